@@ -19,6 +19,8 @@
     ├── Failure               exit 1: from outside, or a defect
     │   ├── DamagedError      a file is not what was written
     │   ├── NoSpaceError      the disk is full
+    │   ├── ArrayError        what a program asks of a global array cannot be done
+    │   │   └── IndexOutOfRangeError   an index outside the array
     │   └── BadCellError      a cell left its limits in mid-run
     └── Stopped               exit 75: on request, with a checkpoint; the same command goes on
 
@@ -165,6 +167,18 @@ class NoSpaceError(Failure):
     def fault(self) -> str:
         """What could not be written, without the advice, which is for a command: a run that is served goes on by itself."""
         return str(self).removesuffix(self.ADVICE)
+
+
+class ArrayError(Failure):
+    """What a program asks of a global array, a work queue or a file in memory cannot be done."""
+
+    code = "array"
+
+
+class IndexOutOfRangeError(ArrayError, IndexError):
+    """An index lies outside the array."""
+
+    code = "array-index"
 
 
 class BadCellError(Failure):

@@ -192,6 +192,18 @@ def numbers_that_are_no_integers_are_not_summed(world: World) -> None:
         world.reduce(np.array([0.5]), "sum")
 
 
+def each_rank_gets_the_part_that_every_rank_has_for_it(world: World) -> None:
+    parts = [np.full(world.rank + to, 10 * world.rank + to) for to in range(world.size)]
+    found = world.exchange(parts)
+    assert [part.tolist() for part in found] == [[10 * one + world.rank] * (one + world.rank) for one in range(world.size)]
+    with pytest.raises(Failure, match="was given"):
+        world.exchange([np.zeros(1)] * (world.size + 1))
+
+
+def a_rank_that_waits_can_look_at_the_others(world: World) -> None:
+    assert world.reduce(np.array([world.rank]), "max", watch=lambda: None).tolist() == [world.size - 1]
+
+
 def a_reduction_leaves_what_it_was_given(world: World) -> None:
     mine = np.array([world.rank])
     world.reduce(mine, "max")[0] = 99
@@ -206,7 +218,7 @@ def all_agree_only_when_nobody_objects(world: World) -> None:
 
 def cores_are_shared_by_the_ranks_of_a_host(world: World) -> None:
     cores = len(os.sched_getaffinity(0))
-    assert cores_of_rank(world) == max(1, cores // world.size)
+    assert cores_of_rank(world, "one host") == max(1, cores // world.size)
     assert cores_of_rank(world, f"host {world.rank // 2}") == max(1, cores // (1 if world.rank == 2 * (world.size // 2) else 2))
 
 

@@ -19,11 +19,12 @@ from steppe.comm.layout import ABOUT, GatherLayout, about, known_layout, layout_
 from steppe.comm.leftovers import sweep
 from steppe.comm.passing import PART, MpiMessage, MpiPersistent
 from steppe.comm.wake import Wake
-from steppe.comm.world import Array, Messages, Operation, check_length, check_rank, check_summable, check_target
+from steppe.comm.world import Array, ClosedAtEnd, Messages, Operation, check_length, check_parts, check_rank, check_summable, check_target
 from steppe.errors import Exit, Failure, Mistake
 
-GATHER_TAG = 1_000  # of the parts of a large gather; tags above belong to this file
+GATHER_TAG, PARTS_TAG = 1_000, 1_001  # of the parts of a large gather and of an exchange; tags above belong to this file
 NAP = 0.005  # [s] longest between two tests of a request, where no rank can be woken
+AWAKE = 0.0001  # [s] before the first nap of a rank that watches others: those that arrive together do not sleep
 SHORT_NAP = 0.001  # [s] the same, where other ranks are about to arrive; a test takes a thirtieth of that
 FORWARDED = 0.2  # [s] for a launcher to forward a rank's last line, which it may lose after the end
 LAST_WAIT = 10.0  # [s] for the end that another rank has started
@@ -93,7 +94,7 @@ def _guarded(world: "Mpi") -> "Mpi":
     return world
 
 
-class Mpi:
+class Mpi(ClosedAtEnd):
     """The ranks of a communicator.
 
     Parameters
@@ -116,6 +117,7 @@ class Mpi:
         self._mpi = MPI
         self._comm = comm
         self._finalise = finalise
+        self.host = host
         self._on_abort = on_abort
         self._closed = False
         self._live: dict[int, MpiMessage] = {}  # messages under way, so that their arrays stay alive
@@ -231,7 +233,19 @@ class Mpi:
                 request.wait()
         return found if layout.flat else [array.reshape(shape) for array, shape in zip(found, layout.shapes, strict=True)]
 
-    def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
+    def exchange(self, parts: Sequence[Array]) -> list[Array]:
+        """The parts of all ranks for this one: lengths first, then one message for each part that is not empty."""
+        check_parts(parts, self.size)
+        lengths, theirs = np.array([part.size for part in parts]), np.empty(self.size, np.int64)
+        self._comm.Alltoall(lengths, theirs)
+        found = [np.empty(length, parts[0].dtype) for length in theirs.tolist()]
+        coming = [self.receive(into, rank, PARTS_TAG) for rank, into in enumerate(found) if into.size]
+        going = [self.send(part, rank, PARTS_TAG) for rank, part in enumerate(parts) if part.size]
+        for message in (*coming, *going):
+            message.wait()
+        return found
+
+    def reduce(self, array: Array, operation: Operation, asleep: bool = False, watch: Callable[[], None] | None = None) -> Array:
         """Sum, least or greatest over the ranks."""
         check_summable(array, operation)
         result = np.array(array, order="C")
@@ -242,16 +256,20 @@ class Mpi:
         step = max(1, PART // max(1, flat.itemsize))
         for begin in range(0, flat.size, step):
             part = flat[begin : begin + step]
-            if asleep:
-                self._await(self._comm.Iallreduce(self._mpi.IN_PLACE, part, op), SHORT_NAP)
+            if asleep or watch:
+                self._await(self._comm.Iallreduce(self._mpi.IN_PLACE, part, op), SHORT_NAP, watch)
             else:
                 self._comm.Allreduce(self._mpi.IN_PLACE, part, op)
         return result
 
-    def _await(self, request: Any, longest: float) -> None:
-        """Tests a request until it is done, at growing intervals."""
-        nap = longest / 16
+    def _await(self, request: Any, longest: float, watch: Callable[[], None] | None = None) -> None:
+        """Tests a request until it is done, at growing intervals; with `watch` at first without a nap."""
+        nap, awake = longest / 16, time.monotonic() + (AWAKE if watch else 0.0)
         while not request.Test():
+            if time.monotonic() < awake:
+                continue
+            if watch:
+                watch()
             time.sleep(nap)
             nap = min(2 * nap, longest)
 

@@ -20,11 +20,11 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")  # tells hosts of one name apart
 def nodes(world: World, host: str | None = None) -> list[int]:
     """The host of each rank, by rank; hosts are numbered in the order of their lowest ranks. Every rank calls it.
 
-    host: replaces the name of this host (tests).
+    host: replaces the name of this host (tests), by default that of `world.host`.
     """
     processes = "/proc/self/ns/pid"  # ranks in containers of their own do not see each other
     told = [BOOT.read_text() if BOOT.exists() else "", os.readlink(processes) if os.path.exists(processes) else ""]
-    found = _of_all(world, [_number(host or " ".join([socket.gethostname(), *told]))])[:, 0].tolist()
+    found = _of_all(world, [_number(host or world.host or " ".join([socket.gethostname(), *told]))])[:, 0].tolist()
     numbers = {host: number for number, host in enumerate(dict.fromkeys(found))}
     return [numbers[host] for host in found]
 

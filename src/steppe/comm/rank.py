@@ -70,7 +70,7 @@ def open_world(host: str | None = None, on_abort: Callable[[int], None] = lambda
     if launch is None:
         from steppe.comm.serial import Serial
 
-        return Serial()
+        return Serial(host)
     from steppe.comm.mpi import open_mpi
 
     return open_mpi(launch, host, on_abort)

@@ -1,24 +1,25 @@
 """The world of one rank. It imports no message library."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
 
 from steppe.comm.persistent import RepeatedMessages
-from steppe.comm.world import Array, Messages, Operation, check_rank, check_summable, check_target, deliver
+from steppe.comm.world import Array, ClosedAtEnd, Messages, Operation, check_parts, check_rank, check_summable, check_target, deliver
 from steppe.errors import Exit, Failure
 
 
-class Serial:
+class Serial(ClosedAtEnd):
     """A world of one rank: messages to itself are stored copies, collective calls are the identity."""
 
     rank = 0
     size = 1
 
-    def __init__(self) -> None:
+    def __init__(self, host: str | None = None) -> None:
+        self.host = host
         self._messages: dict[tuple[int, int], Array] = {}  # by tag, and number within it
         self._sent: Counter[int] = Counter()
         self._awaited: Counter[int] = Counter()
@@ -55,7 +56,12 @@ class Serial:
         check_rank(root, 1)
         return [np.array(array)]
 
-    def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
+    def exchange(self, parts: Sequence[Array]) -> list[Array]:
+        """A copy of the only part."""
+        check_parts(parts, 1)
+        return [np.array(parts[0])]
+
+    def reduce(self, array: Array, operation: Operation, asleep: bool = False, watch: Callable[[], None] | None = None) -> Array:
         """A copy of `array`."""
         check_summable(array, operation)
         return np.array(array)

@@ -5,8 +5,8 @@ message and return a request. A sent array may change as soon as `send` returns;
 Floats are never summed by messages, since their sum depends on the order: `reduce` sums integers only (see `steppe.kernels.sums`).
 """
 
-from collections.abc import Sequence
-from typing import Any, Literal, NoReturn, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NoReturn, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,8 +75,31 @@ class PersistentMessages(Protocol):
         ...
 
 
+class ClosedAtEnd:
+    """A world as a context: its end closes the world, unless an error ends it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+
+    def close(self) -> None:
+        """Ends the world."""
+        raise NotImplementedError
+
+
 class World(Protocol):
     """All ranks of a run, as one of them sees them. Every method but send and receive is called by all ranks alike."""
+
+    def __enter__(self) -> Self:
+        """The world, which the end of the context closes."""
+        ...
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Closes the world, unless an error ends the context."""
+        ...
 
     @property
     def rank(self) -> int:
@@ -86,6 +109,11 @@ class World(Protocol):
     @property
     def size(self) -> int:
         """How many ranks there are."""
+        ...
+
+    @property
+    def host(self) -> str | None:
+        """A name that replaces the one of this host (tests); normally None."""
         ...
 
     def send(self, array: Array, to: int, tag: int = 0) -> MessageRequest:
@@ -136,10 +164,21 @@ class World(Protocol):
         """
         ...
 
-    def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
+    def exchange(self, parts: Sequence[Array]) -> list[Array]:
+        """Sends `parts[r]` to each rank r and returns the parts that the ranks sent to this one, by rank. Parts are flat, of one dtype.
+
+        Raises
+        ------
+        Failure
+            There are more or fewer parts than ranks.
+        """
+        ...
+
+    def reduce(self, array: Array, operation: Operation, asleep: bool = False, watch: Callable[[], None] | None = None) -> Array:
         """Sum, least or greatest of the arrays of all ranks, element by element, on every rank. Nothing may be NaN.
 
         asleep: early ranks free their processor while they wait, and return at most a quarter of a millisecond later.
+        watch: called now and then while this rank waits; may raise. It implies `asleep` for longer waits.
 
         Raises
         ------
@@ -189,6 +228,12 @@ def check_summable(array: Array, operation: Operation) -> None:
     """Raises `Failure` when a sum of `array` over ranks would depend on their order."""
     if operation == "sum" and not np.issubdtype(array.dtype, np.integer):
         raise Failure(f"Only integers can be summed over ranks, these are {array.dtype}. Use steppe.kernels.sums for numbers.")
+
+
+def check_parts(parts: Sequence[Array], size: int) -> None:
+    """Raises `Failure` unless there is a part for each rank."""
+    if len(parts) != size:
+        raise Failure(f"An exchange of {size} ranks was given {len(parts)} parts. Give one for each rank.")
 
 
 def deliver(message: Array, into: Array, source: int, rank: int, tag: int) -> None:

@@ -119,6 +119,57 @@ def float64_pointer(context: Any, address: Any) -> Any:
     return types.CPointer(types.float64)(address), emit
 
 
+def _at(builder: Any, address: Any, kind: Any) -> Any:
+    return builder.inttoptr(address, kind.as_pointer())
+
+
+def _as(builder: Any, value: Any, kind: Any) -> Any:
+    """A number in an LLVM type: integers lose high bits or are extended with their sign, floats are rounded."""
+    if isinstance(kind, ir.IntType):
+        return value if value.type == kind else (builder.trunc if value.type.width > kind.width else builder.sext)(value, kind)
+    return value if value.type == kind else builder.fptrunc(value, kind)
+
+
+@intrinsic
+def _peek(context: Any, address: Any, like: Any) -> Any:
+    def emit(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.load(_at(builder, args[0], context.get_value_type(like)))
+
+    return like(address, like), emit
+
+
+@intrinsic
+def _poke(context: Any, address: Any, value: Any, like: Any) -> Any:
+    def emit(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        kind = context.get_value_type(like)
+        builder.store(_as(builder, args[1], kind), _at(builder, args[0], kind))
+        return context.get_dummy_value()
+
+    return types.none(address, value, like), emit
+
+
+@intrinsic
+def _swap(context: Any, address: Any, old: Any, new: Any, like: Any) -> Any:
+    def emit(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        kind, pattern = context.get_value_type(like), ir.IntType(like.bitwidth)
+        before, after = (builder.bitcast(_as(builder, each, kind), pattern) for each in args[1:3])
+        found = builder.cmpxchg(_at(builder, args[0], pattern), before, after, "seq_cst", "monotonic")
+        return builder.bitcast(builder.extract_value(found, 0), kind)
+
+    return like(address, old, new, like), emit
+
+
+@intrinsic
+def _prefetch(context: Any, address: Any) -> Any:
+    def emit(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, number, number, number]))
+        builder.call(function, [_at(builder, args[0], ir.IntType(8)), number(1), number(3), number(1)])  # to write, in all caches, data
+        return context.get_dummy_value()
+
+    return types.none(address), emit
+
+
 @njit(forceinline=True)
 def _single(x: Any) -> Any:
     return SINGLE
@@ -142,5 +193,9 @@ INTRINSICS: dict[Any, Any] = {
     primitives.either: _of_whole_numbers("xor"),
     primitives.real: _real,
     primitives.square_root: _square_root,
+    primitives.peek: _peek,
+    primitives.poke: _poke,
+    primitives.swap: _swap,
+    primitives.prefetch: _prefetch,
 }
 CONSTANTS = {constants: {np.float32: _single, np.float64: _double}}

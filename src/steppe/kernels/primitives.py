@@ -3,6 +3,7 @@
 `intrinsics.py` has the same ones for compiled code; both return the same bits.
 """
 
+import ctypes
 from fractions import Fraction
 from typing import Any, cast
 
@@ -94,3 +95,32 @@ def real(i: Any) -> Any:
 def square_root(x: Any) -> Any:
     """The square root, rounded once; NaN below 0."""
     return cast(Any, np.sqrt(x))
+
+
+def peek(address: Any, like: Any) -> Any:
+    """The number at an address in memory, of the type of `like`."""
+    return np.frombuffer(_memory(address, like), type(like))[0]
+
+
+def poke(address: Any, value: Any, like: Any) -> None:
+    """Stores a number at an address, as the type of `like`; an integer that is too long loses its high bits."""
+    np.frombuffer(_memory(address, like), type(like))[0] = np.asarray(value).astype(type(like))
+
+
+def swap(address: Any, old: Any, new: Any, like: Any) -> Any:
+    """Stores `new` at an address if the number there has the bits of `old`; returns the number that was there.
+
+    Compiled, this is one atomic operation (compare and exchange) for all processes that share the memory; in Python it is not.
+    """
+    there = peek(address, like)
+    if there.tobytes() == np.asarray(old).astype(type(like)).tobytes():
+        poke(address, new, like)
+    return there
+
+
+def prefetch(address: Any) -> None:
+    """Asks for the memory at an address, which the caller will soon change; in Python nothing."""
+
+
+def _memory(address: Any, like: Any) -> Any:
+    return (ctypes.c_char * like.nbytes).from_address(int(address))

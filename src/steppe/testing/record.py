@@ -21,7 +21,19 @@ from zlib import crc32
 import numpy as np
 
 from steppe.comm.persistent import RepeatedMessages
-from steppe.comm.world import Array, MessageRequest, Messages, Operation, World, check_rank, check_summable, check_target, deliver
+from steppe.comm.world import (
+    Array,
+    ClosedAtEnd,
+    MessageRequest,
+    Messages,
+    Operation,
+    World,
+    check_parts,
+    check_rank,
+    check_summable,
+    check_target,
+    deliver,
+)
 from steppe.errors import Exit, Failure
 
 T = TypeVar("T")
@@ -53,11 +65,11 @@ class _Names:
         return f"{key}.{self._numbers[key]}"
 
 
-class RecordingWorld:
+class RecordingWorld(ClosedAtEnd):
     """A world that counts messages, and with `keep` stores those that this rank receives."""
 
     def __init__(self, world: World, keep: bool = False) -> None:
-        self.rank, self.size = world.rank, world.size
+        self.rank, self.size, self.host = world.rank, world.size, world.host
         self.counts: defaultdict[str, Count] = defaultdict(Count)
         self._world = world
         self._keep = keep
@@ -103,11 +115,20 @@ class RecordingWorld:
             self.hold(f"{name}.{rank}", part)
         return found
 
-    def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
+    def exchange(self, parts: Sequence[Array]) -> list[Array]:
+        """Counts and stores the call."""
+        name = self._names.collective("exchange")
+        self.hold(f"{name}.given", _sum(np.concatenate(list(parts))))
+        found = self.timed("exchange", sum(part.nbytes for part in parts), lambda: self._world.exchange(parts))
+        for rank, part in enumerate(found):
+            self.hold(f"{name}.{rank}", part)
+        return found
+
+    def reduce(self, array: Array, operation: Operation, asleep: bool = False, watch: Callable[[], None] | None = None) -> Array:
         """Counts and stores the call."""
         name = self._names.collective(f"reduce.{operation}")
         self.hold(f"{name}.given", _sum(array))
-        found = self.timed("reduce", array.nbytes, lambda: self._world.reduce(array, operation, asleep))
+        found = self.timed("reduce", array.nbytes, lambda: self._world.reduce(array, operation, asleep, watch))
         self.hold(name, found)
         return found
 
@@ -166,7 +187,7 @@ class TimedRequest:
             self._into = None
 
 
-class ReplayWorld:
+class ReplayWorld(ClosedAtEnd):
     """The recorded world of one rank: it returns the recorded messages.
 
     Its methods raise `Failure` for a call that differs from the recorded one.
@@ -176,7 +197,7 @@ class ReplayWorld:
         with np.load(path) as kept:
             self._kept: dict[str, Array] = {name: kept[name] for name in kept}
         self.rank, self.size = (int(number) for number in self._kept["world"])
-        self._names = _Names()
+        self._names, self.host = _Names(), None
 
     def send(self, array: Array, to: int, tag: int = 0) -> "ReplayedRequest":
         """Compares with the recorded message."""
@@ -213,7 +234,14 @@ class ReplayWorld:
         self._compare(f"{name}.given", array)
         return [self._past(f"{name}.{rank}") for rank in range(self.size)] if self.rank == root else None
 
-    def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
+    def exchange(self, parts: Sequence[Array]) -> list[Array]:
+        """The recorded result."""
+        check_parts(parts, self.size)
+        name = self._names.collective("exchange")
+        self._compare(f"{name}.given", np.concatenate(list(parts)))
+        return [self._past(f"{name}.{rank}") for rank in range(self.size)]
+
+    def reduce(self, array: Array, operation: Operation, asleep: bool = False, watch: Callable[[], None] | None = None) -> Array:
         """The recorded result."""
         check_summable(array, operation)
         name = self._names.collective(f"reduce.{operation}")

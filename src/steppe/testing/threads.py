@@ -16,7 +16,18 @@ import numpy as np
 
 from steppe.comm.persistent import RepeatedMessages
 from steppe.comm.serial import FinishedSend
-from steppe.comm.world import Array, Messages, Operation, check_length, check_rank, check_summable, check_target, deliver
+from steppe.comm.world import (
+    Array,
+    ClosedAtEnd,
+    Messages,
+    Operation,
+    check_length,
+    check_parts,
+    check_rank,
+    check_summable,
+    check_target,
+    deliver,
+)
 from steppe.errors import Exit, Failure
 
 T = TypeVar("T")
@@ -25,7 +36,7 @@ Way = tuple[int, int, int]  # source, to, tag: messages of one way are numbered 
 REDUCTIONS: dict[Operation, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 
-def run_threads(n: int, function: Callable[["Threads"], T], limit: float = 30.0) -> list[T]:
+def run_threads(n: int, function: Callable[["Threads"], T], limit: float = 30.0, hosts: Sequence[str] | None = None) -> list[T]:
     """Calls `function(world)` on `n` ranks at once and returns what each returned, by rank.
 
     Parameters
@@ -36,6 +47,8 @@ def run_threads(n: int, function: Callable[["Threads"], T], limit: float = 30.0)
         The work of a rank.
     limit
         Longest wait for another rank [s].
+    hosts
+        The name of the pretended host of each rank.
 
     Raises
     ------
@@ -49,7 +62,7 @@ def run_threads(n: int, function: Callable[["Threads"], T], limit: float = 30.0)
 
     def rank(me: int) -> None:
         try:
-            results[me] = function(Threads(me, table))
+            results[me] = function(Threads(me, table, hosts[me] if hosts else None))
         except BaseException as error:
             table.fail(me, error)
 
@@ -107,12 +120,13 @@ class _Meeting:
     left: int = 0
 
 
-class Threads:
+class Threads(ClosedAtEnd):
     """The world of a rank that is a thread; `run_threads` makes it."""
 
-    def __init__(self, rank: int, table: _Table) -> None:
+    def __init__(self, rank: int, table: _Table, host: str | None = None) -> None:
         self.rank = rank
         self.size = table.size
+        self.host = host
         self._table = table
         self._meetings = 0
 
@@ -156,7 +170,16 @@ class Threads:
         arrays = self._meet(f"gather to rank {root} of {array.dtype}", array)
         return arrays if self.rank == root else None
 
-    def reduce(self, array: Array, operation: Operation, asleep: bool = False) -> Array:
+    def exchange(self, parts: Sequence[Array]) -> list[Array]:
+        """The parts of all ranks for this one."""
+        check_parts(parts, self.size)
+        lengths = self._meet(f"exchange of {self.size} parts", np.array([part.size for part in parts]))
+        whole = self._meet(f"exchange of {parts[0].dtype}", np.concatenate(list(parts)))
+        ends = [np.cumsum(each) for each in lengths]
+        me = self.rank
+        return [np.array(one[end[me] - length[me] : end[me]]) for one, end, length in zip(whole, ends, lengths, strict=True)]
+
+    def reduce(self, array: Array, operation: Operation, asleep: bool = False, watch: Callable[[], None] | None = None) -> Array:
         """The reduction of the arrays of all ranks, in order of rank."""
         check_summable(array, operation)
         arrays = self._meet(f"reduce ({operation}) of {array.dtype} {array.shape}", array)

@@ -1,0 +1,23 @@
+"""Arrays and files that live in the memory of all ranks; any rank reads and changes any part at any time.
+
+    global_array  gather, scatter, update              layout    pages and their owners, pure arithmetic
+    work_queue    tasks shared out                     access    the compiled loops
+    memory_file   a file in memory                     ordered   updates with the same bits for any number of ranks
+    reading       a store of other hosts' pages        far, serving, site   requests between hosts, and ranks that are late
+    indexing      NumPy's indices
+
+After DOLIB and DONIO (D'Azevedo and Romine 1994), on the shared memory of a host.
+"""
+
+from typing import TYPE_CHECKING
+
+from steppe.lazy import when_used
+
+if TYPE_CHECKING:
+    from steppe.arrays.far import Traffic as Traffic
+    from steppe.arrays.global_array import GlobalArray as GlobalArray
+    from steppe.arrays.layout import Layout as Layout
+    from steppe.arrays.work_queue import WorkQueue as WorkQueue
+    from steppe.comm.rank import open_world as open_world
+
+__getattr__, __dir__, __all__ = when_used(__name__, __file__)

@@ -1,0 +1,190 @@
+"""Gather, scatter and update of elements in pages of memory, as compiled loops that run without the interpreter lock.
+
+    out[k] = y[index[k]]        y[index[k]] = x[k]        y[index[k]] = a x[k] + b y[index[k]], atomic
+
+The array y is described by a table of page addresses (`steppe.kernels.elements`). A page that this process cannot see has the
+address 0: the loop skips its elements and lists their positions k in `far`. Elements of one call are treated in the order of k.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import int64
+from numpy.typing import NDArray
+
+from steppe.kernels import FieldKernel, field_kernel
+from steppe.kernels.elements import same_integers, same_reals
+from steppe.kernels.primitives import peek, poke, prefetch, swap
+
+Integers = NDArray[np.int64]
+DTYPES = ("int32", "int64", "float32", "float64")
+HASH = int64(-7046029254386353131)  # 2^64 divided by the golden ratio
+AHEAD = 16  # elements whose memory is asked for before it is changed: an atomic operation waits for its own memory alone
+
+
+class Access(NamedTuple):
+    """The loops of one dtype."""
+
+    gather: FieldKernel  # (n, length, table, index, out, counts): an array in one piece; counts[0] bad indices
+    gather_pages: FieldKernel  # (n, length, shift, table, index, out, far, counts): counts[1] elements of pages elsewhere
+    scatter: FieldKernel  # (n, shift, table, index, x, far, counts)
+    update: FieldKernel  # (n, shift, a, b, table, index, x, far, counts)
+    fetch_update: FieldKernel  # (n, shift, a, b, table, index, x, old, far, counts): old[k] is y before the update
+    apply: FieldKernel  # (n, shift, table, index, x, b): y = x + b y, by one rank alone
+
+
+@field_kernel
+def first_outside(n: int, length: int, index: Integers, found: Integers) -> None:
+    """found[0]: the position of the first index that is not from 0 to length - 1; n without one."""
+    bad = 0
+    for k in range(n):
+        bad += 0 if 0 <= index[k] < length else 1
+    found[0] = n
+    if bad > 0:
+        for k in range(n - 1, -1, -1):
+            if not 0 <= index[k] < length:
+                found[0] = k
+
+
+@field_kernel
+def distinct(n: int, width: int, index: Integers, slots: Integers, found: Integers, inverse: Integers, counts: Integers) -> None:
+    """The different indices in the order of their first use, counts[0] of them; index[k] is found[inverse[k]].
+
+    slots: 2^width entries of -1, at least twice as many as indices: a hash table with multiplicative hashing (Knuth 1973, section 6.4).
+    """
+    used, last = 0, (1 << width) - 1
+    for k in range(n):
+        i = index[k]
+        at = ((i * HASH) >> (64 - width)) & last
+        while slots[at] >= 0 and found[slots[at]] != i:
+            at = (at + 1) & last
+        if slots[at] < 0:
+            slots[at] = used
+            found[used] = i
+            used += 1
+        inverse[k] = slots[at]
+    counts[0] = used
+
+
+@field_kernel
+def runs(n: int, index: Integers, pairs: Integers, counts: Integers) -> None:
+    """Indices that follow each other as pairs (first, length), counts[0] of them."""
+    found, last = 0, int64(-2)
+    for k in range(n):
+        if index[k] == last + 1:
+            pairs[2 * found - 1] += 1
+        else:
+            pairs[2 * found], pairs[2 * found + 1] = index[k], 1
+            found += 1
+        last = index[k]
+    counts[0] = found
+
+
+@cache
+def access(dtype: str) -> Access:
+    """The loops for elements of one of `DTYPES`."""
+    kind: Any = np.dtype(dtype)
+    like: Any = kind.type(0)
+    size = kind.itemsize
+    number: Any = int if kind.kind == "i" else float
+    same = same_integers if kind.kind == "i" else same_reals
+    Values: Any = NDArray[kind.type]
+
+    def changed(address: Any, a: Any, b: Any, x: Any) -> Any:
+        """Changes an element in one atomic operation and returns its former value."""
+        old = peek(address, like)
+        there = swap(address, old, a * x + b * old if b != 0 else a * x, like)
+        while not same(there, old):
+            old = there
+            there = swap(address, old, a * x + b * old if b != 0 else a * x, like)
+        return old
+
+    @field_kernel
+    def gather(n: int, length: int, table: Integers, index: Integers, out: Values, counts: Integers) -> None:
+        address, bad = table[0], 0
+        for k in range(n):
+            i = index[k]
+            inside = 0 <= i < length
+            bad += 0 if inside else 1
+            i = i if inside else 0
+            out[k] = peek(address + size * i, like)
+        counts[0] = bad
+
+    @field_kernel
+    def gather_pages(
+        n: int, length: int, shift: int, table: Integers, index: Integers, out: Values, far: Integers, counts: Integers
+    ) -> None:
+        mask, bad, away = (int64(1) << shift) - 1, 0, 0
+        for k in range(n):
+            i = index[k]
+            inside = 0 <= i < length
+            bad += 0 if inside else 1
+            i = i if inside else 0
+            page = table[i >> shift]
+            if page != 0:
+                out[k] = peek(page + size * (i & mask), like)
+            else:
+                far[away] = k
+                away += 1
+        counts[0], counts[1] = bad, away
+
+    @field_kernel
+    def scatter(n: int, shift: int, table: Integers, index: Integers, x: Values, far: Integers, counts: Integers) -> None:
+        mask, away = (int64(1) << shift) - 1, 0
+        for k in range(n):
+            page = table[index[k] >> shift]
+            if page != 0:
+                poke(page + size * (index[k] & mask), x[k], like)
+            else:
+                far[away] = k
+                away += 1
+        counts[1] = away
+
+    @field_kernel
+    def update(
+        n: int, shift: int, a: number, b: number, table: Integers, index: Integers, x: Values, far: Integers, counts: Integers
+    ) -> None:
+        mask, away = (int64(1) << shift) - 1, 0
+        for k in range(n):
+            coming = index[min(k + AHEAD, n - 1)]
+            prefetch(table[coming >> shift] + size * (coming & mask))
+            page = table[index[k] >> shift]
+            if page != 0:
+                changed(page + size * (index[k] & mask), a, b, x[k])
+            else:
+                far[away] = k
+                away += 1
+        counts[1] = away
+
+    @field_kernel
+    def fetch_update(
+        n: int,
+        shift: int,
+        a: number,
+        b: number,
+        table: Integers,
+        index: Integers,
+        x: Values,
+        old: Values,
+        far: Integers,
+        counts: Integers,
+    ) -> None:
+        mask, away = (int64(1) << shift) - 1, 0
+        for k in range(n):
+            page = table[index[k] >> shift]
+            if page != 0:
+                old[k] = changed(page + size * (index[k] & mask), a, b, x[k])
+            else:
+                far[away] = k
+                away += 1
+        counts[1] = away
+
+    @field_kernel
+    def apply(n: int, shift: int, table: Integers, index: Integers, x: Values, b: Values) -> None:
+        mask = (int64(1) << shift) - 1
+        for k in range(n):
+            address = table[index[k] >> shift] + size * (index[k] & mask)
+            poke(address, x[k] + b[k] * peek(address, like) if b[k] != 0 else x[k], like)
+
+    return Access(gather, gather_pages, scatter, update, fetch_update, apply)

@@ -1,0 +1,179 @@
+"""Elements that lie in the memory of other hosts: requests by host, and the answers put in order.
+
+gather      equal indices are asked for once; neighbours are asked for as runs
+update      every element is sent, in order, and changed by the other host's server
+"""
+
+import struct
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.arrays.access import Access, access, distinct, runs
+from steppe.arrays.layout import Layout
+from steppe.arrays.serving import Answer, Request
+from steppe.arrays.site import Site
+
+Array = NDArray[Any]
+Integers = NDArray[np.int64]
+GATHER, SCATTER, UPDATE, FETCH_UPDATE = range(4)
+MOST = 1 << 20  # elements of a request
+FEW = 16  # elements that are sent as they are
+
+
+@dataclass
+class Traffic:
+    """What passed between hosts for one array on this rank."""
+
+    messages: int = 0
+    bytes: int = 0
+    longest_wait: float = 0.0  # [s]
+    hits: int = 0  # pages found in the cache
+    misses: int = 0  # pages fetched into it
+    passed_by: int = 0  # elements of pages that were not worth a place in it
+
+
+class _Part(NamedTuple):
+    answer: Answer
+    places: Integers | slice  # in the caller's order
+
+
+@dataclass
+class Pending:
+    """Answers under way. `wait` returns the values in the order of the indices, and waits once."""
+
+    dtype: Any
+    length: int
+    parts: list[_Part] = field(default_factory=list)
+    inverse: Integers | None = None
+
+    def wait(self) -> Array:
+        """The values, (n,)."""
+        found = np.empty(self.length, self.dtype)
+        for part in self.parts:
+            content = part.answer.wait()
+            if content:
+                found[part.places] = np.frombuffer(content, self.dtype)
+        return found if self.inverse is None else found[self.inverse]
+
+
+class Far:
+    """The part of an array that lies on other hosts."""
+
+    def __init__(self, site: Site, number: int, dtype: Any, layout: Layout) -> None:
+        self._site, self._number, self._dtype, self._layout = site, number, np.dtype(dtype), layout
+        self.traffic = Traffic()
+
+    def gather(self, index: Integers) -> Pending:
+        """Asks for elements of other hosts."""
+        inverse = None
+        if index.size > FEW:
+            index, inverse = _distinct(index)
+        pending = Pending(self._dtype, index.size, inverse=inverse)
+        for host, places in self._split(index):
+            pending.parts.append(_Part(self._ask(host, GATHER, index[places]), places))
+        return pending
+
+    def change(self, operation: int, index: Integers, x: Array, a: Any = 1, b: Any = 1) -> Pending:
+        """Scatters or updates elements of other hosts; `wait` returns the former values of `FETCH_UPDATE`."""
+        pending = Pending(self._dtype, index.size)
+        for host, places in self._split(index):
+            pending.parts.append(_Part(self._ask(host, operation, index[places], x[places], a, b), places))
+        return pending
+
+    def awaited(self, pending: Pending) -> Array:
+        """The values of `pending`; counts the time of the wait."""
+        begin = time.perf_counter()
+        found = pending.wait()
+        self.traffic.longest_wait = max(self.traffic.longest_wait, time.perf_counter() - begin)
+        return found
+
+    def _split(self, index: Integers) -> Iterator[tuple[int, Integers | slice]]:
+        """Hosts, and the places of their indices, at most `MOST` at once."""
+        hosts = self._layout.page_hosts[index >> self._layout.shift]
+        if (hosts == hosts[0]).all():
+            yield from ((int(hosts[0]), slice(first, first + MOST)) for first in range(0, index.size, MOST))
+            return
+        order = np.argsort(hosts, kind="stable")  # a radix sort: hosts are int16
+        for group in np.split(order, np.flatnonzero(np.diff(hosts[order])) + 1):
+            yield from ((int(hosts[group[0]]), group[first : first + MOST]) for first in range(0, group.size, MOST))
+
+    def _ask(self, host: int, operation: int, index: Integers, x: Array | None = None, a: Any = 1, b: Any = 1) -> Answer:
+        index = np.ascontiguousarray(index)
+        n_runs, sent = _as_runs(index)
+        values = np.ascontiguousarray(x) if x is not None else np.empty(0, self._dtype)
+        request = Request(
+            operation, self._number, index.size, n_runs, sent.nbytes, values.nbytes, _packed(self._dtype, a), _packed(self._dtype, b)
+        )
+        answer = self._site.link(host).ask(request, sent.data.cast("B"), values.data.cast("B"))
+        self.traffic.messages += 1
+        self.traffic.bytes += sent.nbytes + values.nbytes + (index.nbytes if operation in (GATHER, FETCH_UPDATE) else 0)
+        return answer
+
+
+def handler(dtype: Any, shift: int, table: Integers) -> Callable[[Request, memoryview], bytes | memoryview]:
+    """Answers requests for the pages of this host, whose addresses are in `table`."""
+    kind = np.dtype(dtype)
+    loops: Access = access(kind.name)
+    nothing, counts = np.empty(0, np.int64), np.zeros(2, np.int64)
+
+    def answer(request: Request, content: memoryview) -> bytes | memoryview:
+        index = np.frombuffer(content[: request.indices], np.int64)
+        if request.runs:
+            index = _from_runs(index)
+        n, found = index.size, np.empty(index.size, kind)
+        x = np.frombuffer(content[request.indices :], kind)
+        if request.operation == GATHER:
+            loops.gather_pages(n, np.iinfo(np.int64).max, shift, table, index, found, nothing, counts)
+            return found.data
+        if request.operation == SCATTER:
+            loops.scatter(n, shift, table, index, x, nothing, counts)
+            return b""
+        a, b = _unpacked(kind, request.a), _unpacked(kind, request.b)
+        if request.operation == UPDATE:
+            loops.update(n, shift, a, b, table, index, x, nothing, counts)
+            return b""
+        loops.fetch_update(n, shift, a, b, table, index, x, found, nothing, counts)
+        return found.data
+
+    return answer
+
+
+def _distinct(index: Integers) -> tuple[Integers, Integers]:
+    """The different indices, and the place of each index among them."""
+    width = (2 * index.size - 1).bit_length()
+    slots, found, inverse, counts = np.full(1 << width, -1), np.empty_like(index), np.empty_like(index), np.zeros(1, np.int64)
+    distinct(index.size, width, index, slots, found, inverse, counts)
+    return found[: counts[0]], inverse
+
+
+def _as_runs(index: Integers) -> tuple[int, Integers]:
+    """The number of runs and their pairs, or 0 and the indices where pairs are no shorter."""
+    if index.size <= FEW:
+        return 0, index
+    pairs, counts = np.empty(2 * index.size, np.int64), np.zeros(1, np.int64)
+    runs(index.size, index, pairs, counts)
+    n = int(counts[0])
+    return (n, pairs[: 2 * n]) if 2 * n < index.size else (0, index)
+
+
+def _from_runs(pairs: Integers) -> Integers:
+    first, lengths = pairs[::2], pairs[1::2]
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1]) + np.repeat(first - ends + lengths, lengths)
+
+
+def _form(kind: Any) -> str:
+    return "q" if kind.kind == "i" else "d"
+
+
+def _packed(kind: Any, factor: Any) -> bytes:
+    return struct.pack(_form(kind), factor)
+
+
+def _unpacked(kind: Any, factor: bytes) -> Any:
+    return struct.unpack(_form(kind), factor)[0]

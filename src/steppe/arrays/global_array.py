@@ -1,0 +1,408 @@
+"""An array in the memory of all ranks, whose elements any rank reads and changes at any time without help of their owner.
+
+On one host all ranks see the same memory. Elements on other hosts are asked for by messages (`far`); the calls are the same.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from steppe.arrays.access import DTYPES, access, first_outside
+from steppe.arrays.far import FETCH_UPDATE, SCATTER, UPDATE, Far, Traffic, handler
+from steppe.arrays.indexing import flat_index, is_basic
+from steppe.arrays.layout import PAGE, Kind, Layout
+from steppe.arrays.ordered import Log, apply_in_order
+from steppe.arrays.reading import ReadOnly, size_of
+from steppe.arrays.site import Site, site_of
+from steppe.comm import World, shared
+from steppe.errors import ArrayError, IndexOutOfRangeError
+from steppe.kernels.elements import ONE_PAGE
+
+Array = NDArray[Any]
+Integers = NDArray[np.int64]
+_NO_FAR = np.empty(0, np.int64)
+
+
+def _described(shape: int | Sequence[int], dtype: DTypeLike) -> tuple[str, tuple[int, ...], Any]:
+    """What is wrong with them, or "", and both in NumPy's form."""
+    try:
+        kind = np.dtype(dtype)
+        lengths = (int(shape),) if isinstance(shape, int | np.integer) else tuple(int(n) for n in shape)
+    except TypeError as error:
+        return f"{error}.", (), np.dtype("float64")
+    if kind.name not in DTYPES:
+        return f"an array holds {', '.join(DTYPES)}, not {kind}.", (), kind
+    if any(n < 0 for n in lengths):
+        return f"the shape {lengths} has a negative length.", (), kind
+    return "", lengths, kind
+
+
+class Raw(NamedTuple):
+    """What a kernel needs for `load`, `store` and `add` of `steppe.kernels.elements.element_access`."""
+
+    table: Integers
+    shift: int
+
+
+class Fetch:
+    """A gather under way; `wait` returns the elements."""
+
+    def __init__(self, finish: Callable[[], Array]) -> None:
+        self._finish = finish
+
+    def wait(self) -> Array:
+        """The elements, in the shape of the indices."""
+        return self._finish()
+
+
+class GlobalArray:
+    """An array over all ranks, zero at first. Its methods `sync`, `read_only` and `free` are collective, as is making one.
+
+    A call has taken effect when it returns: every later call of any rank that this rank tells of it sees it. An update of an element is
+    atomic. Between two calls of `sync` there is no other order; after `sync` every rank sees all that was done before it.
+
+    Parameters
+    ----------
+    world
+        The ranks (`open_world`).
+    shape
+        Number of elements, or lengths of the dimensions.
+    dtype
+        int32, int64, float32 or float64.
+    layout
+        "blocks": contiguous pages a rank; "wrapped": page g on rank g mod ranks.
+    page
+        Bytes of a page, a power of two.
+    name
+        Used in errors.
+
+    Raises
+    ------
+    ArrayError
+        The shape, dtype, layout or page cannot be, or differs between ranks. Raised on all ranks.
+    Failure
+        A host lacks the memory. Raised on all ranks.
+
+    Examples
+    --------
+    >>> from steppe.arrays import GlobalArray, open_world
+    >>> with open_world() as world:
+    ...     load = GlobalArray(world, 4)
+    ...     load.update([1, 3, 1], [0.5, 2.0, 0.25])
+    ...     load.sync()
+    ...     print(load[:])
+    [0.   0.75 0.   2.  ]
+    """
+
+    def __init__(
+        self,
+        world: World,
+        shape: int | Sequence[int],
+        dtype: DTypeLike = "float64",
+        *,
+        layout: Kind = "blocks",
+        page: int = PAGE,
+        name: str = "",
+    ) -> None:
+        self._site: Site = site_of(world)
+        self._site.arrays += 1
+        self.number = self._site.arrays
+        self.name = name or f"array {self.number}"
+        problem, self.shape, self.dtype = _described(shape, dtype)
+        said = problem or f"{self.dtype} {self.shape}, layout {layout}, pages of {page} bytes"
+        self._site.meet(f'the making of "{self.name}" ({said})')
+        if problem:
+            raise ArrayError(f'"{self.name}": {problem}')
+        self.size = int(np.prod(self.shape, dtype=np.int64))
+        self.layout = Layout(self.size, self.dtype.itemsize, self._site.hosts, layout, page)
+        self._make(world)
+        self._reading = False
+
+    def _make(self, world: World) -> None:
+        """Gets the memory. Every rank touches all of its host's, so that no later access pays for it."""
+        layout, site = self.layout, self._site
+        memory = shared(world, site.hosts, layout.pages_of(site.host).size * layout.page)
+        memory[::4096].max(initial=0)
+        self._memory, address = memory, memory.ctypes.data
+        self._table, self._shift = layout.table(site.host, address), layout.shift
+        self._whole: Array | None = None
+        if layout.in_one_piece():
+            self._table, self._shift = np.array([address]), ONE_PAGE
+            self._whole = memory[: self.size * self.dtype.itemsize].view(self.dtype)
+        self._loops = access(self.dtype.name)
+        self._far = Far(site, self.number, self.dtype, layout)
+        self._log: Log | None = None
+        self._process = os.getpid()
+        if site.server:
+            site.served[self.number] = handler(self.dtype, self._shift, self._table)
+        self._counts = np.zeros(2, np.int64)
+        site.meet(f'the making of "{self.name}"')
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * int(self.dtype.itemsize)
+
+    @property
+    def traffic(self) -> Traffic:
+        """What passed between hosts for this array on this rank."""
+        return self._far.traffic
+
+    @property
+    def host(self) -> int:
+        """The number of this rank's host."""
+        return self._site.host
+
+    @property
+    def own(self) -> Sequence[tuple[int, int]]:
+        """The ranges (first, one after the last) of flat indices in this rank's own memory."""
+        return self.layout.elements_of(self._site.rank)
+
+    def __repr__(self) -> str:
+        return f'<GlobalArray "{self.name}" {self.dtype} {self.shape} over {self._site.size} ranks>'
+
+    def gather(self, index: ArrayLike) -> Array:
+        """The elements at flat indices, of their shape.
+
+        Raises
+        ------
+        IndexOutOfRangeError
+            An index is not from 0 to size - 1; negative ones are not counted from the end.
+        ArrayError
+            The indices are no integers, or the array was freed.
+        """
+        return self.fetch(index).wait()
+
+    def fetch(self, index: ArrayLike) -> Fetch:
+        """Begins a gather; between it and its `wait` the caller may do other work."""
+        self._check()
+        chosen = self.checked_indices(index)
+        shape, chosen = chosen.shape, chosen.reshape(-1)
+        found, far = self.gather_from(self._table, chosen)
+        if not far.size:
+            return Fetch(lambda: found.reshape(shape))
+        pending = self._far.gather(chosen[far])
+
+        def finish() -> Array:
+            found[far] = self._far.awaited(pending)
+            return found.reshape(shape)
+
+        return Fetch(finish)
+
+    def gather_from(self, table: Integers, index: Integers) -> tuple[Array, Integers]:
+        """The elements at flat indices (n,), by another table of addresses, and the positions of those with address 0."""
+        n, found, counts = index.size, np.empty(index.size, self.dtype), self._counts
+        if n == 0 or self.size == 0:
+            self._check_range(index)
+            return found, _NO_FAR
+        far = _NO_FAR
+        if self._whole is not None:
+            self._loops.gather(n, self.size, table, index, found, counts)
+        else:
+            far = np.empty(n if self._site.several else 0, np.int64)
+            self._loops.gather_pages(n, self.size, self._shift, table, index, found, far, counts)
+            far = far[: counts[1]]
+        if counts[0]:
+            self._check_range(index)
+        return found, far
+
+    def scatter(self, index: ArrayLike, value: ArrayLike) -> None:
+        """Stores a value at each flat index; of equal indices in one call the last one counts.
+
+        Raises
+        ------
+        IndexOutOfRangeError
+            An index lies outside; nothing was stored.
+        ArrayError
+            The indices are no integers, the values have another shape or kind of number, or the array is read-only or freed.
+        """
+        chosen, x, far = self._given(index, value)
+        if chosen.size:
+            self._loops.scatter(chosen.size, self._shift, self._table, chosen, x, far, self._counts)
+            self._wait(SCATTER, chosen, far[: self._counts[1]], x)
+
+    def update(
+        self, index: ArrayLike, value: ArrayLike, a: float = 1, b: float = 1, *, fetch: bool = False, key: ArrayLike | None = None
+    ) -> Array | None:
+        """Sets y = a value + b y for the element y at each flat index, in the order of the indices; each is one atomic operation.
+
+        With b = 0 the former element does not count, even if it is not a number.
+
+        Parameters
+        ----------
+        index, value
+            Flat indices, and values of their shape or a number.
+        a, b
+            Factors; integers for an array of integers.
+        fetch
+            Return the elements as they were before, in the shape of the indices.
+        key
+            Integers of the shape of `index`. The update takes place at the next `sync`, in the order of (index, key), so the result has
+            the same bits for any number of ranks. A key is a number in the work of all ranks, such as that of a finite element; a pair of
+            an index and a key belongs to one rank.
+
+        Raises
+        ------
+        IndexOutOfRangeError
+            An index lies outside; nothing was changed.
+        ArrayError
+            As `scatter`; or `fetch` and `key` are given together.
+        """
+        chosen, x, far = self._given(index, value)
+        a, b = self._factor("a", a), self._factor("b", b)
+        if key is not None:
+            if fetch:
+                raise ArrayError(f'"{self.name}": an update with keys takes place at the next sync. Give `fetch` or `key`, not both.')
+            self._log = self._log or Log(self.dtype)
+            self._log.add(chosen, self.checked_indices(np.broadcast_to(np.asarray(key), np.shape(index))).reshape(-1), x, a, b)
+            return None
+        old = np.empty(chosen.size, self.dtype) if fetch else None
+        if chosen.size and old is not None:
+            self._loops.fetch_update(chosen.size, self._shift, a, b, self._table, chosen, x, old, far, self._counts)
+            self._wait(FETCH_UPDATE, chosen, far[: self._counts[1]], x, a, b, old=old)
+        elif chosen.size:
+            self._loops.update(chosen.size, self._shift, a, b, self._table, chosen, x, far, self._counts)
+            self._wait(UPDATE, chosen, far[: self._counts[1]], x, a, b)
+        return old if old is None else old.reshape(np.shape(index))
+
+    def __getitem__(self, key: Any) -> Array:
+        """A copy of elements, chosen as in NumPy: integers, slices, arrays of indices or masks."""
+        self._check()
+        if self._whole is not None and is_basic(key):
+            try:
+                return np.array(self._whole.reshape(self.shape)[key])
+            except IndexError as error:
+                raise IndexOutOfRangeError(f'"{self.name}" of shape {self.shape}: {error}.') from None
+        return self.gather(flat_index(self.name, self.shape, key))
+
+    def __setitem__(self, key: Any, value: ArrayLike) -> None:
+        """Stores elements, chosen as in NumPy."""
+        self.scatter(flat_index(self.name, self.shape, key), value)
+
+    def sync(self) -> None:
+        """Waits for all ranks; afterwards each sees what any has done before, and updates with keys have taken place. Collective.
+
+        Raises
+        ------
+        ArrayError
+            A rank is in another collective call, or the array was freed.
+        """
+        self._check()
+        if self._site.meet(f'sync of "{self.name}"', flag=self._log is not None):
+            apply_in_order(self._site.world, self._log or Log(self.dtype), self.layout, self._apply)
+            self._log = None
+            self._site.meet(f'the updates with keys of "{self.name}"')
+
+    @contextmanager
+    def read_only(self, cache: int | str = "64 MiB", patience: float = 60.0) -> Iterator[ReadOnly]:
+        """A view for reading that stores pages of other hosts; meanwhile a write is an error on any rank. Collective, also at its end.
+
+        Parameters
+        ----------
+        cache
+            Bytes of this rank for pages of other hosts, or a text such as "64 MiB".
+        patience
+            Seconds for all ranks to enter.
+
+        Raises
+        ------
+        ArrayError
+            A rank does not enter in time (the message has its number), or is in another collective call.
+        """
+        self._check()
+        room = size_of(cache)
+        self._site.meet(f'read_only of "{self.name}"', patience)
+        self._reading = True
+        try:
+            yield ReadOnly(self, self._far, room)
+        finally:
+            self._reading = False
+        self._site.meet(f'the end of read_only of "{self.name}"')
+
+    def raw_table(self) -> Integers:
+        """The address of each page, 0 for pages of other hosts."""
+        return self._table
+
+    def raw(self) -> Raw:
+        """Table and shift for a kernel that is handed the array; see `steppe.kernels.elements`.
+
+        Raises
+        ------
+        ArrayError
+            Elements lie on other hosts.
+        """
+        self._check()
+        if self._site.several:
+            raise ArrayError(f'"{self.name}" has elements on other hosts, which a kernel cannot see. Gather them before.')
+        return Raw(self._table, self._shift)
+
+    def free(self) -> None:
+        """Gives the memory back. Collective; every later call is an error."""
+        self._check()
+        self._site.meet(f'free of "{self.name}"')
+        self._site.served.pop(self.number, None)
+        del self._memory, self._table, self._whole
+        self._process = 0
+
+    def _apply(self, index: Integers, x: Array, b: Array) -> None:
+        """Applies updates to elements of this host, one after the other."""
+        self._loops.apply(index.size, self._shift, self._table, index, x, b)
+
+    def _wait(self, operation: int, index: Integers, far: Integers, *given: Any, old: Array | None = None) -> None:
+        """Sends the changes of elements on other hosts, and waits until they have taken effect."""
+        if far.size:
+            x, *factors = given
+            values = self._far.awaited(self._far.change(operation, index[far], x[far], *factors))
+            if old is not None:
+                old[far] = values
+
+    def _given(self, index: ArrayLike, value: ArrayLike) -> tuple[Integers, Array, Integers]:
+        """Flat indices (n,), values (n,), and room for positions of elements on other hosts."""
+        self._check()
+        if self._reading:
+            raise ArrayError(f'"{self.name}" is read-only until all ranks leave `read_only`; it cannot be changed now.')
+        chosen, x = self.checked_indices(index), np.asarray(value)
+        if x.dtype.kind not in "iufb" or not np.can_cast(x.dtype, self.dtype, "same_kind"):
+            raise ArrayError(f'"{self.name}" holds {self.dtype}, it was given values of {x.dtype}. Convert them.')
+        try:
+            x = np.broadcast_to(x, chosen.shape)
+        except ValueError:
+            raise ArrayError(f'"{self.name}": {chosen.shape} indices were given values of shape {x.shape}.') from None
+        chosen = chosen.reshape(-1)
+        self._check_range(chosen)
+        return chosen, np.ascontiguousarray(x, self.dtype).reshape(-1), np.empty(chosen.size if self._site.several else 0, np.int64)
+
+    def checked_indices(self, index: ArrayLike) -> Integers:
+        """Indices as contiguous int64; raises `ArrayError` for other things than integers."""
+        found = np.asarray(index)
+        if found.size == 0:
+            found = found.astype(np.int64)
+        if found.dtype.kind not in "iu":
+            raise ArrayError(f'"{self.name}" takes integers as indices, it was given {found.dtype}.')
+        return np.asarray(found, np.int64, order="C")
+
+    def _check_range(self, index: Integers) -> None:
+        first = np.zeros(1, np.int64)
+        first_outside(index.size, self.size, index, first)
+        if first[0] < index.size:
+            at = int(first[0])
+            raise IndexOutOfRangeError(
+                f'"{self.name}" has {self.size} elements, index {index[at]} at position {at} is not from 0 to {self.size - 1}.'
+            )
+
+    def _factor(self, name: str, value: float) -> float:
+        if self.dtype.kind == "i" and not isinstance(value, int | np.integer):
+            raise ArrayError(f'"{self.name}" holds {self.dtype}, the factor {name} is {value!r}. Give an integer.')
+        return value
+
+    def _check(self) -> None:
+        if self._process != os.getpid():
+            raise ArrayError(
+                f'"{self.name}" was made by process {self._process}; after a fork only its maker may use it.'
+                if self._process
+                else f'"{self.name}" has been freed.'
+            )

@@ -1,0 +1,92 @@
+"""Updates in an order that does not depend on ranks: written down with keys, and applied at `sync` in the order of (index, key).
+
+    each rank    log: index, key, a x, b                        32 bytes an update
+    sync         each entry goes to the owner of its element, which sorts by (index, key) and applies one after the other
+
+Both orders are whole numbers, so the sort is a stable radix sort, least significant digits first.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy import int64
+from numpy.typing import NDArray
+
+from steppe.arrays.layout import Layout
+from steppe.comm import World
+from steppe.kernels import field_kernel
+
+Array = NDArray[Any]
+Integers = NDArray[np.int64]
+DIGIT = 11  # bits: the counts of a pass stay in the first cache
+
+
+class Log:
+    """The updates with keys of a rank since the last `sync`."""
+
+    def __init__(self, dtype: Any) -> None:
+        self._dtype = dtype
+        self._entries: list[tuple[Integers, Integers, Array, Array]] = []
+
+    def add(self, index: Integers, key: Integers, x: Array, a: float, b: float) -> None:
+        """Writes down y = a x + b y for the elements at `index`; arrays (n,)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = (np.asarray(a, self._dtype) * x).astype(self._dtype)
+        self._entries.append((index.copy(), key.copy(), scaled, np.full(index.size, b, self._dtype)))
+
+    def columns(self) -> tuple[Integers, Integers, Array, Array]:
+        """Index, key, a x and b of all entries, in the order in which they were added."""
+        if not self._entries:
+            none = np.empty(0, np.int64)
+            return none, none, none.astype(self._dtype), none.astype(self._dtype)
+        index, key, x, b = (np.concatenate(column) for column in zip(*self._entries, strict=True))
+        return index, key, x, b
+
+
+def apply_in_order(world: World, log: Log, layout: Layout, apply: Callable[[Integers, Array, Array], None]) -> None:
+    """Brings the entries of all ranks to the owners of their elements, and applies them there. Collective.
+
+    apply: is called with index, a x and b of the elements of this rank, in the order of (index, key).
+    """
+    columns = log.columns()
+    owners = layout.owners[columns[0] >> layout.shift]
+    order, ends = sorted_by(owners), np.cumsum(np.bincount(owners, minlength=world.size))
+    parts = [world.exchange(np.split(column[order], ends[:-1])) for column in columns]
+    index, key, x, b = (np.concatenate(part) for part in parts)
+    order = sorted_by(key)
+    order = order[sorted_by(index[order])]
+    apply(index[order], x[order], b[order])
+
+
+def sorted_by(values: Integers) -> Integers:
+    """The order that sorts whole numbers, equal ones as they stand."""
+    order = np.arange(values.size)
+    if values.size == 0:
+        return order
+    least = int(values.min())
+    keys = values - least
+    spare, counts = np.empty_like(order), np.empty(1 << DIGIT, np.int64)
+    for shift in range(0, int(keys.max()).bit_length(), DIGIT):
+        sort_pass(order.size, shift, keys, order, spare, counts)
+        order, spare = spare, order
+    return order
+
+
+@field_kernel
+def sort_pass(n: int, shift: int, keys: Integers, order: Integers, sorted_order: Integers, counts: Integers) -> None:
+    """One stable pass over the digit of the keys at `shift`."""
+    last = (int64(1) << DIGIT) - 1
+    for digit in range(last + 1):
+        counts[digit] = 0
+    for k in range(n):
+        counts[(keys[k] >> shift) & last] += 1
+    total = int64(0)
+    for digit in range(last + 1):
+        here = counts[digit]
+        counts[digit] = total
+        total += here
+    for k in range(n):
+        digit = (keys[order[k]] >> shift) & last
+        sorted_order[counts[digit]] = order[k]
+        counts[digit] += 1

@@ -1,0 +1,239 @@
+"""Requests between hosts: one thread a host answers them with the same loops that its ranks use.
+
+    client                                             server, on the leader (lowest rank) of the other host
+    key of the job                               -->   closes the connection of any other program
+    head | indices | values                      -->   gather, scatter, update or fetch_update in the memory of the host
+                                                 <--   length | values
+
+The server sleeps in the operating system until a request comes, and waits for no client: a stopped client delays no other one. An answer
+is sent after its request has taken effect.
+"""
+
+import contextlib
+import selectors
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from steppe.errors import Failure
+
+PATIENCE = 30.0  # [s] without an answer, after which the other host counts as stopped
+
+
+class Request(NamedTuple):
+    """The head of a request; `indices` and `values` [bytes] follow it."""
+
+    operation: int
+    array: int
+    elements: int
+    runs: int  # pairs (first, length) instead of single indices; 0 for single ones
+    indices: int
+    values: int
+    a: bytes
+    b: bytes
+
+
+HEAD = struct.Struct("<6q8s8s")
+ANSWER = struct.Struct("<q")  # bytes that follow
+Handler = Callable[[Request, memoryview], bytes | memoryview]
+
+
+class Server:
+    """The thread of a host. handle: makes the answer to a request.
+
+    An exception of `handle` ends the thread by `threading.excepthook`, which ends all ranks.
+    """
+
+    def __init__(self, key: bytes, handle: Handler) -> None:
+        self._key, self._handle = key, handle
+        self._selector = selectors.DefaultSelector()
+        self._listener = socket.create_server(("", 0), backlog=128)
+        self._listener.setblocking(False)
+        self.port: int = self._listener.getsockname()[1]
+        self._alarm, self._bell = socket.socketpair()
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._selector.register(self._alarm, selectors.EVENT_READ)
+        self.seconds = 0.0  # CPU time of the thread
+        self._thread = threading.Thread(target=self._serve, name="arrays", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends the thread."""
+        self._bell.close()
+        self._thread.join()
+
+    def _serve(self) -> None:
+        while True:
+            for found, _ in self._selector.select():
+                if found.fileobj is self._alarm:
+                    return self._end()
+                if found.fileobj is self._listener:
+                    connection, _ = self._listener.accept()
+                    client = _Client(connection, self._key, self._handle)
+                    self._selector.register(connection, selectors.EVENT_READ, client)
+                else:
+                    self._turn(found.data)
+            self.seconds = time.thread_time()
+
+    def _turn(self, client: "_Client") -> None:
+        try:
+            events = client.turn()
+        except OSError:
+            self._selector.unregister(client.socket)
+            client.socket.close()
+            return
+        if self._selector.get_key(client.socket).events != events:
+            self._selector.modify(client.socket, events, client)
+
+    def _end(self) -> None:
+        for found in list(self._selector.get_map().values()):
+            if isinstance(found.fileobj, socket.socket):
+                found.fileobj.close()
+        self._selector.close()
+
+
+class _Client:
+    """A connection as the server has it: what it reads, and what is still to be sent."""
+
+    def __init__(self, connection: socket.socket, key: bytes, handle: Handler) -> None:
+        self.socket = connection
+        connection.setblocking(False)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._key: bytes | None = key
+        self._handle = handle
+        self._request: Request | None = None
+        self._answers: deque[memoryview] = deque()
+        self._expect(len(key))
+
+    def _expect(self, length: int) -> None:
+        self._read, self._had = bytearray(length), 0
+
+    def turn(self) -> int:
+        """Reads and writes what is possible without waiting; returns the events to wait for.
+
+        Raises
+        ------
+        OSError
+            The connection is to be closed: its client is gone, or is of another job.
+        """
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                got = self.socket.recv_into(memoryview(self._read)[self._had :])
+                if got == 0:
+                    raise ConnectionResetError
+                self._had += got
+                if self._had == len(self._read) and self._whole():
+                    break  # other clients have their turn
+        with contextlib.suppress(BlockingIOError):
+            while self._answers:
+                sent = self.socket.send(self._answers[0])
+                self._answers[0] = self._answers[0][sent:]
+                if not self._answers[0]:
+                    self._answers.popleft()
+        return selectors.EVENT_READ | (selectors.EVENT_WRITE if self._answers else 0)
+
+    def _whole(self) -> bool:
+        """Turns to what comes next; True after an answer."""
+        if self._key is not None:
+            if bytes(self._read) != self._key:
+                raise ConnectionRefusedError
+            self._key = None
+            self._expect(HEAD.size)
+        elif self._request is None:
+            request = Request._make(HEAD.unpack(self._read))
+            self._request = request
+            self._expect(request.indices + request.values)
+            return not self._read and self._whole()
+        else:
+            answer = memoryview(self._handle(self._request, memoryview(self._read))).cast("B")
+            self._answers += [memoryview(ANSWER.pack(answer.nbytes)), *([answer] if answer.nbytes else [])]
+            self._request = None
+            self._expect(HEAD.size)
+            return True
+        return False
+
+
+class Link:
+    """The connection of this rank to the server of another host; answers come in the order of the requests.
+
+    lost: called with a sentence when the other host is gone or stopped; does not return.
+    """
+
+    def __init__(self, address: tuple[str, int], key: bytes, host: str, lost: Callable[[str], None]) -> None:
+        self._host, self._lost = host, lost
+        self._pending: deque[Answer] = deque()
+        try:
+            self._socket = socket.create_connection(address, PATIENCE)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket.sendall(key)
+        except OSError as error:
+            self._fail(error)
+
+    def ask(self, request: Request, *parts: memoryview) -> "Answer":
+        """Sends a request with its indices and values.
+
+        Raises
+        ------
+        Failure
+            The other host is gone, or reads nothing for `PATIENCE` seconds.
+        """
+        try:
+            small = b"".join([HEAD.pack(*request), *(part for part in parts if part.nbytes <= 4096)])
+            if all(part.nbytes <= 4096 for part in parts):
+                self._socket.sendall(small)
+            else:
+                for part in (memoryview(HEAD.pack(*request)), *parts):
+                    self._socket.sendall(part)
+        except OSError as error:
+            self._fail(error)
+        answer = Answer(self)
+        self._pending.append(answer)
+        return answer
+
+    def read_until(self, wanted: "Answer") -> None:
+        """Reads answers up to `wanted`."""
+        try:
+            while wanted.content is None:
+                first = self._pending.popleft()
+                content = bytearray(ANSWER.unpack(self._exactly(bytearray(ANSWER.size)))[0])
+                first.content = self._exactly(content)
+        except OSError as error:
+            self._fail(error)
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._socket.close()
+
+    def _exactly(self, into: bytearray) -> bytearray:
+        view, had = memoryview(into), 0
+        while had < len(into):
+            got = self._socket.recv_into(view[had:])
+            if got == 0:
+                raise ConnectionResetError("the connection was closed")
+            had += got
+        return into
+
+    def _fail(self, error: OSError) -> None:
+        stopped = isinstance(error, TimeoutError)
+        self._lost(f"{self._host} {f'has not answered for {PATIENCE:g} s' if stopped else f'is gone ({error})'}.")
+        raise Failure(f"{self._host} is lost.") from None
+
+
+class Answer:
+    """An answer under way."""
+
+    content: bytearray | None = None
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def wait(self) -> bytearray:
+        """The bytes of the answer."""
+        if self.content is None:
+            self._link.read_until(self)
+        assert self.content is not None
+        return self.content

@@ -1,0 +1,199 @@
+"""What all arrays of a world have in common on this rank: the hosts, the board where ranks post their arrivals, and the page server.
+
+Every rank has a seat on the board of its host, in shared memory: its process and how many collective calls it has entered. So a rank that
+waits can name those that it waits for, and ends the job when one of them has died or was stopped.
+"""
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+from weakref import WeakKeyDictionary, finalize, ref
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.arrays.serving import PATIENCE, Link, Request, Server
+from steppe.comm import World, nodes, shared
+from steppe.errors import ArrayError
+
+LOOK = 0.02  # [s] between two looks at a rank that is late
+FAR_LOOK = 2.0  # [s] the same, at the ranks of other hosts
+ARRIVALS = -1  # the operation of a request for the board of a host
+ADDRESS = 256  # bytes for the address of a server
+_SITES: "WeakKeyDictionary[World, Site]" = WeakKeyDictionary()
+
+
+def site_of(world: World) -> "Site":
+    """The site of this rank; at the first call all ranks of the world call it."""
+    if world not in _SITES:
+        site = _SITES[world] = Site(world)
+        finalize(world, site.close).atexit = False
+    return _SITES[world]
+
+
+class Site:
+    """A rank among the hosts of its world. Every rank makes one."""
+
+    def __init__(self, world: World) -> None:
+        self._world = ref(world)  # which the table of sites must not keep alive
+        self.rank, self.size = world.rank, world.size
+        self.hosts = tuple(nodes(world))
+        self.host = self.hosts[world.rank]
+        self.mates = [rank for rank in range(world.size) if self.hosts[rank] == self.host]
+        self.arrays = 0  # made so far
+        self.served: dict[int, Callable[[Request, memoryview], bytes | memoryview]] = {}  # by number of the array
+        board = shared(world, self.hosts, 16 * len(self.mates))
+        self._board: NDArray[np.int64] = board[: 16 * len(self.mates)].view(np.int64).reshape(-1, 2)
+        self._seat = self._board[self.mates.index(world.rank)]
+        self._seat[0] = os.getpid()
+        self._calls = 0
+        self._stopped: dict[int, float] = {}  # rank -> since when
+        self._links: dict[int, Link] = {}
+        self._addresses: list[tuple[str, int]] = []
+        self._key = b""
+        self.server: Server | None = None
+        if self.several:
+            self._open(world)
+
+    def _open(self, world: World) -> None:
+        """Starts the page server on each leader, and tells all ranks the addresses."""
+        key = np.frombuffer(secrets.token_bytes(32), np.uint8).copy()
+        world.broadcast(key)
+        self._key = key.tobytes()
+        mine = np.zeros(ADDRESS, np.uint8)
+        if world.rank == self.mates[0]:
+            self.server = Server(self._key, self._answer)
+            text = f"{self.server.port} {socket.gethostname()}".encode()[:ADDRESS]
+            mine[: len(text)] = np.frombuffer(text, np.uint8)
+        leaders = [self.hosts.index(host) for host in range(max(self.hosts) + 1)]
+        for leader in leaders:
+            told = mine.copy()
+            world.broadcast(told, leader)
+            port, _, name = told.tobytes().rstrip(b"\0").decode().partition(" ")
+            self._addresses.append((name, int(port)))
+
+    @property
+    def world(self) -> World:
+        """The world of the ranks."""
+        world = self._world()
+        assert world is not None
+        return world
+
+    def close(self) -> None:
+        """Ends the page server and the connections."""
+        for link in self._links.values():
+            link.close()
+        if self.server:
+            self.server.close()
+
+    def _answer(self, request: Request, content: memoryview) -> bytes | memoryview:
+        if request.operation == ARRIVALS:
+            return self._board[:, 1].tobytes()
+        return self.served[request.array](request, content)
+
+    def link(self, host: int) -> Link:
+        """The connection to the server of another host, made when it is first needed."""
+        if host not in self._links:
+            leader = self.hosts.index(host)
+            self._links[host] = Link(self._addresses[host], self._key, f"The host of rank {leader}", self._lost)
+        return self._links[host]
+
+    @property
+    def several(self) -> bool:
+        """True if there are several hosts."""
+        return max(self.hosts) > 0
+
+    def meet(self, what: str, patience: float | None = None, flag: bool = False) -> bool:
+        """Returns when all ranks have called it with the same `what`; True if a rank gave a flag. Collective.
+
+        patience: seconds that a rank waits for the others.
+
+        Raises
+        ------
+        ArrayError
+            A rank is in another call, or does not come in time.
+        """
+        self._calls += 1
+        self._seat[1] = self._calls
+        word = crc32(what.encode())
+        begin = time.monotonic()
+        looked = [begin, begin]
+
+        def watch() -> None:
+            now = time.monotonic()
+            if now - looked[0] > LOOK:
+                looked[0] = now
+                self._look_at_mates(now)
+            if now - looked[1] > FAR_LOOK and self.several:
+                looked[1] = now
+                self._late_elsewhere()
+            if patience is not None and now - begin > patience:
+                late = [rank for rank, calls in self._arrivals() if calls < self._calls]
+                raise ArrayError(
+                    f"Rank {self.rank} has waited {patience:g} s in {what} for {_ranks(late)}. All ranks must call it; "
+                    "give a longer `patience` if they only need more time."
+                )
+
+        low = self.world.reduce(np.array([word, -word, -int(flag)]), "min", watch=watch)
+        if low[0] != -low[1]:
+            raise ArrayError(self._disagreement(what))
+        return bool(low[2])
+
+    def _disagreement(self, what: str) -> str:
+        parts = self.world.gather(np.frombuffer(what.encode(), np.uint8))
+        calls = [part.tobytes().decode() for part in parts or []]
+        other = next((rank for rank, call in enumerate(calls) if call != calls[0]), 0)
+        told = np.zeros(1000, np.uint8)
+        if calls:
+            text = f"The ranks disagree: rank 0 is in {calls[0]}, rank {other} in {calls[other]}.".encode()[: told.size]
+            told[: len(text)] = np.frombuffer(text, np.uint8)
+        self.world.broadcast(told)
+        found = told.tobytes().rstrip(b"\0").decode(errors="replace")
+        return f"{found} Every rank must make the same collective calls in the same order."
+
+    def _look_at_mates(self, now: float) -> None:
+        """Ends the job if the first late rank of this host is dead, or has been stopped for long."""
+        late = next((seat for seat in range(len(self.mates)) if self._board[seat, 1] < self._calls), None)
+        if late is None or self._board[late, 0] == os.getpid():
+            return
+        rank, state = self.mates[late], _state(int(self._board[late, 0]))
+        if state in "ZX":
+            self._lost(f"Rank {rank} has ended; the others wait for it.")
+        if state not in "Tt":
+            self._stopped.pop(rank, None)
+        elif now - self._stopped.setdefault(rank, now) > PATIENCE:
+            self._lost(f"Rank {rank} has been stopped for {PATIENCE:g} s; the others wait for it.")
+
+    def _late_elsewhere(self) -> None:
+        """Asks the other hosts for their arrivals: one whose server does not answer ends the job."""
+        self._arrivals()
+
+    def _arrivals(self) -> list[tuple[int, int]]:
+        """Each rank and how many collective calls it has entered."""
+        found = list(zip(self.mates, self._board[:, 1].tolist(), strict=True))
+        for host in range(max(self.hosts) + 1):
+            if host != self.host:
+                answer = self.link(host).ask(Request(ARRIVALS, 0, 0, 0, 0, 0, b"", b""))
+                ranks = [rank for rank, of in enumerate(self.hosts) if of == host]
+                found += zip(ranks, np.frombuffer(answer.wait(), np.int64).tolist(), strict=True)
+        return sorted(found)
+
+    def _lost(self, sentence: str) -> NoReturn:
+        self.world.abort(sentence)
+
+
+def _state(process: int) -> str:
+    """The state of a process: T stopped, Z or X ended, other letters alive."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"
+
+
+def _ranks(numbers: Sequence[int]) -> str:
+    return f"rank{'s' if len(numbers) != 1 else ''} {', '.join(map(str, numbers))}"

@@ -1,0 +1,67 @@
+"""Elements of an array that lies in pages of memory, for a kernel that is handed the addresses of the pages.
+
+    table[i >> shift] + size (i & mask)       address of element i; table: addresses of pages of 2^shift elements [bytes]
+
+An array in one piece is one page with a shift of `ONE_PAGE`. The table holds 0 for a page that this process cannot see.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from steppe.kernels.primitives import bits, peek, poke, swap
+
+ONE_PAGE = 62  # shift that turns every index into page 0
+
+
+class ElementAccess(NamedTuple):
+    """Functions that a kernel may call on elements of one dtype; indices are not checked."""
+
+    load: Callable[[Any, int, int], Any]  # (table, shift, i): the element
+    store: Callable[[Any, int, int, Any], None]  # (table, shift, i, value)
+    add: Callable[[Any, int, int, Any], None]  # (table, shift, i, value): atomic for all processes
+
+
+@cache
+def element_access(dtype: str) -> ElementAccess:
+    """The functions for elements of `dtype`: int32, int64, float32 or float64.
+
+    Examples
+    --------
+    >>> values = np.array([1.0, 2.0, 3.0])
+    >>> load, store, add = element_access("float64")
+    >>> add([values.ctypes.data], ONE_PAGE, 1, np.float64(0.5))
+    >>> float(values[1])
+    2.5
+    """
+    like = np.dtype(dtype).type(0)
+    size = like.nbytes
+    same = same_integers if np.dtype(dtype).kind == "i" else same_reals
+
+    def load(table: Any, shift: int, i: int) -> Any:
+        return peek(table[i >> shift] + size * (i & ((1 << shift) - 1)), like)
+
+    def store(table: Any, shift: int, i: int, value: Any) -> None:
+        poke(table[i >> shift] + size * (i & ((1 << shift) - 1)), value, like)
+
+    def add(table: Any, shift: int, i: int, value: Any) -> None:
+        address = table[i >> shift] + size * (i & ((1 << shift) - 1))
+        old = peek(address, like)
+        there = swap(address, old, old + value, like)
+        while not same(there, old):
+            old = there
+            there = swap(address, old, old + value, like)
+
+    return ElementAccess(load, store, add)
+
+
+def same_integers(a: Any, b: Any) -> Any:
+    """True if two integers have the same bits."""
+    return a == b
+
+
+def same_reals(a: Any, b: Any) -> Any:
+    """True if two floats have the same bits; a NaN has those of itself."""
+    return bits(a) == bits(b)
