@@ -89,25 +89,25 @@ def _gather(world: World, comm: "Comm", cells: int, calls: int) -> list[float]:
 
 def steps(world: World, quick: bool, threads: int = 1) -> list[float]:
     """The step loop of a run of Queensland: on the clock, then of each rank the CPU time of each 365 days, and of what comes after."""
-    from steppe.engine import Crew, Plan, Simulation, obey, read_run_file
-    from steppe.engine.part import Part
+    from steppe.engine import Plan, Ranks, Simulation, read_run_file, serve_orders
+    from steppe.engine.rank_state import RankState
 
     path = FOLDER / f"{YEARS[quick]}-years.toml"
     cpu = time.process_time
     orders: list[tuple[int, float]] = []  # first step and CPU time at each order to step; the first one loads the kernel
-    step, clock = Part.step, 0.0
-    Part.step = lambda part, **given: (orders.append((given["start"], cpu())), step(part, **given))[1]  # type: ignore[method-assign]
+    step, clock = RankState.step, 0.0
+    RankState.step = lambda part, **given: (orders.append((given["start"], cpu())), step(part, **given))[1]  # type: ignore[method-assign]
     if world.rank:
-        obey(world, cores=threads)
+        serve_orders(world, cores=threads)
     else:
         plan = Plan.of(read_run_file(path, {"engine.threads": str(threads)}), cores=threads)
-        crew = Crew(world)
-        with Simulation(plan, new_output(), crew=crew) as simulation:
+        ranks = Ranks(world)
+        with Simulation(plan, new_output(), ranks=ranks) as simulation:
             simulation.run(f"{FIRST_YEAR}-01-01")  # loads the kernel
             begin = time.perf_counter()
             simulation.run()
             clock = time.perf_counter() - begin
-        crew.dismiss()
+        ranks.dismiss()
     at, used = np.array(orders[1:]).T
     years = np.interp(365.0 * np.arange(YEARS[quick] + 1)[:-1], at, used)
     parts = world.gather(np.append(np.diff(years), [cpu() - years[-1]]))

@@ -20,7 +20,7 @@ import steppe
 from benchmarks.figures import Figure, MissingPeer
 from benchmarks.queensland import FOLDER, STEPPE, run_file
 from steppe.client import Run
-from steppe.engine import Crew, Plan, read_run_file
+from steppe.engine import Plan, Ranks, read_run_file
 
 DAYS = 30
 WARM, ROUNDS, QUICK_ROUNDS = 3, 40, 8
@@ -53,21 +53,21 @@ class Kernel:
     """The days alone, in this process."""
 
     def __init__(self, run: Path) -> None:
-        self._plan, self._crew = Plan.of(read_run_file(run)), Crew()
-        self._root = self._crew.begin(self._plan)
-        first = self._crew.begin(self._plan.again(), like=self._root)
-        self._crew.order(first, "open", output="", checkpoint="")
-        self._crew.order(first, "remember", entry=0)
+        self._plan, self._ranks = Plan.of(read_run_file(run)), Ranks()
+        self._root = self._ranks.begin(self._plan)
+        first = self._ranks.begin(self._plan.again(), like=self._root)
+        self._ranks.order(first, "open", output="", checkpoint="")
+        self._ranks.order(first, "remember", entry=0)
 
     def milliseconds(self, value: float) -> tuple[float, float]:
         """Of `DAYS` from the beginning, with this value of what is varied: by the clock and of the processor."""
-        part = self._crew.begin(self._plan.again(), like=self._root)
-        self._crew.order(part, "recall", entry=0, output="")
-        self._crew.order(part, "set", name=VARIED, value=value, cells=None)
+        part = self._ranks.begin(self._plan.again(), like=self._root)
+        self._ranks.order(part, "recall", entry=0, output="")
+        self._ranks.order(part, "set", name=VARIED, value=value, cells=None)
         busy = time.thread_time()
-        taken = _milliseconds(lambda: self._crew.order(part, "step", start=0, stop=DAYS, looks=True, beside=[]))
+        taken = _milliseconds(lambda: self._ranks.order(part, "step", start=0, stop=DAYS, looks=True, beside=[]))
         busy = 1e3 * (time.thread_time() - busy)
-        self._crew.order(part, "close")
+        self._ranks.order(part, "close")
         return taken, busy
 
 

@@ -48,7 +48,7 @@ class Session:
     @property
     def decoding(self) -> float:
         """CPU seconds that were spent on the weather so far."""
-        reader = self.stage.crew.part(0).reader
+        reader = self.stage.ranks.state(0).reader
         return reader.counters.decode_seconds if reader else 0.0
 
 
@@ -153,7 +153,7 @@ def _calibration(held: Session, rounds: int) -> tuple[float, float]:
 
 def _kernel(held: Session) -> float:
     """CPU seconds of the days of a calibration, computed by a model alone."""
-    part = held.stage.crew.part(0)
+    part = held.stage.ranks.state(0)
     model = part.plan.again().model
     model.initialise(part.share, part.plan.chosen.values, part.plan.initial, part.plan.chosen.options, part.reach)
     begin = time.process_time()

@@ -11,24 +11,24 @@ import numpy as np
 from steppe.api.query import MapQuery
 from steppe.comm import World
 from steppe.control import OPEN_END, Leg
-from steppe.engine import Crew, Plan, Stage, obey, read_run_file
+from steppe.engine import Plan, Ranks, Stage, read_run_file, serve_orders
 from steppe.testing import run_threads
 
 OWN = [Leg(1, OPEN_END, OPEN_END)]  # the path of the first branch
 
 
-def on_crew(ranks: int, run_file: Path, work: Callable[[Plan, Crew], Any], **changes: str) -> Any:
-    """What `work` makes of the run on rank 0 while the others obey."""
+def with_ranks(ranks: int, run_file: Path, work: Callable[[Plan, Ranks], Any], **changes: str) -> Any:
+    """What `work` makes of the run on rank 0 while the others serve its orders."""
 
     def rank(world: World) -> Any:
         if world.rank:
-            return obey(world, cores=1)
-        crew = Crew(world)
+            return serve_orders(world, cores=1)
+        all_ranks = Ranks(world)
         try:
             plan = Plan.of(read_run_file(run_file, {key.replace("__", "."): value for key, value in changes.items()}), cores=1)
-            return work(plan, crew)
+            return work(plan, all_ranks)
         finally:
-            crew.dismiss()
+            all_ranks.dismiss()
 
     return run_threads(ranks, rank)[0]
 
@@ -36,14 +36,14 @@ def on_crew(ranks: int, run_file: Path, work: Callable[[Plan, Crew], Any], **cha
 def on_stage(run_file: Path, work: Callable[[Stage], Any], ranks: int = 1, **changes: str) -> Any:
     """What `work` makes of a stage of the run; the stage is closed, nothing is saved."""
 
-    def staged(plan: Plan, crew: Crew) -> Any:
-        stage = Stage(plan.run.output.path, plan, crew)
+    def staged(plan: Plan, all_ranks: Ranks) -> Any:
+        stage = Stage(plan.run.output.path, plan, all_ranks)
         try:
             return work(stage)
         finally:
             stage.close()
 
-    return on_crew(ranks, run_file, staged, **changes)
+    return with_ranks(ranks, run_file, staged, **changes)
 
 
 def to(stage: Stage, step: int, branches: tuple[int, ...] = (1,), looked: float = 0.0) -> None:

@@ -16,7 +16,7 @@ from steppe.control.engine.endpoint import EngineEndpoint
 from steppe.control.wire import ActionOutcome, Boundary, BranchAction, BranchFailure, Load, Pin, Target
 from steppe.engine import Stage
 from steppe.engine.branches import Branches
-from steppe.engine.part import Part
+from steppe.engine.rank_state import RankState
 from steppe.errors import BadCellError, NoSpaceError, NotComputedError
 from steppe.io import Progress, StoredRecords
 from tests.engine.stages import OWN, on_stage, query, seen, sent, setting, to
@@ -144,7 +144,7 @@ def test_a_branch_of_a_branch_is_what_its_path_says(wide_scenario, made_wide_sce
         stage.save(3)
         to(stage, 420, (3,))
         stage.save(3)
-        return seen(stage, "runoff", 3).tolist(), stage.crew.part(stage._root).model.name
+        return seen(stage, "runoff", 3).tolist(), stage.ranks.state(stage._root).model.name
 
     def in_one_go(stage: Stage) -> Any:
         stage.load(1, OWN)
@@ -153,7 +153,7 @@ def test_a_branch_of_a_branch_is_what_its_path_says(wide_scenario, made_wide_sce
             stage.apply(1, seq, "set", what)
         to(stage, 420)
         stage.save(1)
-        return seen(stage, "runoff").tolist(), stage.crew.part(stage._root).model.name
+        return seen(stage, "runoff").tolist(), stage.ranks.state(stage._root).model.name
 
     other = copied(made_wide_scenario, tmp_path / "one-go")
     assert on_stage(wide_scenario, on_branches, ranks) == on_stage(other, in_one_go)
@@ -242,10 +242,10 @@ def test_a_branch_that_nobody_needs_is_forgotten_and_comes_back(scenario):
 @pytest.mark.parametrize("settled", [True, False])
 def test_a_bad_cell_takes_its_branch_back_and_no_other(wide_scenario, uninterrupted, monkeypatch, ranks, settled):
     cell = 600
-    step = Part.step
+    step = RankState.step
     spoilt: list[int] = []
 
-    def spoil(part: Part, start: int, stop: int, looks: bool, beside: Any) -> Any:
+    def spoil(part: RankState, start: int, stop: int, looks: bool, beside: Any) -> Any:
         if start <= 230 < stop and cell in part.deal.mine and spoilt:
             part.model.state["water"][cell - part.deal.mine.start] = np.nan
         return step(part, start, stop, looks, beside)
@@ -268,7 +268,7 @@ def test_a_bad_cell_takes_its_branch_back_and_no_other(wide_scenario, uninterrup
             to(stage, 420, (branch,))
             stage.save(branch)
 
-    monkeypatch.setattr(Part, "step", spoil)
+    monkeypatch.setattr(RankState, "step", spoil)
     on_stage(wide_scenario, work, ranks)
     for branch in (2, 3):
         assert same_results(wide_scenario.parent / "out" / "branches" / str(branch), uninterrupted)
@@ -285,7 +285,7 @@ def test_branches_that_go_together_are_those_that_go_alone_and_read_the_weather_
             stage.apply(branch, branch, "set", setting("capacity", capacity))
 
     def read(stage: Stage) -> int:
-        reader = stage.crew.part(stage._root).reader
+        reader = stage.ranks.state(stage._root).reader
         return reader.counters.bytes
 
     def together(stage: Stage) -> Any:
@@ -498,13 +498,13 @@ def test_what_was_can_be_looked_at_without_a_step_of_any_branch(wide_scenario, m
 
 def test_the_past_day_by_day_computes_each_day_once(scenario, monkeypatch):
     computed: list[int] = []
-    do_step = Part.step
+    do_step = RankState.step
 
-    def step(part: Part, start: int, stop: int, **rest: Any) -> Any:
+    def step(part: RankState, start: int, stop: int, **rest: Any) -> Any:
         computed.extend(range(start, stop))
         return do_step(part, start, stop, **rest)
 
-    monkeypatch.setattr(Part, "step", step)
+    monkeypatch.setattr(RankState, "step", step)
 
     def work(stage: Stage) -> None:
         stage.load(1, OWN)
@@ -559,9 +559,9 @@ def test_a_branch_that_met_a_bad_cell_goes_on_with_all_that_was_done_before(
 ):
     """Also with what was done since the copy from which it is brought back, which nobody will say again, and since it was loaded to an
     earlier position."""
-    cell, do_step, spoilt, stopped_at = 600, Part.step, [1], list[int]()
+    cell, do_step, spoilt, stopped_at = 600, RankState.step, [1], list[int]()
 
-    def spoil(part: Part, start: int, stop: int, looks: bool, beside: Any) -> Any:
+    def spoil(part: RankState, start: int, stop: int, looks: bool, beside: Any) -> Any:
         if start <= 230 < stop and cell in part.deal.mine and spoilt:
             part.model.state["water"][cell - part.deal.mine.start] = np.nan
         return do_step(part, start, stop, looks, beside)
@@ -602,7 +602,7 @@ def test_a_branch_that_met_a_bad_cell_goes_on_with_all_that_was_done_before(
             endpoint.poll()
         stage.save(1)
 
-    monkeypatch.setattr(Part, "step", spoil)
+    monkeypatch.setattr(RankState, "step", spoil)
     on_stage(wide_scenario, through_a_bad_cell, ranks)
     other = copied(made_wide_scenario, tmp_path / "at-once")
     on_stage(other, at_once)

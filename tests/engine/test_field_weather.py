@@ -188,7 +188,7 @@ def test_weather_outside_its_limits_is_named_with_its_cell_and_day(run_file, wea
 def test_a_rank_of_boxes_does_not_say_that_it_has_a_range_of_cells(run_file):
     def where(simulation: Simulation) -> str:
         simulation.step(1)
-        return simulation.crew.part(0)._where.of(0)
+        return simulation.ranks.state(0)._where.of(0)
 
     assert on_ranks(1, run_file, where) == "rank 0, step 0 (1990-01-10)"
 

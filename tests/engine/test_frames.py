@@ -131,7 +131,7 @@ def test_a_run_that_is_opened_again_shows_the_diagnostics_of_its_last_step(scena
 def test_a_cell_without_a_value_is_missing_not_outside(scenario: Path) -> None:
     def work(stage: Stage) -> None:
         at(stage, 3)
-        part = stage.crew.part(stage._branches.live[1].part)
+        part = stage.ranks.state(stage._branches.live[1].state_id)
         part.model.state["water"][4] = np.nan
         frame = read_frame(frames(stage, {})[1])
         row, column = divmod(int(stage.plan.grid.order[4]), frame.levels.shape[1])

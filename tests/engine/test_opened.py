@@ -240,7 +240,7 @@ def test_branches_that_are_closed_give_their_memory_up_at_once(scenario):
             to(stage, 40, (branch,))
             stage.apply(branch, branch, "set", setting("capacity", 20.0 * branch))
         to(stage, 80, (1, *(branch for branch, _ in FORKS)))
-        parts = [weakref.ref(stage.crew.part(stage._branch(branch).part)) for branch, _ in FORKS]
+        parts = [weakref.ref(stage.ranks.state(stage._branch(branch).state_id)) for branch, _ in FORKS]
         models = [weakref.ref(each().model) for each in parts]
         for branch, _ in FORKS:
             seen(stage, "runoff", branch)

@@ -16,11 +16,11 @@ import pytest
 import steppe
 from steppe import timeline
 from steppe.comm import World
-from steppe.engine import Crew, Plan, Simulation, read_run_file
-from steppe.engine.part import Part
+from steppe.engine import Plan, Ranks, Simulation, read_run_file
+from steppe.engine.rank_state import RankState
 from steppe.errors import BadCellError, DamagedError, Failure, ForcingError, GridError, ModelError, SteppeError
 from steppe.io import ForcingReader, Progress, SpreadFigures, output_array
-from tests.engine.stages import on_crew
+from tests.engine.stages import with_ranks
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
 
@@ -28,13 +28,13 @@ RANKS = (1, 2, 3, 4, 7)
 
 
 def on_ranks(n: int, run_file: Path, work: Callable[[Simulation], Any], **changes: str) -> Any:
-    """What `work` makes of the run on rank 0 while the others obey."""
+    """What `work` makes of the run on rank 0 while the others serve its orders."""
 
-    def simulated(plan: Plan, crew: Crew) -> Any:
-        with Simulation(plan, crew=crew) as simulation:
+    def simulated(plan: Plan, all_ranks: Ranks) -> Any:
+        with Simulation(plan, ranks=all_ranks) as simulation:
             return work(simulation)
 
-    return on_crew(n, run_file, simulated, **changes)
+    return with_ranks(n, run_file, simulated, **changes)
 
 
 @pytest.fixture(scope="module")
@@ -113,11 +113,11 @@ def test_shares_cut_anew_at_any_moment_are_the_same_run(wide_scenario, uninterru
 
 def test_uneven_ranks_are_given_other_shares(wide_scenario, uninterrupted, monkeypatch):
     """As the clock would tell when the last share costs six times as much as the first."""
-    monkeypatch.setattr(Part, "tell_busy", lambda part: lambda: [factor * part.kept for factor in (100.0, 200.0, 600.0)])
+    monkeypatch.setattr(RankState, "tell_busy", lambda part: lambda: [factor * part.kept for factor in (100.0, 200.0, 600.0)])
 
     def work(simulation: Simulation) -> list[int]:
         simulation.run()
-        return [len(cells) for cells in simulation.crew.part(0).deal.cells]
+        return [len(cells) for cells in simulation.ranks.state(0).deal.cells]
 
     sizes = on_ranks(3, wide_scenario, work, engine__checkpoint='"10 days"')
     assert sizes[0] > sizes[1] > sizes[2] > 0
@@ -125,10 +125,10 @@ def test_uneven_ranks_are_given_other_shares(wide_scenario, uninterrupted, monke
 
 
 def test_the_next_session_begins_with_the_shares_that_an_earlier_one_found(wide_scenario, uninterrupted, monkeypatch):
-    monkeypatch.setattr(Part, "tell_busy", lambda part: lambda: [factor * part.kept for factor in (100.0, 200.0, 600.0)])
+    monkeypatch.setattr(RankState, "tell_busy", lambda part: lambda: [factor * part.kept for factor in (100.0, 200.0, 600.0)])
 
     def shares(simulation: Simulation) -> list[int]:
-        return [len(cells) for cells in simulation.crew.part(0).deal.cells]
+        return [len(cells) for cells in simulation.ranks.state(0).deal.cells]
 
     on_ranks(3, wide_scenario, lambda simulation: simulation.run("1990-05-30"), engine__checkpoint='"10 days"')
     first, second, third = on_ranks(3, wide_scenario, shares)
@@ -282,9 +282,9 @@ def test_ranks_whose_step_failed_on_one_of_them_go_on_from_a_checkpoint_alone(wi
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_bad_cell_of_any_rank_is_named_and_the_run_goes_on_from_before(wide_scenario, uninterrupted, monkeypatch, ranks):
     cell = 600
-    step = Part.step
+    step = RankState.step
 
-    def spoilt(part: Part, start: int, **rest: Any) -> Any:
+    def spoilt(part: RankState, start: int, **rest: Any) -> Any:
         if start == 10 and cell in part.deal.mine:
             part.model.state["water"][cell - part.deal.mine.start] = np.nan
         return step(part, start, **rest)
@@ -296,7 +296,7 @@ def test_a_bad_cell_of_any_rank_is_named_and_the_run_goes_on_from_before(wide_sc
             simulation.step(10)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Part, "step", spoilt)
+        patch.setattr(RankState, "step", spoilt)
         on_ranks(ranks, wide_scenario, work)
     on_ranks(2, wide_scenario, lambda simulation: simulation.run())
     assert digest(wide_scenario.parent / "out") == uninterrupted
@@ -341,11 +341,11 @@ def test_who_reads_weather_for_whom_is_chosen_by_the_cost_that_the_model_declare
 def test_a_run_file_of_before_that_says_broadcast_runs_as_auto_and_says_so(wide_scenario, uninterrupted, ranks):
     told: list[str] = []
 
-    def work(plan: Plan, crew: Crew) -> None:
-        with Simulation(plan, crew=crew, on_event=lambda event: told.append(event.text)) as simulation:
+    def work(plan: Plan, all_ranks: Ranks) -> None:
+        with Simulation(plan, ranks=all_ranks, on_event=lambda event: told.append(event.text)) as simulation:
             simulation.run()
 
-    on_crew(ranks, wide_scenario, work, forcing__spread='"broadcast"')
+    with_ranks(ranks, wide_scenario, work, forcing__spread='"broadcast"')
     assert 'There is no spread "broadcast" any more: [forcing] spread is taken as "auto".' in told
     assert any(re.match(r"Weather is read by spread \S+; predicted", text) for text in told) == (ranks > 1)
     assert digest(wide_scenario.parent / "out") == uninterrupted

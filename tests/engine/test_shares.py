@@ -5,7 +5,7 @@ import pytest
 import steppe
 from steppe.control import OPEN_END, Leg
 from steppe.engine import Stage
-from steppe.engine.part import Part
+from steppe.engine.rank_state import RankState
 from tests.engine.stages import OWN, on_stage, seen, setting, to
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
@@ -14,11 +14,11 @@ from tests.scenario import copied
 @pytest.fixture
 def uneven(monkeypatch):
     """As the clock would tell when the last share costs six times as much as the first."""
-    monkeypatch.setattr(Part, "tell_busy", lambda part: lambda: [factor * part.kept for factor in (100.0, 200.0, 600.0)])
+    monkeypatch.setattr(RankState, "tell_busy", lambda part: lambda: [factor * part.kept for factor in (100.0, 200.0, 600.0)])
 
 
 def sizes(stage: Stage) -> list[int]:
-    return [len(cells) for cells in stage.crew.part(0).deal.cells]
+    return [len(cells) for cells in stage.ranks.state(0).deal.cells]
 
 
 def saved_often(stage: Stage, end: int, every: int = 10) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import steppe
 from steppe.engine import Stage
-from steppe.engine.part import Part
+from steppe.engine.rank_state import RankState
 from steppe.errors import DamagedError, Failure, NotComputedError, RequestError, ShapeError, UnknownNameError
 from steppe.grid import from_plain
 from tests.engine.stages import OWN, on_stage, query, seen, sent, setting, to
@@ -51,7 +51,7 @@ def test_what_a_run_is_can_be_told_in_json(scenario):
 def test_copies_of_the_past_that_cost_much_lie_far_apart(scenario, monkeypatch):
     monkeypatch.setattr("steppe.engine.stage.REMEMBER", 0.0)
     monkeypatch.setattr("steppe.engine.stage.PIECE", 1e-9)
-    copy, found = Part.remember, []
+    copy, found = RankState.remember, []
 
     def work(stage: Stage) -> None:
         stage.load(1, OWN)
@@ -59,7 +59,7 @@ def test_copies_of_the_past_that_cost_much_lie_far_apart(scenario, monkeypatch):
         found.append(stage.remembered)
 
     on_stage(scenario, work)
-    monkeypatch.setattr(Part, "remember", lambda part, entry: (time.sleep(0.05), copy(part, entry))[1])
+    monkeypatch.setattr(RankState, "remember", lambda part, entry: (time.sleep(0.05), copy(part, entry))[1])
     on_stage(scenario, work)
     few, many = sorted(found)
     assert found == [many, few]
@@ -281,7 +281,7 @@ def test_pixels_are_taken_together_where_the_cells_are(wide_scenario, ranks):
             expected = stage.moved["water"] - before
             every = 4 * len(water)  # kept by a single rank, and where each cell is a pixel
             by_many = every if width == 27 else 4 * height * width
-            assert head["moved"] == expected == (by_many if stage.crew.world.size > 1 else every * (len(bodies) == 1))
+            assert head["moved"] == expected == (by_many if stage.ranks.world.size > 1 else every * (len(bodies) == 1))
             before = stage.moved["water"]
             again = stage.answer(1, query({"name": "water", **words}))
             assert (again[0]["moved"], bytes(again[1])) == (0, bytes(body))

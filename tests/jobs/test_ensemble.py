@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steppe
-from steppe.engine import Crew, Plan, obey
+from steppe.engine import Plan, Ranks, serve_orders
 from steppe.errors import FolderError, Mistake, ModelError
 from steppe.jobs.ensemble import Scenario, read_scenarios, run_ensemble
 from steppe.testing import run_threads
@@ -52,10 +52,10 @@ def test_an_ensemble_that_was_stopped_goes_on(scenario, made_scenario, tmp_path)
 def test_ranks_share_the_cells_of_all_scenarios(wide_scenario, made_wide_scenario, tmp_path):
     def work(world):
         if world.rank:
-            return obey(world)
-        crew = Crew(world)
-        run_ensemble(Plan.of(steppe.read_run_file(wide_scenario)), SCENARIOS[:2], crew)
-        return crew.dismiss()
+            return serve_orders(world)
+        all_ranks = Ranks(world)
+        run_ensemble(Plan.of(steppe.read_run_file(wide_scenario)), SCENARIOS[:2], all_ranks)
+        return all_ranks.dismiss()
 
     run_threads(2, work)
     other = copied(made_wide_scenario, tmp_path / "one")

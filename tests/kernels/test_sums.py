@@ -248,5 +248,5 @@ def test_the_sums_of_bins_are_rounded_once_like_any_sum(great: list[Any], small:
 @settings(deadline=None)
 @given(st.floats(1e-250, 1e250), st.sampled_from([-1.0, 1.0]), st.integers(1, 20_000))
 def test_the_total_of_one_number_is_the_product(number, sign, count):
-    """`engine.part` takes the product."""
+    """`engine.rank_state` takes the product."""
     assert total(np.full(count, sign * number), lambda values, _: values) == count * (sign * number)

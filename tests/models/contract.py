@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from steppe.engine import Crew, Plan
+from steppe.engine import Plan, Ranks
 from steppe.errors import ModelError
 from steppe.models.contract import Exports, Settable
 from steppe.models.defaults import leaves_out
 from steppe.variable import Role
-from tests.engine.stages import on_crew
+from tests.engine.stages import with_ranks
 
 FIRST, STEPS = 3, 7
 
@@ -26,63 +26,63 @@ class Seen(NamedTuple):
 
 def kept_by(run_file: Path, ranks: int = 1) -> Seen:
     """Whether the model of a run keeps to the contract, by assertions; what it computes, the same for any ranks."""
-    found: Seen = on_crew(ranks, run_file, _kept)
+    found: Seen = with_ranks(ranks, run_file, _kept)
     return found
 
 
-def _kept(plan: Plan, crew: Crew) -> Seen:
-    root = crew.begin(plan)
-    whole, parts = _begun(plan, crew, root), _begun(plan, crew, root)
-    crew.order(whole, "step", start=0, stop=STEPS, looks=True)
+def _kept(plan: Plan, all_ranks: Ranks) -> Seen:
+    root = all_ranks.begin(plan)
+    whole, parts = _begun(plan, all_ranks, root), _begun(plan, all_ranks, root)
+    all_ranks.order(whole, "step", start=0, stop=STEPS, looks=True)
     for step in range(FIRST):
-        crew.order(parts, "step", start=step, stop=step + 1, looks=True)
-    assert crew.order(parts, "remember", entry=1) > 0
-    beside = _begun(plan, crew, root, beside=[parts])
-    crew.order(parts, "step", start=FIRST, stop=STEPS, looks=True, beside=[beside])
-    end = crew.order(whole, "digest")
-    assert crew.order(parts, "digest") == end, "any split of steps gives the same bits"
-    assert crew.order(beside, "digest") == end, "models that go together give the same bits as one that goes alone"
-    again = _begun(plan, crew, root, entry=1)
-    crew.order(again, "step", start=FIRST, stop=STEPS, looks=True)
-    assert crew.order(again, "digest") == end, "a copy is recalled by another model of the same kind"
-    seen = Seen(end, _exports(plan, crew, whole))
-    _set(plan, crew, again)
-    assert crew.order(whole, "digest") == end, "what is done to one model is not done to another"
+        all_ranks.order(parts, "step", start=step, stop=step + 1, looks=True)
+    assert all_ranks.order(parts, "remember", entry=1) > 0
+    beside = _begun(plan, all_ranks, root, beside=[parts])
+    all_ranks.order(parts, "step", start=FIRST, stop=STEPS, looks=True, beside=[beside])
+    end = all_ranks.order(whole, "digest")
+    assert all_ranks.order(parts, "digest") == end, "any split of steps gives the same bits"
+    assert all_ranks.order(beside, "digest") == end, "models that go together give the same bits as one that goes alone"
+    again = _begun(plan, all_ranks, root, entry=1)
+    all_ranks.order(again, "step", start=FIRST, stop=STEPS, looks=True)
+    assert all_ranks.order(again, "digest") == end, "a copy is recalled by another model of the same kind"
+    seen = Seen(end, _exports(plan, all_ranks, whole))
+    _set(plan, all_ranks, again)
+    assert all_ranks.order(whole, "digest") == end, "what is done to one model is not done to another"
     for number in (whole, parts, beside, again, root):
-        crew.order(number, "close")
+        all_ranks.order(number, "close")
     return seen
 
 
-def _begun(plan: Plan, crew: Crew, root: int, beside: Any = None, entry: int | None = None) -> int:
-    number = crew.begin(plan.again(), like=root)
+def _begun(plan: Plan, all_ranks: Ranks, root: int, beside: Any = None, entry: int | None = None) -> int:
+    number = all_ranks.begin(plan.again(), like=root)
     if beside is not None:
-        crew.order(number, "split", beside=beside)
+        all_ranks.order(number, "split", beside=beside)
     elif entry is not None:
-        crew.order(number, "recall", entry=entry, output="")
+        all_ranks.order(number, "recall", entry=entry, output="")
     else:
-        crew.order(number, "open", output="", checkpoint="")
+        all_ranks.order(number, "open", output="", checkpoint="")
     return number
 
 
-def _exports(plan: Plan, crew: Crew, number: int) -> dict[str, bytes]:
+def _exports(plan: Plan, all_ranks: Ranks, number: int) -> dict[str, bytes]:
     """All variables; of a model without `export` its states and parameters."""
     given = (Role.STATE, Role.PARAMETER) if leaves_out(plan.model, Exports) else tuple(Role)
     found = {}
     for name in [name for name, variable in plan.variables.items() if variable.role in given]:
-        values = crew.order(number, "export", name=name)
+        values = all_ranks.order(number, "export", name=name)
         assert values.shape[-1] == plan.grid.n_cells, name
         found[name] = values.tobytes()
     return found
 
 
-def _set(plan: Plan, crew: Crew, number: int) -> None:
+def _set(plan: Plan, all_ranks: Ranks, number: int) -> None:
     """A state is set in one cell, or the model says that nothing can be set."""
     names = (n for n, v in plan.model.variables.items() if v.role is Role.STATE and not v.settable_by and v.dtype != "int32")
     name, cells = next(names), np.array([0])
-    value = float(np.nextafter(crew.order(number, "export", name=name).ravel()[0], np.inf))
+    value = float(np.nextafter(all_ranks.order(number, "export", name=name).ravel()[0], np.inf))
     if leaves_out(plan.model, Settable):
         with pytest.raises(ModelError, match="has no method `set`"):
-            crew.order(number, "set", name=name, value=value, cells=cells)
+            all_ranks.order(number, "set", name=name, value=value, cells=cells)
         return
-    crew.order(number, "set", name=name, value=value, cells=cells)
-    assert crew.order(number, "export", name=name, cells=cells).ravel()[0] == np.float64(value).astype(plan.variables[name].dtype)
+    all_ranks.order(number, "set", name=name, value=value, cells=cells)
+    assert all_ranks.order(number, "export", name=name, cells=cells).ravel()[0] == np.float64(value).astype(plan.variables[name].dtype)

@@ -23,10 +23,10 @@ def engine(folder: Path, *, epoch: int) -> Exit:
         Number of this start of an engine of the run.
     """
     with rank_of_run() as rank:
-        from steppe.engine import Crew
+        from steppe.engine import Ranks
         from steppe.engine.loop import EngineLoop
 
         with Stop(says=False) as stop:
-            made = EngineLoop(folder, epoch, Crew(rank.world, where=rank.where), stop)
+            made = EngineLoop(folder, epoch, Ranks(rank.world, where=rank.where), stop)
             with compiling_is_said(made.compiles):
                 return made.run(rank.cores)

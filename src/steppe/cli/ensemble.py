@@ -56,7 +56,7 @@ def ensemble(
         changes["output.path"] = json.dumps(str(output.absolute()), ensure_ascii=False)
     with rank_of_run() as rank:
         from steppe.cli.progress import Silent, progress
-        from steppe.engine import Crew, Event, Plan, read_run_file
+        from steppe.engine import Event, Plan, Ranks, read_run_file
         from steppe.jobs.ensemble import EnsembleProgress, read_scenarios, run_ensemble
 
         wanted = read_scenarios(scenarios)
@@ -66,8 +66,8 @@ def ensemble(
             def show(far: EnsembleProgress) -> None:
                 tell(Event("progress", far.date, far.step, far.steps, far.date))
 
-            crew = Crew(rank.world, stop, rank.where)
-            done = run_ensemble(plan, wanted, crew, show, stop, lambda kind, text: tell(Event(kind, text, 0, plan.steps, "")))
+            ranks = Ranks(rank.world, stop, rank.where)
+            done = run_ensemble(plan, wanted, ranks, show, stop, lambda kind, text: tell(Event(kind, text, 0, plan.steps, "")))
     folder = Path(plan.run.output.path)
     if not done:
         sys.stderr.write("Stopped with all states kept. The same command goes on.\n")

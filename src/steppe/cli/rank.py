@@ -1,7 +1,7 @@
 """`steppe run` as one of several ranks: how each begins, and the one way out.
 
     rank 0    joins ── reads the command line and does what it says: run() within rank_of_run() ── dismisses the others with the exit code
-    others    join ── sleep, obey orders until they are dismissed; their command line is rank 0's
+    others    join ── sleep, serve orders until they are dismissed; their command line is rank 0's
 
 All join before anything else is done or imported: no rank waits awake for a late one.
 """
@@ -35,7 +35,7 @@ _joined: Rank | None = None
 
 
 def run_together(launch: "Launch", command: Callable[[], Exit]) -> Exit:
-    """Has rank 0 do a command and the others obey it; on every rank the same exit code."""
+    """Runs a command on rank 0 while the other ranks serve its orders; returns the same exit code on every rank."""
     global _joined
     from steppe.comm import last_words
 
@@ -51,11 +51,11 @@ def run_together(launch: "Launch", command: Callable[[], Exit]) -> Exit:
     with last_words(rank.world, rank.where, _debug()):
         if launch.rank == 0:
             code = command()
-            from steppe.engine import Crew
+            from steppe.engine import Ranks
 
-            Crew(rank.world).dismiss(code)
+            Ranks(rank.world).dismiss(code)
         else:
-            code = _obey(rank)
+            code = _serve(rank)
         rank.world.close()
     return code
 
@@ -92,13 +92,13 @@ def rank_of_run() -> Iterator[Rank]:
         yield rank
 
 
-def _obey(rank: Rank) -> Exit:
+def _serve(rank: Rank) -> Exit:
     from steppe.cli.stop import Stop
-    from steppe.engine import obey
+    from steppe.engine import serve_orders
 
     logging.getLogger("steppe").addHandler(logging.NullHandler())  # rank 0 says it
     with Stop(says=False) as stop:
-        return Exit(obey(rank.world, stop, rank.where, rank.cores))
+        return Exit(serve_orders(rank.world, stop, rank.where, rank.cores))
 
 
 def _debug() -> bool:

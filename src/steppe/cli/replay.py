@@ -45,7 +45,7 @@ def replay(
         raise FolderError(f'"{output}" is not empty. Choose another folder for the output.')
     with rank_of_run() as rank, ExitStack() as rest:
         from steppe.control.server.journal import Journal
-        from steppe.engine import Crew
+        from steppe.engine import Ranks
         from steppe.jobs.replay import replay as repeat
         from steppe.jobs.replay import scenarios_of
 
@@ -55,11 +55,11 @@ def replay(
         for name in asked:
             if name not in found:
                 raise Mistake(f'The run has no scenario "{name}".{nearest(name, found)}')
-        differs, crew = "", Crew(rank.world, where=rank.where)
+        differs, ranks = "", Ranks(rank.world, where=rank.where)
         aside = rest.enter_context(tempfile.TemporaryDirectory(prefix="steppe-replay-"))
         for name in asked:
             place = (output if output is not None else Path(aside)) / name
-            done = repeat(folder, journal, found[name], place, crew)
+            done = repeat(folder, journal, found[name], place, ranks)
             differs = differs or done.differs
             tail = done.differs or f"digest {done.digest & (1 << 64) - 1:016x}"
             sys.stdout.write(f"{name}: branch {done.branch}, {done.step} steps, {done.actions} changes, {tail}\n")

@@ -15,7 +15,7 @@ from steppe.cli.timeline import check_timeline, write_timeline
 from steppe.errors import Exit, RunFileError, SteppeError
 
 if TYPE_CHECKING:
-    from steppe.engine import Crew, RunFile
+    from steppe.engine import Ranks, RunFile
 
 
 def run(
@@ -85,17 +85,17 @@ def run(
         changes["engine.threads"] = str(threads)
     failure = None
     with rank_of_run() as rank:
-        from steppe.engine import Crew, read_run_file
+        from steppe.engine import Ranks, read_run_file
 
         with Stop(says=not supervised()) as stop:
-            crew = Crew(rank.world, stop, rank.where)
+            all_ranks = Ranks(rank.world, stop, rank.where)
             try:
                 whole = read_run_file(run_file, changes)
                 if show_config:
                     sys.stdout.write(whole.as_toml())
                     code = Exit.DONE
                 else:
-                    code = _run(whole, crew, rank.cores, stop, until=until, timeline=timeline, fresh=fresh, quiet=quiet, json=json)
+                    code = _run(whole, all_ranks, rank.cores, stop, until=until, timeline=timeline, fresh=fresh, quiet=quiet, json=json)
             except SteppeError as error:
                 failure, code = error, error.exit_code
     if failure:
@@ -105,7 +105,7 @@ def run(
 
 def _run(
     whole: "RunFile",
-    crew: "Crew",
+    all_ranks: "Ranks",
     cores: int | None,
     stop: Stop,
     *,
@@ -124,7 +124,7 @@ def _run(
         plan.step_after(until)  # a mistake in it is found before the folder is touched
     if timeline is not None:
         check_timeline(timeline)
-    with _progress(plan, quiet or json) as tell, Simulation(plan, fresh=fresh, on_event=tell, crew=crew) as simulation:
+    with _progress(plan, quiet or json) as tell, Simulation(plan, fresh=fresh, on_event=tell, ranks=all_ranks) as simulation:
         was_complete, reached = simulation.finished, True
         step, date = simulation.step_index, simulation.date
         with compiling_is_said(lambda text: tell(Event("compiling", text, step, simulation.steps, date))):
@@ -133,10 +133,10 @@ def _run(
             if not was_complete:
                 reached = simulation.run(until, stop)
             if timeline is not None:
-                write_timeline(timeline, f"{plan.model.name} on {crew.world.size} ranks", simulation.timeline())
+                write_timeline(timeline, f"{plan.model.name} on {all_ranks.world.size} ranks", simulation.timeline())
     if not quiet:
         _report(summary(simulation), json)
-    if not reached or ((stop.asked or crew.said.stop) and not simulation.finished):
+    if not reached or ((stop.asked or all_ranks.said.stop) and not simulation.finished):
         sys.stderr.write(f"Stopped before {simulation.date} with a checkpoint. The same command goes on.\n")
         return Exit.STOPPED
     if was_complete and not quiet:

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from steppe.engine.check import estimate as estimate
     from steppe.engine.check import in_cell_days as in_cell_days
     from steppe.engine.check import problems as problems
-    from steppe.engine.crew import Crew as Crew
-    from steppe.engine.crew import obey as obey
     from steppe.engine.options import options_text as options_text
     from steppe.engine.plan import Plan as Plan
+    from steppe.engine.ranks import Crew as Crew
+    from steppe.engine.ranks import Ranks as Ranks
+    from steppe.engine.ranks import obey as obey
+    from steppe.engine.ranks import serve_orders as serve_orders
     from steppe.engine.run_file import RunFile as RunFile
     from steppe.engine.run_file import read_run_file as read_run_file
     from steppe.engine.session import Event as Event

@@ -11,8 +11,8 @@ from typing import Any
 
 from steppe.control import Leg, Position
 from steppe.engine.branch import Actions, Behind, Branch
-from steppe.engine.crew import Crew
 from steppe.engine.plan import Plan
+from steppe.engine.ranks import Ranks
 from steppe.engine.rules import Rules
 from steppe.errors import DamagedError
 from steppe.io import Checkpoint, Spent
@@ -26,15 +26,15 @@ Go = Callable[[Branch, int], object]
 """Computes a branch up to a step."""
 
 
-def stand_behind(behind: Behind, checkpoints: Path, plan: Plan, crew: Crew, like: int, path: Sequence[Leg] = ()) -> Branch | None:
+def stand_behind(behind: Behind, checkpoints: Path, plan: Plan, ranks: Ranks, like: int, path: Sequence[Leg] = ()) -> Branch | None:
     """A branch that stands at an earlier state of a run; the caller closes it. None: that checkpoint is removed or damaged.
 
     Parameters
     ----------
     checkpoints
         The folder of the checkpoints of the run.
-    crew, like
-        The ranks, and the number of the parts whose weather the branch uses.
+    ranks, like
+        The ranks, and the number of the states whose weather the branch uses.
     path
         The way to the branch that it is of.
     """
@@ -47,7 +47,7 @@ def stand_behind(behind: Behind, checkpoints: Path, plan: Plan, crew: Crew, like
             return None
         found, rules = str(checkpoint.path), checkpoint.manifest.get("rules", {})
     again = plan.again()
-    then = Branch(NOBODY, tuple(path), again, crew, crew.begin(again, like=like), behind.position, Spent(), since=behind.position)
+    then = Branch(NOBODY, tuple(path), again, ranks, ranks.begin(again, like=like), behind.position, Spent(), since=behind.position)
     then.rules = Rules.of(rules)
     try:
         then.order("open", output="", checkpoint=found, muted=True)

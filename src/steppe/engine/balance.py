@@ -16,7 +16,7 @@ class Balance:
 
     def __init__(self, n_cells: int) -> None:
         self.lattice = CostLattice(n_cells)
-        self._last: dict[int, tuple[Sequence[float], int]] = {}  # of each part how long its ranks were busy, up to which step
+        self._last: dict[int, tuple[Sequence[float], int]] = {}  # of each branch how long its ranks were busy, up to which step
         self._commits = 0  # since the cells were last dealt out
 
     def measured(self, on: Branch, say: Callable[[str, str], object]) -> Partition | None:
@@ -26,20 +26,20 @@ class Balance:
 
         say: gets kind and text of what a person may want to know.
         """
-        part, step = on.crew.part(on.part), on.position.step
-        now = part.cut.partition
+        state, step = on.ranks.state(on.state_id), on.position.step
+        now = state.cut.partition
         if now is None or now.ranks == 1:
             return None
         busy: Sequence[float] = on.order("tell_busy")
-        before, start = self._last.get(on.part, (busy, step))
-        self._last[on.part] = busy, step
+        before, start = self._last.get(on.state_id, (busy, step))
+        self._last[on.state_id] = busy, step
         if step <= start:
             return None
         self.lattice.feed(now, [each - earlier for each, earlier in zip(busy, before, strict=True)], step - start)
         self._commits += 1
-        moving = MoveCost(checkpoint_size(part.model) // max(len(part.deal.mine), 1), pause=2 * on.settled.seconds)
+        moving = MoveCost(checkpoint_size(state.model) // max(len(state.deal.mine), 1), pause=2 * on.settled.seconds)
         found = better_cuts(self.lattice, now, on.plan.steps - step, self._commits, moving)
-        part.outputs.writer.do(lambda: self.keep(on.settled.folder))
+        state.outputs.writer.do(lambda: self.keep(on.settled.folder))
         if found is not None:
             self._commits = 0
             say("note", f"Shares are cut anew: the ranks were uneven by {100 * imbalance(self.lattice.loads(now)):.0f} %.")

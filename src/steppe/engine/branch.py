@@ -1,4 +1,4 @@
-"""One branch of a run that is steered, where it stands: its parts on all ranks, and what of it is on the disk."""
+"""One branch of a run that is steered, where it stands: its states on all ranks, and what of it is on the disk."""
 
 import os
 import time
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from steppe.control import Leg, Position, SavedCheckpoint
 from steppe.control.wire import BEGINNING, RuleFiring
 from steppe.engine.bad_cell import bad_cell
-from steppe.engine.crew import Crew
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
+from steppe.engine.ranks import Ranks
 from steppe.engine.rules import Rules
 from steppe.errors import BadCellError, Failure
 from steppe.failpoint import reach
@@ -63,18 +63,18 @@ class Resting(NamedTuple):
 class Branch:
     """A branch that is in memory.
 
-    path: the way to it. part: the number of its parts. keeper: of its run folder, None before it is settled; until then `origin` is the
-    branch whose results it shares, 0 for none, and `first` how many records those are. saved: the checkpoint of where it stands. since: the
-    position from which on all that was done on its path was done by this engine. kept: name and position of its newest checkpoint, or of
-    the initial state. behind: the state before that one, of an earlier step; diagnostics of where it stood are made from it. stepped:
-    it has made a step since it came into memory, and so knows the diagnostics of its last one.
+    path: the way to it. state_id: the number of its rank states. keeper: of its run folder, None before it is settled; until then
+    `origin` is the branch whose results it shares, 0 for none, and `first` how many records those are. saved: the checkpoint of its
+    position. since: the position from which on this engine did all that was done on its path. kept: name and position of its newest
+    checkpoint, or of the initial state. behind: the state before that one, of an earlier step, from which diagnostics are computed again.
+    stepped: it has made a step since it came into memory, and so has the diagnostics of its last step.
     """
 
     number: int
     path: tuple[Leg, ...]
     plan: Plan
-    crew: Crew
-    part: int
+    ranks: Ranks
+    state_id: int
     position: Position
     spent: Spent
     keeper: Keeper | None = None
@@ -100,16 +100,16 @@ class Branch:
     @property
     def records(self) -> dict[str, int]:
         """How many records there are of each output."""
-        return self.crew.part(self.part).outputs.writer.records
+        return self.ranks.state(self.state_id).outputs.writer.records
 
     @cached_property
     def bytes(self) -> int:
         """What it takes in memory, on all ranks together, about; as many on each."""
-        return self.crew.world.size * (sum(self.plan.model.memory()) + self.crew.part(self.part).outputs.memory)
+        return self.ranks.world.size * (sum(self.plan.model.memory()) + self.ranks.state(self.state_id).outputs.memory)
 
     def order(self, what: str, /, **arguments: Any) -> Any:
         """Has every rank do something for this branch."""
-        return self.crew.order(self.part, what, **arguments)
+        return self.ranks.order(self.state_id, what, **arguments)
 
     def begin(self, checkpoint: Checkpoint | None) -> None:
         """Has all ranks begin in its folder: at a checkpoint of it, or at the initial state."""
@@ -137,9 +137,9 @@ class Branch:
         Failure
             The forcing is damaged, or results cannot be written. No state is of any use any more.
         """
-        begin, every, model = time.perf_counter(), (self, *beside), self.crew.part(self.part).model
+        begin, every, model = time.perf_counter(), (self, *beside), self.ranks.state(self.state_id).model
         waited = model.compiling
-        self.order("step", start=self.position.step, stop=stop, looks=looks, beside=[each.part for each in beside])
+        self.order("step", start=self.position.step, stop=stop, looks=looks, beside=[each.state_id for each in beside])
         assert reach("step.middle")
         spent = Spent((time.perf_counter() - begin) / len(every), compiling=(model.compiling - waited) / len(every))
         for each in every:
@@ -164,7 +164,7 @@ class Branch:
 
     def records_from(self, name: str, step: int, last: int, cells: NDArray[Any] | None, rounded: bool = False) -> NDArray[Any] | None:
         """The same of a step and of those behind it whose records lie side by side, up to `last`, (steps, ...); of all cells, or some."""
-        outputs, whole = self.crew.part(self.part).outputs, parted(name)[0]
+        outputs, whole = self.ranks.state(self.state_id).outputs, parted(name)[0]
         found = outputs.record_of(whole, step, rounded)
         if found is None or self.keeper is None or found[1] >= self.keeper.progress.records.get(found[0], 0):
             return None

@@ -22,10 +22,10 @@ from steppe.control.orders import folder_of
 from steppe.control.wire import BEGINNING
 from steppe.engine.again import stand_behind
 from steppe.engine.branch import Behind, Branch, Resting, position_of, saved
-from steppe.engine.crew import Crew
 from steppe.engine.differences import open_folder
 from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
+from steppe.engine.ranks import Ranks
 from steppe.engine.ring import BEFORE_ALL, Ring, Snapshot
 from steppe.errors import DamagedError, Failure, NoSpaceError
 from steppe.failpoint import reach
@@ -43,14 +43,14 @@ class Branches:
         The run folder.
     plan
         The run.
-    crew, root
-        The ranks, and the number of their parts that hold the weather for those of all branches.
+    ranks, root
+        The ranks, and the number of their states that hold the weather for those of all branches.
     say
         Is told what a person may want to know: kind and text.
     """
 
-    def __init__(self, path: Path, plan: Plan, crew: Crew, root: int, say: Callable[[str, str], None]) -> None:
-        self._path, self._plan, self._crew, self._root, self._say = path, plan, crew, root, say
+    def __init__(self, path: Path, plan: Plan, ranks: Ranks, root: int, say: Callable[[str, str], None]) -> None:
+        self._path, self._plan, self._ranks, self._root, self._say = path, plan, ranks, root, say
         self.live: dict[int, Branch] = {}
         self.ring = Ring()
         self._copying = deque((0.0,), maxlen=2)  # [s] that the last copies for the ring took
@@ -170,7 +170,7 @@ class Branches:
         branch = self._begun(number, path, ancestor.position, since=ancestor.since)
         branch.rules, branch.stepped = ancestor.rules, True
         branch.origin, branch.first = ancestor.number, ancestor.records
-        self._or_close(branch, lambda: branch.order("split", beside=[ancestor.part]))
+        self._or_close(branch, lambda: branch.order("split", beside=[ancestor.state_id]))
         return branch
 
     def _from_the_beginning(self, number: int, path: Sequence[Leg]) -> Branch:
@@ -193,15 +193,15 @@ class Branches:
     def aside_of(self, on: Branch, behind: Behind) -> Branch | None:
         """The same at the state behind the checkpoint that a branch was loaded from. None: it is removed or damaged."""
         checkpoints = self._folder_of(on.number) / "checkpoints"
-        return stand_behind(behind, checkpoints, self._plan, self._crew, self._root, on.path)
+        return stand_behind(behind, checkpoints, self._plan, self._ranks, self._root, on.path)
 
     def _begun(
         self, number: int, path: Sequence[Leg], position: Position, spent: Spent | None = None, since: Position | None = None
     ) -> Branch:
         plan = self._plan.again()
-        part = self._crew.begin(plan, like=self._root)
+        state_id = self._ranks.begin(plan, like=self._root)
         spent, since = spent or Spent(), position if since is None else since
-        return Branch(number, tuple(path), plan, self._crew, part, position, spent, remembered=position.step, since=since)
+        return Branch(number, tuple(path), plan, self._ranks, state_id, position, spent, remembered=position.step, since=since)
 
     def _or_close(self, branch: Branch, work: Callable[[], object]) -> None:
         try:
@@ -231,11 +231,11 @@ class Branches:
         """Gives the ranks other shares, while no branch is open; copies, which are of the old ones, are given up."""
         assert not self.live, "all are closed before"
         self.forget_copies_but(())
-        self._crew.order(self._root, "recut", bounds=list(bounds))
+        self._ranks.order(self._root, "recut", bounds=list(bounds))
 
     def _forget(self, entries: Sequence[int]) -> None:
         if entries:
-            self._crew.order(self._root, "forget", entries=list(entries))
+            self._ranks.order(self._root, "forget", entries=list(entries))
 
     # ---- to the disk ----------------------------------------------------------------------------------------------------------------
     def settle(self, branch: Branch) -> None:
@@ -260,10 +260,10 @@ class Branches:
 
     def _settle_from(self, source: RunFolder, branch: Branch) -> None:
         """The same, from the folder of the branch whose results it shares."""
-        part, fork = self._crew.part(branch.part), branch.path[-2]
+        state, fork = self._ranks.state(branch.state_id), branch.path[-2]
         if not source.output.exists():
-            create_store(source.output, part.outputs.groups, self._plan.provenance | {"steppe_run": source.id})
-        rows, readable = part.outputs.writer.whole_rows(branch.first)
+            create_store(source.output, state.outputs.groups, self._plan.provenance | {"steppe_run": source.id})
+        rows, readable = state.outputs.writer.whole_rows(branch.first)
         progress = Progress("running", fork.step, self._plan.clock.begin(fork.step), readable)
         path = self._folder_of(branch.number)
         parent = self._folder_of(fork.branch), self._id_of(branch.path[:-1])
@@ -378,7 +378,7 @@ class Branches:
     def _keep_in(self, branch: Branch, folder: RunFolder) -> Branch:
         """Gives a branch its folder."""
         self._settled.add(branch.number)
-        branch.keeper = Keeper(folder, branch.plan, self._crew, branch.part)
+        branch.keeper = Keeper(folder, branch.plan, self._ranks, branch.state_id)
         return branch
 
     def _let_go(self, branch: Branch) -> None:

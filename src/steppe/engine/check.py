@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.comm import BoxReach, Serial
-from steppe.engine.holding import Holding
+from steppe.engine.gatherer import Gatherer
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.io import FieldReader, ForcingProblem, ForcingReader, ForcingStore, scan
@@ -118,8 +118,8 @@ def problems(plan: Plan) -> list[ForcingProblem]:
 def estimate(plan: Plan) -> Cost:
     """Memory, bytes and time of a run; computes its first days twice on a copy, by the kernel of the run, and records them in memory."""
     share, deal, neighbours = plan.decomposed().of(0)
-    holding, reach = Holding(Serial(), deal, share), BoxReach(Serial(), neighbours, totals)
-    start = {name: holding.unpacked(values) for name, values in plan.initial.items()}
+    gatherer, reach = Gatherer(Serial(), deal, share), BoxReach(Serial(), neighbours, totals)
+    start = {name: gatherer.unpacked(values) for name, values in plan.initial.items()}
     plan.model.initialise(share, plan.chosen.values, start, plan.chosen.options, reach)
     outputs = Outputs(plan)
     outputs.recorder.mute()

@@ -56,23 +56,23 @@ class Driver:
             The piece is computed as a whole or not at all. Otherwise it has at least `PIECE` steps, where they are to be had: a slab of
             weather is decoded for each piece anew.
         """
-        start, plan, part = group[0].position.step, group[0].plan, group[0].crew.part(group[0].part)
+        start, plan, state = group[0].position.step, group[0].plan, group[0].ranks.state(group[0].state_id)
         borders = [each.rules.border(start, plan.clock, plan.steps, not self._again) for each in group if each.rules]
         until = min(until, plan.steps, *borders)
-        most = part.outputs.recorder.most_steps
+        most = state.outputs.recorder.most_steps
         if seconds < inf:
             most = min(most, int(seconds / (self.pace * len(group))) if self.pace else 1, 4 * self._steps or 1)
         if not whole:
             most = max(PIECE, most)
-        if part.world.size > 1:
-            most = min(most, part.outputs.steps_between_exchanges)
+        if state.world.size > 1:
+            most = min(most, state.outputs.steps_between_exchanges)
         self._steps = max(1, most)
         stop = min(until, start + self._steps)
-        if part.reader is None or stop <= start:
+        if state.reader is None or stop <= start:
             return stop
-        if part.reader.in_turns and whole:  # then the model computes no more at once
-            return part.reader.pieces(range(start, stop))[0].stop
-        cut = start if stop == until else part.reader.pieces(range(start, stop + 1))[-1].start
+        if state.reader.in_turns and whole:  # then the model computes no more at once
+            return state.reader.pieces(range(start, stop))[0].stop
+        cut = start if stop == until else state.reader.pieces(range(start, stop + 1))[-1].start
         return cut if cut > start else stop
 
     def step(
@@ -105,7 +105,7 @@ class Driver:
                 lose(each)
             raise
         self._learn((perf_counter() - begin) / len(group), steps)
-        bad = {each.number: error for each in group if (error := each.bad)} if group[0].crew.said.bad else {}
+        bad = {each.number: error for each in group if (error := each.bad)} if group[0].ranks.said.bad else {}
         for each in group:
             if each.number in bad:
                 lose(each)

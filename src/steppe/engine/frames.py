@@ -49,7 +49,7 @@ class Frames:
             raise UnknownNameError(f'There is no variable "{name}".{nearest(name, self._plan.variables)}')
         self._plan.variables.expect_no_levels(name)
         first, *others = branches
-        made: Made = first.order("frames", query=query, bits=bits, span=span, beside=[each.part for each in others])
+        made: Made = first.order("frames", query=query, bits=bits, span=span, beside=[each.state_id for each in others])
         flags = KEY | (RANGE if span is None or list(made.span[:2]) != list(span[:2]) else 0)
         positions = [each.position for each in branches]
         fit = fit_of(made.levels, made.span, bits)

@@ -17,9 +17,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from steppe.engine.crew import Crew
-from steppe.engine.part import Part
 from steppe.engine.plan import Plan
+from steppe.engine.rank_state import RankState
+from steppe.engine.ranks import Ranks
 from steppe.errors import Failure
 from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store
 
@@ -43,7 +43,7 @@ class _Keeping:
 
 
 class Keeper:
-    """Keeps one run, which its part of a crew computes.
+    """Keeps one run, which the ranks compute.
 
     Parameters
     ----------
@@ -51,15 +51,15 @@ class Keeper:
         Held for writing.
     plan
         The run.
-    crew, number
-        The ranks, and the number of their parts of it.
+    ranks, number
+        The ranks, and the number of their states of it.
     """
 
-    def __init__(self, folder: RunFolder, plan: Plan, crew: Crew, number: int) -> None:
+    def __init__(self, folder: RunFolder, plan: Plan, ranks: Ranks, number: int) -> None:
         self.folder = folder
         self.seconds = 0.0
         """What the last checkpoint took from its beginning until it was durable."""
-        self._plan, self._crew, self._number = plan, crew, number
+        self._plan, self._ranks, self._number = plan, ranks, number
         self._path: Path | None = None
         self._untold = False
         self._keeping: _Keeping | None = None
@@ -78,7 +78,7 @@ class Keeper:
         """
         self.folder.drop_output()
         self.folder.write_run(self._plan.run.as_toml())
-        create_store(self.folder.output, self._part.outputs.groups, self._plan.provenance | {"steppe_run": self.folder.id})
+        create_store(self.folder.output, self._state.outputs.groups, self._plan.provenance | {"steppe_run": self.folder.id})
         self._order("open", output=str(self.folder.output), checkpoint="")
         self.progress = Progress("running", 0, self._date(0))
         self.progress.write(self.folder.path)
@@ -116,7 +116,7 @@ class Keeper:
             self.finish()
         begin = time.monotonic()
         self._begun += 1
-        outputs = self._part.outputs
+        outputs = self._state.outputs
         complete = step >= self._plan.steps and outputs.complete
         aside = Checkpoint.begin(self.folder.checkpoints, step, applied)
         records = dict(outputs.writer.records)
@@ -127,10 +127,10 @@ class Keeper:
     def seal_what_is_durable(self) -> None:
         """Has a checkpoint of which all ranks have written their tiles sealed behind, with the records that can be read from now on."""
         keeping = self._keeping
-        if keeping is None or self._crew.said.kept < keeping.number:
+        if keeping is None or self._ranks.said.kept < keeping.number:
             return
         self._keeping = None
-        digests, contents, writer = self._order("collect"), self._part.contents, self._part.outputs.writer
+        digests, contents, writer = self._order("collect"), self._state.contents, self._state.outputs.writer
 
         def seal() -> None:
             if keeping.complete:
@@ -168,7 +168,7 @@ class Keeper:
         NoSpaceError, Failure
             It cannot be written; the checkpoint before is safe.
         """
-        writer = self._part.outputs.writer
+        writer = self._state.outputs.writer
         writer.wait()  # the others sleep meanwhile: an order is waited for awake
         if self._keeping:
             self._order("wait")
@@ -194,11 +194,11 @@ class Keeper:
             replace(self.progress, state="failed", message=str(failure)).write(self.folder.path)
 
     @property
-    def _part(self) -> Part:
-        return self._crew.part(self._number)
+    def _state(self) -> RankState:
+        return self._ranks.state(self._number)
 
     def _order(self, what: str, **arguments: object) -> dict[int, bytes]:
-        found: dict[int, bytes] = self._crew.order(self._number, what, **arguments)
+        found: dict[int, bytes] = self._ranks.order(self._number, what, **arguments)
         return found
 
     def _date(self, step: int) -> str:

@@ -27,7 +27,7 @@ class Made(NamedTuple):
 
 
 class Holder(Protocol):
-    """A part of a run on this rank, as `engine.part` has them."""
+    """The state of a branch on this rank (`RankState`)."""
 
     plan: Plan
     deal: Ownership
@@ -43,13 +43,13 @@ class Holder(Protocol):
         """On rank 0 values of all packed cells, or of some."""
 
 
-def begin_frames(parts: Sequence[Holder], query: MapQuery, bits: int, span: Sequence[Any] | None) -> Callable[[], Made | None]:
-    """This rank's half of an order for a frame of each part; what is returned is done with the others, and gives them on rank 0."""
-    first = parts[0]
+def begin_frames(states: Sequence[Holder], query: MapQuery, bits: int, span: Sequence[Any] | None) -> Callable[[], Made | None]:
+    """This rank's half of an order for a frame of each branch; what is returned is done with the others, and gives them on rank 0."""
+    first = states[0]
     world = first.world
     cut = cut_of(query, first.plan.grid, None)
     before = None if span is None else Span(*span)
-    exported = [part.exported(query.name) for part in parts]
+    exported = [state.exported(query.name) for state in states]
     if cut.reduce:
         here, index = (np.asarray(first.deal.mine), slice(None)) if cut.cells is None else first.index_of(cut.cells)
 
@@ -66,7 +66,7 @@ def begin_frames(parts: Sequence[Holder], query: MapQuery, bits: int, span: Sequ
         least, most = world.reduce(mine, "max").tolist() if world.size > 1 else mine.tolist()
         after = following(before, -least, most)
         found = [levels_of(values, known, after, bits) for values, (known, _, _) in zip(chosen, ends, strict=True)]
-        levels = [part.gathered(each, cut.cells) for part, each in zip(parts, found, strict=True)]
+        levels = [state.gathered(each, cut.cells) for state, each in zip(states, found, strict=True)]
         return Made(after, [each for each in levels if each is not None]) if world.rank == 0 else None
 
     return cells

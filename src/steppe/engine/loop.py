@@ -25,8 +25,8 @@ from steppe.control.engine.connection import ServerConnection
 from steppe.control.engine.endpoint import EngineEndpoint
 from steppe.control.rendezvous import RUN_FILE
 from steppe.control.wire import Busy, Data, EngineExit, Get, Heartbeat, Message, News, QueryRefusal, Same, Shutdown
-from steppe.engine.crew import Crew
 from steppe.engine.plan import Plan
+from steppe.engine.ranks import Ranks
 from steppe.engine.run_file import read_run_file
 from steppe.engine.stage import Stage
 from steppe.errors import DamagedError, Exit, Mistake, NoSpaceError, SteppeError, unexpected
@@ -50,16 +50,16 @@ class EngineLoop:
         The run folder, in which the run file and the door are.
     epoch
         Which start it is.
-    crew
+    ranks
         The ranks.
     stop
         Whether the process was asked to stop.
     """
 
-    def __init__(self, folder: Path, epoch: int, crew: Crew, stop: Callable[[], bool]) -> None:
-        self._folder, self._crew, self._stop = folder, crew, stop
+    def __init__(self, folder: Path, epoch: int, ranks: Ranks, stop: Callable[[], bool]) -> None:
+        self._folder, self._ranks, self._stop = folder, ranks, stop
         self._orders: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
-        self._line = ServerConnection(folder, epoch, crew.world.size, self._hear, lambda: self._orders.put(None))
+        self._line = ServerConnection(folder, epoch, ranks.world.size, self._hear, lambda: self._orders.put(None))
         self._behind: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._positions: Mapping[int, Position] = {}  # replaced whole
         self._doing = "loading"  # what may keep it silent
@@ -92,7 +92,7 @@ class EngineLoop:
         self._begin_to_listen()
         for work in (self._beat, self._work_behind):
             threading.Thread(target=work, daemon=True).start()
-        self._stage = stage = Stage(self._folder, plan, self._crew, lambda kind, text: self._line.send(News(0, kind, text)))
+        self._stage = stage = Stage(self._folder, plan, self._ranks, lambda kind, text: self._line.send(News(0, kind, text)))
         rest.enter_context(closing(stage))
         endpoint = EngineEndpoint(stage, self._line.send, time.monotonic, self._behind.put, time.thread_time)
         while True:

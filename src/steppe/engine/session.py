@@ -21,13 +21,13 @@ from steppe.engine.balance import Balance
 from steppe.engine.branch import Branch
 from steppe.engine.branches import FIRST
 from steppe.engine.cadence import Cadence
-from steppe.engine.crew import Crew
 from steppe.engine.differences import open_folder
 from steppe.engine.driver import Driver
 from steppe.engine.happening import Happening
 from steppe.engine.keeper import Keeper, software
-from steppe.engine.part import Part
 from steppe.engine.plan import Plan
+from steppe.engine.rank_state import RankState
+from steppe.engine.ranks import Ranks
 from steppe.engine.trail import Trail
 from steppe.engine.uploads import read_change
 from steppe.errors import Failure, NotComputedError
@@ -62,7 +62,7 @@ class Session:
         The run, and its folder.
     fresh
         Begins it anew.
-    crew
+    ranks
         The ranks.
     on_event
         Gets what happens.
@@ -70,22 +70,22 @@ class Session:
     Raises what `Simulation` raises.
     """
 
-    def __init__(self, plan: Plan, path: Path, fresh: bool, crew: Crew, on_event: Callable[[Event], None]) -> None:
-        self.plan, self.crew, self.on_event = plan, crew, on_event
+    def __init__(self, plan: Plan, path: Path, fresh: bool, ranks: Ranks, on_event: Callable[[Event], None]) -> None:
+        self.plan, self.ranks, self.on_event = plan, ranks, on_event
         self.failure: Failure | None = None
         self._sound = True  # no cell was found bad: the state may be kept
         self._closed = False
         self._spent, self._seconds, self._begun = Spent(), 0.0, 0.0
         self._closing = ExitStack()
         with ExitStack() as opening:  # undone when something below fails
-            number = crew.begin(plan)
-            self.on = Branch(FIRST, (Leg(FIRST, OPEN_END, OPEN_END),), plan, crew, number, BEGINNING, Spent())
+            number = ranks.begin(plan)
+            self.on = Branch(FIRST, (Leg(FIRST, OPEN_END, OPEN_END),), plan, ranks, number, BEGINNING, Spent())
             opening.callback(self.on.order, "close")
-            self.outputs, self.reader = self.part.outputs, self.part.reader
+            self.outputs, self.reader = self.state.outputs, self.state.reader
             self.folder = open_folder(plan, path, fresh)
             opening.callback(self.folder.close)
             expect_no_ensemble(self.folder.path)
-            self.on.keeper = self._keeper = Keeper(self.folder, plan, crew, number)
+            self.on.keeper = self._keeper = Keeper(self.folder, plan, ranks, number)
             self._happening = Happening(self.folder.path, plan, partial(read_change, self.folder.path, plan))
             self._driver = Driver(self._happening)
             checkpoint = Checkpoint.newest(self.folder.checkpoints, plan.identity, partial(self.tell, "warning"))
@@ -102,13 +102,13 @@ class Session:
         self.version = self._kept_version = 1  # of what is safe
         self._cadence = Cadence(plan.run.engine.checkpoint, plan.run.time.length)
         self._balance = Balance(plan.grid.n_cells)
-        if checkpoint and (even := self._balance.begin(self.part.cut.partition, self.folder)):
+        if checkpoint and (even := self._balance.begin(self.state.cut.partition, self.folder)):
             self._cut(even.bounds, checkpoint.path)
 
     @property
-    def part(self) -> Part:
+    def state(self) -> RankState:
         """What this process computes itself."""
-        return self.crew.part(self.on.part)
+        return self.ranks.state(self.on.state_id)
 
     @property
     def date(self) -> str:
@@ -135,7 +135,7 @@ class Session:
         self._trail.leave()
         with self._timed():
             while (step := self.on.position.step) < end:
-                if stop() or self.crew.said.stop:
+                if stop() or self.ranks.said.stop:
                     return False
                 until = self._driver.end([self.on], self._cadence.border(step, end), SECONDS_BETWEEN_ORDERS, whole=False)
                 if until == end and not looks and self._cadence.far((step - self._trail.step) * self._driver.pace):
@@ -221,7 +221,7 @@ class Session:
 
     def save(self) -> None:
         """Has the state in a checkpoint, unless it is of no use or the session was closed; all of them are durable when this returns."""
-        if self._sound and not self._closed and not self.part.torn:
+        if self._sound and not self._closed and not self.state.torn:
             if self.version != self._kept_version:
                 self._keep()
             self._keeper.wait()
@@ -254,7 +254,7 @@ class Session:
     def _renew(self, bounds: list[int]) -> None:
         """Has all ranks ready to begin at another state, with other shares where there are bounds."""
         self.on.order("recut", bounds=bounds)
-        self.outputs, self.reader = self.part.outputs, self.part.reader
+        self.outputs, self.reader = self.state.outputs, self.state.reader
 
     def _begin_at(self, checkpoint: Checkpoint | None) -> None:
         """Goes on from a checkpoint, or from the initial state."""

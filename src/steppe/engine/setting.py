@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from steppe.comm import World
 from steppe.engine.digest import changed
-from steppe.engine.holding import Holding
+from steppe.engine.gatherer import Gatherer
 from steppe.engine.plan import Plan
 from steppe.errors import RangeError
 from steppe.kernels.sums import total
@@ -29,9 +29,9 @@ class Setting:
         The cells of this rank.
     """
 
-    def __init__(self, plan: Plan, world: World, holding: Holding) -> None:
-        self._plan, self._world, self._holding = plan, world, holding
-        self._mine, self._model = np.asarray(holding.mine), plan.model
+    def __init__(self, plan: Plan, world: World, gatherer: Gatherer) -> None:
+        self._plan, self._world, self._gatherer = plan, world, gatherer
+        self._mine, self._model = np.asarray(gatherer.mine), plan.model
         self._before: tuple[str, Array, Array | None] | None = None
 
     def undo(self) -> None:
@@ -51,7 +51,7 @@ class Setting:
         index = None
         if cells is not None or np.ndim(value):
             every = cells if cells is not None else np.arange(self._plan.grid.n_cells)
-            here, index = self._holding.positions(every)
+            here, index = self._gatherer.positions(every)
             value = value[..., here] if isinstance(value, np.ndarray) and value.ndim else value
             index = None if cells is None else index
         known = parted(name)[0] in self._model.state or name in self._model.parameters
@@ -80,7 +80,7 @@ class Setting:
             wrong = np.argwhere(~((values >= variable.low) & (values <= variable.high) & np.isfinite(values)))
             if len(wrong):
                 first = tuple(wrong[np.argmin(wrong[:, -1])].tolist())
-                cell = int((self._mine if cells is None else cells[self._holding.positions(cells)[0]])[first[-1]])
+                cell = int((self._mine if cells is None else cells[self._gatherer.positions(cells)[0]])[first[-1]])
                 raise RangeError(
                     f'"{name}" is {values[first]:g} {variable.units} in cell {cell}; it must lie between {variable.low:g} and '
                     f"{variable.high:g}. Correct the value."
@@ -93,5 +93,5 @@ class Setting:
         if values is None:
             values = self._model.parameters[name]
             values = values if index is None or values.ndim else np.broadcast_to(values, len(self._mine))
-        values = self._holding.packed(values if level is None else values[level])
+        values = self._gatherer.packed(values if level is None else values[level])
         return np.array(values if index is None else values[..., index])

@@ -1,6 +1,6 @@
 """One run, in one process or on many ranks: initialise, step, look, change, checkpoint, branch.
 
-It holds the run folder and commands the ranks (`crew`), of which it is one itself. It never prints; `on_event` tells what happens.
+It holds the run folder and commands the ranks (`ranks`), of which it is one itself. It never prints; `on_event` tells what happens.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from steppe.api.query import MapQuery
 from steppe.engine.check import announcement, checkpoint_size, shortage
-from steppe.engine.crew import Crew
 from steppe.engine.looks import image_of
 from steppe.engine.notebook import facts, finished, labelled, pixels
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
+from steppe.engine.ranks import Ranks
 from steppe.engine.rules import ACTIONS
 from steppe.engine.run_file import RunFile
 from steppe.engine.session import Event, Session
@@ -49,11 +49,12 @@ class Simulation:
         *,
         fresh: bool = False,
         on_event: Callable[[Event], None] | None = None,
-        crew: Crew | None = None,
+        ranks: Ranks | None = None,
+        crew: Ranks | None = None,
     ) -> None:
         """Opens the run folder `path` (default: that of the run file) and goes on where it stands.
 
-        crew: the ranks that compute it, on rank 0 while the others `obey`; default: this process alone.
+        ranks: the ranks that compute it; ranks other than 0 call `serve_orders`. Default: this process alone. crew: its former name.
 
         Raises
         ------
@@ -66,16 +67,16 @@ class Simulation:
         """
         self.plan = run if isinstance(run, Plan) else Plan.of(run)
         self.grid, self.clock, self.steps, self.model = self.plan.grid, self.plan.clock, self.plan.steps, self.plan.model
-        self.crew = crew or Crew()
+        self.ranks = ranks or crew or Ranks()
         self._kept: dict[str, tuple[int, NDArray[Any]]] = {}
         self._session = session = Session(
-            self.plan, Path(path or self.plan.run.output.path), fresh, self.crew, on_event or (lambda event: None)
+            self.plan, Path(path or self.plan.run.output.path), fresh, self.ranks, on_event or (lambda event: None)
         )
         self.folder = session.folder
         self._session.tell("resumed" if session.resumed else "started", f"at {self.date}")
         if not session.resumed:
             for kind, text in (
-                *(("note", text) for text in session.part.notes),
+                *(("note", text) for text in session.state.notes),
                 ("note", announcement(self.plan, session.outputs)),
                 ("warning", shortage(self.plan, session.outputs, checkpoint_size(self.model))),
             ):
@@ -322,7 +323,7 @@ class Simulation:
         ModelError
             The model computes boxes, which are cut by the grid alone.
         """
-        if self._session.part.cut.partition is None:
+        if self._session.state.cut.partition is None:
             raise ModelError(
                 f'Model "{self.model.name}" computes boxes, which are cut by the grid and the number of ranks. Do not recut it.'
             )
@@ -342,7 +343,7 @@ class Simulation:
         branches = self.folder.path / "branches"
         number = 1 + len(list(branches.iterdir())) if branches.is_dir() else 1
         folder = self.folder.branch(name or str(number), checkpoint)
-        return Simulation(Plan.of(self.plan.run, cores=self.plan.cores), folder, on_event=self._session.on_event, crew=self.crew)
+        return Simulation(Plan.of(self.plan.run, cores=self.plan.cores), folder, on_event=self._session.on_event, ranks=self.ranks)
 
     def close(self) -> None:
         """Ends reading and writing and frees the folder. What is not in a checkpoint is lost; leaving a `with` block makes one first."""

@@ -16,7 +16,6 @@ from steppe.control.wire import BEGINNING, RuleFiring
 from steppe.engine.balance import Balance
 from steppe.engine.branch import Branch
 from steppe.engine.branches import Branches
-from steppe.engine.crew import Crew
 from steppe.engine.driver import Driver
 from steppe.engine.facts import facts_of
 from steppe.engine.frames import Frames
@@ -26,6 +25,7 @@ from steppe.engine.looks import Answer, Looks
 from steppe.engine.opened import Opened
 from steppe.engine.past import Past
 from steppe.engine.plan import Plan
+from steppe.engine.ranks import Ranks
 from steppe.engine.series import series_of
 from steppe.engine.uploads import read_change
 from steppe.engine.watch import Watch
@@ -61,7 +61,7 @@ class Stage:
         The run folder.
     plan
         The run.
-    crew
+    ranks
         The ranks that compute it; default: this process alone.
     say
         Is told what a person may want to know: kind ("note", "warning") and text.
@@ -73,28 +73,28 @@ class Stage:
     """
 
     def __init__(
-        self, folder: Path, plan: Plan, crew: Crew | None = None, say: Callable[[str, str], None] = lambda kind, text: None
+        self, folder: Path, plan: Plan, ranks: Ranks | None = None, say: Callable[[str, str], None] = lambda kind, text: None
     ) -> None:
-        self.plan, self.crew, self._path, self._say = plan, crew or Crew(), folder, say
+        self.plan, self.ranks, self._path, self._say = plan, ranks or Ranks(), folder, say
         self.watch = Watch(plan.run.engine.step_limit)
-        self._looks = Looks(plan, self.crew.world.size)
+        self._looks = Looks(plan, self.ranks.world.size)
         self._frames = Frames(plan)
         self._read_change = partial(read_change, folder, plan)
         self._happening = Happening(folder, plan, self._read_change)
         self._driver = Driver(self._happening)
-        self._root = self.crew.begin(plan)  # which holds the weather, and computes nothing
+        self._root = self.ranks.begin(plan)  # which holds the weather, and computes nothing
         try:
-            self._branches = Branches(folder, plan, self.crew, self._root, say)
+            self._branches = Branches(folder, plan, self.ranks, self._root, say)
         except BaseException:
-            self.crew.order(self._root, "close")
+            self.ranks.order(self._root, "close")
             raise
         self.opened = Opened(self._branches, self._keep)
         self._past = Past(self._branches, self._do, Driver(self._happening, again=True).up_to)
         self._lost: dict[int, _Lost] = {}
         self._balance = Balance(plan.grid.n_cells)
-        if even := self._balance.begin(self.crew.part(self._root).cut.partition, self._branches.folder):
+        if even := self._balance.begin(self.ranks.state(self._root).cut.partition, self._branches.folder):
             self._branches.recut(even.bounds)
-        for note in self.crew.part(self._root).notes:
+        for note in self.ranks.state(self._root).notes:
             say("note", note)
 
     def describe(self) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class Stage:
         if stop <= group[0].position.step:
             return
         for each in group:
-            if each.keeper is None and stop >= self.crew.part(each.part).outputs.quiet_until:
+            if each.keeper is None and stop >= self.ranks.state(each.state_id).outputs.quiet_until:
                 self._branches.settle(each)
         assert reach("step.before")
         bad = self._driver.step(group, stop, lose=lambda each: self._lose(each, begin_at[each.number]))
@@ -395,4 +395,4 @@ class Stage:
         """Ends all branches; what is not saved is lost."""
         self._past.leave()
         self._branches.close()
-        self.crew.order(self._root, "close")
+        self.ranks.order(self._root, "close")

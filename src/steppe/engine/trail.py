@@ -110,7 +110,7 @@ class Trail:
     def last_step(self, step: int) -> Branch | None:
         """A branch with the diagnostics of the last step, after so many steps; it stays until `leave`. None: the way there is not known."""
         if self._then is None and step and (behind := self.behind(step)):
-            then = stand_behind(behind, self._folder.checkpoints, self._on.plan, self._on.crew, self._on.part)
+            then = stand_behind(behind, self._folder.checkpoints, self._on.plan, self._on.ranks, self._on.state_id)
             if then is None:
                 return None
             try:

@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from steppe.control import OPEN_END, Leg, Position
-from steppe.engine.crew import Crew
 from steppe.engine.plan import Plan
+from steppe.engine.ranks import Ranks
 from steppe.engine.stage import Stage
 from steppe.errors import FolderError, Mistake, ModelError, nearest
 from steppe.io import Ensemble, Member
@@ -96,7 +96,7 @@ def _of_toml(path: Path, text: str) -> list[Scenario]:
 def run_ensemble(
     plan: Plan,
     scenarios: Sequence[Scenario],
-    crew: Crew | None = None,
+    ranks: Ranks | None = None,
     tell: Callable[[EnsembleProgress], None] = lambda progress: None,
     stop: Callable[[], bool] = lambda: False,
     say: Callable[[str, str], None] = lambda kind, text: None,
@@ -118,7 +118,7 @@ def run_ensemble(
     folder = Path(plan.run.output.path)
     expect_no_results(folder)
     numbers = {scenario.name: number for number, scenario in enumerate(scenarios, 2)}
-    stage = Stage(folder, plan, crew, say)
+    stage = Stage(folder, plan, ranks, say)
     try:
         members = tuple(Member(each.name, dict(each.set), folder / "branches" / str(numbers[each.name])) for each in scenarios)
         there = Ensemble.read(folder)

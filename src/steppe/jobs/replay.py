@@ -21,8 +21,8 @@ from steppe.control.orders import CHANGES, BranchRecord, ReplayDiffersError, fol
 from steppe.control.rendezvous import RUN_FILE
 from steppe.control.server.journal import Journal
 from steppe.control.wire import BEGINNING
-from steppe.engine.crew import Crew
 from steppe.engine.plan import Plan
+from steppe.engine.ranks import Ranks
 from steppe.engine.run_file import read_run_file
 from steppe.engine.stage import Stage
 from steppe.errors import Failure
@@ -52,7 +52,9 @@ def scenarios_of(journal: Journal) -> list[BranchRecord]:
     return [branch for branch in journal.branches() if branch.closed_step == OPEN_END]
 
 
-def replay(run: Path, journal: Journal, branch: BranchRecord, output: Path, crew: Crew | None = None, look: Sequence[str] = ()) -> Replayed:
+def replay(
+    run: Path, journal: Journal, branch: BranchRecord, output: Path, ranks: Ranks | None = None, look: Sequence[str] = ()
+) -> Replayed:
     """Computes what a journal says of a branch, as far as it was seen, and compares the state after each command.
 
     Parameters
@@ -65,7 +67,7 @@ def replay(run: Path, journal: Journal, branch: BranchRecord, output: Path, crew
         Of the journal.
     output
         A folder for the results, which is empty or not there.
-    crew
+    ranks
         The ranks; default: this process alone.
     look
         Variables whose values at the end are wanted.
@@ -80,7 +82,7 @@ def replay(run: Path, journal: Journal, branch: BranchRecord, output: Path, crew
     begin = journal.begin(branch.id)
     if begin > (0, 0) and (beginning := journal.beginning):
         link_run(folder_of(run, beginning.on), output, beginning.name)
-    with replaying(run, output, crew, begin) as stage:
+    with replaying(run, output, ranks, begin) as stage:
         actions, differs = 0, ""
         for each in journal.placed(branch.id, begin if begin > (0, 0) else Position(-1, -1)):
             if each.kind not in CHANGES or each.outcome is None or each.at_step is None:
@@ -102,7 +104,7 @@ def _values(stage: Stage, name: str) -> NDArray[Any]:
 
 
 @contextmanager
-def replaying(run: Path, output: Path, crew: Crew | None = None, begin: Position = BEGINNING) -> Iterator[Stage]:
+def replaying(run: Path, output: Path, ranks: Ranks | None = None, begin: Position = BEGINNING) -> Iterator[Stage]:
     """A stage that begins the run of a folder anew in another folder, with what was uploaded to the first.
 
     begin: where a checkpoint stands that is there already.
@@ -112,7 +114,7 @@ def replaying(run: Path, output: Path, crew: Crew | None = None, begin: Position
     if (run / "uploads").is_dir() and not uploads.exists():
         uploads.symlink_to((run / "uploads").absolute())
     whole = read_run_file(run / RUN_FILE, {"output.path": json.dumps(str(output.absolute()), ensure_ascii=False)})
-    stage = Stage(output, Plan.of(whole), crew)
+    stage = Stage(output, Plan.of(whole), ranks)
     try:
         stage.load(FIRST, [Leg(FIRST, OPEN_END, OPEN_END)], begin)
         yield stage

@@ -13,7 +13,7 @@ from steppe.grid import Box, Cells, Ownership, Share
 Array = NDArray[Any]
 
 
-class Holding:
+class Gatherer:
     """The cells of a rank.
 
     Parameters

@@ -1,4 +1,4 @@
-"""One rank's part of a run: its cells, their weather, their records. Rank 0 commands, all ranks do the same.
+"""The state of a branch on one rank: its cells, their weather, their records. Rank 0 commands, all ranks do the same.
 
 Each method that is an order works in two halves: what a rank does alone, which may fail, is done at once; what the ranks do together it
 returns, to be called only when nobody failed. So no rank ever waits for a message of one that gave up.
@@ -18,7 +18,7 @@ from steppe.comm import BoxReach, RankLocation, World, agree_on
 from steppe.engine.bad_cell import first_bad
 from steppe.engine.digest import digest
 from steppe.engine.evaluation import Evaluation
-from steppe.engine.holding import Holding
+from steppe.engine.gatherer import Gatherer
 from steppe.engine.levels import begin_frames
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
@@ -34,7 +34,7 @@ Array = NDArray[Any]
 Together = Callable[[], Any]
 
 
-class Memory(NamedTuple):
+class StateCopy(NamedTuple):
     """A copy of all that changes in a run, on one rank."""
 
     model: Any
@@ -46,7 +46,7 @@ def nothing() -> None:
     """What ranks do together after most orders."""
 
 
-class Part:
+class RankState:
     """What one rank computes of a run.
 
     Parameters
@@ -58,7 +58,7 @@ class Part:
     where
         Kept true: what is told of this rank when it fails.
     like
-        Another part on this rank, of the same run: its weather is used as well.
+        Another state on this rank, of the same run: its weather is used as well.
 
     Raises
     ------
@@ -66,7 +66,7 @@ class Part:
         The weather does not fit the run.
     """
 
-    def __init__(self, plan: Plan, world: World, where: RankLocation, like: "Part | None" = None) -> None:
+    def __init__(self, plan: Plan, world: World, where: RankLocation, like: "RankState | None" = None) -> None:
         self.plan, self.world, self.model, self._where = plan, world, plan.model, where
         self.kept = 0  # checkpoints of which this rank's tiles are durable
         self.notes: list[str] = []  # that a person may want to know
@@ -74,21 +74,21 @@ class Part:
         self._digests: dict[int, bytes] = {}
         self._open = False
         self.torn = False  # a step failed half way: its state is of no use
-        self._beside: Sequence[Part] = ()
+        self._beside: Sequence[RankState] = ()
         self.reader: ForcingReader | SpreadReader | FieldReader | None = like.reader if like else plan.reader()
         self._shares = like is not None
-        self._memories: dict[int, Memory] = like._memories if like else {}
+        self._copies: dict[int, StateCopy] = like._copies if like else {}
         if isinstance(self.reader, ForcingReader) and like:
             self.reader.keep_slabs()
         self._take(like.cut if like else plan.decomposed(world.size), like)
 
-    def _take(self, cut: Decomposition, like: "Part | None" = None) -> None:
+    def _take(self, cut: Decomposition, like: "RankState | None" = None) -> None:
         """Builds share, reach and ownership for this rank's cells."""
         self.cut = cut
         self.share, self.deal, neighbours = cut.of(self.world.rank)
         self.reach = BoxReach(self.world, neighbours, totals)
-        self._holding = Holding(self.world, self.deal, self.share)
-        self._setting = Setting(self.plan, self.world, self._holding)
+        self._gatherer = Gatherer(self.world, self.deal, self.share)
+        self._setting = Setting(self.plan, self.world, self._gatherer)
         self.outputs: Outputs = Outputs(self.plan, self.world, self.deal, like.outputs if like else None)
         self.outputs.recorder.on_piece = self._at
 
@@ -148,35 +148,35 @@ class Part:
 
     def remember(self, entry: int) -> Together:
         """Makes a copy of all that changes, under a number; gives its bytes on all ranks."""
-        self._memories[entry] = memory = self._memory()
-        mine = sum(values.nbytes for values in (*self.model.state.values(), *memory.recorded.values()))
+        self._copies[entry] = copy = self._copy()
+        mine = sum(values.nbytes for values in (*self.model.state.values(), *copy.recorded.values()))
         return lambda: int(self.world.reduce(np.array([mine], np.int64), "sum")[0])
 
     def recall(self, entry: int, output: str, muted: bool = False) -> Together:
         """Goes back to a copy, of whichever branch; output as for `open`. muted: nothing is recorded from it."""
-        memory = self._memories[entry]
+        copy = self._copies[entry]
         if muted:
             self.outputs.recorder.mute()
-        return self._begin_with(lambda: self._recalled(memory), output)
+        return self._begin_with(lambda: self._recalled(copy), output)
 
-    def split(self, beside: Sequence["Part"]) -> Together:
-        """Begins where another part stands, and knows the diagnostics that it knows."""
+    def split(self, beside: Sequence["RankState"]) -> Together:
+        """Begins at a copy of another state, with its diagnostics of the last step."""
         (other,) = beside
-        return self._begin_with(lambda: self._recalled(other._memory(looks=True)), "")
+        return self._begin_with(lambda: self._recalled(other._copy(looks=True)), "")
 
-    def _memory(self, looks: bool = False) -> Memory:
+    def _copy(self, looks: bool = False) -> StateCopy:
         recorded = {name: values.copy() for name, values in self.outputs.recorder.state().items()}
-        return Memory(self.model.remember(looks), recorded, self.outputs.writer.records)
+        return StateCopy(self.model.remember(looks), recorded, self.outputs.writer.records)
 
-    def _recalled(self, memory: Memory) -> tuple[Mapping[str, int], Mapping[str, Array]]:
-        self.model.recall(memory.model, self.share, self.reach)
+    def _recalled(self, copy: StateCopy) -> tuple[Mapping[str, int], Mapping[str, Array]]:
+        self.model.recall(copy.model, self.share, self.reach)
         self._open = True
-        return memory.records, {name: values.copy() for name, values in memory.recorded.items()}
+        return copy.records, {name: values.copy() for name, values in copy.recorded.items()}
 
     def forget(self, entries: list[int]) -> Together:
         """Gives up copies."""
         for entry in entries:
-            del self._memories[entry]
+            del self._copies[entry]
         return nothing
 
     def _initialise(self, checkpoint: str) -> tuple[Mapping[str, int] | None, Mapping[str, Array]]:
@@ -184,8 +184,8 @@ class Part:
         plan = self.plan
         records: Mapping[str, int] | None = None
         groups: dict[str, dict[str, Any]] = {
-            "state": {name: self._holding.own(values) for name, values in plan.initial.items()},
-            "parameter": {name: self._holding.own(values) for name, values in plan.chosen.values.items()},
+            "state": {name: self._gatherer.own(values) for name, values in plan.initial.items()},
+            "parameter": {name: self._gatherer.own(values) for name, values in plan.chosen.values.items()},
             "recorder": {},
         }
         if checkpoint:
@@ -194,7 +194,7 @@ class Part:
             for full, values in found.load(self.deal).items():
                 group, _, name = full.partition("/")
                 groups[group][name] = values
-        state = {name: self._holding.unpacked(values) for name, values in groups["state"].items()}
+        state = {name: self._gatherer.unpacked(values) for name, values in groups["state"].items()}
         self.model.initialise(self.share, groups["parameter"], state, plan.chosen.options, self.reach)
         self._open = True
         return records, groups["recorder"]
@@ -212,7 +212,7 @@ class Part:
         mine = np.array([self.model.busy])
         return lambda: [float(part[0]) for part in self.world.gather(mine) or ()]
 
-    def step(self, start: int, stop: int, looks: bool, beside: Sequence["Part"] = ()) -> Together:
+    def step(self, start: int, stop: int, looks: bool, beside: Sequence["RankState"] = ()) -> Together:
         """Computes the steps `start` .. `stop` - 1. looks: somebody may look afterwards. beside: other branches, which do the same steps.
 
         After an error all of them may stand anywhere between.
@@ -227,13 +227,13 @@ class Part:
                 self.world.abort(str(error), error.exit_code)  # neighbours wait for halos that this rank does not send
             raise
         self.outputs.recorder.spare_at_most(1 + len(beside))
-        for part in (self, *beside):
-            part.outputs.writer.check()
+        for each in (self, *beside):
+            each.outputs.writer.check()
 
         def together() -> None:
             self._beside = ()  # some of them may be closed next
-            for part in (self, *beside):
-                part.outputs.exchange()
+            for each in (self, *beside):
+                each.outputs.exchange()
 
         return together
 
@@ -256,7 +256,7 @@ class Part:
         here, index = self.index_of(cut.cells)
         return lambda: cut.reduced(values[index], here, self.world)
 
-    def frames(self, query: MapQuery, bits: int, span: list[Any] | None, beside: Sequence["Part"] = ()) -> Together:
+    def frames(self, query: MapQuery, bits: int, span: list[Any] | None, beside: Sequence["RankState"] = ()) -> Together:
         """On rank 0 what people who watch see of this branch and of others beside it, see `begin_frames`."""
         return begin_frames((self, *beside), query, bits, span)
 
@@ -339,15 +339,15 @@ class Part:
         if name in self.plan.inputs:
             variable, values = self.plan.inputs[name]
             return np.broadcast_to(values, self.plan.grid.n_cells)[self.deal.mine].astype(variable.dtype)
-        return self._holding.packed(self.model.export(name))
+        return self._gatherer.packed(self.model.export(name))
 
     def index_of(self, cells: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Which of some packed cells this rank has, and where they are among its own."""
-        return self._holding.positions(cells)
+        return self._gatherer.positions(cells)
 
     def gathered(self, values: Array, cells: Array | None) -> Array | None:
         """On rank 0 values of all packed cells, or of some as they come; each rank gives those that it has."""
-        return self._holding.gathered(values) if cells is None else self._holding.gathered_of(values, cells)
+        return self._gatherer.gathered(values) if cells is None else self._gatherer.gathered_of(values, cells)
 
     # ---- what others ask of it -----------------------------------------------------------------------------------------------------
     def undo(self) -> None:
@@ -357,7 +357,7 @@ class Part:
     @property
     def bad(self) -> bool:
         """Whether a cell is bad, of this branch or of one that went beside it."""
-        return any(part._open and bool(part.model.status().count) for part in (self, *self._beside))
+        return any(each._open and bool(each.model.status().count) for each in (self, *self._beside))
 
     @property
     def contents(self) -> Contents:
@@ -367,28 +367,28 @@ class Part:
     # ---- inside ---------------------------------------------------------------------------------------------------------------------
     def _advance(self, start: int, stop: int) -> None:
         """All steps, and what is to be set before some of them."""
-        at, parts = start, (self, *self._beside)
+        at, states = start, (self, *self._beside)
         for action in sorted((each for each in self.plan.actions if start <= each.step < stop), key=lambda each: each.step):
             if at < action.step:
-                self._advance_all(parts, range(at, action.step))
+                self._advance_all(states, range(at, action.step))
             at = action.step
-            index = None if action.cells is None else self._holding.positions(action.cells)[1]
-            for part in parts:
+            index = None if action.cells is None else self._gatherer.positions(action.cells)[1]
+            for each in states:
                 for name, value in action.values.items():
-                    part.model.set(name, value, index if self.plan.variables[name].dims else None)
-        self._advance_all(parts, range(at, stop))
+                    each.model.set(name, value, index if self.plan.variables[name].dims else None)
+        self._advance_all(states, range(at, stop))
 
-    def _advance_all(self, parts: Sequence["Part"], steps: range) -> None:
-        reader, clock, recorders = cast(Inputs, self.reader), self.plan.clock, [part.outputs.recorder for part in parts]
-        if len(parts) > 1:
-            self.model.advance_together([part.model for part in parts[1:]], steps, reader, clock, recorders)
+    def _advance_all(self, states: Sequence["RankState"], steps: range) -> None:
+        reader, clock, recorders = cast(Inputs, self.reader), self.plan.clock, [each.outputs.recorder for each in states]
+        if len(states) > 1:
+            self.model.advance_together([each.model for each in states[1:]], steps, reader, clock, recorders)
         else:
             self.model.advance(steps, reader, clock, recorders[0])
 
     def _arrays(self) -> dict[str, Array]:
         """State and parameters, in packed order."""
         groups = {"state": self.model.state, "parameter": self.model.parameters}
-        return {f"{group}/{name}": self._holding.packed(v) for group, values in groups.items() for name, v in values.items()}
+        return {f"{group}/{name}": self._gatherer.packed(v) for group, values in groups.items() for name, v in values.items()}
 
     def _at(self, steps: range) -> None:
         mine = self.deal.mine

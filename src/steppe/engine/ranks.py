@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from steppe.api.query import MapQuery
 from steppe.comm import RankLocation, Serial, World, agree_on
-from steppe.engine.part import Part, Together, nothing
 from steppe.engine.plan import Plan
+from steppe.engine.rank_state import RankState, Together, nothing
 from steppe.engine.run_file import RunFile
 from steppe.errors import Failure, SteppeError
 from steppe.timeline import span
@@ -44,7 +44,7 @@ class Consensus(NamedTuple):
 
 @dataclass(frozen=True)
 class _Order:
-    part: int
+    state_id: int
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
@@ -54,15 +54,15 @@ def never() -> bool:
     return False
 
 
-class Crew:
-    """All ranks, commanded by rank 0, which holds this. Several runs, branches of one another, may be under way: a part each.
+class Ranks:
+    """All ranks, commanded by rank 0, which holds this. Several runs, branches of one another, may be under way: a state each.
 
     Parameters
     ----------
     world
         All ranks; default: this process alone.
     stop
-        Whether this rank was asked to stop; of the others `obey` is told.
+        Whether this rank was asked to stop; of the others `serve_orders` is told.
     where
         Kept true: where rank 0 is.
     """
@@ -72,25 +72,25 @@ class Crew:
         self._where = where or RankLocation()
         self.said = Consensus(False, False, 0)
         self._stop = stop
-        self._parts: dict[int, Part] = {}
+        self._states: dict[int, RankState] = {}
         self._begun = 0
         self._lost = False  # an order was left half way: the ranks do not wait for another one
 
     def begin(self, plan: Plan, like: int | None = None) -> int:
-        """Every rank makes its part of a run; gives the number of the part.
+        """Every rank makes its state of a run; gives the number of the state.
 
-        like: the number of another part of the same run, whose weather it uses as well and which must stay.
+        like: the number of another state of the same run, whose weather it uses as well and which must stay.
 
-        Raises what `Part` raises.
+        Raises what `RankState` raises.
         """
         number, self._begun = self._begun, self._begun + 1
         if like is not None:
             self._send(_Order(number, "begin", {"like": like}))
-            part = self._parts[like]
-            self._do(None, lambda: self._add(number, Part(plan, self.world, self._where, part)))
+            state = self._states[like]
+            self._do(None, lambda: self._add(number, RankState(plan, self.world, self._where, state)))
             return number
         self._send(_Order(number, "begin", {"run": plan.run.as_toml()} if self.world.size > 1 else {}))
-        self._do(None, lambda: self._add(number, Part(plan, self.world, self._where)))
+        self._do(None, lambda: self._add(number, RankState(plan, self.world, self._where)))
         try:
             self.order(number, "spread")
         except SteppeError:
@@ -98,56 +98,56 @@ class Crew:
             raise
         return number
 
-    def part(self, number: int) -> Part:
-        """Rank 0's own part of a run."""
-        return self._parts[number]
+    def state(self, number: int) -> RankState:
+        """Rank 0's own state of a run."""
+        return self._states[number]
 
     def order(self, number: int, what: str, /, **arguments: Any) -> Any:
-        """Has every rank do a method of its `Part` of a run; gives what it gives on rank 0, and sets `said`.
+        """Has every rank do a method of its `RankState` of a run; gives what it gives on rank 0, and sets `said`.
 
-        An argument `beside` is a list of numbers of other parts, which the method gets itself.
+        An argument `beside` is a list of numbers of other states, which the method gets itself.
 
         Raises
         ------
         SteppeError
             What the first rank that failed raised.
         Failure
-            A step of this part failed half way.
+            A step of this state failed half way.
         """
-        part = self._parts[number]
-        if part.torn and what != "close":
+        state = self._states[number]
+        if state.torn and what != "close":
             raise Failure("A step failed half way: its state is of no use. Open the run again; it goes on from its last checkpoint.")
         if self._lost:
             return None
         self._send(_Order(number, what, arguments))
         try:
-            return self._do(part, lambda: getattr(part, what)(**_with_parts(arguments, self._parts)))
+            return self._do(state, lambda: getattr(state, what)(**_with_states(arguments, self._states)))
         except SteppeError:
             if what == "step":
-                beside = [self._parts[other] for other in arguments.get("beside", ())]
+                beside = [self._states[other] for other in arguments.get("beside", ())]
                 alone = self.world.size == 1 and not beside
-                for each in (part, *beside):
-                    each.torn = not (alone and part.goes_back(arguments["start"], arguments["stop"]))
+                for each in (state, *beside):
+                    each.torn = not (alone and state.goes_back(arguments["start"], arguments["stop"]))
             raise
         finally:
             if what == "close":
-                _forget(self._parts, number)
+                _forget(self._states, number)
 
     def dismiss(self, code: int = 0) -> None:
-        """Ends `obey` on the other ranks, which gives them `code`."""
+        """Ends `serve_orders` on the other ranks, which gives them `code`."""
         self._send(_Order(-1, "dismiss", {"code": code}))
 
-    def _add(self, number: int, part: Part) -> Together:
-        self._parts[number] = part
+    def _add(self, number: int, state: RankState) -> Together:
+        self._states[number] = state
         return nothing
 
     def _send(self, order: _Order) -> None:
         if self.world.size > 1:
             _send(self.world, order)
 
-    def _do(self, part: Part | None, alone: Callable[[], Together]) -> Any:
+    def _do(self, state: RankState | None, alone: Callable[[], Together]) -> Any:
         try:
-            self.said, result = _settled(self.world, part, alone, self._stop)
+            self.said, result = _settled(self.world, state, alone, self._stop)
         except SteppeError:
             raise
         except BaseException:
@@ -156,64 +156,67 @@ class Crew:
         return result
 
 
-def obey(world: World, stop: Callable[[], bool] = never, where: RankLocation | None = None, cores: int | None = None) -> int:
-    """What ranks other than 0 do: orders, until they are dismissed; gives the code of `Crew.dismiss`.
+def serve_orders(world: World, stop: Callable[[], bool] = never, where: RankLocation | None = None, cores: int | None = None) -> int:
+    """What ranks other than 0 do: orders, until they are dismissed; gives the code of `Ranks.dismiss`.
 
-    cores: how many this rank should use. The rest as for `Crew`.
+    cores: how many this rank should use. The rest as for `Ranks`.
     """
     where = where or RankLocation()
-    parts: dict[int, Part] = {}
+    states: dict[int, RankState] = {}
     while True:
         order = _received(world)
         if order.name == "dismiss":
             return int(order.arguments["code"])
-        part = parts.get(order.part)
+        state = states.get(order.state_id)
         alone = (
-            partial(getattr(part, order.name), **_with_parts(order.arguments, parts))
-            if part
-            else partial(_begin, parts, order, world, where, cores)
+            partial(getattr(state, order.name), **_with_states(order.arguments, states))
+            if state
+            else partial(_begin, states, order, world, where, cores)
         )
         with suppress(SteppeError):  # rank 0 raises it
-            _settled(world, part, alone, stop)
+            _settled(world, state, alone, stop)
         if order.name == "close":
-            _forget(parts, order.part)
+            _forget(states, order.state_id)
 
 
-def _forget(parts: dict[int, Part], number: int) -> None:
-    """The system gets back what a part held: glibc keeps what was freed between blocks that are in use. Half a millisecond."""
-    del parts[number]
+Crew, obey = Ranks, serve_orders  # the former names, which scripts have
+
+
+def _forget(states: dict[int, RankState], number: int) -> None:
+    """The system gets back what a state held: glibc keeps what was freed between blocks that are in use. Half a millisecond."""
+    del states[number]
     if _trim:
         _trim(0)
 
 
-def _with_parts(arguments: Mapping[str, Any], parts: Mapping[int, Part]) -> dict[str, Any]:
-    beside = {"beside": [parts[number] for number in arguments["beside"]]} if "beside" in arguments else {}
+def _with_states(arguments: Mapping[str, Any], states: Mapping[int, RankState]) -> dict[str, Any]:
+    beside = {"beside": [states[number] for number in arguments["beside"]]} if "beside" in arguments else {}
     return {**arguments, **beside}
 
 
-def _begin(parts: dict[int, Part], order: _Order, world: World, where: RankLocation, cores: int | None) -> Together:
+def _begin(states: dict[int, RankState], order: _Order, world: World, where: RankLocation, cores: int | None) -> Together:
     if "like" in order.arguments:
-        like = parts[order.arguments["like"]]
-        parts[order.part] = Part(like.plan.again(), world, where, like)
+        like = states[order.arguments["like"]]
+        states[order.state_id] = RankState(like.plan.again(), world, where, like)
         return nothing
     run = RunFile.model_validate(tomllib.loads(order.arguments["run"]))
-    parts[order.part] = Part(Plan.of(run, cores=cores), world, where)
+    states[order.state_id] = RankState(Plan.of(run, cores=cores), world, where)
     return nothing
 
 
-def _settled(world: World, part: Part | None, alone: Callable[[], Together], stop: Callable[[], bool]) -> tuple[Consensus, Any]:
+def _settled(world: World, state: RankState | None, alone: Callable[[], Together], stop: Callable[[], bool]) -> tuple[Consensus, Any]:
     """Both halves of an order."""
     failure, together = None, nothing
     try:
         together = alone()
     except SteppeError as error:
         failure = error
-    found = [failure is not None, stop(), part is not None and part.bad, -part.kept if part else 0]
+    found = [failure is not None, stop(), state is not None and state.bad, -state.kept if state else 0]
     with span("wait"):
         failed, stopped, bad, kept = world.reduce(np.array(found, np.int64), "max", asleep=True).tolist()
     if failed:
-        if part and not failure:
-            part.undo()
+        if state and not failure:
+            state.undo()
         agree_on(world, failure)
     said = Consensus(bool(stopped), bool(bad), -kept)
     try:
@@ -256,9 +259,9 @@ def _encoded(order: _Order) -> Array:
         arrays.append(np.ascontiguousarray(value))
         return {"array": value.dtype.str, "shape": value.shape}
 
-    text = json.dumps([order.part, order.name, order.arguments], default=plain).encode()
-    parts = [len(text).to_bytes(8, "little"), text, *(array.tobytes() for array in arrays)]
-    return np.frombuffer(b"".join(parts), np.uint8).copy()
+    text = json.dumps([order.state_id, order.name, order.arguments], default=plain).encode()
+    pieces = [len(text).to_bytes(8, "little"), text, *(array.tobytes() for array in arrays)]
+    return np.frombuffer(b"".join(pieces), np.uint8).copy()
 
 
 def _decoded(body: Array) -> _Order:
@@ -276,5 +279,5 @@ def _decoded(body: Array) -> _Order:
         at += array.nbytes
         return array.copy()
 
-    part, name, arguments = json.loads(data[8:end], object_hook=whole)
-    return _Order(part, name, arguments)
+    state_id, name, arguments = json.loads(data[8:end], object_hook=whole)
+    return _Order(state_id, name, arguments)
