@@ -102,7 +102,7 @@ def test_only_caches_whose_readers_refuse_a_torn_file_do_not_wait_for_the_disk()
     hasty = {name for name in found if "durable=False" in (SOURCE / name).read_text()}
     assert hasty == {"grid/keep.py", "kernels/cache.py"}
     assert found >= {
-        "engine/happening.py",
+        "engine/rule_runner.py",
         "service/begun.py",
         "server/runs.py",
         "control/rendezvous.py",

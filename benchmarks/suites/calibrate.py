@@ -65,7 +65,7 @@ class Kernel:
         self._ranks.order(part, "recall", entry=0, output="")
         self._ranks.order(part, "set", name=VARIED, value=value, cells=None)
         busy = time.thread_time()
-        taken = _milliseconds(lambda: self._ranks.order(part, "step", start=0, stop=DAYS, looks=True, beside=[]))
+        taken = _milliseconds(lambda: self._ranks.order(part, "step", start=0, stop=DAYS, keep_last_step=True, beside=[]))
         busy = 1e3 * (time.thread_time() - busy)
         self._ranks.order(part, "close")
         return taken, busy

@@ -10,7 +10,7 @@ from benchmarks.queensland import run_file
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, ratio
 from steppe.api.query import MapQuery
 from steppe.control import OPEN_END, Leg
-from steppe.engine import Plan, Stage, read_run_file
+from steppe.engine import Plan, Session, read_run_file
 
 NAME = "green_leaf"
 
@@ -23,25 +23,25 @@ def figures(quick: bool) -> list[Figure]:
     from matplotlib import pyplot
 
     with tempfile.TemporaryDirectory() as folder:
-        stage = Stage(Path(folder) / "run", Plan.of(read_run_file(run_file(1))))
-        stage.load(1, [Leg(1, OPEN_END, OPEN_END)])
+        session = Session(Path(folder) / "run", Plan.of(read_run_file(run_file(1))))
+        session.load(1, [Leg(1, OPEN_END, OPEN_END)])
 
         def step() -> None:
-            until = stage.position(1).step + 1
-            while stage.position(1).step < until:
-                stage.advance([1], until, looked=0.02)
+            until = session.position(1).step + 1
+            while session.position(1).step < until:
+                session.advance([1], until, looked=0.02)
 
         def ours() -> float:
             step()
             begin = time.process_time()
-            head, body = stage.get(1, MapQuery(name=NAME, format="png"))
+            head, body = session.get(1, MapQuery(name=NAME, format="png"))
             assert bytes(body[:4]) == b"\x89PNG", head
             return time.process_time() - begin
 
         def theirs() -> float:
             step()
-            grid = stage.plan.grid
-            _, body = stage.get(1, MapQuery(name=NAME))
+            grid = session.plan.grid
+            _, body = session.get(1, MapQuery(name=NAME))
             begin = time.process_time()
             values = memoryview(body).cast("B").cast("f", shape=list(grid.active.shape))
             height, width = grid.active.shape
@@ -52,6 +52,6 @@ def figures(quick: bool) -> list[Figure]:
             return time.process_time() - begin
 
         samples = alternate({"ours": ours, "pcolormesh": theirs}, QUICK_ROUNDS if quick else ROUNDS)
-        stage.close()
+        session.close()
     found = ratio(samples["pcolormesh"], samples["ours"])
     return [Figure("pcolormesh and savefig / an image of the engine", found.value, "x", at_least=20, note=found.spread, samples=samples)]

@@ -114,20 +114,20 @@ class Disk:
     """What outlives an engine: checkpoints of each branch, and what was not heeded of it then."""
 
     saved: dict[int, list[State]] = field(default_factory=dict)
-    unheeded: dict[tuple[int, State], list[RuleFiring]] = field(default_factory=dict)
+    unacknowledged: dict[tuple[int, State], list[RuleFiring]] = field(default_factory=dict)
     full: bool = False
     keeps: bool = True  # False: no state is saved, so that all has to be done again
 
 
-class ToyStage:
-    """A stage of ten lines of physics; everything else is as the real one has to be."""
+class ToySession:
+    """A session of ten lines of physics; everything else is as the real one has to be."""
 
     def __init__(self, world: World, disk: Disk) -> None:
         self._world, self._disk = world, disk
         self._states: dict[int, State] = {}
         self._ring: dict[int, list[State]] = {}
         self._fired: list[RuleFiring] = []
-        self._unheeded: dict[tuple[int, int, str], RuleFiring] = {}
+        self._unacknowledged: dict[tuple[int, int, str], RuleFiring] = {}
 
     def describe(self) -> dict[str, Any]:
         return {"steps": STEPS, "model": "toy"}
@@ -146,7 +146,7 @@ class ToyStage:
         state = self._states[branch] = max(known, key=lambda state: state.position)
         assert state.position >= begin, "the journal does not know how it goes on from here"
         for leg in path:
-            self._tell(self._disk.unheeded.get((leg.branch, state), ()))
+            self._tell(self._disk.unacknowledged.get((leg.branch, state), ()))
         return self.position(branch)
 
     def position(self, branch: int) -> Position:
@@ -185,20 +185,20 @@ class ToyStage:
 
     def _tell(self, fired: Sequence[RuleFiring]) -> None:
         self._fired += fired
-        self._unheeded |= {(each.branch, each.step, each.source): each for each in fired}
+        self._unacknowledged |= {(each.branch, each.step, each.source): each for each in fired}
 
-    def unheeded(self) -> Sequence[RuleFiring]:
-        return [*self._unheeded.values()]
+    def unacknowledged(self) -> Sequence[RuleFiring]:
+        return [*self._unacknowledged.values()]
 
-    def heeded(self, branch: int, step: int, source: str) -> None:
-        self._unheeded.pop((branch, step, source), None)
+    def acknowledge(self, branch: int, step: int, source: str) -> None:
+        self._unacknowledged.pop((branch, step, source), None)
 
     def save(self, branch: int, pin: bool = False) -> SavedCheckpoint:
         if self._disk.full:
             raise NoSpaceError("The disk is full.")
         state = self._states[branch]
         self._disk.saved.setdefault(branch, []).append(state)
-        self._disk.unheeded[branch, state] = [each for each in self._unheeded.values() if each.branch == branch]
+        self._disk.unacknowledged[branch, state] = [each for each in self._unacknowledged.values() if each.branch == branch]
         return SavedCheckpoint(f"{state.step}-{state.place}", state.position, 8)
 
     def dirty(self, branch: int) -> bool:
@@ -262,7 +262,7 @@ class Pipe:
 
 
 class DiedError(Exception):
-    """What a stage raises in which an engine dies."""
+    """What a session raises in which an engine dies."""
 
 
 class Engine:
@@ -272,7 +272,7 @@ class Engine:
         self.play, self.epoch, self._ended = play, epoch, ended
         self.alive, self.hanging, self._waited = True, False, 0
         self.link: Connection | None = None
-        self.endpoint = EngineEndpoint(ToyStage(play.world, play.disk), self._tell, play.world.now)
+        self.endpoint = EngineEndpoint(ToySession(play.world, play.disk), self._tell, play.world.now)
         play.world.later(0.1 + play.world.chance.random() * 0.3, self._begin)
 
     def _begin(self) -> None:

@@ -5,48 +5,48 @@ from typing import Any
 from steppe.api.query import MapQuery
 from steppe.control.engine.endpoint import EngineEndpoint
 from steppe.control.wire import OPEN_END, BranchAction, Data, Get, Leg, Load, Position, Ready, Target
-from tests.control.simulation import Disk, ToyStage, World
+from tests.control.simulation import Disk, ToySession, World
 
 OWN = [Leg(1, OPEN_END, OPEN_END)]
 
 
 def test_a_branch_that_is_taken_back_waits_for_what_happened_on_its_way():
     world, said = World(0), list[Any]()
-    stage = ToyStage(world, Disk())
-    endpoint = EngineEndpoint(stage, lambda message, body: said.append(message), world.now)
+    session = ToySession(world, Disk())
+    endpoint = EngineEndpoint(session, lambda message, body: said.append(message), world.now)
     endpoint.receive(Load(1, OWN))
     endpoint.receive(BranchAction(1, 1, 1, 0, 0, "set", {"amount": 5}))
     endpoint.receive(Target(1, 7))
-    while endpoint.poll() and stage.position(1).step < 7:
+    while endpoint.poll() and session.position(1).step < 7:
         pass
     endpoint.receive(BranchAction(2, 1, 2, 7, 7, "set", {"amount": 5}))
     endpoint.poll()
-    assert stage.position(1) == Position(7, 2)
+    assert session.position(1) == Position(7, 2)
     endpoint.receive(Load(1, [Leg(1, 7, 1)]))  # nobody has heard what the second action did
-    back = stage.position(1)
+    back = session.position(1)
     assert back < (7, 1)
     assert said[-1] == Ready(1, back)
     for _ in range(5):
         endpoint.poll()
-    assert stage.position(1) == back, "it would overtake the first action, which is not said again yet"
+    assert session.position(1) == back, "it would overtake the first action, which is not said again yet"
 
 
 def test_questions_that_take_long_do_not_keep_the_branches_from_going_on(monkeypatch):
     world, said = World(0), list[Any]()
-    stage, get = ToyStage(world, Disk()), ToyStage.get
+    session, get = ToySession(world, Disk()), ToySession.get
 
-    def slow(stage: ToyStage, branch: int, query: MapQuery) -> Any:
+    def slow(session: ToySession, branch: int, query: MapQuery) -> Any:
         world.time += 1.0
-        return get(stage, branch, query)
+        return get(session, branch, query)
 
-    monkeypatch.setattr(ToyStage, "get", slow)
-    endpoint = EngineEndpoint(stage, lambda message, body: said.append(message), world.now)
+    monkeypatch.setattr(ToySession, "get", slow)
+    endpoint = EngineEndpoint(session, lambda message, body: said.append(message), world.now)
     endpoint.receive(Load(1, OWN))
     endpoint.receive(Target(1, 400))
     for number in range(5):
         endpoint.receive(Get(number, 1, MapQuery(), None))
     for number in range(5):
-        before = stage.position(1)
+        before = session.position(1)
         assert endpoint.poll()
-        assert stage.position(1) > before
+        assert session.position(1) > before
         assert [each.id for each in said if isinstance(each, Data)] == [*range(number + 1)]

@@ -7,7 +7,7 @@ from steppe.control import Order, Outcome, Refused
 from steppe.control.server.engine_process import CUTS, EXIT, HANGING, STARTING, STOPPED
 from steppe.control.wire import EngineExit, Heartbeat
 from steppe.errors import NoSpaceError
-from tests.control.simulation import DiedError, Play, ToyStage
+from tests.control.simulation import DiedError, Play, ToySession
 
 POISON = 13
 
@@ -15,14 +15,14 @@ POISON = 13
 @pytest.fixture
 def made(monkeypatch):
     """A run whose engines die of an action, and of a date when that is set."""
-    apply = ToyStage.apply
+    apply = ToySession.apply
 
-    def poisoned(stage, branch, place, kind, arguments) -> Outcome:
+    def poisoned(session, branch, place, kind, arguments) -> Outcome:
         if arguments.get("amount") == POISON:
             raise DiedError
-        return apply(stage, branch, place, kind, arguments)
+        return apply(session, branch, place, kind, arguments)
 
-    monkeypatch.setattr(ToyStage, "apply", poisoned)
+    monkeypatch.setattr(ToySession, "apply", poisoned)
     made = Play(5, commands=0, disasters=0)
     assert made.world.run(lambda: made.supervisor.process.state == "up", 30)
     return made
@@ -218,10 +218,10 @@ def test_kills_while_the_run_is_loaded_are_not_those_of_a_command_that_was_never
     order(made, "set", "a", when=200, amount=1)
     order(made, "step", "b", steps=300)
 
-    def deadly(stage, *given):
+    def deadly(session, *given):
         raise DiedError
 
-    monkeypatch.setattr(ToyStage, "load", deadly)
+    monkeypatch.setattr(ToySession, "load", deadly)
     made.engines[-1].kill()
     assert made.world.run(lambda: state(made) == "failed", 60)
     assert made.supervisor.process.problem["text"] == "The engine died 3 times before it had loaded the run."
@@ -257,16 +257,16 @@ def test_a_full_disk_stops_a_run_that_refuses_orders_and_goes_on_by_itself(made)
 def test_who_looks_while_the_disk_is_full_is_answered_at_once(made, monkeypatch, gone):
     order(made, "step", "a", steps=300)
     assert made.world.run(lambda: made.journal.branch("main").shown_step > 30, 30)
-    advance = ToyStage.advance
+    advance = ToySession.advance
 
-    def full(stage, branches, until, looked) -> None:
+    def full(session, branches, until, looked) -> None:
         if made.disk.full:
             if gone:
-                stage.unload(branches[0])
+                session.unload(branches[0])
             raise NoSpaceError('"out" cannot be written.')
-        advance(stage, branches, until, looked)
+        advance(session, branches, until, looked)
 
-    monkeypatch.setattr(ToyStage, "advance", full)
+    monkeypatch.setattr(ToySession, "advance", full)
     made.disk.full = True
     assert made.world.run(lambda: bool(made.supervisor.dispatch.full), 30)
     told = []

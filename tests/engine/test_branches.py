@@ -14,12 +14,12 @@ import steppe
 from steppe.control import OPEN_END, Leg
 from steppe.control.engine.endpoint import EngineEndpoint
 from steppe.control.wire import ActionOutcome, Boundary, BranchAction, BranchFailure, Load, Pin, Target
-from steppe.engine import Stage
+from steppe.engine import Session
 from steppe.engine.branches import Branches
 from steppe.engine.rank_state import RankState
 from steppe.errors import BadCellError, NoSpaceError, NotComputedError
 from steppe.io import Progress, StoredRecords
-from tests.engine.stages import OWN, on_stage, query, seen, sent, setting, to
+from tests.engine.sessions import OWN, on_session, query, seen, sent, setting, to
 from tests.engine.test_simulation import digest
 from tests.scenario import EXAMPLES, copied, write_mask
 
@@ -47,24 +47,24 @@ def same_results(folder: Path, expected: dict[str, str]) -> bool:
 @pytest.mark.parametrize("saved_at", [None, 210, 300])
 def test_a_branch_that_changes_nothing_is_the_same_run(wide_scenario, uninterrupted, ranks, saved_at, monkeypatch):
     """It forks in mid-month, from a parent that went on, and settles by itself when a shard is full, or earlier when it is saved."""
-    monkeypatch.setattr("steppe.engine.stage.REMEMBER", 0.0)  # copies are made by steps alone, not by the time that these take,
-    monkeypatch.setattr("steppe.engine.stage.COPYING", 1e9)  # nor by that of a copy
+    monkeypatch.setattr("steppe.engine.session.REMEMBER", 0.0)  # copies are made by steps alone, not by the time that these take,
+    monkeypatch.setattr("steppe.engine.session.COPYING", 1e9)  # nor by that of a copy
 
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
-        to(stage, 200)
-        to(stage, 330)
-        stage.apply(1, 1, "set", setting("capacity", 10.0))
-        to(stage, 400)
-        at = stage.load(2, forked(2, (1, 205, 0)))
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 200)
+        to(session, 330)
+        session.apply(1, 1, "set", setting("capacity", 10.0))
+        to(session, 400)
+        at = session.load(2, forked(2, (1, 205, 0)))
         assert 192 < at.step < 205, "eight steps are between copies at most"
-        assert stage.load(2, forked(2, (1, 205, 0))) == at
+        assert session.load(2, forked(2, (1, 205, 0))) == at
         for step in (saved_at or 250, 420):
-            to(stage, step, (2,))
+            to(session, step, (2,))
             if saved_at or step == 420:
-                stage.save(2)
+                session.save(2)
 
-    on_stage(wide_scenario, work, ranks)
+    on_session(wide_scenario, work, ranks)
     assert same_results(wide_scenario.parent / "out" / "branches" / "2", uninterrupted)
 
 
@@ -73,45 +73,45 @@ def test_a_branch_begins_where_its_parent_stands(wide_scenario, made_wide_scenar
     """However long ago the parent was copied, it knows the diagnostics of the last step, and neither has to do with the other any more."""
     names = ("water", "runoff", "rain")
 
-    def seen_of(stage: Stage, *branches: int) -> list[Any]:
-        return [[seen(stage, name, branch).tolist() for name in names] for branch in branches]
+    def seen_of(session: Session, *branches: int) -> list[Any]:
+        return [[seen(session, name, branch).tolist() for name in names] for branch in branches]
 
-    def on_branches(stage: Stage) -> Any:
-        stage.load(1, OWN)
-        to(stage, 43)
-        assert stage.apply(1, 5, "set", setting("water", 9.0)).ok
-        stage._branches.ring.forget(1)
-        assert stage.load(2, forked(2, (1, 43, 9))) == (43, 5)
-        assert seen_of(stage, 1) == seen_of(stage, 2)
-        assert stage.apply(1, 10, "set", setting("water", 1.0)).ok
-        found = seen_of(stage, 1, 2)
-        to(stage, 60, (2,))
-        return [*found, *seen_of(stage, 1, 2)]
+    def on_branches(session: Session) -> Any:
+        session.load(1, OWN)
+        to(session, 43)
+        assert session.apply(1, 5, "set", setting("water", 9.0)).ok
+        session._branches.snapshots.discard(1)
+        assert session.load(2, forked(2, (1, 43, 9))) == (43, 5)
+        assert seen_of(session, 1) == seen_of(session, 2)
+        assert session.apply(1, 10, "set", setting("water", 1.0)).ok
+        found = seen_of(session, 1, 2)
+        to(session, 60, (2,))
+        return [*found, *seen_of(session, 1, 2)]
 
-    def in_one_go(stage: Stage, change: float, until: int) -> Any:
-        stage.load(1, OWN)
-        to(stage, 43)
-        stage.apply(1, 5, "set", setting("water", change))
-        to(stage, until)
-        return seen_of(stage, 1)[0]
+    def in_one_go(session: Session, change: float, until: int) -> Any:
+        session.load(1, OWN)
+        to(session, 43)
+        session.apply(1, 5, "set", setting("water", change))
+        to(session, until)
+        return seen_of(session, 1)[0]
 
     alone = [
-        on_stage(copied(made_wide_scenario, tmp_path / f"{k}"), partial(in_one_go, change=change, until=until))
+        on_session(copied(made_wide_scenario, tmp_path / f"{k}"), partial(in_one_go, change=change, until=until))
         for k, (change, until) in enumerate([(1.0, 43), (9.0, 43), (1.0, 43), (9.0, 60)])
     ]
-    assert on_stage(wide_scenario, on_branches, ranks) == alone
+    assert on_session(wide_scenario, on_branches, ranks) == alone
 
 
 def test_what_happened_after_a_fork_is_not_in_the_store_of_the_branch(scenario):
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
-        to(stage, 400)  # whole months up to 1991-01-31
-        stage.save(1)
-        stage.load(2, forked(2, (1, 100, 0)))
-        to(stage, 100, (2,))
-        stage.save(2)
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 400)  # whole months up to 1991-01-31
+        session.save(1)
+        session.load(2, forked(2, (1, 100, 0)))
+        to(session, 100, (2,))
+        session.save(2)
 
-    on_stage(scenario, work)
+    on_session(scenario, work)
     for branch, months, days in ((Path(), 13, 400), (Path("branches/2"), 3, 100)):
         folder = scenario.parent / "out" / branch
         with xarray.open_zarr(folder / "output.zarr") as store:
@@ -127,36 +127,36 @@ def test_a_branch_of_a_branch_is_what_its_path_says(wide_scenario, made_wide_sce
     """Neither is settled before the last is; the path is gone again on one branch to compare."""
     first, second = setting("capacity", 90.0), setting("water", 3.0)
 
-    def on_branches(stage: Stage) -> Any:
-        stage.load(1, OWN)
-        to(stage, 60)
-        stage.load(2, forked(2, (1, 40, 0)))
-        to(stage, 40, (2,))
-        stage.apply(2, 7, "set", first)
-        to(stage, 90, (2,))
-        if stage.load(3, forked(3, (1, 40, 0), (2, 70, 0))) < (40, 7):  # then it is up to who commands to do it again
-            to(stage, 40, (3,))
-            stage.apply(3, 7, "set", first)
-        to(stage, 70, (3,))
-        stage.apply(3, 9, "set", second)
-        to(stage, 200, (3,))
-        stage.unload(2)
-        stage.save(3)
-        to(stage, 420, (3,))
-        stage.save(3)
-        return seen(stage, "runoff", 3).tolist(), stage.ranks.state(stage._root).model.name
+    def on_branches(session: Session) -> Any:
+        session.load(1, OWN)
+        to(session, 60)
+        session.load(2, forked(2, (1, 40, 0)))
+        to(session, 40, (2,))
+        session.apply(2, 7, "set", first)
+        to(session, 90, (2,))
+        if session.load(3, forked(3, (1, 40, 0), (2, 70, 0))) < (40, 7):  # then it is up to who commands to do it again
+            to(session, 40, (3,))
+            session.apply(3, 7, "set", first)
+        to(session, 70, (3,))
+        session.apply(3, 9, "set", second)
+        to(session, 200, (3,))
+        session.unload(2)
+        session.save(3)
+        to(session, 420, (3,))
+        session.save(3)
+        return seen(session, "runoff", 3).tolist(), session.ranks.state(session._root).model.name
 
-    def in_one_go(stage: Stage) -> Any:
-        stage.load(1, OWN)
+    def in_one_go(session: Session) -> Any:
+        session.load(1, OWN)
         for step, seq, what in ((40, 7, first), (70, 9, second)):
-            to(stage, step)
-            stage.apply(1, seq, "set", what)
-        to(stage, 420)
-        stage.save(1)
-        return seen(stage, "runoff").tolist(), stage.ranks.state(stage._root).model.name
+            to(session, step)
+            session.apply(1, seq, "set", what)
+        to(session, 420)
+        session.save(1)
+        return seen(session, "runoff").tolist(), session.ranks.state(session._root).model.name
 
     other = copied(made_wide_scenario, tmp_path / "one-go")
-    assert on_stage(wide_scenario, on_branches, ranks) == on_stage(other, in_one_go)
+    assert on_session(wide_scenario, on_branches, ranks) == on_session(other, in_one_go)
     out = wide_scenario.parent / "out"
     assert same_results(out / "branches" / "3", digest(other.parent / "out"))
     parent = steppe.open(out / "branches" / "3").attrs["steppe_parent_run"]
@@ -167,75 +167,75 @@ def test_a_branch_of_a_branch_is_what_its_path_says(wide_scenario, made_wide_sce
 def test_a_restart_touches_no_file(scenario):
     """As in calibration: from the initial state, another parameter, thirty days; over and over."""
 
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
+    def work(session: Session) -> None:
+        session.load(1, OWN)
         files = sorted(scenario.parent.rglob("*"))
         path = forked(2, (1, 0, 0))
         found = []
         for k, capacity in enumerate((60.0, 120.0, 60.0)):
             branch = 2 + k
-            assert stage.load(branch, [*path[:-1], Leg(branch, OPEN_END, OPEN_END)]) == (0, 0)
-            stage.apply(branch, k + 1, "set", setting("capacity", capacity))
-            to(stage, 30, (branch,))
-            found.append(seen(stage, "water", branch))
-            stage.unload(branch)
+            assert session.load(branch, [*path[:-1], Leg(branch, OPEN_END, OPEN_END)]) == (0, 0)
+            session.apply(branch, k + 1, "set", setting("capacity", capacity))
+            to(session, 30, (branch,))
+            found.append(seen(session, "water", branch))
+            session.unload(branch)
         assert (found[0] == found[2]).all()
         assert (found[0] != found[1]).any()
         assert sorted(scenario.parent.rglob("*")) == files
 
-    on_stage(scenario, work)
+    on_session(scenario, work)
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_branches_come_back_from_the_disk_after_the_engine_is_gone(wide_scenario, uninterrupted, ranks):
     path = forked(2, (1, 205, 0))
 
-    def first(stage: Stage) -> None:
-        stage.load(1, OWN)
-        to(stage, 150)
-        stage.save(1)
-        to(stage, 300)
-        stage.load(2, path)
-        to(stage, 210, (2,))
-        stage.save(2)
-        stage.load(3, forked(3, (1, 260, 0)))
-        to(stage, 280, (3,))  # never saved
+    def first(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 150)
+        session.save(1)
+        to(session, 300)
+        session.load(2, path)
+        to(session, 210, (2,))
+        session.save(2)
+        session.load(3, forked(3, (1, 260, 0)))
+        to(session, 280, (3,))  # never saved
 
-    def then(stage: Stage) -> None:
-        assert stage.load(2, path) == (210, 0)
-        assert stage.load(3, forked(3, (1, 260, 0))) == (150, 0)
-        assert stage.load(4, forked(4, (1, 205, 0), (2, 220, 0))) == (210, 0)
-        assert stage.load(5, forked(5, (1, 205, 0), (2, 209, 0))) == (150, 0)
+    def then(session: Session) -> None:
+        assert session.load(2, path) == (210, 0)
+        assert session.load(3, forked(3, (1, 260, 0))) == (150, 0)
+        assert session.load(4, forked(4, (1, 205, 0), (2, 220, 0))) == (210, 0)
+        assert session.load(5, forked(5, (1, 205, 0), (2, 209, 0))) == (150, 0)
         for branch in (2, 3, 4, 5):
-            to(stage, 420, (branch,))
-            stage.save(branch)
-        assert stage.load(1, OWN) == (150, 0)
+            to(session, 420, (branch,))
+            session.save(branch)
+        assert session.load(1, OWN) == (150, 0)
 
-    on_stage(wide_scenario, first, ranks)
-    on_stage(wide_scenario, then, 3 - ranks)
+    on_session(wide_scenario, first, ranks)
+    on_session(wide_scenario, then, 3 - ranks)
     for branch in (2, 3, 4, 5):
         assert same_results(wide_scenario.parent / "out" / "branches" / str(branch), uninterrupted)
 
 
 def test_a_branch_that_nobody_needs_is_forgotten_and_comes_back(scenario):
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
-        to(stage, 100)
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 100)
         path = forked(2, (1, 50, 0))
-        stage.load(2, path)
-        to(stage, 80, (2,))
-        expected = seen(stage, "water", 2)
-        stage.unload(2)
-        assert stage.answer(2, query({"name": "water"})) is None
-        assert stage.load(2, path).step <= 50  # it was never saved
-        to(stage, 80, (2,))
-        assert (seen(stage, "water", 2) == expected).all()
-        stage.save(2)
-        to(stage, 90, (2,))
-        stage.unload(2)
-        assert stage.load(2, path) == (90, 0)
+        session.load(2, path)
+        to(session, 80, (2,))
+        expected = seen(session, "water", 2)
+        session.unload(2)
+        assert session.answer(2, query({"name": "water"})) is None
+        assert session.load(2, path).step <= 50  # it was never saved
+        to(session, 80, (2,))
+        assert (seen(session, "water", 2) == expected).all()
+        session.save(2)
+        to(session, 90, (2,))
+        session.unload(2)
+        assert session.load(2, path) == (90, 0)
 
-    on_stage(scenario, work)
+    on_session(scenario, work)
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
@@ -245,31 +245,31 @@ def test_a_bad_cell_takes_its_branch_back_and_no_other(wide_scenario, uninterrup
     step = RankState.step
     spoilt: list[int] = []
 
-    def spoil(part: RankState, start: int, stop: int, looks: bool, beside: Any) -> Any:
+    def spoil(part: RankState, start: int, stop: int, keep_last_step: bool, beside: Any) -> Any:
         if start <= 230 < stop and cell in part.deal.mine and spoilt:
             part.model.state["water"][cell - part.deal.mine.start] = np.nan
-        return step(part, start, stop, looks, beside)
+        return step(part, start, stop, keep_last_step, beside)
 
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
-        to(stage, 250)
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 250)
         path = forked(2, (1, 205, 0))
-        stage.load(2, path)
-        to(stage, 222, (2,))
+        session.load(2, path)
+        to(session, 222, (2,))
         if settled:
-            stage.save(2)
-        stage.load(3, forked(3, (1, 205, 0), (2, 220, 0)))
+            session.save(2)
+        session.load(3, forked(3, (1, 205, 0), (2, 220, 0)))
         spoilt.append(1)
         with pytest.raises(BadCellError, match="cell 600"):
-            to(stage, 240, (2,))
+            to(session, 240, (2,))
         spoilt.clear()
-        assert stage.load(2, path).step <= 230
+        assert session.load(2, path).step <= 230
         for branch in (2, 3):
-            to(stage, 420, (branch,))
-            stage.save(branch)
+            to(session, 420, (branch,))
+            session.save(branch)
 
     monkeypatch.setattr(RankState, "step", spoil)
-    on_stage(wide_scenario, work, ranks)
+    on_session(wide_scenario, work, ranks)
     for branch in (2, 3):
         assert same_results(wide_scenario.parent / "out" / "branches" / str(branch), uninterrupted)
 
@@ -278,40 +278,40 @@ def test_a_bad_cell_takes_its_branch_back_and_no_other(wide_scenario, uninterrup
 def test_branches_that_go_together_are_those_that_go_alone_and_read_the_weather_once(wide_scenario, uninterrupted, ranks):
     capacities = {2: 120.0, 3: 60.0, 4: 30.0}
 
-    def begin(stage: Stage) -> None:
-        stage.load(1, OWN)
+    def begin(session: Session) -> None:
+        session.load(1, OWN)
         for branch, capacity in capacities.items():
-            stage.load(branch, forked(branch, (1, 0, 0)))
-            stage.apply(branch, branch, "set", setting("capacity", capacity))
+            session.load(branch, forked(branch, (1, 0, 0)))
+            session.apply(branch, branch, "set", setting("capacity", capacity))
 
-    def read(stage: Stage) -> int:
-        reader = stage.ranks.state(stage._root).reader
+    def read(session: Session) -> int:
+        reader = session.ranks.state(session._root).reader
         return reader.counters.bytes
 
-    def together(stage: Stage) -> Any:
-        begin(stage)
-        to(stage, 100, (2, 3, 4))
-        assert [stage.position(branch) for branch in capacities] == [(100, 0)] * 3
-        found = [seen(stage, "water", branch).tolist() for branch in capacities]
-        to(stage, 420, (2, 3, 4))
+    def together(session: Session) -> Any:
+        begin(session)
+        to(session, 100, (2, 3, 4))
+        assert [session.position(branch) for branch in capacities] == [(100, 0)] * 3
+        found = [seen(session, "water", branch).tolist() for branch in capacities]
+        to(session, 420, (2, 3, 4))
         for branch in capacities:
-            stage.save(branch)
-        return found, read(stage)
+            session.save(branch)
+        return found, read(session)
 
-    def alone(stage: Stage) -> Any:
-        begin(stage)
+    def alone(session: Session) -> Any:
+        begin(session)
         found, bytes_read = [], []
         for branch in capacities:
-            to(stage, 100, (branch,))
-            found.append(seen(stage, "water", branch).tolist())
-            to(stage, 420, (branch,))
-            stage.save(branch)
-            bytes_read.append(read(stage))
+            to(session, 100, (branch,))
+            found.append(seen(session, "water", branch).tolist())
+            to(session, 420, (branch,))
+            session.save(branch)
+            bytes_read.append(read(session))
         return found, bytes_read[0]
 
     other = copied(wide_scenario, wide_scenario.parent.parent / "alone")
-    found, all_bytes = on_stage(wide_scenario, together, ranks)
-    expected, bytes_of_one = on_stage(other, alone, ranks)
+    found, all_bytes = on_session(wide_scenario, together, ranks)
+    expected, bytes_of_one = on_session(other, alone, ranks)
     assert found == expected
     assert found[0] != found[1]
     assert ranks > 1 or all_bytes == bytes_of_one  # of many, which read for which is measured
@@ -325,30 +325,30 @@ def test_branches_that_go_together_are_those_that_go_alone_and_read_the_weather_
 def test_what_lies_beyond_the_end_of_a_path_is_forgotten(wide_scenario, uninterrupted, ranks):
     """In memory, in the ring and on the disk: another action may come there than before."""
 
-    def first(stage: Stage) -> None:
-        stage.load(1, OWN)
-        to(stage, 50)
-        stage.save(1)
-        to(stage, 100)
-        stage.apply(1, 3, "set", setting("water", 0.0))
-        stage.save(1)
-        to(stage, 390)
-        stage.save(1, pin=True)
-        at = stage.load(1, [Leg(1, 100, 2)])
+    def first(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 50)
+        session.save(1)
+        to(session, 100)
+        session.apply(1, 3, "set", setting("water", 0.0))
+        session.save(1)
+        to(session, 390)
+        session.save(1, pin=True)
+        at = session.load(1, [Leg(1, 100, 2)])
         assert at <= (100, 2)
-        to(stage, 100)
-        assert stage.load(1, [Leg(1, 100, 2)]) == (100, 0)
-        to(stage, 120)  # never saved
+        to(session, 100)
+        assert session.load(1, [Leg(1, 100, 2)]) == (100, 0)
+        to(session, 120)  # never saved
 
-    def then(stage: Stage) -> None:
-        assert stage.load(1, [Leg(1, 110, 0)]) <= (100, 2)
-        to(stage, 420)
-        stage.save(1)
+    def then(session: Session) -> None:
+        assert session.load(1, [Leg(1, 110, 0)]) <= (100, 2)
+        to(session, 420)
+        session.save(1)
 
-    on_stage(wide_scenario, first, ranks)
+    on_session(wide_scenario, first, ranks)
     names = [path.name for path in (wide_scenario.parent / "out" / "checkpoints").iterdir()]
     assert all(int(name[:10]) <= 100 and not name.endswith("-3") for name in names)
-    on_stage(wide_scenario, then, 3 - ranks)
+    on_session(wide_scenario, then, 3 - ranks)
     assert digest(wide_scenario.parent / "out") == uninterrupted
 
 
@@ -372,26 +372,26 @@ def test_fields_with_neighbours_are_steered_like_cells(tmp_path, ranks):
     shutil.copy(EXAMPLES / "shallow_water.py", tmp_path)
     (tmp_path / "run.toml").write_text(FIELD)
 
-    def work(stage: Stage) -> list[Any]:
-        stage.load(1, OWN)
-        wave = sent(stage, 1.0 + 0.2 * np.sin(np.arange(221.0)))
-        found: list[Any] = [stage.apply(1, 1, "set", setting("h", upload=wave))]
-        to(stage, 12)
-        stage.save(1)
-        to(stage, 25)
-        found += [seen(stage, "h").tolist(), bytes(stage.get(1, query({"name": "h", "width": 5}))[1])]
+    def work(session: Session) -> list[Any]:
+        session.load(1, OWN)
+        wave = sent(session, 1.0 + 0.2 * np.sin(np.arange(221.0)))
+        found: list[Any] = [session.apply(1, 1, "set", setting("h", upload=wave))]
+        to(session, 12)
+        session.save(1)
+        to(session, 25)
+        found += [seen(session, "h").tolist(), bytes(session.get(1, query({"name": "h", "width": 5}))[1])]
         for branch in (2, 3):
-            at = stage.load(branch, forked(branch, (1, 18, 0)))
+            at = session.load(branch, forked(branch, (1, 18, 0)))
             assert at.step in range(12, 19)
-            to(stage, 18, (branch,))
-        found.append(stage.apply(3, 2, "set", setting("h", 0.05, operation="add")))
-        to(stage, 31, (2, 3))
-        to(stage, 31)
+            to(session, 18, (branch,))
+        found.append(session.apply(3, 2, "set", setting("h", 0.05, operation="add")))
+        to(session, 31, (2, 3))
+        to(session, 31)
         for branch in (1, 2, 3):
-            stage.save(branch)
-        return [*found, *(seen(stage, name, branch).tolist() for name in ("h", "flow_x") for branch in (1, 2, 3))]
+            session.save(branch)
+        return [*found, *(seen(session, name, branch).tolist() for name in ("h", "flow_x") for branch in (1, 2, 3))]
 
-    found = on_stage(tmp_path / "run.toml", work, ranks)
+    found = on_session(tmp_path / "run.toml", work, ranks)
     *outcomes, h, h2, h3, flow, flow2, _ = (each for each in found if not isinstance(each, bytes))
     assert outcomes[0].ok
     assert outcomes[0].detail["cells"] == 221
@@ -402,7 +402,7 @@ def test_fields_with_neighbours_are_steered_like_cells(tmp_path, ranks):
     assert not same_results(out / "branches" / "3", digest(out))
     if ranks > 1:
         shutil.rmtree(out)
-        assert on_stage(tmp_path / "run.toml", work) == found
+        assert on_session(tmp_path / "run.toml", work) == found
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
@@ -411,17 +411,17 @@ def test_events_of_the_calendar_happen_in_every_branch(wide_scenario, ranks):
     wide_scenario.write_text(wide_scenario.read_text() + event)
     other = copied(wide_scenario, wide_scenario.parent.parent / "command")
 
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
-        to(stage, 70)
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 70)
         for branch in (2, 3):
-            stage.load(branch, forked(branch, (1, 30, 0)))
-            to(stage, 30, (branch,))
-        to(stage, 420, (2, 3))
+            session.load(branch, forked(branch, (1, 30, 0)))
+            to(session, 30, (branch,))
+        to(session, 420, (2, 3))
         for branch in (2, 3):
-            stage.save(branch)
+            session.save(branch)
 
-    on_stage(wide_scenario, work, ranks)
+    on_session(wide_scenario, work, ranks)
     expected = digest(steppe.run(other))
     for branch in ("2", "3"):
         assert same_results(wide_scenario.parent / "out" / "branches" / branch, expected)
@@ -441,58 +441,58 @@ def test_what_was_can_be_looked_at_without_a_step_of_any_branch(wide_scenario, m
         (90, 11, "remove", {"rule": 5}),
     )
 
-    def looked_at(stage: Stage, step: int, branch: int = 1) -> dict[str, Any]:
+    def looked_at(session: Session, step: int, branch: int = 1) -> dict[str, Any]:
         found = {}
         for name in ("water", "runoff", "rain"):
             if step or name == "water":
-                head, body = stage.get(branch, query({"name": name, "step": step, "packed": True}))
+                head, body = session.get(branch, query({"name": name, "step": step, "packed": True}))
                 assert (head["step"], head["seq"]) == (step, 0)
                 found[name] = bytes(body)
         return found
 
-    def steered(stage: Stage, seen_at: dict[int, dict[str, Any]] | None = None) -> None:
-        stage.load(1, OWN)
+    def steered(session: Session, seen_at: dict[int, dict[str, Any]] | None = None) -> None:
+        session.load(1, OWN)
         if seen_at is not None:
-            seen_at[0] = looked_at(stage, 0)
+            seen_at[0] = looked_at(session, 0)
         for stop in sorted({*dates[1:], *(step for step, *_ in orders)}):
-            to(stage, stop)
+            to(session, stop)
             if seen_at is not None and stop in dates:
-                seen_at[stop] = looked_at(stage, stop)
+                seen_at[stop] = looked_at(session, stop)
             for step, seq, kind, arguments in orders:
                 if step == stop:
-                    stage.apply(1, seq, kind, arguments)
+                    session.apply(1, seq, kind, arguments)
 
-    def expected(stage: Stage) -> Any:
+    def expected(session: Session) -> Any:
         seen_at: dict[int, dict[str, Any]] = {}
-        steered(stage, seen_at)
+        steered(session, seen_at)
         return seen_at
 
-    def looked_back(stage: Stage) -> Any:
-        steered(stage)
-        to(stage, 330)
-        stage.load(2, forked(2, (1, 70, 0)))
-        to(stage, 100, (2,))
-        standing, digests = [stage.position(branch) for branch in (1, 2)], [stage.digest(branch) for branch in (1, 2)]
-        found = {step: looked_at(stage, step) for step in reversed(dates)}
-        assert {step: looked_at(stage, step) for step in dates} == found, "one behind the other"
-        assert looked_at(stage, 61, 2) == found[61]
-        assert looked_at(stage, 76, 2) != found[76], "its parent was changed in between"
-        assert [stage.position(branch) for branch in (1, 2)] == standing
-        assert [stage.digest(branch) for branch in (1, 2)] == digests
-        to(stage, 420)
-        stage.save(1)
+    def looked_back(session: Session) -> Any:
+        steered(session)
+        to(session, 330)
+        session.load(2, forked(2, (1, 70, 0)))
+        to(session, 100, (2,))
+        standing, digests = [session.position(branch) for branch in (1, 2)], [session.digest(branch) for branch in (1, 2)]
+        found = {step: looked_at(session, step) for step in reversed(dates)}
+        assert {step: looked_at(session, step) for step in dates} == found, "one behind the other"
+        assert looked_at(session, 61, 2) == found[61]
+        assert looked_at(session, 76, 2) != found[76], "its parent was changed in between"
+        assert [session.position(branch) for branch in (1, 2)] == standing
+        assert [session.digest(branch) for branch in (1, 2)] == digests
+        to(session, 420)
+        session.save(1)
         return found
 
     other = copied(made_wide_scenario, tmp_path / "expected")
-    assert on_stage(wide_scenario, looked_back, ranks) == on_stage(other, expected)
+    assert on_session(wide_scenario, looked_back, ranks) == on_session(other, expected)
     one_go = copied(made_wide_scenario, tmp_path / "one-go")
 
-    def in_one_go(stage: Stage) -> None:
-        steered(stage)
-        to(stage, 420)
-        stage.save(1)
+    def in_one_go(session: Session) -> None:
+        steered(session)
+        to(session, 420)
+        session.save(1)
 
-    on_stage(one_go, in_one_go)
+    on_session(one_go, in_one_go)
     assert same_results(wide_scenario.parent / "out", digest(one_go.parent / "out"))
 
 
@@ -506,28 +506,28 @@ def test_the_past_day_by_day_computes_each_day_once(scenario, monkeypatch):
 
     monkeypatch.setattr(RankState, "step", step)
 
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
-        to(stage, 400)
-        stage.get(1, query({"name": "runoff", "step": 300}))
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 400)
+        session.get(1, query({"name": "runoff", "step": 300}))
         computed.clear()
         for date in range(301, 341):
-            stage.get(1, query({"name": "runoff", "step": date}))
+            session.get(1, query({"name": "runoff", "step": date}))
         assert computed == [*range(300, 340)]
 
-    on_stage(scenario, work)
+    on_session(scenario, work)
 
 
 def test_a_past_that_takes_too_long_is_not_computed_again(scenario, monkeypatch):
-    monkeypatch.setattr("steppe.engine.stage.AGAIN", 0.0)
+    monkeypatch.setattr("steppe.engine.session.AGAIN", 0.0)
 
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
-        to(stage, 200)
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 200)
         with pytest.raises(NotComputedError, match="too long"):
-            stage.get(1, query({"name": "water", "step": 100}))
+            session.get(1, query({"name": "water", "step": 100}))
 
-    on_stage(scenario, work)
+    on_session(scenario, work)
 
 
 def test_a_branch_whose_parent_was_lost_on_a_full_disk_waits_for_room_too(scenario, monkeypatch):
@@ -537,20 +537,20 @@ def test_a_branch_whose_parent_was_lost_on_a_full_disk_waits_for_room_too(scenar
     def full(*_: Any) -> None:
         raise NoSpaceError("The disk is full.")
 
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
-        to(stage, 205)
-        stage.load(2, forked(2, (1, 205, 0)))
-        stage.load(3, forked(3, (1, 205, 0), (2, 205, 0)))
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 205)
+        session.load(2, forked(2, (1, 205, 0)))
+        session.load(3, forked(3, (1, 205, 0), (2, 205, 0)))
         monkeypatch.setattr(Branches, "_settle_from", full)
-        stage.unload(1, keep=False)
+        session.unload(1, keep=False)
         monkeypatch.setattr(Branches, "_settle_from", settle)
         for branch in (2, 3):
             with pytest.raises(NoSpaceError):
-                stage.save(branch)
-            assert stage.get(branch, query({"name": "water"}))
+                session.save(branch)
+            assert session.get(branch, query({"name": "water"}))
 
-    on_stage(scenario, work)
+    on_session(scenario, work)
 
 
 @pytest.mark.parametrize(("ranks", "path"), [(1, OWN), (3, OWN), (1, [Leg(1, 203, 0)])])
@@ -561,25 +561,25 @@ def test_a_branch_that_met_a_bad_cell_goes_on_with_all_that_was_done_before(
     earlier position."""
     cell, do_step, spoilt, stopped_at = 600, RankState.step, [1], list[int]()
 
-    def spoil(part: RankState, start: int, stop: int, looks: bool, beside: Any) -> Any:
+    def spoil(part: RankState, start: int, stop: int, keep_last_step: bool, beside: Any) -> Any:
         if start <= 230 < stop and cell in part.deal.mine and spoilt:
             part.model.state["water"][cell - part.deal.mine.start] = np.nan
-        return do_step(part, start, stop, looks, beside)
+        return do_step(part, start, stop, keep_last_step, beside)
 
     orders = [
         BranchAction(seq, 1, seq, at, at, "set", what)
         for seq, at, what in ((1, 203, setting("water", 3.0)), (2, 204, setting("leak", 0.5)))
     ]
 
-    def order(stage: Stage, said: list[Any]) -> EngineEndpoint:
-        endpoint = EngineEndpoint(stage, lambda message, body: said.append(message), time.monotonic)
+    def order(session: Session, said: list[Any]) -> EngineEndpoint:
+        endpoint = EngineEndpoint(session, lambda message, body: said.append(message), time.monotonic)
         for message in (Load(1, path), *orders, Target(1, 420)):
             endpoint.receive(message)
         return endpoint
 
-    def through_a_bad_cell(stage: Stage) -> None:
+    def through_a_bad_cell(session: Session) -> None:
         said: list[Any] = []
-        endpoint = order(stage, said)
+        endpoint = order(session, said)
         while not (failed := [each for each in said if isinstance(each, BranchFailure)]):
             endpoint.poll()
         assert (204, 2) <= failed[0].position <= (230, 0)
@@ -590,20 +590,20 @@ def test_a_branch_that_met_a_bad_cell_goes_on_with_all_that_was_done_before(
         assert step == failed[0].position.step, "nobody has seen a later one"
         endpoint.receive(Pin(3, 1, step, 3))
         stopped_at.append(step)
-        while stage.position(1).step < 420:
+        while session.position(1).step < 420:
             endpoint.poll()
-        stage.save(1)
+        session.save(1)
 
-    def at_once(stage: Stage) -> None:
+    def at_once(session: Session) -> None:
         (step,) = stopped_at
         orders.append(BranchAction(3, 1, 3, step, step, "set", setting("capacity", 200.0)))
-        endpoint = order(stage, [])
-        while stage.position(1).step < 420:
+        endpoint = order(session, [])
+        while session.position(1).step < 420:
             endpoint.poll()
-        stage.save(1)
+        session.save(1)
 
     monkeypatch.setattr(RankState, "step", spoil)
-    on_stage(wide_scenario, through_a_bad_cell, ranks)
+    on_session(wide_scenario, through_a_bad_cell, ranks)
     other = copied(made_wide_scenario, tmp_path / "at-once")
-    on_stage(other, at_once)
+    on_session(other, at_once)
     assert same_results(wide_scenario.parent / "out", digest(other.parent / "out"))

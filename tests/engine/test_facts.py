@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from examples import bucket
 
-from steppe.engine import Plan, Stage
+from steppe.engine import Plan, Session
 from steppe.engine.facts import facts_of
 from steppe.grid import read_grid
 from steppe.io.forcing_writer import About, ForcingWriter, Written
 from steppe.io.ingest.land import TYPE
 from steppe.models import CellModel
-from tests.engine.stages import OWN, on_stage, seen, to
+from tests.engine.sessions import OWN, on_session, seen, to
 from tests.engine.test_branches import FIELD
 from tests.scenario import EXAMPLES, write_mask
 
@@ -57,14 +57,14 @@ def test_facts_say_what_the_map_of_each_variable_shows(with_land: Path) -> None:
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_land_types_can_be_looked_at_at_any_step(with_land: Path, ranks: int) -> None:
-    def work(stage: Stage) -> Any:
-        stage.load(1, OWN)
-        to(stage, 4)
-        now, past = seen(stage, "land_type"), seen(stage, "land_type", step=2)
+    def work(session: Session) -> Any:
+        session.load(1, OWN)
+        to(session, 4)
+        now, past = seen(session, "land_type"), seen(session, "land_type", step=2)
         assert now.tobytes() == past.tobytes()
         return now.tolist()
 
-    found = on_stage(with_land, work, ranks)
+    found = on_session(with_land, work, ranks)
     assert found == [3.0 if cell % 2 else 1.0 for cell in range(len(found))]
     assert len(found) == Plan.of(with_land, cores=1).grid.n_cells
 

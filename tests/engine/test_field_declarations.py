@@ -7,13 +7,13 @@ import pytest
 
 import steppe
 from steppe.cli import run_command
-from steppe.engine import Simulation, Stage
+from steppe.engine import Session, Simulation
 from steppe.errors import RangeError, RunFileError
 from steppe.grid import read_grid
 from steppe.io.forcing_writer import ForcingWriter, Written
 from steppe.jobs.catalogue import entry_of
 from steppe.variable import Role, Variable
-from tests.engine.stages import OWN, on_stage, seen, setting, to
+from tests.engine.sessions import OWN, on_session, seen, setting, to
 from tests.engine.test_branches import forked
 from tests.engine.test_ranks import on_ranks
 from tests.engine.test_simulation import digest
@@ -154,16 +154,16 @@ def test_a_run_goes_on_with_its_maps_and_its_last_diagnostics_on_other_ranks(run
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_branch_has_maps_of_its_own(run_file, ranks):
-    def work(stage: Stage) -> list[bytes]:
-        stage.load(1, OWN)
-        to(stage, 12)
-        stage.load(2, forked(2, (1, 12, 0)))
-        known = seen(stage, "gain", 2).tobytes() == seen(stage, "gain", 1).tobytes()  # of the step before the fork
-        assert stage.apply(2, 1, "set", setting("rate", 0.0)).ok
-        to(stage, 20, (1, 2))
-        return [bytes([known]), *(seen(stage, name, branch).tobytes() for name in ("gain", "rate") for branch in (1, 2))]
+    def work(session: Session) -> list[bytes]:
+        session.load(1, OWN)
+        to(session, 12)
+        session.load(2, forked(2, (1, 12, 0)))
+        known = seen(session, "gain", 2).tobytes() == seen(session, "gain", 1).tobytes()  # of the step before the fork
+        assert session.apply(2, 1, "set", setting("rate", 0.0)).ok
+        to(session, 20, (1, 2))
+        return [bytes([known]), *(seen(session, name, branch).tobytes() for name in ("gain", "rate") for branch in (1, 2))]
 
-    known, gain, still, rate, none = on_stage(run_file, work, ranks)
+    known, gain, still, rate, none = on_session(run_file, work, ranks)
     assert known == b"\1"
     assert gain == computed(run_file.parent, 20)[0][-1].tobytes()
     assert not np.frombuffer(still).any()

@@ -8,12 +8,12 @@ import pytest
 import xarray
 
 import steppe
-from steppe.engine import Simulation, Stage
+from steppe.engine import Session, Simulation
 from steppe.errors import BadCellError, DamagedError, Failure
 from steppe.grid import Gaussian
 from steppe.io.field import Field
 from tests.comm.mpis import run_ranks
-from tests.engine.stages import OWN, on_stage, seen, to
+from tests.engine.sessions import OWN, on_session, seen, to
 from tests.engine.test_branches import forked, same_results
 from tests.engine.test_ranks import on_ranks
 from tests.engine.test_simulation import digest
@@ -195,21 +195,21 @@ def test_branches_that_go_together_read_each_record_once(run_file, uninterrupted
     of_store = Field.read
     monkeypatch.setattr(Field, "read", lambda self, block, *part: (read.append((self.name, block)), of_store(self, block, *part))[1])
 
-    def work(stage: Stage) -> tuple[list[bytes], list[tuple[str, int]]]:
-        stage.load(1, OWN)
-        to(stage, 40)
+    def work(session: Session) -> tuple[list[bytes], list[tuple[str, int]]]:
+        session.load(1, OWN)
+        to(session, 40)
         for branch in (2, 3):
-            stage.load(branch, forked(branch, (1, 31, 0)))
-            to(stage, 31, (branch,))
-        to(stage, 40, (2, 3))
-        at_40 = [seen(stage, "u", branch).tobytes() for branch in (1, 2, 3)]
+            session.load(branch, forked(branch, (1, 31, 0)))
+            to(session, 31, (branch,))
+        to(session, 40, (2, 3))
+        at_40 = [seen(session, "u", branch).tobytes() for branch in (1, 2, 3)]
         read.clear()
-        to(stage, stage.plan.steps, (1, 2, 3))
+        to(session, session.plan.steps, (1, 2, 3))
         for branch in (1, 2, 3):
-            stage.save(branch)
+            session.save(branch)
         return at_40, sorted(read)
 
-    at_40, together = on_stage(run_file, work, ranks, forcing__spread=f'"{spread}"')
+    at_40, together = on_session(run_file, work, ranks, forcing__spread=f'"{spread}"')
     assert len(set(at_40)) == 1
     readers = 1 if spread == "one" else ranks
     assert max(together.count(each) for each in together) == readers

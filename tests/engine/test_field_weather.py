@@ -7,12 +7,12 @@ import pytest
 import zarr
 
 import steppe
-from steppe.engine import Simulation, Stage
+from steppe.engine import Session, Simulation
 from steppe.errors import BadCellError, ModelError, NotComputedError
 from steppe.grid import read_grid
 from steppe.io.ingest import generate
 from tests.comm.mpis import run_ranks
-from tests.engine.stages import OWN, on_stage, seen, to
+from tests.engine.sessions import OWN, on_session, seen, to
 from tests.engine.test_branches import forked, same_results
 from tests.engine.test_ranks import on_ranks
 from tests.engine.test_simulation import digest
@@ -148,20 +148,20 @@ def test_what_some_ranks_begin_others_go_on_with(run_file, uninterrupted, first,
 
 @pytest.mark.parametrize(("ranks", "spread"), [(1, "own"), (2, "own"), (3, "node"), (3, "readers:1")])
 def test_branches_that_go_together_get_the_same_weather(run_file, uninterrupted, ranks, spread):
-    def work(stage: Stage) -> list[bytes]:
-        stage.load(1, OWN)
-        to(stage, 70)
+    def work(session: Session) -> list[bytes]:
+        session.load(1, OWN)
+        to(session, 70)
         for branch in (2, 3):
-            stage.load(branch, forked(branch, (1, 41, 0)))
-            to(stage, 41, (branch,))
-        to(stage, 70, (2, 3))
-        at_70 = [seen(stage, "rain", branch).tobytes() for branch in (1, 2, 3)]
-        to(stage, stage.plan.steps, (1, 2, 3))
+            session.load(branch, forked(branch, (1, 41, 0)))
+            to(session, 41, (branch,))
+        to(session, 70, (2, 3))
+        at_70 = [seen(session, "rain", branch).tobytes() for branch in (1, 2, 3)]
+        to(session, session.plan.steps, (1, 2, 3))
         for branch in (1, 2, 3):
-            stage.save(branch)
+            session.save(branch)
         return at_70
 
-    at_70 = on_stage(run_file, work, ranks, forcing__spread=f'"{spread}"')
+    at_70 = on_session(run_file, work, ranks, forcing__spread=f'"{spread}"')
     assert len(set(at_70)) == 1
     out = run_file.parent / "out"
     assert digest(out) == uninterrupted

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import steppe
-from steppe.engine import Simulation, Stage
-from steppe.engine import stage as stage_module
+from steppe.engine import Session, Simulation
+from steppe.engine import session as stage_module
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.errors import BadCellError, ModelError, RangeError, RequestError, RunFileError
 from steppe.levels import Space, level_of
-from tests.engine.stages import OWN, on_stage, query, seen, to
+from tests.engine.sessions import OWN, on_session, query, seen, to
 from tests.engine.test_ranks import on_ranks
 from tests.engine.test_simulation import digest
 
@@ -300,16 +300,16 @@ def test_a_level_with_a_bad_cell_is_named(run_file, ranks):
 def test_a_level_of_a_state_is_answered_while_a_long_step_goes_on(run_file, ranks, monkeypatch):
     monkeypatch.setattr(stage_module, "LONG", 0.0)  # every step is one
 
-    def work(stage: Stage) -> tuple[np.ndarray, bytes]:
-        stage.load(1, OWN)
+    def work(session: Session) -> tuple[np.ndarray, bytes]:
+        session.load(1, OWN)
         for step in (1, 2, 3):
-            to(stage, step)
-        answer = stage.answer(1, query({"name": "gas[1]"}))
+            to(session, step)
+        answer = session.answer(1, query({"name": "gas[1]"}))
         assert answer is not None
-        assert stage.answer(1, query({"name": "flow[1]"})) is None
-        return seen(stage, "gas")[1], bytes(answer[1])
+        assert session.answer(1, query({"name": "flow[1]"})) is None
+        return seen(session, "gas")[1], bytes(answer[1])
 
-    packed, told = on_stage(run_file, work, ranks)
+    packed, told = on_session(run_file, work, ranks)
     assert np.frombuffer(told, "<f8").tobytes() == Plan.of(run_file).grid.unpack(packed).tobytes()
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import xarray
 
-from steppe.engine import Stage
+from steppe.engine import Session
 from tests.client.conftest import SLOW
-from tests.engine.stages import OWN, on_stage, seen, setting, to
+from tests.engine.sessions import OWN, on_session, seen, setting, to
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
@@ -19,16 +19,16 @@ def test_a_step_of_boxes_that_is_over_is_computed_again(tmp_path: Path, ranks: i
     xarray.Dataset({"land_mask": (("lat", "lon"), np.ones((4, 5), "int8"))}, axes).to_zarr(tmp_path / "box.zarr", consolidated=False)
     (tmp_path / "run.toml").write_text(SLOW)
 
-    def work(stage: Stage) -> Any:
-        stage.load(1, OWN)
+    def work(session: Session) -> Any:
+        session.load(1, OWN)
         expected = {}
         for step in (3, 9, 11, 12, 20):
-            to(stage, step)
-            expected[step] = seen(stage, "concentration").tolist()
+            to(session, step)
+            expected[step] = seen(session, "concentration").tolist()
             if step == 9:
-                stage.apply(1, 1, "set", setting("concentration", 7.0))
+                session.apply(1, 1, "set", setting("concentration", 7.0))
         for step, values in expected.items():
-            assert seen(stage, "concentration", step=step).tolist() == values
-        assert stage.position(1) == (20, 0)
+            assert seen(session, "concentration", step=step).tolist() == values
+        assert session.position(1) == (20, 0)
 
-    on_stage(tmp_path / "run.toml", work, ranks)
+    on_session(tmp_path / "run.toml", work, ranks)

@@ -12,9 +12,9 @@ import xarray
 
 import steppe
 from steppe.cli import run_command
-from steppe.engine import Simulation, Stage
+from steppe.engine import Session, Simulation
 from tests.client.served import TOKENS, Served
-from tests.engine.stages import OWN, on_stage, query, seen, setting, to
+from tests.engine.sessions import OWN, on_session, query, seen, setting, to
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DEEP = 1.0 + 1e-10  # float32 has 1.0 for it
@@ -36,15 +36,15 @@ def water(tmp_path: Path) -> Path:
     return tmp_path / "run.toml"
 
 
-def played(stage: Stage) -> dict[int, list[float]]:
+def played(session: Session) -> dict[int, list[float]]:
     """The depth of one cell after some steps, as it is while the run stands there."""
     found = {}
-    stage.load(1, OWN)
-    stage.apply(1, 1, "set", setting("h", DEEP))
+    session.load(1, OWN)
+    session.apply(1, 1, "set", setting("h", DEEP))
     for step in (5, 6, 14):
-        to(stage, step)
-        found[step] = seen(stage, "h").tolist()
-        stage.save(1)
+        to(session, step)
+        found[step] = seen(session, "h").tolist()
+        session.save(1)
     return found
 
 
@@ -55,26 +55,26 @@ def asked(server: Served, path: str) -> httpx.Response:
     return httpx.get(f"{server.address}/api/v1/runs/{name}/{path}", headers=headers).raise_for_status()
 
 
-def head_of(stage: Stage, step: int) -> dict[str, Any]:
-    head, _ = stage.get(1, query({"name": "h", "packed": True, "step": step}))
+def head_of(session: Session, step: int) -> dict[str, Any]:
+    head, _ = session.get(1, query({"name": "h", "packed": True, "step": step}))
     return head
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_present_past_and_restart_give_the_same_bits(water: Path, ranks: int) -> None:
-    def first(stage: Stage) -> None:
-        for step, expected in played(stage).items():
+    def first(session: Session) -> None:
+        for step, expected in played(session).items():
             assert expected[0] == DEEP
-            assert seen(stage, "h", step=step).tolist() == expected
+            assert seen(session, "h", step=step).tolist() == expected
 
-    def again(stage: Stage) -> None:
-        stage.load(1, OWN)
+    def again(session: Session) -> None:
+        session.load(1, OWN)
         for step in (5, 6, 14):
-            assert seen(stage, "h", step=step).tolist() == [DEEP] * 20
-            assert "rounded" not in head_of(stage, step)
+            assert seen(session, "h", step=step).tolist() == [DEEP] * 20
+            assert "rounded" not in head_of(session, step)
 
-    on_stage(water, first, ranks)
-    on_stage(water, again, ranks)
+    on_session(water, first, ranks)
+    on_session(water, again, ranks)
     with steppe.open(water.parent / "out") as dataset:
         assert dataset["h"].dtype == np.float64
         assert "quantization" not in dataset["h"].attrs
@@ -105,19 +105,19 @@ def test_records_in_float32_say_so_in_the_store_the_check_and_the_answer(water: 
     assert run_command(["check", str(water), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cost"]["rounded"] == {"h": "float32"}
 
-    def first(stage: Stage) -> None:
-        for step, expected in played(stage).items():
-            assert seen(stage, "h", step=step).tolist() == expected  # computed again, not read
-            assert "rounded" not in head_of(stage, step)
+    def first(session: Session) -> None:
+        for step, expected in played(session).items():
+            assert seen(session, "h", step=step).tolist() == expected  # computed again, not read
+            assert "rounded" not in head_of(session, step)
 
-    def again(stage: Stage) -> None:
-        stage.load(1, OWN)
-        assert seen(stage, "h").tolist() == [DEEP] * 20
-        assert seen(stage, "h", step=5).tolist() == [1.0] * 20
-        assert (head_of(stage, 5)["rounded"], head_of(stage, 5)["dtype"]) == ("float32", "<f8")
+    def again(session: Session) -> None:
+        session.load(1, OWN)
+        assert seen(session, "h").tolist() == [DEEP] * 20
+        assert seen(session, "h", step=5).tolist() == [1.0] * 20
+        assert (head_of(session, 5)["rounded"], head_of(session, 5)["dtype"]) == ("float32", "<f8")
 
-    on_stage(water, first)
-    on_stage(water, again)
+    on_session(water, first)
+    on_session(water, again)
     with steppe.open(water.parent / "out") as dataset:
         assert dataset["h"].dtype == np.float32
         assert (dataset["h"].attrs["quantization"], dataset["h"].attrs["quantization_nsb"]) == ("bitround", 23)

@@ -20,7 +20,7 @@ from steppe.engine import Plan, Ranks, Simulation, read_run_file
 from steppe.engine.rank_state import RankState
 from steppe.errors import BadCellError, DamagedError, Failure, ForcingError, GridError, ModelError, SteppeError
 from steppe.io import ForcingReader, Progress, SpreadFigures, output_array
-from tests.engine.stages import with_ranks
+from tests.engine.sessions import with_ranks
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from steppe.control import OPEN_END, Leg, Position
-from steppe.engine import Stage
-from tests.engine.stages import OWN, on_stage, setting
+from steppe.engine import Session
+from tests.engine.sessions import OWN, on_session, setting
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
 
@@ -29,12 +29,12 @@ class Way:
     at: Position = BEGINNING
 
 
-class Session:
-    """A journal, and a stage that does what is in it, as an engine would."""
+class RandomPlay:
+    """A journal, and a session that does what is in it, as an engine would."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance, self.ways, self._seq = chance, {1: Way()}, 0
-        self.stage: Any = None
+        self.session: Any = None
 
     def path(self, branch: int) -> list[Leg]:
         legs, limit = [], Position(OPEN_END, OPEN_END)
@@ -49,17 +49,17 @@ class Session:
 
     def load(self, branch: int) -> None:
         """Brings a branch to where the journal says that it stands."""
-        self.stage.load(branch, self.path(branch))
+        self.session.load(branch, self.path(branch))
         way = self.ways[branch]
         for at, arguments in self.actions(branch):
-            if self.stage.position(branch) < at:
+            if self.session.position(branch) < at:
                 self.step(branch, at.step)
-                self.stage.apply(branch, at.seq, "set", arguments)
+                self.session.apply(branch, at.seq, "set", arguments)
         self.step(branch, way.at.step)
 
     def step(self, branch: int, step: int) -> None:
-        while self.stage.position(branch).step < step:
-            self.stage.advance([branch], step, self.chance.random() < 0.3)
+        while self.session.position(branch).step < step:
+            self.session.advance([branch], step, self.chance.random() < 0.3)
 
     def go(self, branches: list[int]) -> None:
         """Steps of one branch, or of all that stand where it stands."""
@@ -68,8 +68,8 @@ class Session:
         step = self.ways[branches[0]].at.step
         until = min(END, step + self.chance.choice((1, 3, 20, 90)))
         together = [branch for branch in branches if self.ways[branch].at.step == step]
-        while self.stage.position(together[0]).step < until:
-            self.stage.advance(together, until, 0.0)
+        while self.session.position(together[0]).step < until:
+            self.session.advance(together, until, 0.0)
         for branch in together:
             self.ways[branch].at = max(self.ways[branch].at, Position(until, 0))
 
@@ -83,7 +83,7 @@ class Session:
         way = self.ways[branch]
         way.at = Position(way.at.step, self._seq)
         way.actions.append((way.at, arguments))
-        self.stage.apply(branch, self._seq, "set", arguments)
+        self.session.apply(branch, self._seq, "set", arguments)
 
     def fork(self, branch: int) -> None:
         way = self.ways[branch]
@@ -92,9 +92,9 @@ class Session:
         self.ways[max(self.ways) + 1] = Way(branch, fork, at=fork)
         self.load(max(self.ways))
 
-    def play(self, stage: Stage, moves: int) -> None:
-        """Some moves; the stage may be closed at any time afterwards."""
-        self.stage = stage
+    def play(self, session: Session, moves: int) -> None:
+        """Some moves; the session may be closed at any time afterwards."""
+        self.session = session
         for _ in range(moves):
             branch = self.chance.choice(list(self.ways))
             move = self.chance.choice(("go", "go", "go", "together", "act", "act", "fork", "drop", "save"))
@@ -107,44 +107,44 @@ class Session:
             elif move == "fork" and len(self.ways) < 6:
                 self.fork(branch)
             elif move == "drop":
-                stage.unload(branch)
+                session.unload(branch)
             elif move == "save":
                 self.load(branch)
-                assert stage.save(branch).position == self.ways[branch].at
+                assert session.save(branch).position == self.ways[branch].at
 
-    def finish(self, stage: Stage) -> dict[int, int]:
+    def finish(self, session: Session) -> dict[int, int]:
         """Brings all branches to the end; their digests."""
-        self.stage, found = stage, {}
+        self.session, found = session, {}
         for branch, way in self.ways.items():
             way.at = max(way.at, Position(END, 0))
             self.load(branch)
-            found[branch] = stage.apply(branch, LAST, "pause", {}).digest
-            stage.save(branch)
+            found[branch] = session.apply(branch, LAST, "pause", {}).digest
+            session.save(branch)
         return found
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_state_and_its_results_are_a_function_of_the_path(scenario: Path, seed: int) -> None:
     chance = random.Random(seed)
-    session = Session(chance)
+    play = RandomPlay(chance)
     for _ in range(3):  # sessions of engines, each closed without a word
-        on_stage(scenario, lambda stage: session.play(stage, chance.randint(5, 25)), chance.choice((1, 1, 2)))
-    found = on_stage(scenario, session.finish)
+        on_session(scenario, lambda session: play.play(session, chance.randint(5, 25)), chance.choice((1, 1, 2)))
+    found = on_session(scenario, play.finish)
     out = scenario.parent / "out"
-    for branch in session.ways:
-        actions = session.actions(branch)
+    for branch in play.ways:
+        actions = play.actions(branch)
 
-        def in_one_go(stage: Stage, actions: Any = actions) -> int:
-            stage.load(1, OWN)
+        def in_one_go(session: Session, actions: Any = actions) -> int:
+            session.load(1, OWN)
             for at, arguments in [*actions, (Position(END, LAST), {})]:
-                while stage.position(1).step < at.step:
-                    stage.advance([1], at.step, 0.0)
-                outcome = stage.apply(1, at.seq, "set" if arguments else "pause", arguments)
-            stage.save(1)
+                while session.position(1).step < at.step:
+                    session.advance([1], at.step, 0.0)
+                outcome = session.apply(1, at.seq, "set" if arguments else "pause", arguments)
+            session.save(1)
             return outcome.digest
 
         other = copied(scenario, scenario.parent.parent / f"alone{branch}")
         shutil.rmtree(other.parent / "out", ignore_errors=True)
-        assert on_stage(other, in_one_go) == found[branch]
+        assert on_session(other, in_one_go) == found[branch]
         mine, alone = (digest(folder) for folder in (out if branch == 1 else out / "branches" / str(branch), other.parent / "out"))
         assert {name for name in {*mine, *alone} if mine.get(name) != alone.get(name)} <= {"output.zarr/zarr.json"}

@@ -124,7 +124,7 @@ def test_a_run_killed_at_eight_moments_and_started_again_is_the_same_run(scenari
 
 
 def test_a_first_interrupt_checkpoints_and_the_same_command_goes_on(scenario, uninterrupted):
-    slow = "import sys, time\nfrom steppe.engine.keeper import Keeper as K\nseal = K.seal_what_is_durable\n"
+    slow = "import sys, time\nfrom steppe.engine.checkpoint_manager import CheckpointManager as K\nseal = K.seal_what_is_durable\n"
     slow += "K.seal_what_is_durable = lambda self: (time.sleep(0.5), seal(self))[1]\n"
     slow += "from steppe.cli import main; sys.argv = ['steppe', 'run', sys.argv[1]]; main()"
     process = subprocess.Popen([sys.executable, "-c", slow, str(scenario)], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steppe.engine import Simulation, Stage
+from steppe.engine import Session, Simulation
 from steppe.errors import FinishedError, NotComputedError, RequestError
 from steppe.io import Checkpoint
-from tests.engine.stages import OWN, on_stage, seen
+from tests.engine.sessions import OWN, on_session, seen
 from tests.engine.test_ranks import on_ranks
 
 BOX = {"box": [144.0, -22.0, 145.0, -20.0]}
@@ -50,11 +50,11 @@ def test_a_run_that_is_opened_again_has_the_diagnostics_of_its_last_step(wide_sc
     assert same(on_ranks(ranks, wide_scenario, again), expected)
     assert same(on_ranks(4 - ranks, wide_scenario, again), expected)
 
-    def on_the_server(stage: Stage) -> np.ndarray:
-        stage.load(1, OWN)
-        return seen(stage, "runoff")
+    def on_the_server(session: Session) -> np.ndarray:
+        session.load(1, OWN)
+        return seen(session, "runoff")
 
-    np.testing.assert_array_equal(on_stage(wide_scenario, on_the_server, ranks), expected["runoff"])
+    np.testing.assert_array_equal(on_session(wide_scenario, on_the_server, ranks), expected["runoff"])
 
 
 def test_looking_again_does_not_change_the_steps_that_follow(scenario: Path) -> None:

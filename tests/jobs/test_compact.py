@@ -16,24 +16,24 @@ from steppe.control import Order, Refused
 from steppe.control.orders import numbered
 from steppe.control.rendezvous import RUN_FILE
 from steppe.control.server.journal import Journal
-from steppe.engine import Stage, read_run_file
+from steppe.engine import Session, read_run_file
 from steppe.errors import DamagedError
 from steppe.io import RunFolder
 from steppe.io.folder import read_identity
 from steppe.server.runs import held
-from tests.engine.stages import on_stage, seen, setting, to
-from tests.engine.test_rules import watching
+from tests.engine.sessions import on_session, seen, setting, to
+from tests.engine.test_rule_runner import watching
 
 STEPS = 420
 
 
-def do(journal: Journal, stage: Stage, kind: str, **arguments: Any) -> int:
+def do(journal: Journal, session: Session, kind: str, **arguments: Any) -> int:
     """Has an action of main accepted, pinned where it stands, done, and its outcome stored."""
     key = f"{kind} {journal.last + 1}"
     seq = journal.accept(Order(kind, "main", arguments, key, "me", "steer", key.encode(), "now"), STEPS, 0.0).seq
     main = journal.branch("main").id
-    pinned = journal.pin(seq, stage.position(main).step)
-    assert journal.applied(seq, pinned.step, stage.apply(main, pinned.seq, kind, numbered(kind, seq, arguments)))
+    pinned = journal.pin(seq, session.position(main).step)
+    assert journal.applied(seq, pinned.step, session.apply(main, pinned.seq, kind, numbered(kind, seq, arguments)))
     return seq
 
 
@@ -42,33 +42,33 @@ def order(journal: Journal, kind: str, key: str = "", **arguments: Any) -> int:
     return journal.accept(Order(kind, "main", arguments, key, "me", "steer", key.encode()), STEPS, 0.0).seq
 
 
-def stands(journal: Journal, stage: Stage, step: int) -> None:
+def stands(journal: Journal, session: Session, step: int) -> None:
     """Has main come to a step, as a server would hear of it."""
     main = journal.branch("main")
     if main.target < step:
         order(journal, "step", until=step)
-    to(stage, step, (main.id,))
+    to(session, step, (main.id,))
     journal.stood(main.id, step)
-    for each in stage.fired():
+    for each in session.fired():
         journal.fired(each, 0.0)
-        stage.heeded(each.branch, each.step, each.source)
+        session.acknowledge(each.branch, each.step, each.source)
 
 
-def loaded(journal: Journal, stage: Stage) -> None:
+def loaded(journal: Journal, session: Session) -> None:
     """Brings main to where it stood, as a server would have an engine do it."""
     main = journal.branch("main")
-    stage.load(main.id, journal.path(main.id), journal.begin(main.id))
-    for each in journal.placed(main.id, stage.position(main.id)):
+    session.load(main.id, journal.path(main.id), journal.begin(main.id))
+    for each in journal.placed(main.id, session.position(main.id)):
         if each.kind != "checkpoint":
-            to(stage, each.at_step, (main.id,))
+            to(session, each.at_step, (main.id,))
             arguments = numbered(each.kind, each.seq, each.arguments)
-            journal.applied(each.seq, each.at_step, stage.apply(main.id, each.place, each.kind, arguments))
-    stands(journal, stage, max(main.shown_step, main.fork_step))
+            journal.applied(each.seq, each.at_step, session.apply(main.id, each.place, each.kind, arguments))
+    stands(journal, session, max(main.shown_step, main.fork_step))
 
 
-def saved(journal: Journal, stage: Stage, pin: bool = False) -> str:
+def saved(journal: Journal, session: Session, pin: bool = False) -> str:
     main = journal.branch("main").id
-    found = stage.save(main, pin)
+    found = session.save(main, pin)
     journal.saved(main, found)
     return found.name
 
@@ -81,48 +81,48 @@ def steered(scenario: Path) -> tuple[Path, str]:
     folder.mkdir()
     (folder / RUN_FILE).write_text(whole.as_toml())
 
-    def work(stage: Stage) -> str:
+    def work(session: Session) -> str:
         with closing(Journal(folder / "journal.sqlite")) as journal:
             journal.begin_engine(0.0)
-            journal.describe(stage.describe())
-            stage.load(1, journal.path(1))
-            stands(journal, stage, 20)
-            do(journal, stage, "set", **setting("water", 3.0))
-            removed = do(journal, stage, "event", change=setting("water", 9.0), yearly="", step=70)
-            do(journal, stage, "event", change=setting("water", 0.5, operation="scale"), yearly="03-01", step=None)
-            do(journal, stage, "trigger", **watching(0, "mean(water) > 1"))
-            stands(journal, stage, 50)
+            journal.describe(session.describe())
+            session.load(1, journal.path(1))
+            stands(journal, session, 20)
+            do(journal, session, "set", **setting("water", 3.0))
+            removed = do(journal, session, "event", change=setting("water", 9.0), yearly="", step=70)
+            do(journal, session, "event", change=setting("water", 0.5, operation="scale"), yearly="03-01", step=None)
+            do(journal, session, "trigger", **watching(0, "mean(water) > 1"))
+            stands(journal, session, 50)
             order(journal, "rewind", step=30)
-            loaded(journal, stage)
-            do(journal, stage, "remove", rule=removed)
-            do(journal, stage, "set", **setting("capacity", 90.0))
-            name = saved(journal, stage, pin=True)
-            stands(journal, stage, 60)
-            do(journal, stage, "set", **setting("water", 1.0))
-            stands(journal, stage, 80)
-            saved(journal, stage)
-            do(journal, stage, "set", **setting("water", 2.0))
-            stands(journal, stage, 90)
+            loaded(journal, session)
+            do(journal, session, "remove", rule=removed)
+            do(journal, session, "set", **setting("capacity", 90.0))
+            name = saved(journal, session, pin=True)
+            stands(journal, session, 60)
+            do(journal, session, "set", **setting("water", 1.0))
+            stands(journal, session, 80)
+            saved(journal, session)
+            do(journal, session, "set", **setting("water", 2.0))
+            stands(journal, session, 90)
             return name
 
-    return scenario, on_stage(scenario, work)
+    return scenario, on_session(scenario, work)
 
 
 def gone_on(run_file: Path, until: int = 150) -> tuple[np.ndarray, int, list[dict[str, Any]]]:
     """A session more: values, digest of the state, and what people were told since step 90."""
     folder = run_file.parent / "out"
 
-    def work(stage: Stage) -> Any:
+    def work(session: Session) -> Any:
         with closing(Journal(folder / "journal.sqlite")) as journal:
-            loaded(journal, stage)
-            stands(journal, stage, 120)
-            do(journal, stage, "set", **setting("water", 0.9, operation="scale"))
-            stands(journal, stage, until)
+            loaded(journal, session)
+            stands(journal, session, 120)
+            do(journal, session, "set", **setting("water", 0.9, operation="scale"))
+            stands(journal, session, until)
             main = journal.branch("main").id
             told = [what for _, what in journal.emissions(0) if what["step"] > 90]
-            return seen(stage, "water", main), stage.digest(main), told
+            return seen(session, "water", main), session.digest(main), told
 
-    return on_stage(run_file, work)
+    return on_session(run_file, work)
 
 
 def copied(run_file: Path, to_: Path) -> Path:
@@ -182,27 +182,27 @@ def test_a_rewind_ends_where_the_journal_begins_and_a_restart_does_not(steered):
     folder = run_file.parent / "out"
     assert run_command(["compact", str(folder), "--checkpoint", name]) == 0
 
-    def work(stage: Stage) -> tuple[int, np.ndarray, np.ndarray]:
+    def work(session: Session) -> tuple[int, np.ndarray, np.ndarray]:
         with closing(Journal(folder / "journal.sqlite")) as journal:
-            loaded(journal, stage)
+            loaded(journal, session)
             with pytest.raises(Refused, match="compacted and begins at step 30") as refused:
                 order(journal, "rewind", key="too far back", step=29)
             assert (refused.value.code, refused.value.facts["allowed"]) == ("out-of-range", [30, 90])
             order(journal, "rewind", step=30)
-            loaded(journal, stage)
-            assert stage.position(journal.branch("main").id).step == 30
-            there = seen(stage, "water", journal.branch("main").id)
+            loaded(journal, session)
+            assert session.position(journal.branch("main").id).step == 30
+            there = seen(session, "water", journal.branch("main").id)
             order(journal, "restart")
-            loaded(journal, stage)
+            loaded(journal, session)
             main = journal.branch("main")
             assert main.id == 4  # the numbers go on
-            stands(journal, stage, 10)
+            stands(journal, session, 10)
             order(journal, "rewind", step=5)
-            loaded(journal, stage)
-            assert stage.position(journal.branch("main").id) == (5, 0)
-            return main.id, there, seen(stage, "water", journal.branch("main").id)
+            loaded(journal, session)
+            assert session.position(journal.branch("main").id) == (5, 0)
+            return main.id, there, seen(session, "water", journal.branch("main").id)
 
-    _, there, afresh = on_stage(run_file, work)
+    _, there, afresh = on_session(run_file, work)
     other = read_run_file(run_file)
     assert other.output.path
     assert there.max() != afresh.max()
@@ -214,11 +214,11 @@ def test_a_checkpoint_that_is_gone_is_not_replaced_by_the_initial_state(steered)
     assert run_command(["compact", str(folder)]) == 0
     shutil.rmtree(folder / "branches" / "2" / "checkpoints")
 
-    def work(stage: Stage) -> None:
+    def work(session: Session) -> None:
         with closing(Journal(folder / "journal.sqlite")) as journal, pytest.raises(DamagedError, match="from step 80 on"):
-            loaded(journal, stage)
+            loaded(journal, session)
 
-    on_stage(run_file, work)
+    on_session(run_file, work)
     assert run_command(["replay", str(folder)]) == 1
 
 

@@ -10,18 +10,18 @@ from steppe.cli import run_command
 from steppe.control import Order
 from steppe.control.rendezvous import RUN_FILE
 from steppe.control.server.journal import Journal
-from steppe.engine import Stage, read_run_file
+from steppe.engine import Session, read_run_file
 from steppe.jobs.replay import replay, scenarios_of
-from tests.engine.stages import on_stage, seen, sent, setting, to
+from tests.engine.sessions import on_session, seen, sent, setting, to
 from tests.engine.test_simulation import digest
 
 
-def change(journal: Journal, stage: Stage, branch: int, key: str, **arguments: object) -> None:
+def change(journal: Journal, session: Session, branch: int, key: str, **arguments: object) -> None:
     """Has an action accepted, pinned where the branch stands, applied, and its outcome stored."""
     order = Order("set", journal.branch(branch).name, arguments, key, "me", "steer", key.encode(), "now")
-    seq = journal.accept(order, stage.plan.steps, 0.0).seq
-    pinned = journal.pin(seq, stage.position(branch).step)
-    journal.applied(seq, pinned.step, stage.apply(branch, pinned.seq, "set", arguments))
+    seq = journal.accept(order, session.plan.steps, 0.0).seq
+    pinned = journal.pin(seq, session.position(branch).step)
+    journal.applied(seq, pinned.step, session.apply(branch, pinned.seq, "set", arguments))
 
 
 def order(journal: Journal, kind: str, key: str, **arguments: object) -> None:
@@ -37,34 +37,34 @@ def steered(scenario: Path) -> tuple[Path, dict[str, np.ndarray]]:
     (folder / RUN_FILE).write_text(whole.as_toml())
     journal = Journal(folder / "journal.sqlite")
 
-    def work(stage: Stage) -> dict[str, np.ndarray]:
-        cells = sent(stage, np.arange(20, 50, dtype="<u4"))
-        stage.load(1, journal.path(1))
+    def work(session: Session) -> dict[str, np.ndarray]:
+        cells = sent(session, np.arange(20, 50, dtype="<u4"))
+        session.load(1, journal.path(1))
         order(journal, "step", "to", steps=90)
-        to(stage, 30)
-        change(journal, stage, 1, "first", **setting("water", 0.5, operation="scale", cells=cells))
-        change(journal, stage, 1, "no", **setting("runoff", 1.0))
-        to(stage, 60)
-        change(journal, stage, 1, "left", **setting("water", 0.0))
-        to(stage, 90)
+        to(session, 30)
+        change(journal, session, 1, "first", **setting("water", 0.5, operation="scale", cells=cells))
+        change(journal, session, 1, "no", **setting("runoff", 1.0))
+        to(session, 60)
+        change(journal, session, 1, "left", **setting("water", 0.0))
+        to(session, 90)
         journal.seen(1, 90)
         order(journal, "branch", "dry", name="dry", step=70)
         order(journal, "rewind", "back", step=50)
         found = {}
         for number, until in ((2, 70), (3, 100)):
-            stage.load(number, journal.path(number))
-            for each in journal.placed(number, stage.position(number)):
-                to(stage, each.at_step, (number,))
-                stage.apply(number, each.place, "set", each.arguments)
-            to(stage, journal.branch(number).fork_step, (number,))
-            change(journal, stage, number, f"in {number}", **setting("capacity", 40.0 * number))
-            to(stage, until, (number,))
+            session.load(number, journal.path(number))
+            for each in journal.placed(number, session.position(number)):
+                to(session, each.at_step, (number,))
+                session.apply(number, each.place, "set", each.arguments)
+            to(session, journal.branch(number).fork_step, (number,))
+            change(journal, session, number, f"in {number}", **setting("capacity", 40.0 * number))
+            to(session, until, (number,))
             journal.seen(number, until)
-            found[journal.branch(number).name] = seen(stage, "water", number)
-            stage.save(number)
+            found[journal.branch(number).name] = seen(session, "water", number)
+            session.save(number)
         return found
 
-    found = on_stage(scenario, work)
+    found = on_session(scenario, work)
     journal.close()
     return folder, found
 

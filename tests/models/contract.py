@@ -12,7 +12,7 @@ from steppe.errors import ModelError
 from steppe.models.contract import Exports, Settable
 from steppe.models.defaults import leaves_out
 from steppe.variable import Role
-from tests.engine.stages import with_ranks
+from tests.engine.sessions import with_ranks
 
 FIRST, STEPS = 3, 7
 
@@ -33,17 +33,17 @@ def kept_by(run_file: Path, ranks: int = 1) -> Seen:
 def _kept(plan: Plan, all_ranks: Ranks) -> Seen:
     root = all_ranks.begin(plan)
     whole, parts = _begun(plan, all_ranks, root), _begun(plan, all_ranks, root)
-    all_ranks.order(whole, "step", start=0, stop=STEPS, looks=True)
+    all_ranks.order(whole, "step", start=0, stop=STEPS, keep_last_step=True)
     for step in range(FIRST):
-        all_ranks.order(parts, "step", start=step, stop=step + 1, looks=True)
+        all_ranks.order(parts, "step", start=step, stop=step + 1, keep_last_step=True)
     assert all_ranks.order(parts, "remember", entry=1) > 0
     beside = _begun(plan, all_ranks, root, beside=[parts])
-    all_ranks.order(parts, "step", start=FIRST, stop=STEPS, looks=True, beside=[beside])
+    all_ranks.order(parts, "step", start=FIRST, stop=STEPS, keep_last_step=True, beside=[beside])
     end = all_ranks.order(whole, "digest")
     assert all_ranks.order(parts, "digest") == end, "any split of steps gives the same bits"
     assert all_ranks.order(beside, "digest") == end, "models that go together give the same bits as one that goes alone"
     again = _begun(plan, all_ranks, root, entry=1)
-    all_ranks.order(again, "step", start=FIRST, stop=STEPS, looks=True)
+    all_ranks.order(again, "step", start=FIRST, stop=STEPS, keep_last_step=True)
     assert all_ranks.order(again, "digest") == end, "a copy is recalled by another model of the same kind"
     seen = Seen(end, _exports(plan, all_ranks, whole))
     _set(plan, all_ranks, again)

@@ -1,11 +1,11 @@
 """Everything that steps a run: what a run file means, the simulation, and what is recorded. What commands make of it is in `jobs`.
 
-run_file  what a person wrote          plan        what it means, read and checked
-driver  steps branches: the one loop of all runs; session, simulation  a run of a script
-stage, branches, looks  a run that is steered from outside: many branches, positions, requests     keeper  what of a run is on the disk
-again  a step that is over, computed again for its diagnostics; trail  from which state a `Simulation` does so
-outputs, recorder, intervals  what is kept         parameters, initial, events  what it starts from
-check  what it will cost, what is wrong
+run_file  the run as the user writes it          plan  its meaning, read and checked
+driver  steps branches: the one loop of all runs          ranks, rank_state  the ranks, and the state of a branch on each of them
+session, branches, query_cache  a steered run: many branches, positions, requests          simulation, script_session  a run of a script
+recomputation, again, trail  past steps and their diagnostics, computed again          checkpoint_manager  the run folder of a branch
+outputs, recorder, intervals  the records          parameters, initial, events  the begin of a run
+check  its cost, and its mistakes
 
 Parts are imported when they are used.
 """
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from steppe.engine.ranks import serve_orders as serve_orders
     from steppe.engine.run_file import RunFile as RunFile
     from steppe.engine.run_file import read_run_file as read_run_file
-    from steppe.engine.session import Event as Event
+    from steppe.engine.script_session import Event as Event
+    from steppe.engine.session import Session as Session
     from steppe.engine.simulation import Simulation as Simulation
     from steppe.engine.simulation import run as run
-    from steppe.engine.stage import Stage as Stage
 
 __getattr__, __dir__, __all__ = when_used(__name__, __file__)

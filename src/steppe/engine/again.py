@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from steppe.control import Leg, Position
-from steppe.engine.branch import Actions, Behind, Branch
+from steppe.engine.branch import Actions, Branch, EarlierState
+from steppe.engine.branch_rules import Rules
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
-from steppe.engine.rules import Rules
 from steppe.errors import DamagedError
 from steppe.io import Checkpoint, Spent
 
@@ -26,7 +26,7 @@ Go = Callable[[Branch, int], object]
 """Computes a branch up to a step."""
 
 
-def stand_behind(behind: Behind, checkpoints: Path, plan: Plan, ranks: Ranks, like: int, path: Sequence[Leg] = ()) -> Branch | None:
+def stand_behind(behind: EarlierState, checkpoints: Path, plan: Plan, ranks: Ranks, like: int, path: Sequence[Leg] = ()) -> Branch | None:
     """A branch that stands at an earlier state of a run; the caller closes it. None: that checkpoint is removed or damaged.
 
     Parameters

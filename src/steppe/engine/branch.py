@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from steppe.control import Leg, Position, SavedCheckpoint
 from steppe.control.wire import BEGINNING, RuleFiring
 from steppe.engine.bad_cell import bad_cell
-from steppe.engine.keeper import Keeper
+from steppe.engine.branch_rules import Rules
+from steppe.engine.checkpoint_manager import CheckpointManager
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
-from steppe.engine.rules import Rules
 from steppe.errors import BadCellError, Failure
 from steppe.failpoint import reach
 from steppe.io import Checkpoint, Spent, StoredRecords
@@ -31,7 +31,7 @@ MOST = 1000  # actions that a checkpoint tells
 BLOCK = 384  # records that are read at once
 
 
-class Behind(NamedTuple):
+class EarlierState(NamedTuple):
     """A state from which another one can be come to again. name: of its checkpoint in the same folder, "" for the initial state."""
 
     name: str
@@ -43,13 +43,13 @@ class Behind(NamedTuple):
         return [self.name, self.position, [[*position, *action] for position, action in self.actions.items()]]
 
     @classmethod
-    def of(cls, plain: Sequence[Any]) -> "Behind":
+    def of(cls, plain: Sequence[Any]) -> "EarlierState":
         """From `plain`."""
         name, position, actions = plain
         return cls(name, Position(*position), {Position(step, seq): (kind, done) for step, seq, kind, done in actions})
 
 
-class Resting(NamedTuple):
+class ClosedBranch(NamedTuple):
     """A branch that is closed and stands where it stood. name: of its checkpoint there. The rest as in `Branch`."""
 
     number: int
@@ -77,25 +77,25 @@ class Branch:
     state_id: int
     position: Position
     spent: Spent
-    keeper: Keeper | None = None
+    manager: CheckpointManager | None = None
     origin: int = 0
     first: Mapping[str, int] = field(default_factory=dict)
     saved: SavedCheckpoint | None = None
     stranded: Failure | None = None  # why the results that it shares were lost before it had a folder: it can be looked at, not saved
     unsynced: bool = False  # its folder is not durable yet
     rules: Rules = field(default_factory=Rules)
-    unheeded: Sequence[RuleFiring] = ()  # in the checkpoint that it was made from
+    unacknowledged: Sequence[RuleFiring] = ()  # in the checkpoint that it was made from
     remembered: int = 0  # the step of its newest copy
     since: Position = BEGINNING
     kept: tuple[str, Position] | None = None
-    behind: Behind | None = None
+    behind: EarlierState | None = None
     stepped: bool = False
 
     @property
-    def settled(self) -> Keeper:
+    def settled(self) -> CheckpointManager:
         """The keeper of a branch that has a run folder."""
-        assert self.keeper is not None, "it is settled before it is written"
-        return self.keeper
+        assert self.manager is not None, "it is settled before it is written"
+        return self.manager
 
     @property
     def records(self) -> dict[str, int]:
@@ -120,14 +120,14 @@ class Branch:
         self.settled.go_on_from(checkpoint)
         self.take(checkpoint)
         self.kept = checkpoint.path.name, self.position
-        self.behind = Behind.of(checkpoint.manifest["behind"]) if checkpoint.behind is not None else None
+        self.behind = EarlierState.of(checkpoint.manifest["behind"]) if checkpoint.behind is not None else None
 
     def take(self, checkpoint: Checkpoint) -> None:
         """Takes position and rules of a checkpoint, with what these did that is not acknowledged."""
         self.position, self.rules = position_of(checkpoint), Rules.of(checkpoint.manifest.get("rules", {}))
-        self.unheeded = [RuleFiring(*each) for each in checkpoint.manifest.get("unheeded", ())]
+        self.unacknowledged = [RuleFiring(*each) for each in checkpoint.manifest.get("unheeded", ())]
 
-    def step(self, stop: int, beside: Sequence["Branch"] = (), looks: bool = True) -> None:
+    def step(self, stop: int, beside: Sequence["Branch"] = (), keep_last_step: bool = True) -> None:
         """Computes up to a step, with other branches that stand at the same one; the forcing is decoded once.
 
         looks: diagnostics of the last step will be asked for.
@@ -139,7 +139,7 @@ class Branch:
         """
         begin, every, model = time.perf_counter(), (self, *beside), self.ranks.state(self.state_id).model
         waited = model.compiling
-        self.order("step", start=self.position.step, stop=stop, looks=looks, beside=[each.state_id for each in beside])
+        self.order("step", start=self.position.step, stop=stop, keep_last_step=keep_last_step, beside=[each.state_id for each in beside])
         assert reach("step.middle")
         spent = Spent((time.perf_counter() - begin) / len(every), compiling=(model.compiling - waited) / len(every))
         for each in every:
@@ -166,13 +166,13 @@ class Branch:
         """The same of a step and of those behind it whose records lie side by side, up to `last`, (steps, ...); of all cells, or some."""
         outputs, whole = self.ranks.state(self.state_id).outputs, parted(name)[0]
         found = outputs.record_of(whole, step, rounded)
-        if found is None or self.keeper is None or found[1] >= self.keeper.progress.records.get(found[0], 0):
+        if found is None or self.manager is None or found[1] >= self.manager.progress.records.get(found[0], 0):
             return None
         key, record = found
-        most = min(last - step + 1, self.keeper.progress.records[key] - record, BLOCK)
+        most = min(last - step + 1, self.manager.progress.records[key] - record, BLOCK)
         stop = next((n for n in range(1, most) if outputs.record_of(whole, step + n, rounded) != (key, record + n)), most)
         group = key.rpartition("/")[0].removeprefix("maps/")
-        records = StoredRecords.open(self.keeper.folder.path, group)
+        records = StoredRecords.open(self.manager.folder.path, group)
         return records.read(name, slice(record, record + stop), None if cells is None else cells.astype(np.int64))
 
     def change(self, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -191,7 +191,7 @@ class Branch:
         """Of its state and its rules, as outcomes have it; the same for any number of ranks."""
         return int(self.order("digest")) ^ self.rules.digest
 
-    def save(self, unheeded: Sequence[RuleFiring] = (), done: Callable[[Position], Actions] = lambda position: {}) -> SavedCheckpoint:
+    def save(self, unacknowledged: Sequence[RuleFiring] = (), done: Callable[[Position], Actions] = lambda position: {}) -> SavedCheckpoint:
         """A checkpoint of where it stands, durable when this returns.
 
         unheeded: what its rules did that nobody has noted. done: what was done on the way from a position.
@@ -201,7 +201,7 @@ class Branch:
                 os.sync()  # links live in many folders; all at once is quicker than each
                 self.unsynced = False
             behind = behind_next(self.kept or ("", self.position), self.position, self.behind, self._known(done))
-            self.settled.keep(self.position.step, self.spent, self.position.seq, self.told(unheeded, behind))
+            self.settled.keep(self.position.step, self.spent, self.position.seq, self.told(unacknowledged, behind))
             self.saved = saved(self.settled.finish(), self.position)
             self.kept, self.behind = (self.saved.name, self.position), behind
         return self.saved
@@ -210,10 +210,10 @@ class Branch:
         """What was done from a position on; None where an earlier engine did some of it."""
         return lambda position: done(position) if position >= self.since else None
 
-    def told(self, unheeded: Sequence[RuleFiring], behind: Behind | None) -> dict[str, Any]:
+    def told(self, unacknowledged: Sequence[RuleFiring], behind: EarlierState | None) -> dict[str, Any]:
         """What the manifest of a checkpoint has of it. behind: the state behind it."""
         rules = ({"rules": self.rules.plain()} if self.rules else {}) | ({"behind": behind.plain()} if behind else {})
-        return rules | ({"unheeded": [astuple(each) for each in unheeded]} if unheeded else {})
+        return rules | ({"unheeded": [astuple(each) for each in unacknowledged]} if unacknowledged else {})
 
     def flush(self) -> None:
         """Writes all records, so that others can read them; not a checkpoint."""
@@ -222,14 +222,14 @@ class Branch:
 
     def close(self) -> None:
         """Forgets it; what is not in a checkpoint is lost."""
-        if self.keeper:
-            self.keeper.leave()
+        if self.manager:
+            self.manager.leave()
         self.order("close")
 
 
 def behind_next(
-    kept: tuple[str, Position], position: Position, behind: Behind | None, done: Callable[[Position], Actions | None]
-) -> Behind | None:
+    kept: tuple[str, Position], position: Position, behind: EarlierState | None, done: Callable[[Position], Actions | None]
+) -> EarlierState | None:
     """The state behind the checkpoint that is made at a position now: of an earlier step. None where it is not known.
 
     kept: name and position of the newest checkpoint, or of the initial state. behind: the state behind that one. done: what was done from
@@ -239,7 +239,7 @@ def behind_next(
     if before.step == position.step:  # what was done at this step makes no difference to the diagnostics of the step before it
         return behind
     actions = done(before)
-    return Behind(name, before, actions) if actions is not None and len(actions) <= MOST else None
+    return EarlierState(name, before, actions) if actions is not None and len(actions) <= MOST else None
 
 
 def position_of(checkpoint: Checkpoint) -> Position:

@@ -21,12 +21,12 @@ from steppe.control import Leg, Position, SavedCheckpoint
 from steppe.control.orders import folder_of
 from steppe.control.wire import BEGINNING
 from steppe.engine.again import stand_behind
-from steppe.engine.branch import Behind, Branch, Resting, position_of, saved
+from steppe.engine.branch import Branch, ClosedBranch, EarlierState, position_of, saved
+from steppe.engine.checkpoint_manager import CheckpointManager
 from steppe.engine.differences import open_folder
-from steppe.engine.keeper import Keeper
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
-from steppe.engine.ring import BEFORE_ALL, Ring, Snapshot
+from steppe.engine.snapshots import BEFORE_ALL, Snapshot, Snapshots
 from steppe.errors import DamagedError, Failure, NoSpaceError
 from steppe.failpoint import reach
 from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store, run_id
@@ -52,7 +52,7 @@ class Branches:
     def __init__(self, path: Path, plan: Plan, ranks: Ranks, root: int, say: Callable[[str, str], None]) -> None:
         self._path, self._plan, self._ranks, self._root, self._say = path, plan, ranks, root, say
         self.live: dict[int, Branch] = {}
-        self.ring = Ring()
+        self.snapshots = Snapshots()
         self._copying = deque((0.0,), maxlen=2)  # [s] that the last copies for the ring took
         self._entries = 0  # made so far
         self.folder = open_folder(plan, path)  # held as long as there is an engine; that of another branch as long as the branch is open
@@ -78,12 +78,12 @@ class Branches:
         """
         end = Position(path[-1].step, path[-1].seq)
         if number in self.live and self.live[number].position > end:
-            self.lose(number)
+            self.discard(number)
         if number not in self.live:
             self._settle_those_from(number)  # its own results may be cut back
-            self._forget(self.ring.forget(number, end))
-            self._forget_beyond(number, end)
-            entry = self.ring.best(path, patience)
+            self._discard_copies(self.snapshots.discard(number, end))
+            self._discard_beyond(number, end)
+            entry = self.snapshots.best(path, patience)
             before = Position(begin.step, begin.seq - 1) if begin > BEGINNING else BEFORE_ALL
             known = entry.position if entry else before
             ancestor = self._ancestor(path, known)
@@ -132,7 +132,7 @@ class Branches:
                     return leg.branch, found
         return None
 
-    def _forget_beyond(self, number: int, end: Position) -> None:
+    def _discard_beyond(self, number: int, end: Position) -> None:
         """Removes the checkpoints of a branch after a position."""
         folder = self._folder_of(number) / "checkpoints"
         if folder.is_dir():
@@ -190,7 +190,7 @@ class Branches:
         self._or_close(branch, lambda: branch.order("recall", entry=entry.number, output="", muted=True))
         return branch
 
-    def aside_of(self, on: Branch, behind: Behind) -> Branch | None:
+    def aside_of(self, on: Branch, behind: EarlierState) -> Branch | None:
         """The same at the state behind the checkpoint that a branch was loaded from. None: it is removed or damaged."""
         checkpoints = self._folder_of(on.number) / "checkpoints"
         return stand_behind(behind, checkpoints, self._plan, self._ranks, self._root, on.path)
@@ -220,20 +220,22 @@ class Branches:
         begin = time.perf_counter()
         size = branch.order("remember", entry=self._entries)
         self._copying.append(time.perf_counter() - begin)
-        self._forget(self.ring.add(Snapshot(self._entries, number, branch.position, branch.records, size, branch.since, branch.rules)))
+        self._discard_copies(
+            self.snapshots.add(Snapshot(self._entries, number, branch.position, branch.records, size, branch.since, branch.rules))
+        )
 
-    def forget_copies_but(self, branches: Collection[int]) -> None:
+    def discard_copies_but(self, branches: Collection[int]) -> None:
         """Gives up the entries of all branches but some."""
-        for branch in {entry.branch for entry in self.ring.entries}.difference(branches):
-            self._forget(self.ring.forget(branch))
+        for branch in {entry.branch for entry in self.snapshots.entries}.difference(branches):
+            self._discard_copies(self.snapshots.discard(branch))
 
     def recut(self, bounds: Sequence[int]) -> None:
         """Gives the ranks other shares, while no branch is open; copies, which are of the old ones, are given up."""
         assert not self.live, "all are closed before"
-        self.forget_copies_but(())
+        self.discard_copies_but(())
         self._ranks.order(self._root, "recut", bounds=list(bounds))
 
-    def _forget(self, entries: Sequence[int]) -> None:
+    def _discard_copies(self, entries: Sequence[int]) -> None:
         if entries:
             self._ranks.order(self._root, "forget", entries=list(entries))
 
@@ -246,7 +248,7 @@ class Branches:
         NoSpaceError, Failure
             The system refused.
         """
-        if branch.keeper:
+        if branch.manager:
             return
         if branch.stranded:
             raise branch.stranded
@@ -268,7 +270,7 @@ class Branches:
         path = self._folder_of(branch.number)
         parent = self._folder_of(fork.branch), self._id_of(branch.path[:-1])
         if branch.number in self._settled:  # a life of it that cannot be gone back to
-            self._forget(self.ring.forget(branch.number))
+            self._discard_copies(self.snapshots.discard(branch.number))
         source.fork(path, *parent, progress, rows)
         assert reach("fork.middle")
         folder = self._folder(branch.number)
@@ -293,14 +295,14 @@ class Branches:
         return run_id({**self._plan.identity, "parent": parent, "name": str(leg.branch)})
 
     # ---- out of memory --------------------------------------------------------------------------------------------------------------
-    def drop(self, number: int, keep: Callable[[Branch], object]) -> None:
+    def unload(self, number: int, keep: Callable[[Branch], object]) -> None:
         """Forgets a branch that nobody needs for now; `keep` saves one that is settled, another one is computed again when it is needed."""
         self._settle_those_from(number)
-        if self.live[number].keeper:
+        if self.live[number].manager:
             keep(self.live[number])
-        self.lose(number)
+        self.discard(number)
 
-    def rest(self, branch: Branch, keep: Callable[[Branch], SavedCheckpoint]) -> Resting:
+    def close_saved(self, branch: Branch, keep: Callable[[Branch], SavedCheckpoint]) -> ClosedBranch:
         """Closes a branch, which `keep` saves first; `reopen` brings it back.
 
         Raises
@@ -311,9 +313,9 @@ class Branches:
         self.settle(branch)
         name = keep(branch).name
         self._close(branch.number)
-        return Resting(branch.number, branch.path, branch.position, branch.since, name)
+        return ClosedBranch(branch.number, branch.path, branch.position, branch.since, name)
 
-    def reopen(self, rest: Resting) -> None:
+    def reopen(self, closed: ClosedBranch) -> None:
         """Brings a branch back as it was closed.
 
         Raises
@@ -321,27 +323,27 @@ class Branches:
         DamagedError
             Its checkpoint is not what was written.
         """
-        checkpoint = Checkpoint.open(self._folder_of(rest.number) / "checkpoints" / rest.name, self._plan.identity)
+        checkpoint = Checkpoint.open(self._folder_of(closed.number) / "checkpoints" / closed.name, self._plan.identity)
         checkpoint.verify()
-        branch = self._from_checkpoint(rest.number, rest.path, rest.number, checkpoint)
-        branch.since, branch.unheeded = rest.since, ()  # which were told before it was closed
-        self.live[rest.number] = branch
+        branch = self._from_checkpoint(closed.number, closed.path, closed.number, checkpoint)
+        branch.since, branch.unacknowledged = closed.since, ()  # which were told before it was closed
+        self.live[closed.number] = branch
 
-    def lose(self, number: int) -> None:
+    def discard(self, number: int) -> None:
         """Forgets a branch whose state is of no use; what is remembered of it stays as long as its results can be had."""
         branch = self.live[number]
         try:
             self._settle_those_from(number)
-            if branch.keeper:
+            if branch.manager:
                 branch.flush()
         except Failure as failure:  # it is what ends it, or comes on top; what is durable stays
             if not isinstance(failure, NoSpaceError):  # of which the server tells
                 self.warn(str(failure))
-            self._forget(self.ring.forget(number))
+            self._discard_copies(self.snapshots.discard(number))
             for other in self._sharing(number):
                 other.stranded = failure
-        if branch.keeper is None:
-            self._forget(self.ring.forget(number))
+        if branch.manager is None:
+            self._discard_copies(self.snapshots.discard(number))
         self._close(number)
 
     def close(self) -> None:
@@ -365,7 +367,7 @@ class Branches:
 
     def _sharing(self, number: int) -> list[Branch]:
         """The branches without a folder whose results begin with those of another one."""
-        return [each for each in self.live.values() if each.keeper is None and each.origin == number and any(each.first.values())]
+        return [each for each in self.live.values() if each.manager is None and each.origin == number and any(each.first.values())]
 
     # ---- folders --------------------------------------------------------------------------------------------------------------------
     def _folder_of(self, number: int) -> Path:
@@ -378,15 +380,15 @@ class Branches:
     def _keep_in(self, branch: Branch, folder: RunFolder) -> Branch:
         """Gives a branch its folder."""
         self._settled.add(branch.number)
-        branch.keeper = Keeper(folder, branch.plan, self._ranks, branch.state_id)
+        branch.manager = CheckpointManager(folder, branch.plan, self._ranks, branch.state_id)
         return branch
 
     def _let_go(self, branch: Branch) -> None:
         """Gives up the folder of a branch that is closed, and what is known of folders to which no entry belongs any more."""
-        if branch.keeper and branch.keeper.folder is not self.folder:
-            branch.keeper.folder.close()
-        branch.keeper = None
-        self._settled &= {FIRST, *self.live, *(entry.branch for entry in self.ring.entries)}
+        if branch.manager and branch.manager.folder is not self.folder:
+            branch.manager.folder.close()
+        branch.manager = None
+        self._settled &= {FIRST, *self.live, *(entry.branch for entry in self.snapshots.entries)}
 
     def warn(self, text: str) -> None:
         """Says what went wrong and ended nothing."""

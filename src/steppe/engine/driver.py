@@ -10,8 +10,8 @@ from math import inf
 from time import perf_counter
 
 from steppe.engine.branch import Branch
-from steppe.engine.happening import Happening
 from steppe.engine.recorder import PIECE
+from steppe.engine.rule_runner import RuleRunner
 from steppe.errors import BadCellError, SteppeError
 
 
@@ -26,10 +26,10 @@ class Driver:
         The steps were done before: their events happen, but nothing is reported, and triggers, which only observe, are left out.
     """
 
-    def __init__(self, happening: Happening, again: bool = False) -> None:
+    def __init__(self, rule_runner: RuleRunner, again: bool = False) -> None:
         self.pace = 0.0
         """Seconds that a step of one branch takes; 0 before the first."""
-        self._happening, self._again = happening, again
+        self._rule_runner, self._again = rule_runner, again
         self._latest: deque[float] = deque(maxlen=2)  # the same of the last pieces; in the first a kernel is loaded
         self._steps = 0  # that the last piece was to have
 
@@ -76,7 +76,7 @@ class Driver:
         return cut if cut > start else stop
 
     def step(
-        self, group: Sequence[Branch], stop: int, looks: bool = True, lose: Callable[[Branch], object] = lambda branch: None
+        self, group: Sequence[Branch], stop: int, keep_last_step: bool = True, discard: Callable[[Branch], object] = lambda branch: None
     ) -> list[BadCellError]:
         """Computes branches up to a step, with what happens before and after; gives what is wrong with those that have a bad cell.
 
@@ -96,21 +96,21 @@ class Driver:
         try:
             for each in group:
                 if self._again:
-                    self._happening.make(each)
+                    self._rule_runner.make(each)
                 else:
-                    self._happening.events(each)
-            group[0].step(stop, group[1:], looks)
+                    self._rule_runner.events(each)
+            group[0].step(stop, group[1:], keep_last_step)
         except SteppeError:
             for each in group:
-                lose(each)
+                discard(each)
             raise
         self._learn((perf_counter() - begin) / len(group), steps)
         bad = {each.number: error for each in group if (error := each.bad)} if group[0].ranks.said.bad else {}
         for each in group:
             if each.number in bad:
-                lose(each)
+                discard(each)
             elif not self._again:
-                self._happening.triggers(each)
+                self._rule_runner.triggers(each)
         return [*bad.values()]
 
     def _learn(self, seconds: float, steps: int) -> None:

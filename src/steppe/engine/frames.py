@@ -16,7 +16,7 @@ from steppe.control import Position
 from steppe.engine.branch import Branch
 from steppe.engine.levels import Made
 from steppe.engine.plan import Plan
-from steppe.engine.requests import cut_of
+from steppe.engine.query_cut import cut_of
 from steppe.errors import UnknownNameError, nearest
 from steppe.grid import Grid, MapWindow, window_of
 from steppe.view import Span, fit_of, scale_of

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steppe.api.query import MapQuery
 from steppe.comm import World
 from steppe.engine.plan import Plan
-from steppe.engine.requests import cut_of
+from steppe.engine.query_cut import cut_of
 from steppe.grid import Ownership
 from steppe.view import Span, extremes, following, levels_of
 

@@ -1,10 +1,10 @@
 """The engine's process: one thread steps and does what is ordered, one listens and answers what is shown, one sends frames to who watches,
 one says that all is well and ends the process when the first does not come back.
 
-server ──> listening thread ── questions ──> Stage.answer ── shown at the last boundary ──> server
+server ──> listening thread ── questions ──> Session.answer ── shown at the last boundary ──> server
                    │ orders, other questions
                    v
-                a queue ──> stepping thread: EngineEndpoint.receive, poll ──> Stage
+                a queue ──> stepping thread: EngineEndpoint.receive, poll ──> Session
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from steppe.control.wire import Busy, Data, EngineExit, Get, Heartbeat, Message,
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
 from steppe.engine.run_file import read_run_file
-from steppe.engine.stage import Stage
+from steppe.engine.session import Session
 from steppe.errors import DamagedError, Exit, Mistake, NoSpaceError, SteppeError, unexpected
 from steppe.failpoint import reach
 from steppe.files import LockedError, lock
@@ -63,7 +63,7 @@ class EngineLoop:
         self._behind: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._positions: Mapping[int, Position] = {}  # replaced whole
         self._doing = "loading"  # what may keep it silent
-        self._stage: Stage | None = None
+        self._session: Session | None = None
         self._left: Shutdown | None = None
         self._listening = threading.Thread(target=self._line.listen, daemon=True)
 
@@ -92,9 +92,9 @@ class EngineLoop:
         self._begin_to_listen()
         for work in (self._beat, self._work_behind):
             threading.Thread(target=work, daemon=True).start()
-        self._stage = stage = Stage(self._folder, plan, self._ranks, lambda kind, text: self._line.send(News(0, kind, text)))
-        rest.enter_context(closing(stage))
-        endpoint = EngineEndpoint(stage, self._line.send, time.monotonic, self._behind.put, time.thread_time)
+        self._session = session = Session(self._folder, plan, self._ranks, lambda kind, text: self._line.send(News(0, kind, text)))
+        rest.enter_context(closing(session))
+        endpoint = EngineEndpoint(session, self._line.send, time.monotonic, self._behind.put, time.thread_time)
         while True:
             busy = self._take_all(endpoint)
             busy = endpoint.poll() or busy
@@ -146,10 +146,10 @@ class EngineLoop:
 
     def _answered(self, get: Get) -> bool:
         """Answers from what is shown, if it is; the stepper does not notice."""
-        if self._stage is None:
+        if self._session is None:
             return False
         try:
-            found = self._stage.answer(get.branch, get.query)
+            found = self._session.answer(get.branch, get.query)
         except Mistake as mistake:
             self._line.send(QueryRefusal(get.id, mistake.code, str(mistake), {}))
             return True
@@ -167,8 +167,8 @@ class EngineLoop:
     def compiles(self, text: str) -> None:
         """The stepping thread compiles: no beat may come while it holds the interpreter."""
         self._doing = "compiling"
-        if self._stage:
-            self._stage.watch.grant(LOADING)
+        if self._session:
+            self._session.watch.grant(LOADING)
         self._line.send(Busy("compiling", LOADING))
         self._line.send(News(0, "note", text))
 
@@ -185,9 +185,9 @@ class EngineLoop:
 
     def _end_if_it_hangs(self) -> None:
         """All ranks end with this one; the server starts others, which begin at the last durable state."""
-        wrong = self._stage.watch.overdue() if self._stage else ""
+        wrong = self._session.watch.overdue() if self._session else ""
         if wrong:
-            sys.stderr.write(f"{self._stage.watch.stack() if self._stage else ''}steppe: {wrong}\n")
+            sys.stderr.write(f"{self._session.watch.stack() if self._session else ''}steppe: {wrong}\n")
             sys.stderr.flush()
             self._line.send(News(0, "warning", wrong))
             os.kill(os.getpid(), signal.SIGKILL)

@@ -22,7 +22,7 @@ from steppe.engine.gatherer import Gatherer
 from steppe.engine.levels import begin_frames
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
-from steppe.engine.requests import cut_of
+from steppe.engine.query_cut import cut_of
 from steppe.engine.setting import Setting
 from steppe.errors import SteppeError
 from steppe.grid import Decomposition
@@ -162,18 +162,18 @@ class RankState:
     def split(self, beside: Sequence["RankState"]) -> Together:
         """Begins at a copy of another state, with its diagnostics of the last step."""
         (other,) = beside
-        return self._begin_with(lambda: self._recalled(other._copy(looks=True)), "")
+        return self._begin_with(lambda: self._recalled(other._copy(keep_last_step=True)), "")
 
-    def _copy(self, looks: bool = False) -> StateCopy:
+    def _copy(self, keep_last_step: bool = False) -> StateCopy:
         recorded = {name: values.copy() for name, values in self.outputs.recorder.state().items()}
-        return StateCopy(self.model.remember(looks), recorded, self.outputs.writer.records)
+        return StateCopy(self.model.remember(keep_last_step), recorded, self.outputs.writer.records)
 
     def _recalled(self, copy: StateCopy) -> tuple[Mapping[str, int], Mapping[str, Array]]:
         self.model.recall(copy.model, self.share, self.reach)
         self._open = True
         return copy.records, {name: values.copy() for name, values in copy.recorded.items()}
 
-    def forget(self, entries: list[int]) -> Together:
+    def discard(self, entries: list[int]) -> Together:
         """Gives up copies."""
         for entry in entries:
             del self._copies[entry]
@@ -212,13 +212,13 @@ class RankState:
         mine = np.array([self.model.busy])
         return lambda: [float(part[0]) for part in self.world.gather(mine) or ()]
 
-    def step(self, start: int, stop: int, looks: bool, beside: Sequence["RankState"] = ()) -> Together:
+    def step(self, start: int, stop: int, keep_last_step: bool, beside: Sequence["RankState"] = ()) -> Together:
         """Computes the steps `start` .. `stop` - 1. looks: somebody may look afterwards. beside: other branches, which do the same steps.
 
         After an error all of them may stand anywhere between.
         """
         self._beside = beside
-        if looks:
+        if keep_last_step:
             self.model.expect_looks()
         try:
             self._advance(start, stop)

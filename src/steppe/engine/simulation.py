@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api.query import MapQuery
+from steppe.engine.branch_rules import ACTIONS
 from steppe.engine.check import announcement, checkpoint_size, shortage
-from steppe.engine.looks import image_of
 from steppe.engine.notebook import facts, finished, labelled, pixels
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
+from steppe.engine.query_cache import image_of
 from steppe.engine.ranks import Ranks
-from steppe.engine.rules import ACTIONS
 from steppe.engine.run_file import RunFile
-from steppe.engine.session import Event, Session
+from steppe.engine.script_session import Event, ScriptSession
 from steppe.errors import Failure, ModelError, RequestError, nearest
 from steppe.grid import RegionLike
 from steppe.html_summary import html_summary
@@ -69,7 +69,7 @@ class Simulation:
         self.grid, self.clock, self.steps, self.model = self.plan.grid, self.plan.clock, self.plan.steps, self.plan.model
         self.ranks = ranks or crew or Ranks()
         self._kept: dict[str, tuple[int, NDArray[Any]]] = {}
-        self._session = session = Session(
+        self._session = session = ScriptSession(
             self.plan, Path(path or self.plan.run.output.path), fresh, self.ranks, on_event or (lambda event: None)
         )
         self.folder = session.folder
@@ -148,7 +148,7 @@ class Simulation:
             raise finished(self.plan, self.folder.path)
         if n < 1:
             raise RequestError(f"step(n) computes one step or more, n is {n}.")
-        self._session.advance(min(self.step_index + n, self.steps), lambda: False, looks=True)
+        self._session.advance(min(self.step_index + n, self.steps), lambda: False, keep_last_step=True)
 
     def run(self, until: str | None = None, stop: Callable[[], bool] = lambda: False) -> bool:
         """Computes up to and with the day `until` (default: the end); True when that was reached.

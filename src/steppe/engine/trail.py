@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from steppe.control import OPEN_END, Position
 from steppe.engine.again import Go, redo, stand_behind, up_to
-from steppe.engine.branch import MOST, Actions, Behind, Branch, behind_next
+from steppe.engine.branch import MOST, Actions, Branch, EarlierState, behind_next
 from steppe.engine.uploads import read_change, write_upload
 from steppe.errors import NotComputedError
 from steppe.io import Checkpoint, RunFolder
@@ -67,7 +67,7 @@ class Trail:
         assert self._on.kept is not None, "it begins at one"
         return self._on.kept
 
-    def behind(self, step: int) -> Behind | None:
+    def behind(self, step: int) -> EarlierState | None:
         """The state behind a checkpoint that is made after so many steps."""
         return behind_next(self._kept, Position(step, 0), self._on.behind, lambda since: self._actions())
 

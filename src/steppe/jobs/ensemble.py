@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from steppe.control import OPEN_END, Leg, Position
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
-from steppe.engine.stage import Stage
+from steppe.engine.session import Session
 from steppe.errors import FolderError, Mistake, ModelError, nearest
 from steppe.io import Ensemble, Member
 from steppe.io.ensemble import expect_no_results
@@ -118,43 +118,45 @@ def run_ensemble(
     folder = Path(plan.run.output.path)
     expect_no_results(folder)
     numbers = {scenario.name: number for number, scenario in enumerate(scenarios, 2)}
-    stage = Stage(folder, plan, ranks, say)
+    session = Session(folder, plan, ranks, say)
     try:
         members = tuple(Member(each.name, dict(each.set), folder / "branches" / str(numbers[each.name])) for each in scenarios)
         there = Ensemble.read(folder)
         if there and there.members != members:
             raise FolderError(f'"{folder}" holds another ensemble. Choose another folder for the output, or remove it.')
-        stage.load(1, [Leg(1, OPEN_END, OPEN_END)])
+        session.load(1, [Leg(1, OPEN_END, OPEN_END)])
         for scenario in scenarios:
-            _begin(stage, numbers[scenario.name], scenario)
+            _begin(session, numbers[scenario.name], scenario)
         columns = dict.fromkeys(name for each in scenarios for name in each.set)
         Ensemble(members, {name: _column(plan.model.variables[name]) for name in columns}).write(folder)
-        return _advance(stage, plan, list(numbers.values()), tell, stop)
+        return _advance(session, plan, list(numbers.values()), tell, stop)
     finally:
-        stage.close()
+        session.close()
 
 
-def _begin(stage: Stage, number: int, scenario: Scenario) -> None:
-    at = stage.load(number, [Leg(1, 0, 0), Leg(number, OPEN_END, OPEN_END)])
+def _begin(session: Session, number: int, scenario: Scenario) -> None:
+    at = session.load(number, [Leg(1, 0, 0), Leg(number, OPEN_END, OPEN_END)])
     for place, (name, value) in enumerate(scenario.set.items(), 1):
         if at < Position(0, place):
-            outcome = stage.apply(number, place, "set", {"variable": name, "value": value})
+            outcome = session.apply(number, place, "set", {"variable": name, "value": value})
             if not outcome.ok:
                 raise ModelError(f'Scenario "{scenario.name}": {outcome.detail["text"]}')
 
 
-def _advance(stage: Stage, plan: Plan, numbers: Sequence[int], tell: Callable[[EnsembleProgress], None], stop: Callable[[], bool]) -> bool:
+def _advance(
+    session: Session, plan: Plan, numbers: Sequence[int], tell: Callable[[EnsembleProgress], None], stop: Callable[[], bool]
+) -> bool:
     while True:
-        steps = {number: stage.position(number).step for number in numbers}
+        steps = {number: session.position(number).step for number in numbers}
         first = min(steps.values())
         tell(EnsembleProgress(len(numbers), first, plan.steps, plan.clock.begin(min(first, plan.steps - 1))))
         if first == plan.steps or stop():
             break
         behind = [number for number in numbers if steps[number] == first]
         until = min([step for step in steps.values() if step > first], default=plan.steps)
-        stage.advance(behind, until, looked=0.0)
+        session.advance(behind, until, looked=0.0)
     for number in numbers:
-        stage.save(number)
+        session.save(number)
     return first == plan.steps
 
 

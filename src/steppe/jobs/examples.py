@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steppe.engine.session import Event
+from steppe.engine.script_session import Event
 from steppe.engine.simulation import Simulation
 from steppe.errors import FolderError, ModelError, nearest
 from steppe.files import place

@@ -24,7 +24,7 @@ from steppe.control.wire import BEGINNING
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
 from steppe.engine.run_file import read_run_file
-from steppe.engine.stage import Stage
+from steppe.engine.session import Session
 from steppe.errors import Failure
 from steppe.io.folder import link_run
 
@@ -82,30 +82,30 @@ def replay(
     begin = journal.begin(branch.id)
     if begin > (0, 0) and (beginning := journal.beginning):
         link_run(folder_of(run, beginning.on), output, beginning.name)
-    with replaying(run, output, ranks, begin) as stage:
+    with replaying(run, output, ranks, begin) as session:
         actions, differs = 0, ""
         for each in journal.placed(branch.id, begin if begin > (0, 0) else Position(-1, -1)):
             if each.kind not in CHANGES or each.outcome is None or each.at_step is None:
                 continue  # not done when the journal ended
-            differs = _repeat(stage, journal, each, each.at_step)
+            differs = _repeat(session, journal, each, each.at_step)
             if differs:
                 break
             actions += 1
         if not differs:
-            _to(stage, branch.shown_step)
-            stage.save(FIRST)
-        values = {name: _values(stage, name) for name in look}
-        return Replayed(branch.name, branch.id, stage.position(FIRST).step, actions, stage.digest(FIRST), differs, values)
+            _to(session, branch.shown_step)
+            session.save(FIRST)
+        values = {name: _values(session, name) for name in look}
+        return Replayed(branch.name, branch.id, session.position(FIRST).step, actions, session.digest(FIRST), differs, values)
 
 
-def _values(stage: Stage, name: str) -> NDArray[Any]:
-    head, body = stage.get(FIRST, MapQuery(name=name, packed=True))
+def _values(session: Session, name: str) -> NDArray[Any]:
+    head, body = session.get(FIRST, MapQuery(name=name, packed=True))
     return np.frombuffer(body, head["dtype"]).reshape(head["shape"])
 
 
 @contextmanager
-def replaying(run: Path, output: Path, ranks: Ranks | None = None, begin: Position = BEGINNING) -> Iterator[Stage]:
-    """A stage that begins the run of a folder anew in another folder, with what was uploaded to the first.
+def replaying(run: Path, output: Path, ranks: Ranks | None = None, begin: Position = BEGINNING) -> Iterator[Session]:
+    """A session that begins the run of a folder anew in another folder, with what was uploaded to the first.
 
     begin: where a checkpoint stands that is there already.
     """
@@ -114,18 +114,18 @@ def replaying(run: Path, output: Path, ranks: Ranks | None = None, begin: Positi
     if (run / "uploads").is_dir() and not uploads.exists():
         uploads.symlink_to((run / "uploads").absolute())
     whole = read_run_file(run / RUN_FILE, {"output.path": json.dumps(str(output.absolute()), ensure_ascii=False)})
-    stage = Stage(output, Plan.of(whole), ranks)
+    session = Session(output, Plan.of(whole), ranks)
     try:
-        stage.load(FIRST, [Leg(FIRST, OPEN_END, OPEN_END)], begin)
-        yield stage
+        session.load(FIRST, [Leg(FIRST, OPEN_END, OPEN_END)], begin)
+        yield session
     finally:
-        stage.close()
+        session.close()
 
 
-def _repeat(stage: Stage, journal: Journal, command: Command, step: int) -> str:
+def _repeat(session: Session, journal: Journal, command: Command, step: int) -> str:
     """Does a command again; tells what is different."""
-    _to(stage, step)
-    outcome = stage.apply(FIRST, command.place, command.kind, numbered(command.kind, command.seq, command.arguments))
+    _to(session, step)
+    outcome = session.apply(FIRST, command.place, command.kind, numbered(command.kind, command.seq, command.arguments))
     if outcome.ok != (command.outcome == "done"):
         now = "is carried out" if outcome.ok else f"is refused ({outcome.detail.get('text', '')})"
         return f"{_named(command)} at step {step} {now} now; its outcome was {command.outcome}."
@@ -140,11 +140,11 @@ def _named(command: Command) -> str:
     return f'Command {command.seq} ({command.kind} of "{command.arguments.get("variable", "")}" by {command.who})'
 
 
-def _to(stage: Stage, step: int) -> None:
-    while stage.position(FIRST).step < step:
-        before = stage.position(FIRST)
-        stage.advance([FIRST], step, 0.0)
-        for each in stage.fired():
-            stage.heeded(each.branch, each.step, each.source)  # nobody is told again
-        if stage.position(FIRST) == before:
+def _to(session: Session, step: int) -> None:
+    while session.position(FIRST).step < step:
+        before = session.position(FIRST)
+        session.advance([FIRST], step, 0.0)
+        for each in session.fired():
+            session.acknowledge(each.branch, each.step, each.source)  # nobody is told again
+        if session.position(FIRST) == before:
             raise Failure(f"The run has {before.step} steps; its journal speaks of step {step}.")

@@ -122,7 +122,7 @@ class EngineEndpoint:
         self._kept = {}
         for outcome in self._outcomes.values():
             self._send(outcome)
-        for fired in self._session.unheeded():
+        for fired in self._session.unacknowledged():
             self._send(fired)
         for branch, course in self._courses.items():
             for seq, step in course.promised.items():
@@ -316,7 +316,7 @@ class EngineEndpoint:
         limits = {branch: self._limit(branch) for branch in self._courses}
         steps = {branch: self._session.position(branch).step for branch in self._courses}
         behind = [branch for branch in steps if steps[branch] < limits[branch]]
-        if not behind or len(self._session.unheeded()) > UNACKNOWLEDGED:
+        if not behind or len(self._session.unacknowledged()) > UNACKNOWLEDGED:
             return False
         first = min(steps[branch] for branch in behind)
         together = [branch for branch in behind if steps[branch] == first]
@@ -344,7 +344,7 @@ class EngineEndpoint:
 
     def _acknowledged(self, message: AcknowledgeRule) -> None:
         """Releases a branch, or holds it at a pause. message.stop is False for a pause of a past that is being repeated."""
-        self._session.heeded(message.branch, message.step, message.source)
+        self._session.acknowledge(message.branch, message.step, message.source)
         if course := self._courses.get(message.branch):
             course.held.pop(message.source, None)
             course.target = min(course.target, message.step) if message.stop else course.target

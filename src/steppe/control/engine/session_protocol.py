@@ -36,10 +36,10 @@ class SessionProtocol(Protocol):
     def fired(self) -> Sequence[RuleFiring]:
         """Effects of rules since the last call; after a load also those that were not acknowledged when that state was saved."""
 
-    def unheeded(self) -> Sequence[RuleFiring]:
+    def unacknowledged(self) -> Sequence[RuleFiring]:
         """Effects of rules without an acknowledgement; they are saved with later states."""
 
-    def heeded(self, branch: int, step: int, source: str) -> None:
+    def acknowledge(self, branch: int, step: int, source: str) -> None:
         """Acknowledges the effect of a rule; it is not reported again."""
 
     def apply(self, branch: int, place: int, kind: str, arguments: dict[str, Any]) -> Outcome:

@@ -8,16 +8,16 @@ from typing import Any
 from steppe.api.expression import ExpressionError, parse
 from steppe.control.wire import RuleFiring
 from steppe.engine.branch import Branch
-from steppe.engine.looks import image_of
+from steppe.engine.branch_rules import MOST, CalendarEvent, TriggerRule
 from steppe.engine.plan import Plan
-from steppe.engine.rules import MOST, CalendarEvent, TriggerRule
+from steppe.engine.query_cache import image_of
 from steppe.errors import Mistake, NotComputedError, RequestError, SteppeError, UnknownNameError, nearest
 from steppe.files import make_folder, write_whole
 
 IMAGES = "images"  # in the run folder
 
 
-class Happening:
+class RuleRunner:
     """Does what the rules of branches say.
 
     Parameters
@@ -33,10 +33,10 @@ class Happening:
     def __init__(self, folder: Path, plan: Plan, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
         self._folder, self._plan, self._change = folder, plan, change
         self._fired: list[RuleFiring] = []
-        self._unheeded: dict[tuple[int, int, str], RuleFiring] = {}  # by branch, step and source
+        self._unacknowledged: dict[tuple[int, int, str], RuleFiring] = {}  # by branch, step and source
 
     def order(self, on: Branch, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Adds an event or a trigger, or removes one; gives its number. The arguments are those of `Stage.apply`.
+        """Adds an event or a trigger, or removes one; gives its number. The arguments are those of `Session.apply`.
 
         Raises
         ------
@@ -71,19 +71,19 @@ class Happening:
         found, self._fired = self._fired, []
         return found
 
-    def unheeded(self, branch: int | None = None) -> list[RuleFiring]:
+    def unacknowledged(self, branch: int | None = None) -> list[RuleFiring]:
         """What nobody has noted yet, of all branches or one."""
-        return [each for each in self._unheeded.values() if branch in (None, each.branch)]
+        return [each for each in self._unacknowledged.values() if branch in (None, each.branch)]
 
-    def heeded(self, branch: int, step: int, source: str) -> None:
+    def acknowledge(self, branch: int, step: int, source: str) -> None:
         """Somebody has."""
-        self._unheeded.pop((branch, step, source), None)
+        self._unacknowledged.pop((branch, step, source), None)
 
     def again(self, on: Branch) -> None:
         """Tells what was not heeded when the checkpoint was saved of which a branch was made."""
-        for each in on.unheeded:
+        for each in on.unacknowledged:
             self._add(each)
-        on.unheeded = ()
+        on.unacknowledged = ()
 
     def events(self, on: Branch) -> None:
         """Makes the changes of the step that is computed next, and tells. One that cannot be made changes nothing.
@@ -168,4 +168,4 @@ class Happening:
 
     def _add(self, fired: RuleFiring) -> None:
         self._fired.append(fired)
-        self._unheeded[fired.branch, fired.step, fired.source] = fired
+        self._unacknowledged[fired.branch, fired.step, fired.source] = fired

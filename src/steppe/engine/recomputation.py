@@ -10,12 +10,12 @@ from typing import Any
 
 from steppe.control import OPEN_END, Position
 from steppe.engine.again import NOBODY, Do, Go, redo, up_to
-from steppe.engine.branch import Actions, Behind, Branch, Resting
+from steppe.engine.branch import Actions, Branch, ClosedBranch, EarlierState
 from steppe.engine.branches import Branches
 from steppe.errors import Failure
 
 
-class Past:
+class Recomputation:
     """What was done to the branches of one run since this engine began."""
 
     def __init__(self, branches: Branches, do: Do, go: Go) -> None:
@@ -32,21 +32,21 @@ class Past:
         limits = {leg.branch: Position(leg.step, leg.seq) for leg in on.path} | {on.number: on.position}
         return dict(sorted(self._between(position, limits).items()))
 
-    def forget(self, branch: int, after: Position) -> None:
+    def discard(self, branch: int, after: Position) -> None:
         """What was done to a branch after a position may come to be something else."""
         for position in [position for position in self._actions.get(branch, ()) if position > after]:
             del self._actions[branch][position]
 
     def keep_only(self, branches: Container[int]) -> None:
         """Gives up what was done to branches but to some, and to those of which there are copies: no other can be come to again from it."""
-        copied = {entry.branch for entry in self._branches.ring.entries}
+        copied = {entry.branch for entry in self._branches.snapshots.entries}
         for branch in [branch for branch in self._actions if branch not in branches and branch not in copied]:
             del self._actions[branch]
 
-    def first(self, on: Branch | Resting, most: float) -> int:
+    def first(self, on: Branch | ClosedBranch, most: float) -> int:
         """The first step from which on each step of a branch can be shown again by computing `most` steps at most."""
         limits = {leg.branch: Position(leg.step, leg.seq) for leg in on.path} | {on.number: on.position}
-        known = (each for each in self._branches.ring.entries if each.branch in limits and each.position <= limits[each.branch])
+        known = (each for each in self._branches.snapshots.entries if each.branch in limits and each.position <= limits[each.branch])
         found = on.position.step
         for step in sorted({each.position.step for each in known if each.position >= on.since}, reverse=True):
             if found - step > most + 1:
@@ -63,7 +63,7 @@ class Past:
         """
         limit = Position(step - 1, OPEN_END) if step else Position(0, 0)
         limits = {leg.branch: min(limit, Position(leg.step, leg.seq)) for leg in on.path} | {on.number: limit}
-        within = (each for each in self._branches.ring.entries if each.branch in limits and each.position <= limits[each.branch])
+        within = (each for each in self._branches.snapshots.entries if each.branch in limits and each.position <= limits[each.branch])
         entry = max((each for each in within if each.position >= on.since), key=lambda each: each.position, default=None)
         source = entry or (on.behind if step <= on.since.step else None)
         if source is None or not source.position.step < max(step, 1) <= source.position.step + most:
@@ -72,7 +72,7 @@ class Past:
         then = self._on_the_way(on, source.position, limit) if entry else None
         if then is not None:
             actions = self._between(then.position, limits)
-        elif isinstance(source, Behind):
+        elif isinstance(source, EarlierState):
             actions = up_to(source.actions, limit)
             then = self._branches.aside_of(on, source)
         else:

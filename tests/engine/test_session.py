@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import steppe
-from steppe.engine import Stage
+from steppe.engine import Session
 from steppe.engine.rank_state import RankState
 from steppe.errors import DamagedError, Failure, NotComputedError, RequestError, ShapeError, UnknownNameError
 from steppe.grid import from_plain
-from tests.engine.stages import OWN, on_stage, query, seen, sent, setting, to
+from tests.engine.sessions import OWN, on_session, query, seen, sent, setting, to
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
 
@@ -22,20 +22,20 @@ RANKS = (1, 2, 3)
 
 
 def test_a_stage_that_nobody_steers_makes_the_run_of_the_command(wide_scenario, made_wide_scenario, tmp_path):
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
-        to(stage, 420)
-        stage.save(1)
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 420)
+        session.save(1)
 
-    on_stage(wide_scenario, work, 2)
+    on_session(wide_scenario, work, 2)
     other = copied(made_wide_scenario, tmp_path / "command")
     assert digest(wide_scenario.parent / "out") == digest(steppe.run(other))
 
 
 def test_what_a_run_is_can_be_told_in_json(scenario):
-    def work(stage: Stage) -> None:
-        facts = json.loads(json.dumps(stage.describe(), allow_nan=False))
-        assert from_plain(facts["grid"]).digest == stage.plan.grid.digest
+    def work(session: Session) -> None:
+        facts = json.loads(json.dumps(session.describe(), allow_nan=False))
+        assert from_plain(facts["grid"]).digest == session.plan.grid.digest
         variables = {variable["name"]: variable for variable in facts["variables"]}
         assert variables["water"]["settable"]
         assert variables["irrigation"]["settable"]
@@ -45,31 +45,31 @@ def test_what_a_run_is_can_be_told_in_json(scenario):
         assert facts["steps"] == 420
         assert facts["parameters"]["capacity"] == 120.0
 
-    on_stage(scenario, work)
+    on_session(scenario, work)
 
 
 def test_copies_of_the_past_that_cost_much_lie_far_apart(scenario, monkeypatch):
-    monkeypatch.setattr("steppe.engine.stage.REMEMBER", 0.0)
-    monkeypatch.setattr("steppe.engine.stage.PIECE", 1e-9)
+    monkeypatch.setattr("steppe.engine.session.REMEMBER", 0.0)
+    monkeypatch.setattr("steppe.engine.session.PIECE", 1e-9)
     copy, found = RankState.remember, []
 
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
-        to(stage, 400)
-        found.append(stage.remembered)
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 400)
+        found.append(session.remembered)
 
-    on_stage(scenario, work)
+    on_session(scenario, work)
     monkeypatch.setattr(RankState, "remember", lambda part, entry: (time.sleep(0.05), copy(part, entry))[1])
-    on_stage(scenario, work)
+    on_session(scenario, work)
     few, many = sorted(found)
     assert found == [many, few]
     assert many > 4 * few
 
 
-def steered(stage: Stage) -> list[Any]:
+def steered(session: Session) -> list[Any]:
     """A session with changes of every kind; what it found, and where."""
-    cells = sent(stage, np.arange(40, 90, dtype="<u4"))
-    halves = sent(stage, np.linspace(0.5, 1.0, stage.plan.grid.n_cells, dtype="<f4"))
+    cells = sent(session, np.arange(40, 90, dtype="<u4"))
+    halves = sent(session, np.linspace(0.5, 1.0, session.plan.grid.n_cells, dtype="<f4"))
     actions = [
         (20, 3, setting("capacity", 80.0)),
         (20, 4, setting("water", 2.0, operation="scale", cells=cells)),
@@ -82,24 +82,24 @@ def steered(stage: Stage) -> list[Any]:
         (80, 14, setting("watr", 20.0)),
         (80, 15, setting("water", upload=halves, cells=cells)),
     ]
-    found: list[Any] = [stage.load(1, OWN)]
+    found: list[Any] = [session.load(1, OWN)]
     for step, seq, arguments in actions:
-        if (step, seq) > stage.position(1):
-            to(stage, step)
-            found.append(stage.apply(1, seq, "set", arguments))
-            assert stage.position(1) == (step, seq)
-    to(stage, 100)
-    return [*found, *(seen(stage, name).tolist() for name in ("water", "capacity", "runoff", "rain"))]
+        if (step, seq) > session.position(1):
+            to(session, step)
+            found.append(session.apply(1, seq, "set", arguments))
+            assert session.position(1) == (step, seq)
+    to(session, 100)
+    return [*found, *(seen(session, name).tolist() for name in ("water", "capacity", "runoff", "rain"))]
 
 
 @pytest.fixture(scope="module")
-def session(made_wide_scenario, tmp_path_factory):
+def findings(made_wide_scenario, tmp_path_factory):
     """What a session finds on one rank."""
-    return on_stage(copied(made_wide_scenario, tmp_path_factory.mktemp("session")), steered)
+    return on_session(copied(made_wide_scenario, tmp_path_factory.mktemp("session")), steered)
 
 
-def test_outcomes_tell_what_was_done_and_why_not(session):
-    outcomes = session[1:-4]
+def test_outcomes_tell_what_was_done_and_why_not(findings):
+    outcomes = findings[1:-4]
     assert [outcome.ok for outcome in outcomes] == [True, True, False, True, True, True, False, True, False, False]
     assert outcomes[0].detail == {"variable": "capacity", "cells": 692, "before": 692 * 120.0, "after": 692 * 80.0}
     assert outcomes[1].detail["after"] == pytest.approx(2.0 * outcomes[1].detail["before"], rel=1e-6)
@@ -110,49 +110,49 @@ def test_outcomes_tell_what_was_done_and_why_not(session):
 
 
 @pytest.mark.parametrize("ranks", RANKS[1:])
-def test_ranks_do_not_change_what_a_session_finds(wide_scenario, session, ranks):
-    assert on_stage(wide_scenario, steered, ranks) == session
+def test_ranks_do_not_change_what_a_session_finds(wide_scenario, findings, ranks):
+    assert on_session(wide_scenario, steered, ranks) == findings
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-def test_a_session_goes_on_from_its_checkpoint_as_if_it_had_not_ended(wide_scenario, session, ranks):
-    def first(stage: Stage) -> Any:
-        stage.load(1, OWN)
-        to(stage, 20)
-        stage.apply(1, 3, "set", setting("capacity", 80.0))
-        saved = stage.save(1)
-        assert stage.save(1) == saved
-        to(stage, 33)
-        stage.apply(1, 4, "set", setting("water", 0.0))  # lost
+def test_a_session_goes_on_from_its_checkpoint_as_if_it_had_not_ended(wide_scenario, findings, ranks):
+    def first(session: Session) -> Any:
+        session.load(1, OWN)
+        to(session, 20)
+        session.apply(1, 3, "set", setting("capacity", 80.0))
+        saved = session.save(1)
+        assert session.save(1) == saved
+        to(session, 33)
+        session.apply(1, 4, "set", setting("water", 0.0))  # lost
         return saved
 
-    def then(stage: Stage) -> Any:
-        assert stage.load(1, OWN) == saved.position
-        assert stage.save(1).name == saved.name
-        return steered(stage)
+    def then(session: Session) -> Any:
+        assert session.load(1, OWN) == saved.position
+        assert session.save(1).name == saved.name
+        return steered(session)
 
-    saved = on_stage(wide_scenario, first, ranks)
+    saved = on_session(wide_scenario, first, ranks)
     assert (saved.name, saved.position) == ("0000000020-3", (20, 3))
     assert saved.bytes > 692 * 4
-    assert on_stage(wide_scenario, then, 4 - ranks)[2:] == session[3:-4] + session[-4:]
+    assert on_session(wide_scenario, then, 4 - ranks)[2:] == findings[3:-4] + findings[-4:]
 
 
 def test_a_checkpoint_beyond_the_path_is_not_taken(scenario):
-    def first(stage: Stage) -> None:
-        stage.load(1, OWN)
+    def first(session: Session) -> None:
+        session.load(1, OWN)
         for step in (10, 20):
-            to(stage, step)
-            stage.save(1, pin=step == 10)
+            to(session, step)
+            session.save(1, pin=step == 10)
         for step in (30, 40):
-            to(stage, step)
-            stage.save(1)
+            to(session, step)
+            session.save(1)
 
-    on_stage(scenario, first)
+    on_session(scenario, first)
     kept = sorted(path.name for path in (scenario.parent / "out" / "checkpoints").iterdir())
     assert kept == ["0000000010", "0000000030", "0000000040"]
     for limit, expected in (((40, 0), (40, 0)), ((39, 7), (30, 0)), ((29, 0), (10, 0)), ((9, 0), (0, 0))):
         copy = copied(scenario, scenario.parent.parent / f"copy{limit[0]}")
-        assert on_stage(copy, lambda stage, limit=limit: stage.load(1, [(1, *limit)])) == expected
+        assert on_session(copy, lambda session, limit=limit: session.load(1, [(1, *limit)])) == expected
         shutil.rmtree(copy.parent)
 
 
@@ -160,78 +160,80 @@ def test_a_checkpoint_beyond_the_path_is_not_taken(scenario):
 def test_diagnostics_are_known_where_an_engine_begins(wide_scenario, ranks):
     """From the checkpoint before, with what was done between them; or from the initial state, where there is none."""
 
-    def stepped(stage: Stage) -> dict[int, np.ndarray]:
-        stage.load(1, OWN)
+    def stepped(session: Session) -> dict[int, np.ndarray]:
+        session.load(1, OWN)
         found = {}
         for number, step in enumerate((20, 33, 47), 1):
-            to(stage, step)
-            found[step] = seen(stage, "runoff")
-            stage.save(1)
-            assert stage.apply(1, number, "set", setting("water", 9.0 - number)).ok
-            stage.save(1)
-            assert stage.apply(1, 10 + number, "set", setting("capacity", 30.0, operation="add")).ok
-        to(stage, 60)
-        assert stage.apply(1, 20, "event", {"id": 20, "step": 65, "yearly": "", "change": setting("water", 1.0)}).ok
-        to(stage, 75)
-        found[75] = seen(stage, "runoff")
-        found[70] = seen(stage, "runoff", step=70)
-        stage.save(1)
+            to(session, step)
+            found[step] = seen(session, "runoff")
+            session.save(1)
+            assert session.apply(1, number, "set", setting("water", 9.0 - number)).ok
+            session.save(1)
+            assert session.apply(1, 10 + number, "set", setting("capacity", 30.0, operation="add")).ok
+        to(session, 60)
+        assert session.apply(1, 20, "event", {"id": 20, "step": 65, "yearly": "", "change": setting("water", 1.0)}).ok
+        to(session, 75)
+        found[75] = seen(session, "runoff")
+        found[70] = seen(session, "runoff", step=70)
+        session.save(1)
         return found
 
-    def again(stage: Stage) -> dict[int, np.ndarray]:
-        position = stage.load(1, OWN)
-        found = {75: seen(stage, "runoff"), 70: seen(stage, "runoff", step=70)}
-        assert stage.position(1) == position == (75, 0)
+    def again(session: Session) -> dict[int, np.ndarray]:
+        position = session.load(1, OWN)
+        found = {75: seen(session, "runoff"), 70: seen(session, "runoff", step=70)}
+        assert session.position(1) == position == (75, 0)
         return found
 
-    def first(stage: Stage) -> np.ndarray:
-        stage.load(1, OWN)
-        to(stage, 20)
-        found = seen(stage, "runoff")
-        assert stage.apply(1, 1, "set", setting("water", 8.0)).ok
-        stage.save(1)
+    def first(session: Session) -> np.ndarray:
+        session.load(1, OWN)
+        to(session, 20)
+        found = seen(session, "runoff")
+        assert session.apply(1, 1, "set", setting("water", 8.0)).ok
+        session.save(1)
         return found
 
-    expected = on_stage(wide_scenario, stepped, ranks)
-    for step, values in on_stage(wide_scenario, again, ranks).items():
+    expected = on_session(wide_scenario, stepped, ranks)
+    for step, values in on_session(wide_scenario, again, ranks).items():
         np.testing.assert_array_equal(values, expected[step])
     shutil.rmtree(wide_scenario.parent / "out")
-    at_first = on_stage(wide_scenario, first, ranks)
-    np.testing.assert_array_equal(on_stage(wide_scenario, lambda stage: (stage.load(1, OWN), seen(stage, "runoff"))[1], ranks), at_first)
+    at_first = on_session(wide_scenario, first, ranks)
+    np.testing.assert_array_equal(
+        on_session(wide_scenario, lambda session: (session.load(1, OWN), seen(session, "runoff"))[1], ranks), at_first
+    )
 
 
 @pytest.mark.parametrize("ranks", RANKS)
 def test_looks_get_the_last_step_and_move_only_once(wide_scenario, ranks):
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
+    def work(session: Session) -> None:
+        session.load(1, OWN)
         request = query({"name": "water", "box": [144.0, -22.0, 145.0, -20.0]})
-        cells = stage.plan.grid.select({"box": [144.0, -22.0, 145.0, -20.0]})
+        cells = session.plan.grid.select({"box": [144.0, -22.0, 145.0, -20.0]})
         with pytest.raises(NotComputedError, match="belongs to a step"):
-            stage.get(1, query({"name": "runoff"}))
-        to(stage, 20)
-        assert stage.answer(1, request) is None
-        head, body = stage.get(1, request)
+            session.get(1, query({"name": "runoff"}))
+        to(session, 20)
+        assert session.answer(1, request) is None
+        head, body = session.get(1, request)
         assert (head["step"], head["seq"], head["units"], head["dims"]) == (20, 0, "mm", ["lat", "lon"])
-        moved = stage.moved["water"]
+        moved = session.moved["water"]
         assert moved == head["moved"] == 4 * (692 if ranks == 1 else len(cells))
-        again, same = stage.answer(1, request)
-        assert (again["moved"], bytes(same), stage.moved["water"]) == (0, bytes(body), moved)
+        again, same = session.answer(1, request)
+        assert (again["moved"], bytes(same), session.moved["water"]) == (0, bytes(body), moved)
         values = np.frombuffer(body, head["dtype"]).reshape(head["shape"])
-        whole = stage.plan.grid.unpack(seen(stage, "water"))
-        rows, columns = np.divmod(stage.plan.grid.order[cells], 27)
+        whole = session.plan.grid.unpack(seen(session, "water"))
+        rows, columns = np.divmod(session.plan.grid.order[cells], 27)
         np.testing.assert_array_equal(values, whole[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1])
-        to(stage, 21)
-        assert stage.answer(1, request)[0]["step"] == 21  # it is shown while somebody looks
-        packed = seen(stage, "water")
+        to(session, 21)
+        assert session.answer(1, request)[0]["step"] == 21  # it is shown while somebody looks
+        packed = seen(session, "water")
         listed = np.array([5, 600, 5, 13], "<u4").tobytes()
-        assert seen(stage, "water", chosen=listed).tolist() == packed[[5, 600, 5, 13]].tolist()
-        assert seen(stage, "water", stride=3).tolist() == packed[::3].tolist()
-        head, body = stage.get(1, query({"name": "water", "stride": 2}))
+        assert seen(session, "water", chosen=listed).tolist() == packed[[5, 600, 5, 13]].tolist()
+        assert seen(session, "water", stride=3).tolist() == packed[::3].tolist()
+        head, body = session.get(1, query({"name": "water", "stride": 2}))
         np.testing.assert_array_equal(
-            np.frombuffer(body, head["dtype"]).reshape(head["shape"]), stage.plan.grid.unpack(seen(stage, "water"))[::2, ::2]
+            np.frombuffer(body, head["dtype"]).reshape(head["shape"]), session.plan.grid.unpack(seen(session, "water"))[::2, ::2]
         )
 
-    on_stage(wide_scenario, work, ranks)
+    on_session(wide_scenario, work, ranks)
 
 
 def reduced(grid: Any, values: np.ndarray, rows: range, columns: range, height: int, width: int, reduce: str) -> np.ndarray:
@@ -254,19 +256,19 @@ def reduced(grid: Any, values: np.ndarray, rows: range, columns: range, height: 
 
 @pytest.mark.parametrize("ranks", RANKS)
 def test_pixels_are_taken_together_where_the_cells_are(wide_scenario, ranks):
-    def work(stage: Stage) -> list[bytes]:
-        stage.load(1, OWN)
-        to(stage, 30)
-        grid, bodies = stage.plan.grid, []
-        water = seen(stage, "water")
+    def work(session: Session) -> list[bytes]:
+        session.load(1, OWN)
+        to(session, 30)
+        grid, bodies = session.plan.grid, []
+        water = seen(session, "water")
         cells = grid.select({"box": [144.0, -24.0, 148.0, -21.0]})
         row, column = np.divmod(grid.order[cells], 27)
         part = range(row.min(), row.max() + 1), range(column.min(), column.max() + 1)
         whole = range(26), range(27)
-        stage.advance([1], 31, 0.0)  # what was whole is not shown any more
-        stage._looks.hide(1)
-        stage._show(stage._branch(1))
-        before = stage.moved["water"]
+        session.advance([1], 31, 0.0)  # what was whole is not shown any more
+        session._cache.discard(1)
+        session._show(session._branch(1))
+        before = session.moved["water"]
         for words, height, width in (
             ({"width": 7}, 7, 7),
             ({"width": 400}, 26, 27),
@@ -275,19 +277,19 @@ def test_pixels_are_taken_together_where_the_cells_are(wide_scenario, ranks):
             ({"width": 3, "box": [144.0, -24.0, 148.0, -21.0]}, 2, 3),
             ({"width": 3, "height": 2, "box": [144.0, -24.0, 148.0, -21.0], "reduce": "first"}, 2, 3),
         ):
-            head, body = stage.get(1, query({"name": "water", **words}))
+            head, body = session.get(1, query({"name": "water", **words}))
             assert head["shape"] == [height, width]
             bodies.append(bytes(body))
-            expected = stage.moved["water"] - before
+            expected = session.moved["water"] - before
             every = 4 * len(water)  # kept by a single rank, and where each cell is a pixel
             by_many = every if width == 27 else 4 * height * width
-            assert head["moved"] == expected == (by_many if stage.ranks.world.size > 1 else every * (len(bodies) == 1))
-            before = stage.moved["water"]
-            again = stage.answer(1, query({"name": "water", **words}))
+            assert head["moved"] == expected == (by_many if session.ranks.world.size > 1 else every * (len(bodies) == 1))
+            before = session.moved["water"]
+            again = session.answer(1, query({"name": "water", **words}))
             assert (again[0]["moved"], bytes(again[1])) == (0, bytes(body))
             found = np.frombuffer(body, head["dtype"]).reshape(head["shape"])
             bodies.append(found)
-        water = seen(stage, "water")
+        water = seen(session, "water")
         for k, (words, (rows, columns), shape) in enumerate(
             (("mean", whole, (7, 7)), ("mean", whole, (26, 27)), ("max", whole, (5, 5)), ("min", whole, (9, 4)))
         ):
@@ -295,7 +297,7 @@ def test_pixels_are_taken_together_where_the_cells_are(wide_scenario, ranks):
             np.testing.assert_allclose(bodies[2 * k + 1], expected_map, rtol=1e-5)  # as float32
         np.testing.assert_allclose(bodies[9], reduced(grid, water, *part, 2, 3, "mean"), rtol=1e-5)
         np.testing.assert_allclose(bodies[11], reduced(grid, water, *part, 2, 3, "first"), rtol=1e-5)
-        assert stage.get(1, query({"name": "water", "width": 3, "box": [144.0, -24.0, 148.0, -21.0]}))[0]["box"] == (
+        assert session.get(1, query({"name": "water", "width": 3, "box": [144.0, -24.0, 148.0, -21.0]}))[0]["box"] == (
             grid.lon_bnds[part[1][0], 0],
             grid.lat_bnds[part[0][-1], 1],
             grid.lon_bnds[part[1][-1], 1],
@@ -303,55 +305,55 @@ def test_pixels_are_taken_together_where_the_cells_are(wide_scenario, ranks):
         )
         return [body for body in bodies if isinstance(body, bytes)]
 
-    assert on_stage(wide_scenario, work, ranks) == on_stage(copied(wide_scenario, wide_scenario.parent.parent / "one"), work)
+    assert on_session(wide_scenario, work, ranks) == on_session(copied(wide_scenario, wide_scenario.parent.parent / "one"), work)
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_step_that_is_over_is_told_from_its_record_to_the_bit(wide_scenario, ranks, monkeypatch):
-    monkeypatch.setattr("steppe.engine.stage.AGAIN", 0.0)  # nothing is computed again
+    monkeypatch.setattr("steppe.engine.session.AGAIN", 0.0)  # nothing is computed again
 
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
-        to(stage, 10)
-        water, part = seen(stage, "water"), seen(stage, "water", box=[144.0, -22.0, 145.0, -20.0])
-        to(stage, 20)
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 10)
+        water, part = seen(session, "water"), seen(session, "water", box=[144.0, -22.0, 145.0, -20.0])
+        to(session, 20)
         with pytest.raises(NotComputedError, match='no record of "water" holds it'):
-            stage.get(1, query({"name": "water", "step": 10}))  # it is recorded, but not on the disk yet
-        stage.save(1)
-        head, body = stage.get(1, query({"name": "water", "packed": True, "step": 10}))
+            session.get(1, query({"name": "water", "step": 10}))  # it is recorded, but not on the disk yet
+        session.save(1)
+        head, body = session.get(1, query({"name": "water", "packed": True, "step": 10}))
         assert (head["step"], head["seq"], head["date"]) == (10, 0, "1990-01-19")
         assert np.frombuffer(body, head["dtype"]).tolist() == water.tolist()
-        assert seen(stage, "water", box=[144.0, -22.0, 145.0, -20.0], step=10).tolist() == part.tolist()
-        assert stage.get(1, query({"name": "water", "format": "png", "step": 10}))[0]["style"]
+        assert seen(session, "water", box=[144.0, -22.0, 145.0, -20.0], step=10).tolist() == part.tolist()
+        assert session.get(1, query({"name": "water", "format": "png", "step": 10}))[0]["style"]
         for words in ({"step": 21}, {"name": "rain", "step": 10}):
             with pytest.raises(NotComputedError):
-                stage.get(1, query({"name": "water", **words}))
+                session.get(1, query({"name": "water", **words}))
 
-    on_stage(wide_scenario, work, ranks, output__every='"1 day"')
+    on_session(wide_scenario, work, ranks, output__every='"1 day"')
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_images_are_the_same_for_any_rank_and_from_what_is_shown(wide_scenario, ranks):
-    def work(stage: Stage) -> list[bytes]:
-        stage.load(1, OWN)
-        to(stage, 30)
+    def work(session: Session) -> list[bytes]:
+        session.load(1, OWN)
+        to(session, 30)
         found = []
         for words in ({}, {"width": 5}, {"width": 5, "low": 0.0, "high": 50.0, "style": "oslo"}, {"box": [144.0, -24.0, 148.0, -21.0]}):
             request = query({"name": "water", "format": "png", **words})
-            head, body = stage.get(1, request)
+            head, body = session.get(1, request)
             assert bytes(body[:4]) == b"\x89PNG"
             assert head["low"] < head["high"]
-            assert bytes(stage.answer(1, request)[1]) == bytes(body)
+            assert bytes(session.answer(1, request)[1]) == bytes(body)
             found.append(bytes(body))
         with pytest.raises(RequestError, match='no colour map "rainbow"'):
-            stage.get(1, query({"name": "water", "format": "png", "style": "rainbow"}))
+            session.get(1, query({"name": "water", "format": "png", "style": "rainbow"}))
         with pytest.raises(RequestError, match="low < high"):
-            stage.get(1, query({"name": "water", "format": "png", "low": 5.0, "high": 5.0}))
+            session.get(1, query({"name": "water", "format": "png", "low": 5.0, "high": 5.0}))
         return found
 
-    images = on_stage(wide_scenario, work, ranks)
+    images = on_session(wide_scenario, work, ranks)
     assert len(set(images)) == 4
-    assert images == on_stage(copied(wide_scenario, wide_scenario.parent.parent / "one"), work)
+    assert images == on_session(copied(wide_scenario, wide_scenario.parent.parent / "one"), work)
 
 
 @pytest.mark.parametrize(
@@ -369,38 +371,38 @@ def test_images_are_the_same_for_any_rank_and_from_what_is_shown(wide_scenario, 
     ],
 )
 def test_what_cannot_be_answered_is_refused_and_changes_nothing(scenario, request_, error, sentence):
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
-        to(stage, 3)
-        before = stage.get(1, query({"name": "water"}))
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 3)
+        before = session.get(1, query({"name": "water"}))
         with pytest.raises(error) as caught:
-            stage.get(1, query(request_))
+            session.get(1, query(request_))
         assert sentence in str(caught.value)
-        assert bytes(stage.get(1, query({"name": "water"}))[1]) == bytes(before[1])
+        assert bytes(session.get(1, query({"name": "water"}))[1]) == bytes(before[1])
 
-    on_stage(scenario, work)
+    on_session(scenario, work)
 
 
 def test_an_action_that_comes_twice_is_a_defect(scenario):
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
-        stage.apply(1, 5, "set", setting("water", 1.0))
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        session.apply(1, 5, "set", setting("water", 1.0))
         with pytest.raises(Failure, match="Action 5 came after 5"):
-            stage.apply(1, 5, "set", setting("water", 2.0))
-        assert (seen(stage, "water") == 1.0).all()
+            session.apply(1, 5, "set", setting("water", 2.0))
+        assert (seen(session, "water") == 1.0).all()
 
-    on_stage(scenario, work)
+    on_session(scenario, work)
 
 
 def test_damaged_uploads_are_named(scenario):
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
-        name = sent(stage, np.arange(4, dtype="<u4"))
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        name = sent(session, np.arange(4, dtype="<u4"))
         (scenario.parent / "out" / "uploads" / name).write_bytes(b"....")
         with pytest.raises(DamagedError, match="its hash is wrong"):
-            stage.apply(1, 1, "set", setting("water", 1.0, cells=name))
+            session.apply(1, 1, "set", setting("water", 1.0, cells=name))
 
-    on_stage(scenario, work)
+    on_session(scenario, work)
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
@@ -409,35 +411,35 @@ def test_damaged_weather_takes_a_branch_back_and_leaves_what_was_computed(wide_s
     shards = [path for path in (wide_scenario.parent / "weather.zarr" / "rain" / "c").rglob("[0-9]*") if path.is_file()]
     data = {path: path.read_bytes() for path in shards}
 
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
+    def work(session: Session) -> None:
+        session.load(1, OWN)
         for path, content in data.items():
             path.write_bytes(content[:64] + b"damage" + content[70:])
         with pytest.raises(DamagedError, match="rain"):
-            to(stage, 5)
-        assert not stage.has(1)
+            to(session, 5)
+        assert not session.has(1)
         for path, content in data.items():
             path.write_bytes(content)
-        assert stage.load(1, OWN) == (0, 0)
-        to(stage, 5)
-        assert np.isfinite(seen(stage, "water")).all()
+        assert session.load(1, OWN) == (0, 0)
+        to(session, 5)
+        assert np.isfinite(seen(session, "water")).all()
 
-    on_stage(wide_scenario, work, ranks, forcing__spread='"own"')
+    on_session(wide_scenario, work, ranks, forcing__spread='"own"')
 
 
 def test_who_listens_is_answered_with_whole_steps_while_others_are_computed(wide_scenario):
-    def work(stage: Stage) -> dict[int, bytes]:
-        stage.load(1, OWN)
-        to(stage, 2)
+    def work(session: Session) -> dict[int, bytes]:
+        session.load(1, OWN)
+        to(session, 2)
         request = query({"name": "runoff", "packed": True})
-        stage.get(1, request)
+        session.get(1, request)
         heard: dict[int, bytes] = {}
         order: list[int] = []
         ended = threading.Event()
 
         def listen() -> None:
             while not ended.is_set():
-                head, body = stage.answer(1, request)  # it is always shown
+                head, body = session.answer(1, request)  # it is always shown
                 assert heard.setdefault(head["step"], bytes(body)) == bytes(body)
                 order.append(head["step"])
 
@@ -445,21 +447,21 @@ def test_who_listens_is_answered_with_whole_steps_while_others_are_computed(wide
         listener.start()
         try:
             for step in range(3, 300, 3):
-                to(stage, step, looked=0.02)
+                to(session, step, looked=0.02)
         finally:
             ended.set()
             listener.join()
         assert order == sorted(order)
         return heard
 
-    def alone(stage: Stage) -> dict[int, bytes]:
-        stage.load(1, OWN)
+    def alone(session: Session) -> dict[int, bytes]:
+        session.load(1, OWN)
         found = {}
         for step in heard:
-            to(stage, step)
-            found[step] = bytes(stage.get(1, query({"name": "runoff", "packed": True}))[1])
+            to(session, step)
+            found[step] = bytes(session.get(1, query({"name": "runoff", "packed": True}))[1])
         return found
 
-    heard = on_stage(wide_scenario, work)
+    heard = on_session(wide_scenario, work)
     assert len(heard) > 3
-    assert on_stage(copied(wide_scenario, wide_scenario.parent.parent / "alone"), alone) == heard
+    assert on_session(copied(wide_scenario, wide_scenario.parent.parent / "alone"), alone) == heard

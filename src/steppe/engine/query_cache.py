@@ -22,7 +22,7 @@ from steppe.comm import Serial
 from steppe.control import Position
 from steppe.engine.branch import Branch
 from steppe.engine.plan import Plan
-from steppe.engine.requests import Cut, check, cut_of, numbers_of
+from steppe.engine.query_cut import Cut, check, cut_of, numbers_of
 from steppe.engine.uploads import cells_of
 from steppe.errors import Failure, Mistake, NotComputedError, RequestError, UnknownNameError, nearest
 from steppe.failpoint import reach
@@ -55,7 +55,7 @@ class _Asked(NamedTuple):
     whole: bool
 
 
-class Looks:
+class QueryCache:
     """At the branches of one run. ranks: how many compute it."""
 
     def __init__(self, plan: Plan, ranks: int) -> None:
@@ -140,7 +140,7 @@ class Looks:
         self.shown[on.number] = Shown(on.position, values)
         assert reach("shown.swapped")
 
-    def hide(self, branch: int) -> None:
+    def discard(self, branch: int) -> None:
         """Nothing is shown of a branch any more."""
         self.shown.pop(branch, None)
         self._hot.pop(branch, None)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from steppe.control import Leg, Position, SavedCheckpoint
-from steppe.engine.branch import Branch, Resting
+from steppe.engine.branch import Branch, ClosedBranch
 from steppe.engine.branches import Branches
 from steppe.errors import DamagedError, Failure
 
@@ -27,7 +27,7 @@ class Budget(NamedTuple):
     bytes: int = int(SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
 
-class Opened:
+class OpenBranches:
     """The owner of the open branches of a run.
 
     Parameters
@@ -41,20 +41,20 @@ class Opened:
     def __init__(self, branches: Branches, keep: Callable[[Branch], SavedCheckpoint]) -> None:
         self.budget = Budget()
         self._branches, self._keep = branches, keep
-        self._resting: dict[int, Resting] = {}
+        self._closed: dict[int, ClosedBranch] = {}
         self._gone: list[int] = []  # those that were dropped last
         self._not_before = 0.0
 
     def __contains__(self, number: int) -> bool:
         """Whether a branch is open or rests; one that has met a bad cell is neither."""
-        return number in self._branches.live or number in self._resting
+        return number in self._branches.live or number in self._closed
 
     @property
     def ways(self) -> set[int]:
         """The branches that lie on the path of one that is open or rests."""
-        return {leg.branch for some in (self._branches.live, self._resting) for each in some.values() for leg in each.path}
+        return {leg.branch for some in (self._branches.live, self._closed) for each in some.values() for leg in each.path}
 
-    def find(self, number: int) -> Branch | Resting:
+    def find(self, number: int) -> Branch | ClosedBranch:
         """A branch as it is; it need not be open for what is asked of it.
 
         Raises
@@ -62,17 +62,17 @@ class Opened:
         Failure
             It was not loaded.
         """
-        found = self._branches.live.get(number) or self._resting.get(number)
+        found = self._branches.live.get(number) or self._closed.get(number)
         if found is None:
             raise Failure(f"Branch {number} is not loaded. This is a defect of Steppe.")
         return found
 
     def load(self, number: int, path: Sequence[Leg], patience: int, begin: Position) -> Branch:
         """See `Branches.load`: one that rests stands where it stood."""
-        rest = self._resting.pop(number, None)
-        if rest and rest.position <= Position(path[-1].step, path[-1].seq):
+        closed = self._closed.pop(number, None)
+        if closed and closed.position <= Position(path[-1].step, path[-1].seq):
             with suppress(DamagedError):  # an earlier state is looked for, and this one is named
-                self._branches.reopen(rest)
+                self._branches.reopen(closed)
         self._branches.load(number, path, patience, begin)
         return self.use(number)[0]
 
@@ -87,9 +87,9 @@ class Opened:
         live = self._branches.live
         for number in numbers:
             found = self.find(number)
-            if isinstance(found, Resting):
+            if isinstance(found, ClosedBranch):
                 self._branches.reopen(found)
-                del self._resting[number]
+                del self._closed[number]
             live[number] = live.pop(number)  # the last is the one that was used last
         self._make_room(len(numbers))
         return [live[number] for number in numbers]
@@ -103,17 +103,17 @@ class Opened:
             One cannot be saved, and stays open.
         """
         for each in [*self._branches.live.values()]:
-            self._resting[each.number] = self._branches.rest(each, self._keep)
+            self._closed[each.number] = self._branches.close_saved(each, self._keep)
 
-    def drop(self, number: int, keep: bool) -> None:
+    def unload(self, number: int, keep: bool) -> None:
         """Forgets a branch, and copies of those that were dropped long ago. keep: one that is open and settled is saved before."""
-        if self._resting.pop(number, None) is None:
+        if self._closed.pop(number, None) is None:
             if keep:
-                self._branches.drop(number, self._keep)
+                self._branches.unload(number, self._keep)
             else:
-                self._branches.lose(number)
+                self._branches.discard(number)
         self._gone = [*[each for each in self._gone if each != number][1 - GONE :], number]
-        self._branches.forget_copies_but(self.ways.union(self._gone))
+        self._branches.discard_copies_but(self.ways.union(self._gone))
 
     def _make_room(self, used: int) -> None:
         """Closes those that were not used for longest; not the last ones, which are used now."""
@@ -126,7 +126,7 @@ class Opened:
                 return
             files, size = files - 1, size - each.bytes
             try:
-                self._resting[each.number] = self._branches.rest(each, self._keep)
+                self._closed[each.number] = self._branches.close_saved(each, self._keep)
             except Failure as failure:  # it stays open, and nothing is lost
                 self._not_before = time.monotonic() + AGAIN
                 self._branches.warn(f"Branch {each.number} could not be closed: {failure}")

@@ -6,31 +6,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.control import OPEN_END, Leg, Position
-from steppe.engine.ring import SPACING, Ring, Snapshot
+from steppe.engine.snapshots import SPACING, Snapshot, Snapshots
 
 END = (OPEN_END, OPEN_END)
 
 
-def filled(limit: int, steps: list[int], branch: int = 1, bytes: int = 10) -> Ring:
-    ring = Ring(limit)
+def filled(limit: int, steps: list[int], branch: int = 1, bytes: int = 10) -> Snapshots:
+    snapshots = Snapshots(limit)
     last = -SPACING
     for step in steps:
-        if step - last >= ring.spacing:
-            ring.add(Snapshot(step, branch, Position(step, 0), {}, bytes, Position(0, 0)))
+        if step - last >= snapshots.spacing:
+            snapshots.add(Snapshot(step, branch, Position(step, 0), {}, bytes, Position(0, 0)))
             last = step
-    return ring
+    return snapshots
 
 
 @given(limit=st.integers(10, 400), steps=st.lists(st.integers(1, 30), max_size=200))
 def test_there_are_never_more_bytes_than_allowed_and_no_date_is_far_from_an_entry(limit: int, steps: list[int]) -> None:
     at = [sum(steps[: k + 1]) for k in range(len(steps))]
-    ring = filled(limit, [0, *at])
-    assert ring.bytes <= max(limit, 10)
-    kept = sorted(entry.position.step for entry in ring.entries)
+    snapshots = filled(limit, [0, *at])
+    assert snapshots.bytes <= max(limit, 10)
+    kept = sorted(entry.position.step for entry in snapshots.entries)
     if limit >= 40:  # an entry at the beginning, the newest, and some between
         assert kept[0] == 0
-        assert all(after - before <= 2 * ring.spacing + 30 for before, after in pairwise(kept))
-        assert ring.spacing <= max(SPACING, 8 * (max(at, default=0) + 1) * 10 / limit)
+        assert all(after - before <= 2 * snapshots.spacing + 30 for before, after in pairwise(kept))
+        assert snapshots.spacing <= max(SPACING, 8 * (max(at, default=0) + 1) * 10 / limit)
 
 
 def test_a_year_of_queensland_is_kept_every_eight_days() -> None:
@@ -43,11 +43,11 @@ def test_a_year_of_queensland_is_kept_every_eight_days() -> None:
     patience=st.integers(0, 20),
 )
 def test_what_is_found_lies_on_the_path(entries: list[tuple[int, int, int]], forks: list[tuple[int, int]], patience: int) -> None:
-    ring = Ring()
-    ring.entries = [Snapshot(k, branch, Position(step, seq), {}, 1, Position(0, 0)) for k, (branch, step, seq) in enumerate(entries)]
+    snapshots = Snapshots()
+    snapshots.entries = [Snapshot(k, branch, Position(step, seq), {}, 1, Position(0, 0)) for k, (branch, step, seq) in enumerate(entries)]
     path = [*(Leg(k + 1, *fork) for k, fork in enumerate(sorted(forks))), Leg(len(forks) + 1, *END)]
-    within = [each for each in ring.entries for leg in path if each.branch == leg.branch and each.position <= (leg.step, leg.seq)]
-    found = ring.best(path, patience)
+    within = [each for each in snapshots.entries for leg in path if each.branch == leg.branch and each.position <= (leg.step, leg.seq)]
+    found = snapshots.best(path, patience)
     assert (found is None) == (not within)
     if found is not None:
         assert found in within
@@ -56,15 +56,15 @@ def test_what_is_found_lies_on_the_path(entries: list[tuple[int, int, int]], for
 
 
 def test_a_state_a_step_before_the_fork_is_better_than_one_without_diagnostics() -> None:
-    ring = filled(1000, [0, 8, 16, 24])
+    snapshots = filled(1000, [0, 8, 16, 24])
     path = [Leg(1, 16, 0), Leg(2, *END)]
-    assert ring.best(path, 0).position == (16, 0)
-    assert ring.best(path, 8).position == (8, 0)
-    assert ring.best([Leg(1, 0, 5), Leg(2, *END)], 8).position == (0, 0)
+    assert snapshots.best(path, 0).position == (16, 0)
+    assert snapshots.best(path, 8).position == (8, 0)
+    assert snapshots.best([Leg(1, 0, 5), Leg(2, *END)], 8).position == (0, 0)
 
 
 def test_what_is_forgotten_makes_room_for_nearer_entries() -> None:
-    ring = filled(100, list(range(400)))
-    assert ring.spacing > SPACING
-    assert ring.forget(1)
-    assert (ring.entries, ring.spacing) == ([], SPACING)
+    snapshots = filled(100, list(range(400)))
+    assert snapshots.spacing > SPACING
+    assert snapshots.discard(1)
+    assert (snapshots.entries, snapshots.spacing) == ([], SPACING)

@@ -42,7 +42,7 @@ class _Keeping:
     begin: float
 
 
-class Keeper:
+class CheckpointManager:
     """Keeps one run, which the ranks compute.
 
     Parameters

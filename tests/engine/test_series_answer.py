@@ -5,17 +5,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steppe.engine import stage as stages
-from steppe.engine.stage import Stage
-from tests.engine.stages import OWN, on_stage, query, seen, sent, setting, to
+from steppe.engine import session as session_file
+from steppe.engine.session import Session
+from tests.engine.sessions import OWN, on_session, query, seen, sent, setting, to
 
 
-def series(stage: Stage, name: str, cells: np.ndarray, first: int, last: int, **more: bool) -> tuple[np.ndarray, list[Any]]:
+def series(session: Session, name: str, cells: np.ndarray, first: int, last: int, **more: bool) -> tuple[np.ndarray, list[Any]]:
     """All steps, however many a turn of the engine gives."""
     found, missing = [], []
     while first <= last:
         along = {"steps": [first, last], "again": True, "region": False} | more
-        head, body = stage.get(1, query({"name": name, "chosen": cells.astype("<u4").tobytes(), "packed": True, "along": along}))
+        head, body = session.get(1, query({"name": name, "chosen": cells.astype("<u4").tobytes(), "packed": True, "along": along}))
         found.append(np.frombuffer(body, head["dtype"]).reshape(head["shape"]))
         missing += head["missing"]
         first = head["last"] + 1
@@ -26,22 +26,22 @@ def series(stage: Stage, name: str, cells: np.ndarray, first: int, last: int, **
 def test_a_series_has_the_bits_of_each_step(wide_scenario, ranks):
     cells = np.array([3, 40, 500, 691])
 
-    def work(stage: Stage) -> None:
-        stage.load(1, OWN)
+    def work(session: Session) -> None:
+        session.load(1, OWN)
         each = []
         for step in range(1, 31):
-            to(stage, step)
-            each.append(seen(stage, "runoff")[cells])
+            to(session, step)
+            each.append(seen(session, "runoff")[cells])
             if step == 12:
-                stage.apply(1, 3, "set", setting("water", 50.0, cells=sent(stage, np.arange(0, 600, dtype="<u4"))))
-        found, missing = series(stage, "runoff", cells, 1, 30)
+                session.apply(1, 3, "set", setting("water", 50.0, cells=sent(session, np.arange(0, 600, dtype="<u4"))))
+        found, missing = series(session, "runoff", cells, 1, 30)
         assert (found.dtype, missing) == (each[0].dtype, [])
         assert np.array_equal(found, each)
-        means, _ = series(stage, "runoff", cells, 1, 30, region=True)
+        means, _ = series(session, "runoff", cells, 1, 30, region=True)
         assert np.array_equal(means[:, 1:], np.stack([np.min(each, axis=1), np.max(each, axis=1)], axis=1))
-        assert means[:, 0] == pytest.approx(np.average(each, axis=1, weights=stage.plan.grid.cell_area[cells]), rel=1e-13)
+        assert means[:, 0] == pytest.approx(np.average(each, axis=1, weights=session.plan.grid.cell_area[cells]), rel=1e-13)
 
-    on_stage(wide_scenario, work, ranks)
+    on_session(wide_scenario, work, ranks)
 
 
 def test_records_give_a_long_series_and_what_they_do_not_hold_is_a_gap(scenario, monkeypatch):
@@ -53,28 +53,28 @@ def test_records_give_a_long_series_and_what_they_do_not_hold_is_a_gap(scenario,
     scenario.write_text(text)
     cells = np.array([5, 77])
 
-    def first(stage: Stage) -> tuple[np.ndarray, list[np.ndarray]]:
-        stage.load(1, OWN)
+    def first(session: Session) -> tuple[np.ndarray, list[np.ndarray]]:
+        session.load(1, OWN)
         each, every = [], {}
         for step in range(1, 101):
-            to(stage, step)
-            every[step] = seen(stage, "water")
+            to(session, step)
+            every[step] = seen(session, "water")
             each.append(every[step][cells])
-        stage.save(1)
+        session.save(1)
         return np.array(each), [np.percentile(every[step], [2, 98]) for step in (1, 50, 99)]
 
-    def then(stage: Stage) -> Any:
-        monkeypatch.setattr(stages, "AGAIN", 0.0)
-        stage.load(1, OWN)
-        gone, missing = series(stage, "runoff", cells, 1, 99, again=False)
+    def then(session: Session) -> Any:
+        monkeypatch.setattr(session_file, "AGAIN", 0.0)
+        session.load(1, OWN)
+        gone, missing = series(session, "runoff", cells, 1, 99, again=False)
         assert np.isnan(gone).all()
         assert (missing[0][0], missing[-1][1]) == (1, 99)
         assert missing[0][2].startswith('No record of "runoff" holds these steps')
-        (*_, fit), _ = stage.frames([1], query({"name": "water"}), 16, None)
-        return *series(stage, "water", cells, 1, 100, again=False), fit
+        (*_, fit), _ = session.frames([1], query({"name": "water"}), 16, None)
+        return *series(session, "water", cells, 1, 100, again=False), fit
 
-    stepped, ends = on_stage(scenario, first)
-    found, missing, fit = on_stage(scenario, then)
+    stepped, ends = on_session(scenario, first)
+    found, missing, fit = on_session(scenario, then)
     assert fit[0] <= min(low for low, _ in (ends[0], ends[2])) + 0.01  # colours of a run that was opened again fit its past, too
     assert fit[1] >= max(high for _, high in (ends[0], ends[2])) - 0.01
     assert missing == []

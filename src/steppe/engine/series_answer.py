@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steppe.api.query import Along, MapQuery
 from steppe.engine.branch import Branch
-from steppe.engine.looks import Answer
+from steppe.engine.query_cache import Answer
 from steppe.engine.uploads import cells_of
 from steppe.errors import NotComputedError
 from steppe.kernels.sums import columns, weighted_means

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from steppe.control import Leg, Position
-from steppe.engine.rules import NONE, Rules
+from steppe.engine.branch_rules import NONE, Rules
 
 LIMIT = 256 << 20  # bytes of all copies
 SPACING = 8  # steps between entries of a branch, at least
@@ -32,7 +32,7 @@ class Snapshot:
     rules: Rules = NONE
 
 
-class Ring:
+class Snapshots:
     """The entries of all branches. limit: bytes of all together."""
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -57,7 +57,7 @@ class Ring:
             self.entries = thinned
         return gone
 
-    def forget(self, branch: int, after: Position = BEFORE_ALL) -> list[int]:
+    def discard(self, branch: int, after: Position = BEFORE_ALL) -> list[int]:
         """Gives up the entries of a branch, or those after a position; their numbers."""
         gone = [entry.number for entry in self.entries if entry.branch == branch and entry.position > after]
         self.entries = [entry for entry in self.entries if entry.number not in gone]

@@ -1,4 +1,4 @@
-"""What tests of stages share: a stage on some ranks, and what is sent to it."""
+"""What tests of sessions share: a session on some ranks, and what is sent to it."""
 
 import hashlib
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import numpy as np
 from steppe.api.query import MapQuery
 from steppe.comm import World
 from steppe.control import OPEN_END, Leg
-from steppe.engine import Plan, Ranks, Stage, read_run_file, serve_orders
+from steppe.engine import Plan, Ranks, Session, read_run_file, serve_orders
 from steppe.testing import run_threads
 
 OWN = [Leg(1, OPEN_END, OPEN_END)]  # the path of the first branch
@@ -33,29 +33,29 @@ def with_ranks(ranks: int, run_file: Path, work: Callable[[Plan, Ranks], Any], *
     return run_threads(ranks, rank)[0]
 
 
-def on_stage(run_file: Path, work: Callable[[Stage], Any], ranks: int = 1, **changes: str) -> Any:
-    """What `work` makes of a stage of the run; the stage is closed, nothing is saved."""
+def on_session(run_file: Path, work: Callable[[Session], Any], ranks: int = 1, **changes: str) -> Any:
+    """What `work` makes of a session of the run; the session is closed, nothing is saved."""
 
-    def staged(plan: Plan, all_ranks: Ranks) -> Any:
-        stage = Stage(plan.run.output.path, plan, all_ranks)
+    def in_session(plan: Plan, all_ranks: Ranks) -> Any:
+        session = Session(plan.run.output.path, plan, all_ranks)
         try:
-            return work(stage)
+            return work(session)
         finally:
-            stage.close()
+            session.close()
 
-    return with_ranks(ranks, run_file, staged, **changes)
+    return with_ranks(ranks, run_file, in_session, **changes)
 
 
-def to(stage: Stage, step: int, branches: tuple[int, ...] = (1,), looked: float = 0.0) -> None:
+def to(session: Session, step: int, branches: tuple[int, ...] = (1,), looked: float = 0.0) -> None:
     """Steps on until a step."""
-    while stage.position(branches[0]).step < step:
-        stage.advance(branches, step, looked)
+    while session.position(branches[0]).step < step:
+        session.advance(branches, step, looked)
 
 
-def sent(stage: Stage, values: Any) -> str:
+def sent(session: Session, values: Any) -> str:
     """Puts an array among the uploads of a run; gives its digest."""
     data = np.asarray(values).tobytes()
-    folder = stage.plan.run.output.path / "uploads"
+    folder = session.plan.run.output.path / "uploads"
     folder.mkdir(exist_ok=True)
     (folder / hashlib.sha256(data).hexdigest()).write_bytes(data)
     return hashlib.sha256(data).hexdigest()
@@ -71,7 +71,7 @@ def query(words: dict[str, Any]) -> MapQuery:
     return msgspec.convert(words, MapQuery)
 
 
-def seen(stage: Stage, name: str, branch: int = 1, **rest: Any) -> np.ndarray:
+def seen(session: Session, name: str, branch: int = 1, **rest: Any) -> np.ndarray:
     """The values of a variable."""
-    head, body = stage.get(branch, query({"name": name, "packed": True, **rest}))
+    head, body = session.get(branch, query({"name": name, "packed": True, **rest}))
     return np.frombuffer(body, head["dtype"]).reshape(head["shape"])
