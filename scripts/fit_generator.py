@@ -1,4 +1,4 @@
-"""Fits the tables of `steppe.io.ingest.generator` to normals and station records, and prints how well they fit.
+"""Fits the tables of `steppe.ingest.generator` to normals and station records, and prints how well they fit.
 
     python -m scripts.fit_generator ../shared/data
 
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from scripts.fit_generator_days import ANGLE, DRIEST, LENGTH, by_month, write_days
 from verification.generator.records import Record, read_records
 
-from steppe.io.ingest.generator.climate import HARMONICS, TREND, bump, trend, waves
-from steppe.io.ingest.meteorology import extraterrestrial_radiation, saturation_vapour_pressure
+from steppe.ingest.generator.climate import HARMONICS, TREND, bump, trend, waves
+from steppe.ingest.meteorology import extraterrestrial_radiation, saturation_vapour_pressure
 
 Values = NDArray[np.float64]
 
-TARGET = Path(__file__).parents[1] / "src" / "steppe" / "io" / "ingest" / "generator"
+TARGET = Path(__file__).parents[1] / "src" / "steppe" / "ingest" / "generator"
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 CLOSE = 12.0  # [km] positions nearer to one that is taken say nothing new
 DOUBTFUL = 0.23  # ln; positions where CRU and WorldClim differ by more are wrong (see the README of the normals)

@@ -11,8 +11,8 @@ from scipy.stats import multivariate_normal, norm
 from scripts.fit_generator_slow import Daily, annual_covariance, fit_drought, fit_pan, fit_slow
 from verification.generator.records import WET, Record, departures
 
-from steppe.io.ingest.generator.climate import YEAR, local, waves
-from steppe.io.ingest.meteorology import extraterrestrial_radiation
+from steppe.ingest.generator.climate import YEAR, local, waves
+from steppe.ingest.meteorology import extraterrestrial_radiation
 
 Values = NDArray[np.float64]
 

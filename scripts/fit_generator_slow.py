@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from verification.generator.compare import LEAST_YEARS, annual_totals, make, of_years
 from verification.generator.records import Record, detrended, yearly
 
-from steppe.io.ingest.generator.climate import days
-from steppe.io.ingest.generator.lattice import TAPS, along_time
-from steppe.io.ingest.generator.weather import PAN, SLOW, WARM_DAYS
-from steppe.io.ingest.meteorology import pan_evaporation
+from steppe.ingest.generator.climate import days
+from steppe.ingest.generator.lattice import TAPS, along_time
+from steppe.ingest.generator.weather import PAN, SLOW, WARM_DAYS
+from steppe.ingest.meteorology import pan_evaporation
 
 Values = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import pytest
 import xarray
 
 from steppe.grid import read_grid
-from steppe.io.ingest import generate
+from steppe.ingest import generate
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 RUN = """\

@@ -9,11 +9,11 @@ import numpy as np
 from benchmarks.figures import Figure
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, measured, thread_seconds
 from steppe.grid import Raster
-from steppe.io.ingest import generate
-from steppe.io.ingest.generate import PIECE_DAYS
-from steppe.io.ingest.generator import Generator
-from steppe.io.ingest.generator.lattice import Patch
-from steppe.io.ingest.generator.weather import FINE, LARGE, MIDDLE, SLOW, SMALL
+from steppe.ingest import generate
+from steppe.ingest.generate import PIECE_DAYS
+from steppe.ingest.generator import Generator
+from steppe.ingest.generator.lattice import Patch
+from steppe.ingest.generator.weather import FINE, LARGE, MIDDLE, SLOW, SMALL
 
 AUSTRALIA = 280_000 * 365  # [1] land cells of 0.05 degree times the days of a year
 FIELDS = {SLOW: 1, LARGE: 4, MIDDLE: 4, SMALL: 1, FINE: 1}  # interpolated for each day

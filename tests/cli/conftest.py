@@ -12,7 +12,7 @@ import steppe
 from steppe.cli import progress, run_command
 from steppe.errors import Exit
 from steppe.grid import read_grid
-from steppe.io.ingest import generate
+from steppe.ingest import generate
 from tests.scenario import EXAMPLES, RUN, copied
 
 Call = Callable[..., tuple[Exit, str, str]]

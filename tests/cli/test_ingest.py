@@ -10,7 +10,7 @@ import xarray
 
 import steppe
 from steppe.errors import Exit
-from tests.io.daily_maps import write_year
+from tests.ingest.daily_maps import write_year
 from tests.shared import shared_path
 
 POINTS = "id,lat,lon\nnorth,-20.5,145.25\nsouth,-25.0,147.5\n"

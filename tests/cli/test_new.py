@@ -12,7 +12,7 @@ import steppe
 from steppe.engine import read_run_file
 from steppe.errors import Exit, GridError
 from steppe.grid import read_grid
-from tests.io.daily_maps import UNITS, known_maps, write_maps
+from tests.ingest.daily_maps import UNITS, known_maps, write_maps
 from tests.scenario import EXAMPLES
 
 POINTS = "id,lat,lon\ndalby,-27.16,151.26\nroma,-26.55,148.77\nlongreach,-23.44,144.25\n"

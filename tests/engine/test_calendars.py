@@ -12,10 +12,10 @@ from steppe.cli import run_command
 from steppe.engine.plan import Plan
 from steppe.errors import Exit, RunFileError
 from steppe.grid import read_grid
-from steppe.io.ingest import Choices, Product, ingest_maps
+from steppe.ingest import Choices, Product, ingest_maps
 from steppe.jobs.info import overview
 from steppe.jobs.picture import draw
-from tests.io.daily_maps import known_maps, write_maps
+from tests.ingest.daily_maps import known_maps, write_maps
 from tests.scenario import EXAMPLES
 
 RUN = """\

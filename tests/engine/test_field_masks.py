@@ -11,7 +11,7 @@ from steppe.cli import run_command
 from steppe.engine import Simulation
 from steppe.errors import BadCellError
 from steppe.grid import Partition, read_grid
-from steppe.io.ingest import generate
+from steppe.ingest import generate
 from tests.comm.mpis import run_ranks
 from tests.engine.test_ranks import on_ranks
 from tests.engine.test_simulation import digest

@@ -10,7 +10,7 @@ import steppe
 from steppe.engine import Session, Simulation
 from steppe.errors import BadCellError, ModelError, NotComputedError
 from steppe.grid import read_grid
-from steppe.io.ingest import generate
+from steppe.ingest import generate
 from tests.comm.mpis import run_ranks
 from tests.engine.sessions import OWN, on_session, seen, to
 from tests.engine.test_branches import forked, same_results

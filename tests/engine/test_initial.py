@@ -8,7 +8,7 @@ from steppe.engine import Simulation
 from steppe.engine.plan import Plan
 from steppe.errors import RunFileError
 from steppe.grid import read_grid
-from steppe.io.ingest import generate
+from steppe.ingest import generate
 from tests.scenario import copied
 
 DAILY = {"output.variables": '["water"]', "output.every": '"1 day"', "output.path": '"before"', "time.end": "1990-06-30"}

@@ -14,8 +14,8 @@ from steppe.cli import run_command
 from steppe.engine import Simulation
 from steppe.errors import Exit, ForcingError
 from steppe.grid import Points, Raster, read_grid
+from steppe.ingest import Choices, Product, ingest_maps
 from steppe.io import unpack
-from steppe.io.ingest import Choices, Product, ingest_maps
 from steppe.jobs.picture import draw
 from tests.engine.test_ranks import on_ranks
 from tests.grid.test_projected import ALBERS, MASK

@@ -13,11 +13,11 @@ import numpy as np
 
 from steppe.engine import Simulation
 from steppe.grid import read_grid
+from steppe.ingest import generate
 from steppe.io import ForcingStore, pack_store
-from steppe.io.ingest import generate
 from steppe.io.sealed import read_sealed, write_sealed
 from steppe.io.shard import write_shard
-from tests.io.daily_maps import LAT, LON, known_maps, write_maps
+from tests.ingest.daily_maps import LAT, LON, known_maps, write_maps
 from tests.small_disk import mount_small_disk
 
 CELL, ROW = 4, 2  # third day of the store

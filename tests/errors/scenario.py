@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from steppe.grid import read_grid
-from steppe.io.ingest import generate
+from steppe.ingest import generate
 from tests.scenario import write_mask
 
 RUN = """\

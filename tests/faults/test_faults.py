@@ -15,8 +15,8 @@ import pytest
 
 import steppe
 from steppe.grid import read_grid
+from steppe.ingest import generate
 from steppe.io import Progress
-from steppe.io.ingest import generate
 from tests.faults.layer import ERRORS, Ended, Warm, warm
 from tests.scenario import EXAMPLES
 

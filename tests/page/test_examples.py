@@ -13,8 +13,8 @@ from playwright.sync_api import BrowserContext, expect
 
 from steppe.api import decode
 from steppe.grid import Raster
-from steppe.io.ingest import generate
-from steppe.io.ingest.land import ingest_land
+from steppe.ingest import generate
+from steppe.ingest.land import ingest_land
 from steppe.models import FieldModel, find_model
 from tests.page.house import House, Opened, wait_for
 from tests.scenario import EXAMPLES, make_scenario, write_mask

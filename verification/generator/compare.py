@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.io.ingest.generator import Generator
-from steppe.io.ingest.generator.weather import days_of_year
+from steppe.ingest.generator import Generator
+from steppe.ingest.generator.weather import days_of_year
 from verification.generator.records import Record, Values, Wetness, persistence, wetness
 
 FIRST = int((np.datetime64("1961-01-01") - np.datetime64("1850-01-01")).astype(int))

@@ -10,8 +10,8 @@ from tests.shared import shared_path
 import steppe
 from steppe.engine import Plan, read_run_file
 from steppe.grid import read_grid
-from steppe.io.ingest import ingest_land, ingest_stations
-from steppe.io.ingest.station_file import read_sites, read_station
+from steppe.ingest import ingest_land, ingest_stations
+from steppe.ingest.station_file import read_sites, read_station
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "queensland.toml"
 YEARS = range(1990, 2000)

@@ -10,7 +10,7 @@ from tests.scenario import make_scenario
 
 from steppe.control.server.branch_closer import STAYS
 from steppe.grid import read_grid
-from steppe.io.ingest import generate
+from steppe.ingest import generate
 from verification.growth import growth
 from verification.kill.served import Client, Served
 from verification.server.soak import Sample, Soak, held, locks, warmed

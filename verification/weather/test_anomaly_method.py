@@ -9,13 +9,13 @@ import pytest
 from tests.shared import shared_path
 
 from steppe.grid import builtin_grid
-from steppe.io.ingest.donors import Donors, make_donors
-from steppe.io.ingest.meteorology import Values
-from steppe.io.ingest.months import Months
-from steppe.io.ingest.normals import Normals, read_normals
-from steppe.io.ingest.spread import StationSpread
-from steppe.io.ingest.station_file import Station, read_sites, read_station
-from steppe.io.ingest.station_raster import RAIN_ONLY, SOUTH, WEST
+from steppe.ingest.donors import Donors, make_donors
+from steppe.ingest.meteorology import Values
+from steppe.ingest.months import Months
+from steppe.ingest.normals import Normals, read_normals
+from steppe.ingest.spread import StationSpread
+from steppe.ingest.station_file import Station, read_sites, read_station
+from steppe.ingest.station_raster import RAIN_ONLY, SOUTH, WEST
 
 Measured = Callable[[str, str, float, str], None]
 MONTHS = Months(1961, 1990)

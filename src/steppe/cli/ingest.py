@@ -72,7 +72,7 @@ def stations(
     units
         NAME=UNIT of their column, where the file states none or a wrong one, such as vp=kPa.
     """
-    from steppe.io.ingest import ColumnNames, ingest_stations, station_points
+    from steppe.ingest import ColumnNames, ingest_stations, station_points
 
     said = ColumnNames(named("map", map), named("units", units))
     grid = grid_of(region, file, points) if any((region, file, points)) else station_points(folder)
@@ -113,8 +113,8 @@ def generate(
     seed
         Each number gives other weather of the same climate; default 1.
     """
-    from steppe.io.ingest import EXTRAPOLATED
-    from steppe.io.ingest import generate as make
+    from steppe.ingest import EXTRAPOLATED
+    from steppe.ingest import generate as make
 
     grid = grid_of(region, file, points)
     with CountBar("days") as progress:
@@ -150,7 +150,7 @@ def land(
     points
         A CSV file of points (id, latitude, longitude).
     """
-    from steppe.io.ingest import ingest_land
+    from steppe.ingest import ingest_land
 
     if folder is not None and not folder.is_dir():
         raise ForcingError(f'There is no folder "{folder}". Give the one that holds queensland_grid, or none for cells that are all alike.')

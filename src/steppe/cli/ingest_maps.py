@@ -12,7 +12,7 @@ from steppe.errors import ForcingError
 
 if TYPE_CHECKING:
     from steppe.grid import Grid
-    from steppe.io.ingest import Choices
+    from steppe.ingest import Choices
 
 Output = Annotated[Path, Parameter(name=("--output", "-o"), metavar="STORE")]
 Pairs = Annotated[tuple[str, ...], Parameter(metavar="NAME=VALUE")]
@@ -68,7 +68,7 @@ class OfMaps:
 
     def choices(self, names: dict[str, str], units: dict[str, str], exact: bool = False) -> "Choices":
         """What ingesting takes. Raises ForcingError."""
-        from steppe.io.ingest import Choices
+        from steppe.ingest import Choices
 
         methods, shifts = named("method", self.method), _whole(named("day-shift", self.day_shift))
         return Choices(names, methods, shifts, self.start, self.end, self.fill, self.clip, self.mask == "intersect", exact, units)
@@ -169,7 +169,7 @@ def silo(
     downloads
         Folder of downloaded files; default: silo in the working folder.
     """
-    from steppe.io.ingest import fetch_silo, ingest_silo, years_of
+    from steppe.ingest import fetch_silo, ingest_silo, years_of
 
     span, grid, choices = years_of(years), options.grid(), options.choices({}, {})
     store = output or Path("-".join(["silo", *([options.region] if options.region else []), years]) + ".zarr")
@@ -184,7 +184,7 @@ def silo(
 
 
 def _maps(command: str, files: tuple[Path, ...], output: Path, options: OfAnyMaps) -> None:
-    from steppe.io.ingest import Product, ingest_maps
+    from steppe.ingest import Product, ingest_maps
 
     if not files:
         raise ForcingError(f"No file was given. Write `steppe ingest {command} FILES -o {output}`.")

@@ -145,7 +145,7 @@ def write_model(name: str, folder: Path) -> None:
     if folder.exists():
         raise FolderError(f'"{folder}" is there already; it stays as it is. Give another name with --output.')
     from steppe.grid import read_grid
-    from steppe.io.ingest import generate
+    from steppe.ingest import generate
 
     aside = folder.with_name(folder.name + ".tmp")
     places = "id,latitude,longitude\n" + "".join(f"{place},{lat},{lon}\n" for place, (lat, lon) in PLACES.items())

@@ -44,7 +44,7 @@ def place_name(run: RunFile) -> str:
 
 def _of_weather(section: ForcingSection) -> Grid:
     if section.stations is not None:
-        from steppe.io.ingest import station_points  # runs with a store do without
+        from steppe.ingest import station_points  # runs with a store do without
 
         return station_points(section.stations)
     if section.fields is not None:

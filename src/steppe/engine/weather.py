@@ -42,7 +42,7 @@ def open_weather(run: RunFile, grid: Grid) -> ForcingStore | FieldStore | None:
 
 
 def _store(folder: Path, grid: Points, run: RunFile, section: ForcingSection) -> Path:
-    from steppe.io.ingest import ColumnNames, ingest_stations, station_file
+    from steppe.ingest import ColumnNames, ingest_stations, station_file
 
     said = ColumnNames(section.map, section.units)
     digest = hashlib.sha256(f"{grid.digest} {run.time.start} {run.time.end} {json.dumps(said, sort_keys=True)} ".encode())

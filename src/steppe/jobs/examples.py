@@ -85,7 +85,7 @@ def _temporary(name: str) -> Path:
 
 def _write(folder: Path, text: str) -> None:
     """Makes the folder of an example, whole or not at all."""
-    from steppe.io.ingest import generate
+    from steppe.ingest import generate
 
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise FolderError(f'"{folder}" is there already and holds no example. Choose an empty or a new folder.')

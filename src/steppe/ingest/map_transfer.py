@@ -1,0 +1,125 @@
+"""Values on their way from maps to a store: read, brought onto the grid, checked, written.
+
+Variables are written one after the other, a shard's days at a time, so that each map of a file is decompressed once and memory stays
+bounded: `BUFFER` for the cells of these days, `READ` for what is read at a time.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import ForcingError
+from steppe.grid import Grid
+from steppe.ingest.cf_file import Floats
+from steppe.ingest.map_series import Rows
+from steppe.ingest.regrid import Regrid
+from steppe.io.axis import day_name
+from steppe.io.forcing_writer import ForcingBlock, ForcingWriter
+
+BUFFER = 120_000_000  # values (480 MB): 384 days of 312,500 cells; with more cells the maps are read again for the next ones
+READ = 2_000_000  # values read at a time (8 MB), or one chunk of the file if that is more, ...
+LARGEST_CHUNK = 64_000_000  # ... up to this (256 MB); beyond, a chunk is decompressed several times
+ROUNDING = 1e-3  # [degC] by which means of equal temperatures may differ
+
+
+class Transfer:
+    """Values on their way from files to a store. clipped: variable -> values that were put to a limit."""
+
+    def __init__(self, rows: Mapping[str, Rows], ways: Mapping[str, Regrid], grid: Grid, clip: bool) -> None:
+        self._rows, self._ways, self._grid, self._clip = rows, ways, grid, clip
+        self.clipped: defaultdict[str, int] = defaultdict(int)
+        self._rain = 0.0
+
+    def write(self, writer: ForcingWriter, progress: Callable[[float], None]) -> None:
+        """Writes all variables."""
+        every = sum(rows.axis.rows for rows in self._rows.values())
+        done = 0.0
+        for name in self._rows:
+            blocks = sorted(writer.blocks(name), key=lambda block: (block.steps.start, block.cells.start))
+            for steps, group in groupby(blocks, key=lambda block: block.steps):
+                passes = _passes(list(group))
+                for blocks_together in passes:
+                    cells = range(blocks_together[0].cells.start, blocks_together[-1].cells.stop)
+                    buffer = np.empty((len(steps), len(cells)), np.float32)
+                    for batch in self._batches(name, steps):
+                        values = self._checked(name, batch)[:, cells.start : cells.stop]
+                        buffer[batch.start - steps.start : batch.stop - steps.start] = values
+                        done += len(batch) / len(passes)
+                        progress(done / every)
+                    if name == "rain":
+                        self._rain += float(buffer.sum(dtype=np.float64))
+                    for block in blocks_together:
+                        writer.write(name, block, buffer[:, block.cells.start - cells.start : block.cells.stop - cells.start])
+
+    def mean_annual_rain(self) -> float | None:
+        """Mean of all cells and days [mm a-1], None without rain."""
+        if "rain" not in self._rows:
+            return None
+        return self._rain / self._grid.n_cells / self._rows["rain"].axis.rows * 365.25
+
+    def _batches(self, name: str, days: range) -> list[range]:
+        way, rows = self._ways[name], self._rows[name]
+        map_size = len(way.rows) * len(way.columns)
+        chunk = rows.maps_at_once()
+        size = max(1, READ // map_size)
+        if chunk * map_size <= LARGEST_CHUNK:
+            size = -(-size // chunk) * chunk
+        return rows.batches(days, size)
+
+    def _values(self, name: str, days: range) -> Floats:
+        """Values of all cells on some days, (days, cells), as the files have them."""
+        way, rows = self._ways[name], self._rows[name]
+        found = [way(rows.read(batch, way.rows, way.columns)) for batch in self._batches(name, days)]
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def _checked(self, name: str, days: range) -> Floats:
+        """Values that are there, within their limits, and not above tmax where they are tmin."""
+        variable = self._rows[name].series.variable
+        values = self._values(name, days)
+        missing = ~np.isfinite(values)
+        if missing.any():
+            self._refuse(name, days, values, missing, "a value in every cell", "Correct the file, or take a grid without such cells.")
+        limits = f"{variable.low:g} to {variable.high:g} {variable.units}"
+        values = self._limited(name, days, values, variable.low, variable.high, limits)
+        if name == "tmin" and "tmax" in self._rows and np.array_equal(self._rows["tmax"].axis.starts, self._rows["tmin"].axis.starts):
+            tmax = self._values("tmax", days)
+            values = self._limited(name, days, values, variable.low, tmax + np.float32(ROUNDING), "not more than tmax of the day")
+        return values
+
+    def _limited(self, name: str, days: range, values: Floats, low: float, high: float | Floats, expected: str) -> Floats:
+        outside = (values < low) | (values > high)
+        if not outside.any():
+            return values
+        if not self._clip:
+            self._refuse(
+                name, days, values, outside, expected, "Correct the file or its units, or put such values to the limit with --clip."
+            )
+        self.clipped[name] += int(outside.sum())
+        limited: Floats = np.clip(values, low, high).astype(np.float32)
+        return limited
+
+    def _refuse(self, name: str, days: range, values: Floats, wrong: NDArray[np.bool_], expected: str, remedy: str) -> None:
+        rows = self._rows[name]
+        step, cell = (int(i) for i in np.argwhere(wrong)[0])
+        day = days[step]
+        value = float(values[step, cell])
+        found = "missing" if np.isnan(value) else f"{value:g} {rows.series.variable.units}"
+        raise ForcingError(
+            f"{rows.file(day)}, {day_name(int(rows.axis.starts[day]), rows.axis.calendar)}, cell {cell} (latitude "
+            f"{self._grid.cell_lat[cell]:g}, longitude {self._grid.cell_lon[cell]:g}): {name} is "
+            f"{found} ({int(wrong[step].sum())} such cells on this day), "
+            f"expected {expected}. {remedy}"
+        )
+
+
+def _passes(blocks: Sequence[ForcingBlock]) -> list[list[ForcingBlock]]:
+    """Blocks of the same days, cut into groups whose values fit into the buffer."""
+    found: list[list[ForcingBlock]] = []
+    for block in blocks:
+        if not found or len(block.steps) * (block.cells.stop - found[-1][0].cells.start) > BUFFER:
+            found.append([])
+        found[-1].append(block)
+    return found

@@ -1,0 +1,105 @@
+"""Stations as the cells of a grid: each keeps its own record, in full precision."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from steppe.errors import ForcingError
+from steppe.grid import Points
+from steppe.ingest.cf_names import DEFICIT
+from steppe.ingest.columns import ColumnNames, check_said, remarks
+from steppe.ingest.meteorology import DEFICIT_REMARK, PAN_REMARK, VP_REMARK, Values, pan_evaporation, saturation_vapour_pressure
+from steppe.ingest.report import Report
+from steppe.ingest.source import source_file
+from steppe.ingest.station import Site, Station, moved
+from steppe.ingest.station_file import LIST, read_sites, read_station
+from steppe.io.axis import Axis
+from steppe.io.forcing_variables import WEATHER
+from steppe.io.forcing_writer import About, ForcingWriter, Written
+
+COMPUTED = {VP_REMARK: "vp", PAN_REMARK: "pan", DEFICIT_REMARK: "vp"}  # how -> what
+
+
+def keep_stations(
+    folder: Path, path: Path, grid: Points, axis: Axis, licence: str, said: ColumnNames, progress: Callable[[float], None]
+) -> Report:
+    """Makes a store of the records of the stations that the points are named for, float64.
+
+    Where a station has no vapour pressure or pan evaporation, Steppe computes it; the store says for which stations and how.
+
+    Raises
+    ------
+    ForcingError
+        A point has no file, or its file is wrong, has a column missing, or does not cover the days of `axis`.
+    """
+    listed = read_sites(folder) if (folder / LIST).is_file() else {}
+    weather = {name: np.empty((axis.rows, grid.n_cells)) for name in WEATHER}
+    derived: dict[str, list[str]] = {remark: [] for remark in COMPUTED}
+    sources, stations = [], []
+    said_of: dict[str, list[str]] = defaultdict(list)
+    for cell, name in enumerate(grid.ids):
+        place = float(grid.cell_lat[cell]), float(grid.cell_lon[cell])
+        known = listed.get(name, Site(name, name, *place, ""))
+        station = read_station(folder, known._replace(latitude=place[0], longitude=place[1]), said)
+        values = _complete(station, axis, derived)
+        for key, table in weather.items():
+            table[:, cell] = values[key]
+        sources.append(source_file(station.file))
+        stations.append(station)
+        for note in (*station.notes, *moved(station.site, known, LIST), *remarks(station)):
+            said_of[note].append(name)
+        progress((cell + 1) / grid.n_cells)
+    check_said(said, stations)
+    noted = tuple(f"{note} ({', '.join(ids)})" for note, ids in said_of.items())
+    computed = tuple(f"{COMPUTED[remark]} of {', '.join(ids)}: {remark}" for remark, ids in derived.items() if ids)
+    about = About(
+        title=f"Daily weather of {grid.n_cells} stations, {axis.period()}",
+        summary="Station records as they are. Rain is credited to the day of the reading"
+        + (". " if any(station.notes for station in stations) else ", pan evaporation to the day before it. ")
+        + "".join(f"{note}. " for note in noted)
+        + "Records are patched where a station did not observe; see their source codes.",
+        history="; ".join([f"steppe ingest stations, {axis.period()}, unchanged", *noted, *computed]),
+        weather="stations",
+        licence=licence,
+        source=sources,
+    )
+    written = [Written(variable, axis, "float64", attributes=_derivation(variable.name, derived)) for variable in WEATHER.values()]
+    with ForcingWriter(path, grid, written, about) as writer:
+        for name, table in weather.items():
+            for block in writer.blocks(name):
+                writer.write(name, block, table[block.steps.start : block.steps.stop, block.cells.start : block.cells.stop])
+    return Report(path, grid.n_cells, axis.rows, {}, float(weather["rain"].mean() * 365.25), computed + noted)
+
+
+def _derivation(name: str, derived: Mapping[str, list[str]]) -> dict[str, object]:
+    """The attributes of a variable that was computed at some stations: how, and at which."""
+    used = {remark: ids for remark, ids in derived.items() if ids and COMPUTED[remark] == name}
+    if not used:
+        return {}
+    every = [station for ids in used.values() for station in ids]
+    how = [remark if len(used) == 1 else f"{', '.join(ids)}: {remark}" for remark, ids in used.items()]
+    return {"derivation": "; ".join(how), "derived_at": every}
+
+
+def _complete(station: Station, axis: Axis, derived: Mapping[str, list[str]]) -> dict[str, Values]:
+    """All variables of a station on the days of `axis`; missing ones are computed, and the id is noted in `derived` under the method."""
+    start = axis.first - int((station.first - np.datetime64("1850-01-01")).astype(np.int64))
+    if start < 0 or start + axis.rows > station.days:
+        raise ForcingError(
+            f'"{station.file}" holds {station.first} to {station.last}, but {axis.period()} was asked for. Take a period that it covers.'
+        )
+    values = {name: series[start : start + axis.rows] for name, series in station.values.items()}
+    lacking = {"tmin", "tmax", "radiation"} - set(values)
+    if lacking:
+        raise ForcingError(f'"{station.file}" has no {", ".join(sorted(lacking))}. Add the columns, or take the station out of the grid.')
+    if DEFICIT in station.taken:
+        derived[DEFICIT_REMARK].append(station.site.id)
+    if "vp" not in values:
+        values["vp"] = saturation_vapour_pressure(values["tmin"])
+        derived[VP_REMARK].append(station.site.id)
+    if "pan" not in values:
+        values["pan"] = pan_evaporation(values["radiation"], values["tmax"], values["tmin"])
+        derived[PAN_REMARK].append(station.site.id)
+    return values
