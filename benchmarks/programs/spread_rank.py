@@ -15,10 +15,11 @@ import numpy as np
 
 from benchmarks.suites.loop import Repeated
 from steppe.comm import World, open_world
+from steppe.costs import SpreadPrediction, spread_forcing
 from steppe.engine import Plan, read_run_file
 from steppe.engine.recorder import Recorder
 from steppe.grid import Cells, Partition, spanned
-from steppe.io import ForcingReader, SpreadPrediction, SpreadReader, spread_forcing
+from steppe.io import ForcingReader, SpreadReader
 from steppe.io.slab import ALL, Room, SlabMemory, Slabs
 from steppe.io.spread import Fetch, Lying
 from steppe.models import find_model, make_model

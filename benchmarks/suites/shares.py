@@ -14,8 +14,9 @@ from benchmarks.figures import Figure
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, measured, pinned, thread_seconds
 from benchmarks.suites.pasture import Case, Kernel, make_case
 from benchmarks.suites.pasture.case import CLAY, FORCING, USE
+from steppe.costs import CostLattice, imbalance
 from steppe.engine.recorder import Recorder
-from steppe.grid import CostLattice, Partition, builtin_grid, imbalance
+from steppe.grid import Partition, builtin_grid
 from steppe.kernels import BLOCK
 from steppe.kernels.cell_kernel import MISSING, turn
 from steppe.models import CellModel, Packed, pasture

@@ -16,10 +16,11 @@ import pytest
 import steppe
 from steppe import timeline
 from steppe.comm import World
+from steppe.costs import SpreadFigures
 from steppe.engine import Plan, Ranks, Simulation, read_run_file
 from steppe.engine.rank_state import RankState
 from steppe.errors import BadCellError, DamagedError, Failure, ForcingError, GridError, ModelError, SteppeError
-from steppe.io import ForcingReader, Progress, SpreadFigures, output_array
+from steppe.io import ForcingReader, Progress, output_array
 from tests.engine.sessions import with_ranks
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
@@ -329,7 +330,7 @@ def test_who_reads_weather_for_whom_is_chosen_by_the_cost_that_the_model_declare
         given.append(compute)
         return SpreadFigures(compute)
 
-    monkeypatch.setattr("steppe.io.spread_choice.measure_spread", measured)
+    monkeypatch.setattr("steppe.costs.spread_choice.measure_spread", measured)
     model = wide_scenario.parent / "dear.py"
     model.write_text((wide_scenario.parent / "bucket.py").read_text() + "\nCOST = 2e-3\n")
     on_ranks(2, wide_scenario, lambda simulation: simulation.step(1))

@@ -1,10 +1,8 @@
 """Forcing that ranks read for each other: every spread gives every rank the bits that it would read for itself."""
 
-import os
 import sys
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -14,10 +12,10 @@ from numpy.typing import NDArray
 
 from steppe.clock import Clock
 from steppe.comm import Serial, World, open_world
-from steppe.errors import DamagedError, Failure, ForcingError, RunFileError
-from steppe.io import ForcingReader, SpreadFigures, SpreadPrediction, SpreadReader, choose_spread, pack_store, spread_forcing
+from steppe.costs import spread_forcing
+from steppe.errors import DamagedError, Failure, ForcingError
+from steppe.io import ForcingReader, SpreadReader, pack_store
 from steppe.io.spread import dealt
-from steppe.io.spread_choice import check_spread
 from steppe.testing import run_threads
 from tests.comm.mpis import run_ranks
 from tests.io.small_store import DAYS, START, small_grid, write_small_store
@@ -279,34 +277,6 @@ def test_what_is_sent_is_counted(store: Path) -> None:
     assert run_threads(2, lambda world: rank(world, "readers:1")) == [2 * rows * (CELLS - even(2)[1]), 0]
 
 
-# --- the choice ---------------------------------------------------------------------------------------------------------------------
-FIGURES = SpreadFigures()
-
-
-class Cut(NamedTuple):
-    """What of slabs decides the choice."""
-
-    cells: list[range]
-    height: int
-    length: int
-    changing: int = 6
-    dtype: np.dtype = np.dtype("int16")
-
-
-QUEENSLAND = Cut([range(first, min(first + 2048, 15_195)) for first in range(0, 15_195, 2048)], 6 * 64, 64)
-
-
-def choice(ranks: int, spare: bool, hosts: int = 1, figures: SpreadFigures = FIGURES) -> str:
-    bounds = [15_195 * rank // ranks for rank in range(ranks + 1)]
-    node = [rank * hosts // ranks for rank in range(ranks)]
-    return choose_spread(QUEENSLAND, shares_of(bounds), node, figures, spare)[0]  # type: ignore[arg-type]
-
-
-def test_a_rank_reads_for_itself_where_reading_is_hidden_or_nobody_else_is_there() -> None:
-    assert choice(1, spare=False) == "own"
-    assert [choice(ranks, spare=True) for ranks in (2, 4)] == ["own", "own"]
-
-
 @given(st.integers(0, 9), st.integers(1, 7), st.integers(1, 70))
 def test_every_record_of_a_host_is_decoded_once_and_by_all_alike(tiles: int, variables: int, ranks: int) -> None:
     deals = [dealt(range(3, 3 + tiles), variables, ranks, rank) for rank in range(ranks)]
@@ -314,44 +284,6 @@ def test_every_record_of_a_host_is_decoded_once_and_by_all_alike(tiles: int, var
     assert list(chain(*records)) == [(tile, k) for tile in range(3, 3 + tiles) for k in range(variables)]
     assert all(some.start < some.stop for deal in deals for some in deal.values())
     assert max(map(len, records)) - min(map(len, records)) <= 1
-
-
-@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="hosts share memory by memfd_create")
-def test_ranks_of_a_host_share_where_shares_are_smaller_than_tiles_and_nothing_is_hidden() -> None:
-    assert choice(16, spare=False) == "node"
-    assert choice(64, spare=False, hosts=4) == "node"
-
-
-def test_ranks_on_hosts_of_their_own_let_a_few_read_where_decoding_is_slow_and_messages_are_fast() -> None:
-    slow = SpreadFigures(decode=4e-7, byte=1e-11)
-    assert choice(8, spare=False, hosts=8, figures=slow).startswith("readers:")
-    assert choice(8, spare=False, hosts=8, figures=slow._replace(byte=1e-6)) == "own"
-
-
-def test_computing_is_predicted_by_the_figure_of_the_model(store: Path) -> None:
-    def rank(world: World) -> float:
-        told: dict[str, SpreadPrediction] = {}
-        reader = ForcingReader(store, range(CELLS), None, CLOCK, WEEKLY)
-        spread_forcing(reader, world, shares_of(even(2)), compute=0.5, tell=lambda name, found: told.update(found)).close()
-        return told["own"].compute
-
-    days = ForcingReader(store, range(CELLS), None, CLOCK, WEEKLY).slabs.length
-    assert run_threads(2, rank) == [pytest.approx(0.5 * days * (CELLS - CELLS // 2))] * 2
-
-
-def test_a_prediction_is_the_sum_of_its_parts() -> None:
-    shares, figures = [range(100), range(100, 200)], SpreadFigures(compute=1e-3, decode=1e-2, meeting=1.0, message=2.0, byte=1e-5)
-    chosen, found = choose_spread(Cut([range(150), range(150, 200)], 5, 2), shares, [0, 1], figures, False)  # type: ignore[arg-type]
-    assert found["own"].seconds == pytest.approx(2 * 1e-2 * 200 + 2 * 1e-3 * 100)  # rank 1 has a part of both tiles
-    assert found["readers:1"].messages == pytest.approx(1.0 + 2.0 + 200 * 0.5 * 10 * 1e-5)
-    assert found["readers:2"].reading == pytest.approx(2 * 1e-2 * 150)
-    assert chosen == min(found, key=lambda name: found[name].seconds)
-
-
-@pytest.mark.parametrize("spread", ["", "readers", "readers:0", "readers:-1", "all", "broadcast"])
-def test_an_unknown_spread_is_refused(spread: str) -> None:
-    with pytest.raises(RunFileError, match='spread "' + spread + '" is not known. Write "own"'):
-        check_spread(spread)
 
 
 if __name__ == "__main__":

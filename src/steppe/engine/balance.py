@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from steppe.costs import CostLattice, MoveCost, better_cuts, first_cuts, imbalance
 from steppe.engine.branch import Branch
 from steppe.engine.check import checkpoint_size
 from steppe.errors import Failure
-from steppe.grid import CostLattice, MoveCost, Partition, better_cuts, imbalance
-from steppe.grid.cost import TOLERATED
+from steppe.grid import Partition
 from steppe.io import RunFolder
 
 
@@ -55,6 +55,4 @@ class Balance:
         if now is None or now.ranks == 1:
             return None
         self.lattice.recall(folder.costs())
-        if imbalance(self.lattice.loads(now)) <= TOLERATED:
-            return None
-        return Partition.cells(now.n_cells, now.ranks, self.lattice.weights())
+        return first_cuts(self.lattice, now)

@@ -15,6 +15,7 @@ from steppe import timeline
 from steppe.api.expression import names_of, parse
 from steppe.api.query import MapQuery
 from steppe.comm import BoxReach, RankLocation, World, agree_on
+from steppe.costs import RETIRED, SpreadPrediction, spread_forcing
 from steppe.engine.bad_cell import first_bad
 from steppe.engine.digest import digest
 from steppe.engine.evaluation import Evaluation
@@ -26,7 +27,7 @@ from steppe.engine.query_cut import cut_of
 from steppe.engine.setting import Setting
 from steppe.errors import SteppeError
 from steppe.grid import Decomposition
-from steppe.io import RETIRED, Checkpoint, Contents, Draft, FieldReader, ForcingReader, SpreadPrediction, SpreadReader, spread_forcing
+from steppe.io import Checkpoint, Contents, Draft, FieldReader, ForcingReader, SpreadReader
 from steppe.kernels.sums import totals
 from steppe.models import Inputs
 

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StringConstra
 from pydantic_core import PydanticCustomError
 
 from steppe.clock import DAY, TICK, length
+from steppe.costs import RETIRED, SPREAD
 from steppe.errors import RunFileError, nearest
-from steppe.io import RETIRED, SPREAD
 
 Reduction = Literal["mean", "sum", "min", "max", "last"]
 INTERVAL = "Interval of a record: 1 day, 10 days, 1 week, 1 month, 1 year; of shorter steps also 1 hour, 30 minutes."

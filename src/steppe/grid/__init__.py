@@ -3,7 +3,6 @@
 from steppe.grid.box import Box, HaloPiece, Mirror, last
 from steppe.grid.boxes import Boxes, choose_dims
 from steppe.grid.builtin import BUILTIN, builtin_grid
-from steppe.grid.cost import CostLattice, MoveCost, better_cuts, imbalance
 from steppe.grid.decomposition import Decomposition, Surroundings, decompose
 from steppe.grid.domain import Domain, Edge, Edges, Face, Join
 from steppe.grid.gaussian import Gaussian
@@ -25,7 +24,6 @@ __all__ = [
     "Box",
     "Boxes",
     "Cells",
-    "CostLattice",
     "Decomposition",
     "Domain",
     "Edge",
@@ -38,7 +36,6 @@ __all__ = [
     "Join",
     "MapWindow",
     "Mirror",
-    "MoveCost",
     "Ownership",
     "Partition",
     "Points",
@@ -50,12 +47,10 @@ __all__ = [
     "Surroundings",
     "Window",
     "as_plain",
-    "better_cuts",
     "builtin_grid",
     "choose_dims",
     "decompose",
     "from_plain",
-    "imbalance",
     "is_axis",
     "last",
     "place_columns",

@@ -21,13 +21,10 @@ from steppe.io.removal import check_removal, remove_run
 from steppe.io.results import open_results, unpack
 from steppe.io.run_folders import RunFolderInfo, find_runs
 from steppe.io.spread import SpreadReader
-from steppe.io.spread_choice import RETIRED, SPREAD, SpreadFigures, SpreadPrediction, choose_spread, measure_spread, spread_forcing
 from steppe.io.stream import ReadCounters
 
 __all__ = [
-    "RETIRED",
     "SHARD_STEPS",
-    "SPREAD",
     "Axis",
     "Checkpoint",
     "Contents",
@@ -49,18 +46,14 @@ __all__ = [
     "RunFolder",
     "RunFolderInfo",
     "Spent",
-    "SpreadFigures",
-    "SpreadPrediction",
     "SpreadReader",
     "StoredRecords",
     "archive_store",
     "check_pack",
     "check_removal",
-    "choose_spread",
     "create_store",
     "find_runs",
     "limits_of",
-    "measure_spread",
     "open_results",
     "pack_store",
     "read_identity",
@@ -68,6 +61,5 @@ __all__ = [
     "remove_run",
     "run_id",
     "scan",
-    "spread_forcing",
     "unpack",
 ]

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steppe.costs import CostLattice, MoveCost, better_cuts, first_cuts, imbalance
+from steppe.costs.cell_costs import BUCKET, COMMITS_BETWEEN, HALF_LIFE, TOLERATED
 from steppe.errors import GridError
-from steppe.grid import CostLattice, MoveCost, Partition, better_cuts, imbalance
-from steppe.grid.cost import BUCKET, COMMITS_BETWEEN, HALF_LIFE
+from steppe.grid import Partition
 
 FREE = MoveCost(cell_bytes=0, pause=0.0)
 
@@ -102,6 +103,16 @@ def test_cells_move_only_when_it_pays_for_long_enough() -> None:
     assert better_cuts(lattice, now, 10_000, COMMITS_BETWEEN, MoveCost(0, pause=gain / 2.9)) is None
     assert better_cuts(lattice, now, 10_000, COMMITS_BETWEEN, MoveCost(0, pause=gain / 3.1)) == new
     assert better_cuts(lattice, now, 0, COMMITS_BETWEEN, FREE) is None
+
+
+def test_a_session_begins_with_other_shares_when_the_measured_costs_make_its_own_uneven() -> None:
+    now, lattice = Partition.cells(10_000, 4), CostLattice(10_000)
+    assert first_cuts(lattice, now) is None
+    lattice.feed(now, busy(now, slope(10_000), 384), 384)
+    new = first_cuts(lattice, now)
+    assert new is not None
+    assert imbalance(lattice.loads(new)) < 0.001 < TOLERATED < imbalance(lattice.loads(now))
+    assert first_cuts(lattice, new) is None
 
 
 def test_moving_takes_the_time_of_the_rank_that_sends_or_receives_most() -> None:

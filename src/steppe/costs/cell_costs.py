@@ -1,7 +1,8 @@
-"""The cost of computing each cell, estimated from the busy times of shares, and whether other cuts would pay.
+"""The cost of computing each cell, estimated from the busy times of shares, and the shares that this cost suggests.
 
     busy time of each share ──> CostLattice: a cost for each 16 cells of the packed order ──> weights ──> Partition.cells
-                                └── survives new cuts, restarts, other numbers of ranks ──> better_cuts: now, or not worth it
+                                └── survives new cuts, restarts, other numbers of ranks ──> first_cuts: when a session begins
+                                                                               better_cuts: after a checkpoint, if moving cells pays
 
 Results never depend on it, so it may use clocks. One rank decides and sends the bounds to the others.
 """
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steppe.errors import GridError
-from steppe.grid.partition import Partition
+from steppe.grid import Partition
 
 BUCKET = 16  # cells: a vector of them
 HALF_LIFE = 512  # steps, eight slabs of 64, after which a measurement has half its weight
@@ -114,6 +115,11 @@ def imbalance(loads: ArrayLike) -> float:
     values = np.asarray(loads, float)
     mean = values.mean()
     return float(values.max() / mean - 1.0) if mean > 0.0 else 0.0
+
+
+def first_cuts(lattice: CostLattice, now: Partition) -> Partition | None:
+    """Shares to begin a session with, if the present ones are uneven by the costs that earlier sessions measured; otherwise None."""
+    return None if imbalance(lattice.loads(now)) <= TOLERATED else Partition.cells(now.n_cells, now.ranks, lattice.weights())
 
 
 def better_cuts(lattice: CostLattice, now: Partition, steps_left: int, commits_since: int, moving: MoveCost) -> Partition | None:
