@@ -29,6 +29,7 @@ def test_every_page_lies_once_in_the_memory_of_one_host(layout: Layout) -> None:
         there = np.sort(table[table != 0])
         assert (there == (1 << 20) + layout.page * np.arange(there.size)).all()
         assert (layout.page_hosts[table != 0] == host).all()
+        assert layout.bytes_on(host) == there.size * layout.page
 
 
 @given(LAYOUTS)

@@ -32,9 +32,9 @@ class Traffic:
     messages: int = 0
     bytes: int = 0
     longest_wait: float = 0.0  # [s]
-    hits: int = 0  # pages found in the cache
-    misses: int = 0  # pages fetched into it
-    passed_by: int = 0  # elements of pages that were not worth a place in it
+    hits: int = 0  # elements read from stored pages
+    misses: int = 0  # pages fetched to be stored
+    passed_by: int = 0  # elements fetched alone: too few of their page were asked for, or there was no room
 
 
 class _Part(NamedTuple):
@@ -115,13 +115,14 @@ class Far:
         return answer
 
 
-def handler(dtype: Any, shift: int, table: Integers) -> Callable[[Request, memoryview], bytes | memoryview]:
-    """Answers requests for the pages of this host, whose addresses are in `table`."""
+def handler(dtype: Any, shift: int, table: Integers, memory: Array) -> Callable[[Request, memoryview], bytes | memoryview]:
+    """Answers requests for the pages of this host, whose addresses are in `table`; keeps their memory alive."""
     kind = np.dtype(dtype)
     loops: Access = access(kind.name)
     nothing, counts = np.empty(0, np.int64), np.zeros(2, np.int64)
 
     def answer(request: Request, content: memoryview) -> bytes | memoryview:
+        assert memory.size  # other ranks may ask after this one has dropped its array
         index = np.frombuffer(content[: request.indices], np.int64)
         if request.runs:
             index = _from_runs(index)

@@ -3,6 +3,7 @@
 On one host all ranks see the same memory. Elements on other hosts are asked for by messages (`far`); the calls are the same.
 """
 
+import operator
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,9 +32,9 @@ def _described(shape: int | Sequence[int], dtype: DTypeLike) -> tuple[str, tuple
     """What is wrong with them, or "", and both in NumPy's form."""
     try:
         kind = np.dtype(dtype)
-        lengths = (int(shape),) if isinstance(shape, int | np.integer) else tuple(int(n) for n in shape)
+        lengths = tuple(operator.index(n) for n in ((shape,) if isinstance(shape, int | np.integer) else shape))
     except TypeError as error:
-        return f"{error}.", (), np.dtype("float64")
+        return f"a shape has whole numbers, and a dtype is one of NumPy ({error}).", (), np.dtype("float64")
     if kind.name not in DTYPES:
         return f"an array holds {', '.join(DTYPES)}, not {kind}.", (), kind
     if any(n < 0 for n in lengths):
@@ -125,20 +126,21 @@ class GlobalArray:
     def _make(self, world: World) -> None:
         """Gets the memory. Every rank touches all of its host's, so that no later access pays for it."""
         layout, site = self.layout, self._site
-        memory = shared(world, site.hosts, layout.pages_of(site.host).size * layout.page)
+        memory = shared(world, site.hosts, layout.bytes_on(site.host))
         memory[::4096].max(initial=0)
         self._memory, address = memory, memory.ctypes.data
-        self._table, self._shift = layout.table(site.host, address), layout.shift
         self._whole: Array | None = None
         if layout.in_one_piece():
             self._table, self._shift = np.array([address]), ONE_PAGE
-            self._whole = memory[: self.size * self.dtype.itemsize].view(self.dtype)
+            self._whole = memory[: self.nbytes].view(self.dtype)
+        else:
+            self._table, self._shift = layout.table(site.host, address), layout.shift
         self._loops = access(self.dtype.name)
         self._far = Far(site, self.number, self.dtype, layout)
         self._log: Log | None = None
         self._process = os.getpid()
         if site.server:
-            site.served[self.number] = handler(self.dtype, self._shift, self._table)
+            site.served[self.number] = handler(self.dtype, self._shift, self._table, memory)
         self._counts = np.zeros(2, np.int64)
         site.meet(f'the making of "{self.name}"')
 
@@ -341,7 +343,10 @@ class GlobalArray:
         return Raw(self._table, self._shift)
 
     def free(self) -> None:
-        """Gives the memory back. Collective; every later call is an error."""
+        """Gives the memory back. Collective; every later call is an error.
+
+        With one host the memory of an array that no name refers to is given back as well, with several hosts at the end of the world.
+        """
         self._check()
         self._site.meet(f'free of "{self.name}"')
         self._site.served.pop(self.number, None)
@@ -366,8 +371,10 @@ class GlobalArray:
         if self._reading:
             raise ArrayError(f'"{self.name}" is read-only until all ranks leave `read_only`; it cannot be changed now.')
         chosen, x = self.checked_indices(index), np.asarray(value)
-        if x.dtype.kind not in "iufb" or not np.can_cast(x.dtype, self.dtype, "same_kind"):
+        if x.size and (x.dtype.kind not in "iufb" or not np.can_cast(x.dtype, self.dtype, "same_kind")):
             raise ArrayError(f'"{self.name}" holds {self.dtype}, it was given values of {x.dtype}. Convert them.')
+        if self.dtype.kind == "i" and not np.can_cast(x.dtype, self.dtype) and (x.astype(self.dtype) != x).any():
+            raise ArrayError(f'"{self.name}" holds {self.dtype}, which has no {x.reshape(-1)[np.argmax(np.abs(x))]}.')
         try:
             x = np.broadcast_to(x, chosen.shape)
         except ValueError:

@@ -63,6 +63,14 @@ class Layout:
         """The host of each page, (pages,)."""
         return np.array(self.hosts, np.int16)[self.owners]
 
+    def bytes_on(self, host: int) -> int:
+        """The memory of a host [bytes]."""
+        ranks, pages = len(self.hosts), self.pages
+        mine = [rank for rank, of in enumerate(self.hosts) if of == host]
+        if self.kind == "wrapped":
+            return self.page * sum(-(-(pages - rank) // ranks) for rank in mine if rank < pages)
+        return self.page * sum(-(-(rank + 1) * pages // ranks) - -(-rank * pages // ranks) for rank in mine)
+
     def pages_of(self, host: int) -> NDArray[np.int64]:
         """The pages in the memory of a host, in the order in which they lie there: by rank, then by number."""
         mine = np.flatnonzero(self.page_hosts == host)

@@ -56,6 +56,7 @@ class ReadOnly:
         found, far = self._array.gather_from(self._table, chosen)
         if self._pages.size:
             pages = chosen >> self._array.layout.shift
+            self._far.traffic.hits += self._hits(pages)
             if far.size:
                 self._store(pages[far])
                 here = self._table[pages[far]] != 0
@@ -75,6 +76,12 @@ class ReadOnly:
         """Forgets the stored pages."""
         self._table[self._pages[self._pages >= 0]] = 0
         self._pages[:] = -1
+
+    def _hits(self, pages: Integers) -> int:
+        """How many elements were read from stored pages."""
+        stored = np.zeros(self._used.size, bool)
+        stored[self._pages[self._pages >= 0]] = True
+        return int(np.count_nonzero(stored[pages]))
 
     def _store(self, missing: Integers) -> None:
         """Fetches the pages of which enough elements are missing, as many as there is room for."""

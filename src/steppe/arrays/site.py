@@ -1,12 +1,15 @@
 """What all arrays of a world have in common on this rank: the hosts, the board where ranks post their arrivals, and the page server.
 
 Every rank has a seat on the board of its host, in shared memory: its process and how many collective calls it has entered. So a rank that
-waits can name those that it waits for, and ends the job when one of them has died or was stopped.
+waits can name those that it waits for, and ends the job when one of them has been stopped for long. A thread of each rank sleeps until the
+next rank of its host ends, and ends the job unless that rank has left its seat before.
 """
 
 import os
 import secrets
+import select
 import socket
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,7 +24,7 @@ from steppe.arrays.serving import PATIENCE, Link, Request, Server
 from steppe.comm import World, nodes, shared
 from steppe.errors import ArrayError
 
-LOOK = 0.02  # [s] between two looks at a rank that is late
+LOOK = 1.0  # [s] between two looks at a rank that is late
 FAR_LOOK = 2.0  # [s] the same, at the ranks of other hosts
 ARRIVALS = -1  # the operation of a request for the board of a host
 ADDRESS = 256  # bytes for the address of a server
@@ -51,6 +54,7 @@ class Site:
         self._board: NDArray[np.int64] = board[: 16 * len(self.mates)].view(np.int64).reshape(-1, 2)
         self._seat = self._board[self.mates.index(world.rank)]
         self._seat[0] = os.getpid()
+        self._watch_next()
         self._calls = 0
         self._stopped: dict[int, float] = {}  # rank -> since when
         self._links: dict[int, Link] = {}
@@ -59,6 +63,30 @@ class Site:
         self.server: Server | None = None
         if self.several:
             self._open(world)
+
+    def _watch_next(self) -> None:
+        """Starts the thread that watches the next rank of this host."""
+        seat = (self.mates.index(self.rank) + 1) % len(self.mates)
+        self.world.barrier()  # all seats are taken
+        process = int(self._board[seat, 0])
+        if process == os.getpid():  # alone, or ranks that are threads
+            return
+        try:
+            file = os.pidfd_open(process)
+        except OSError:
+            return  # not in this kernel: the launcher sees it, and a rank that waits
+        self.world.at_end(self._leave)
+        threading.Thread(target=self._watch, args=(seat, file), name="watching", daemon=True).start()
+
+    def _watch(self, seat: int, file: int) -> None:
+        ends = select.poll()
+        ends.register(file, select.POLLIN)
+        ends.poll()
+        if self._board[seat, 0]:
+            self._lost(f"Rank {self.mates[seat]} has ended; the others would wait for it.")
+
+    def _leave(self) -> None:
+        self._seat[0] = 0
 
     def _open(self, world: World) -> None:
         """Starts the page server on each leader, and tells all ranks the addresses."""
@@ -157,13 +185,13 @@ class Site:
         return f"{found} Every rank must make the same collective calls in the same order."
 
     def _look_at_mates(self, now: float) -> None:
-        """Ends the job if the first late rank of this host is dead, or has been stopped for long."""
+        """Ends the job if the first late rank of this host has ended, or has been stopped for long."""
         late = next((seat for seat in range(len(self.mates)) if self._board[seat, 1] < self._calls), None)
         if late is None or self._board[late, 0] == os.getpid():
             return
         rank, state = self.mates[late], _state(int(self._board[late, 0]))
         if state in "ZX":
-            self._lost(f"Rank {rank} has ended; the others wait for it.")
+            self._lost(f"Rank {rank} has ended; the others would wait for it.")
         if state not in "Tt":
             self._stopped.pop(rank, None)
         elif now - self._stopped.setdefault(rank, now) > PATIENCE:

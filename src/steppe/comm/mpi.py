@@ -114,6 +114,7 @@ class Mpi(ClosedAtEnd):
     ) -> None:
         from mpi4py import MPI
 
+        super().__init__()
         self._mpi = MPI
         self._comm = comm
         self._finalise = finalise
@@ -283,6 +284,8 @@ class Mpi(ClosedAtEnd):
 
     def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
         """Ends all ranks. The first caller writes the reason on standard error, in one line, and the job ends with its `code`."""
+        for function in self.ends:
+            function()
         if self._wake.first():
             self._on_abort(code)
             line = " ".join(message.split())
@@ -312,6 +315,8 @@ class Mpi(ClosedAtEnd):
             persistent.close()
         self._closed = True
         self.barrier()
+        for function in self.ends:
+            function()
         self._wake.close()
         try:
             self._comm.Free()

@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import re
 import socket
 from collections.abc import Sequence
 from hashlib import sha256
@@ -14,6 +15,7 @@ from steppe.comm.agree import agree_on
 from steppe.comm.world import World
 from steppe.errors import Failure
 
+MEMORY, GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 BOOT = Path("/proc/sys/kernel/random/boot_id")  # tells hosts of one name apart
 
 
@@ -43,6 +45,8 @@ def shared(world: World, node: Sequence[int], length: int) -> NDArray[np.uint8]:
     try:
         try:
             if world.rank == leader:
+                if length > (free := free_memory()):
+                    raise OSError(0, f"the host has {free / 1e6:.0f} MB left")  # the system would end other programs to make room
                 file = os.memfd_create("steppe")
                 os.posix_fallocate(file, 0, length)  # missing memory raises here instead of a signal later
         except OSError as found:
@@ -60,6 +64,17 @@ def shared(world: World, node: Sequence[int], length: int) -> NDArray[np.uint8]:
         if file >= 0:
             os.close(file)
     return np.frombuffer(memory, np.uint8)
+
+
+def free_memory() -> float:
+    """Bytes that this host, or the container of this process, can still give; infinity where the system does not say."""
+    found = float("inf")
+    if MEMORY.exists():
+        found = 1024.0 * int(re.search(r"MemAvailable:\s*(\d+)", MEMORY.read_text())[1])  # type: ignore[index]
+    most, used = (GROUP / name for name in ("memory.max", "memory.current"))
+    if most.exists() and used.exists() and (text := most.read_text().strip()) != "max":
+        found = min(found, float(text) - float(used.read_text()))
+    return found
 
 
 def _number(host: str) -> int:

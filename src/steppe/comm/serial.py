@@ -19,6 +19,7 @@ class Serial(ClosedAtEnd):
     size = 1
 
     def __init__(self, host: str | None = None) -> None:
+        super().__init__()
         self.host = host
         self._messages: dict[tuple[int, int], Array] = {}  # by tag, and number within it
         self._sent: Counter[int] = Counter()

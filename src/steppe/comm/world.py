@@ -78,6 +78,13 @@ class PersistentMessages(Protocol):
 class ClosedAtEnd:
     """A world as a context: its end closes the world, unless an error ends it."""
 
+    def __init__(self) -> None:
+        self.ends: list[Callable[[], None]] = []
+
+    def at_end(self, function: Callable[[], None]) -> None:
+        """Remembers what is to be called at the end."""
+        self.ends.append(function)
+
     def __enter__(self) -> Self:
         return self
 
@@ -193,6 +200,10 @@ class World(Protocol):
 
     def agree(self, ok: bool) -> bool:
         """True on every rank when `ok` is true on all of them; called before every commit."""
+        ...
+
+    def at_end(self, function: Callable[[], None]) -> None:
+        """Has `function` called when this rank closes the world or ends all ranks."""
         ...
 
     def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:

@@ -69,6 +69,7 @@ class RecordingWorld(ClosedAtEnd):
     """A world that counts messages, and with `keep` stores those that this rank receives."""
 
     def __init__(self, world: World, keep: bool = False) -> None:
+        super().__init__()
         self.rank, self.size, self.host = world.rank, world.size, world.host
         self.counts: defaultdict[str, Count] = defaultdict(Count)
         self._world = world
@@ -194,6 +195,7 @@ class ReplayWorld(ClosedAtEnd):
     """
 
     def __init__(self, path: Path) -> None:
+        super().__init__()
         with np.load(path) as kept:
             self._kept: dict[str, Array] = {name: kept[name] for name in kept}
         self.rank, self.size = (int(number) for number in self._kept["world"])

@@ -124,6 +124,7 @@ class Threads(ClosedAtEnd):
     """The world of a rank that is a thread; `run_threads` makes it."""
 
     def __init__(self, rank: int, table: _Table, host: str | None = None) -> None:
+        super().__init__()
         self.rank = rank
         self.size = table.size
         self.host = host

@@ -1,0 +1,44 @@
+"""Global arrays keep their contract on one rank, on ranks that are threads and on ranks that are processes, on any hosts."""
+
+import functools
+
+import pytest
+
+from steppe.comm import Serial, World
+from steppe.testing import run_threads
+from tests.arrays.clauses import CLAUSES
+from tests.comm.mpis import each_mpi, mpiexec_of, run_ranks
+
+HOSTS = [["a"] * 3, ["a", "b", "a", "b"], ["a", "b", "c"]]
+
+
+@pytest.mark.parametrize("clause", CLAUSES)
+def test_one_rank(clause: str) -> None:
+    CLAUSES[clause](Serial())
+
+
+@pytest.mark.parametrize("hosts", HOSTS, ids="".join)
+@pytest.mark.parametrize("clause", CLAUSES)
+def test_ranks_as_threads(clause: str, hosts: list[str]) -> None:
+    def rank(world: World) -> None:
+        CLAUSES[clause](world)
+        world.barrier()  # until then its host answers the others
+
+    run_threads(len(hosts), rank, hosts=hosts)
+
+
+@functools.cache
+def kept(mpi: str, hosts: int) -> tuple[list[str], str]:
+    """The clauses that ranks as processes kept, and what was said besides."""
+    done = run_ranks(mpi, 3, "-m", "tests.arrays.clauses", str(hosts))
+    return done.stdout.split(), done.stderr + f"exit code {done.returncode}"
+
+
+@each_mpi
+@pytest.mark.parametrize("hosts", [1, 2])
+@pytest.mark.parametrize("clause", CLAUSES)
+def test_ranks_as_processes(clause: str, hosts: int, mpi: str) -> None:
+    mpiexec_of(mpi)
+    found, said = kept(mpi, hosts)
+    assert clause in found, said
+    assert said.endswith("exit code 0"), said

@@ -1,0 +1,67 @@
+"""A rank that is killed or stopped ends the job of the others, with a line that names it, and leaves nothing."""
+
+import os
+import time
+
+import pytest
+
+from steppe.comm import node
+from steppe.errors import Failure
+from tests.comm.mpis import run_ranks
+
+PROGRAM = """
+import os, signal, sys, time
+import numpy as np
+from steppe.arrays import GlobalArray, serving, site
+from steppe.comm import find_launch, open_world
+serving.PATIENCE = site.PATIENCE = 3.0
+rank, hosts = find_launch().rank, int(sys.argv[2])
+with open_world(f"host {rank % hosts}") as world:
+    array = GlobalArray(world, 100_000)
+    array.gather(np.arange(100_000))
+    array.sync()
+    if rank == 1:
+        os.write(2, f"at {time.monotonic()}\\n".encode())
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+    while sys.argv[3] == "gather":
+        array.gather(np.arange(0, 100_000, 7))
+    array.sync()
+"""
+
+
+@pytest.mark.parametrize(
+    ("signal", "hosts", "doing", "said"),
+    [
+        ("SIGKILL", 1, "sync", ""),
+        ("SIGKILL", 2, "gather", ""),
+        ("SIGSTOP", 1, "sync", "steppe: Rank 1 has been stopped for 3 s; the others wait for it."),
+        ("SIGSTOP", 3, "sync", "steppe: The host of rank 1 has not answered for 3 s."),
+        ("SIGSTOP", 2, "gather", "steppe: The host of rank 1 has not answered for 3 s."),
+    ],
+)
+def test_a_lost_rank_ends_the_job(signal: str, hosts: int, doing: str, said: str) -> None:
+    done = run_ranks("installed", 3, "-c", PROGRAM, signal, str(hosts), doing, limit=60.0)
+    took = time.monotonic() - float(done.stderr.split("at ")[1].split()[0])
+    assert done.returncode != 0
+    lines = [line for line in done.stderr.splitlines() if line.startswith("steppe: ")]
+    if said:
+        assert lines == [said], done.stderr
+        assert took < 30.0
+    else:  # the launcher kills the others at once, too: it may be the first
+        assert all("ank 1" in line for line in lines), done.stderr
+        assert took < 15.0
+    assert not [name for name in os.listdir("/dev/shm") if name.startswith("steppe")]
+
+
+def test_memory_that_the_host_does_not_have_is_an_error_before_any_is_taken(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from steppe.comm import Serial, shared
+
+    (tmp_path / "memory.max").write_text("5000\n")
+    (tmp_path / "memory.current").write_text("2000\n")
+    monkeypatch.setattr(node, "GROUP", tmp_path)
+    assert node.free_memory() == 3000
+    with pytest.raises(Failure, match="cannot share 0 MB of memory with other ranks: the host has 0 MB left"):
+        shared(Serial(), [0], 4000)
+    assert shared(Serial(), [0], 2000).size == 2000
+    (tmp_path / "memory.max").write_text("max\n")
+    assert node.free_memory() > 1e8
