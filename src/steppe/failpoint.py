@@ -19,6 +19,7 @@ NAMES = (
     *("step.before", "step.middle", "shown.swapped", "gather.middle", "data.before", "fork.middle"),
     *("compact.made", "compact.linked", "slot.filled", "frame.sent"),
     *("checkpoint.part_written", "checkpoint.renamed", "checkpoint.told"),
+    *("donio.create", "donio.block", "donio.fsync", "donio.rename", "donio.dirsync"),  # a rank
 )
 ACTIONS = ("kill", "raise", "hang", "enospc")
 

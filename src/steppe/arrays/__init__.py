@@ -2,7 +2,8 @@
 
     global_array  gather, scatter, update              layout    pages and their owners, pure arithmetic
     work_queue    tasks shared out                     access    the compiled loops
-    memory_file   a file in memory                     ordered   updates with the same bits for any number of ranks
+    ordered       the same bits for any number of ranks
+    memory_file   a file in memory                     byte_records, image, disk, far_bytes   its bytes: which, in memory, elsewhere
     reading       a store of other hosts' pages        far, serving, site   requests between hosts, and ranks that are late
     indexing      NumPy's indices
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from steppe.arrays.far import Traffic as Traffic
     from steppe.arrays.global_array import GlobalArray as GlobalArray
     from steppe.arrays.layout import Layout as Layout
+    from steppe.arrays.memory_file import MemoryFile as MemoryFile
     from steppe.arrays.work_queue import WorkQueue as WorkQueue
     from steppe.comm.rank import open_world as open_world
 

@@ -27,6 +27,7 @@ from steppe.errors import ArrayError
 LOOK = 1.0  # [s] between two looks at a rank that is late
 FAR_LOOK = 2.0  # [s] the same, at the ranks of other hosts
 ARRIVALS = -1  # the operation of a request for the board of a host
+NUMBERS = 16  # that ranks compare when they meet
 ADDRESS = 256  # bytes for the address of a server
 _SITES: "WeakKeyDictionary[World, Site]" = WeakKeyDictionary()
 
@@ -137,9 +138,13 @@ class Site:
         return max(self.hosts) > 0
 
     def meet(self, what: str, patience: float | None = None, flag: bool = False) -> bool:
-        """Returns when all ranks have called it with the same `what`; True if a rank gave a flag. Collective.
+        """Returns when all ranks have called it with the same `what`; True if a rank gave a flag. Collective; raises as `greatest` does."""
+        return bool(self.greatest(what, [int(flag)], patience)[0])
 
-        patience: seconds that a rank waits for the others.
+    def greatest(self, what: str, numbers: Sequence[int], patience: float | None = None) -> list[int]:
+        """The greatest of the numbers of all ranks, one by one, when all have called it with the same `what`. Collective.
+
+        numbers: at most `NUMBERS`. patience: seconds that a rank waits for the others.
 
         Raises
         ------
@@ -167,10 +172,12 @@ class Site:
                     "give a longer `patience` if they only need more time."
                 )
 
-        low = self.world.reduce(np.array([word, -word, -int(flag)]), "min", watch=watch)
-        if low[0] != -low[1]:
+        given = np.zeros(2 + NUMBERS, np.int64)  # of one length in all calls, so that ranks in two of them find out
+        given[:2], given[2 : 2 + len(numbers)] = (word, -word), numbers
+        most: list[int] = self.world.reduce(given, "max", watch=watch).tolist()
+        if most[0] != -most[1]:
             raise ArrayError(self._disagreement(what))
-        return bool(low[2])
+        return most[2 : 2 + len(numbers)]
 
     def _disagreement(self, what: str) -> str:
         parts = self.world.gather(np.frombuffer(what.encode(), np.uint8))
