@@ -34,6 +34,7 @@ SUITES = {
     "batch": "benchmarks.suites.batch",
     "calibrate": "benchmarks.suites.calibrate",
     "kernels": "benchmarks.suites.kernels",
+    "donio": "benchmarks.suites.donio",
 }
 
 
