@@ -15,7 +15,7 @@ from tests import tracers
 from tests.models.contract import kept_by
 from tests.scenario import EXAMPLES, make_scenario
 
-LORENZ, HEAT = (Path(__file__).parent / name for name in ("lorenz.py", "heat.py"))
+LORENZ, HEAT, CARRIED = (Path(__file__).parent / name for name in ("lorenz.py", "heat.py", "carried.py"))
 FIELD = """\
 model = "{model}"
 time = {{ start = 1990-01-01, end = 1990-01-20{step} }}
@@ -53,6 +53,7 @@ RUNS = {
     "shallow_water": of_shallow_water,
     "tracers": tracers.made,
     "lorenz": of_lorenz,
+    "carried": lambda folder: of_field(folder, CARRIED, "c"),
     "heat": lambda folder: of_field(folder, HEAT, "heat"),
 }
 

@@ -30,7 +30,7 @@ class Traffic:
     """What passed between hosts for one array on this rank."""
 
     messages: int = 0
-    bytes: int = 0
+    sent: int = 0  # bytes, in both directions
     longest_wait: float = 0.0  # [s]
     hits: int = 0  # elements read from stored pages
     misses: int = 0  # pages fetched to be stored
@@ -111,7 +111,7 @@ class Far:
         )
         answer = self._site.link(host).ask(request, sent.data.cast("B"), values.data.cast("B"))
         self.traffic.messages += 1
-        self.traffic.bytes += sent.nbytes + values.nbytes + (index.nbytes if operation in (GATHER, FETCH_UPDATE) else 0)
+        self.traffic.sent += sent.nbytes + values.nbytes + (index.size * self._dtype.itemsize if operation in (GATHER, FETCH_UPDATE) else 0)
         return answer
 
 

@@ -91,6 +91,22 @@ class ExchangePlan(Protocol):
         ...
 
 
+class ArrayMaker(Protocol):
+    """Makes global arrays, common memory and queues for a model: `steppe.arrays.ModelArrays`."""
+
+    def array(self, shape: int | Sequence[int], dtype: Any = "float64") -> Any:
+        """A global array of zeros."""
+        ...
+
+    def common(self, shape: int | Sequence[int], dtype: Any = "float64") -> Array:
+        """Zeroed memory that the ranks of a host share."""
+        ...
+
+    def queue(self, n: int, least: int = 1, within_host: bool = False) -> Any:
+        """A queue of n tasks."""
+        ...
+
+
 class BoxReach:
     """The reach of one rank's box with halos; it fulfils `steppe.models.Reach`.
 
@@ -102,9 +118,12 @@ class BoxReach:
         The box of this rank, one of `Partition.boxes(...)`; None for cells without neighbours.
     totals
         Sums arrays over all ranks by `world.reduce`, independent of their order: `steppe.kernels.sums.totals`.
+    maker
+        Makes what the model asks for by `array`, `common` and `queue`.
     """
 
-    def __init__(self, world: World, plan: ExchangePlan | None, totals: Totals) -> None:
+    def __init__(self, world: World, plan: ExchangePlan | None, totals: Totals, maker: ArrayMaker | None = None) -> None:
+        self._maker = maker
         self._world = world
         self._plan = plan
         self._totals = totals
@@ -176,6 +195,30 @@ class BoxReach:
         bad, greatest = self._world.reduce(np.stack([bad, np.where(bad, -np.inf, greatest)]), "max")
         found = tuple(np.where(bad, np.nan, greatest).tolist())
         return found if len(found) > 1 else found[0]
+
+    def array(self, shape: int | Sequence[int], dtype: Any = "float64") -> Any:
+        """A `steppe.arrays.GlobalArray` of zeros over all ranks. Collective.
+
+        Raises
+        ------
+        Failure
+            The shape or dtype cannot be, or a host lacks the memory.
+        """
+        return self._made.array(shape, dtype)
+
+    def common(self, shape: int | Sequence[int], dtype: Any = "float64") -> Array:
+        """Zeroed memory that the ranks of a host share, of any dtype. Collective; raises as `array` does."""
+        return self._made.common(shape, dtype)
+
+    def queue(self, n: int, least: int = 1, within_host: bool = False) -> Any:
+        """A `steppe.arrays.WorkQueue` of n tasks, for all ranks or for those of each host. Collective."""
+        return self._made.queue(n, least, within_host)
+
+    @property
+    def _made(self) -> ArrayMaker:
+        if self._maker is None:
+            raise Failure("This reach makes no arrays: it was given no maker of them (`steppe.arrays.ModelArrays`).")
+        return self._maker
 
     def _counted(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """The arrays of the own cells without inactive ones; other arrays unchanged."""

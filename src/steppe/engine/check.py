@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.arrays import ModelArrays
 from steppe.comm import BoxReach, Serial
 from steppe.engine.gatherer import Gatherer
 from steppe.engine.outputs import Outputs
@@ -118,7 +119,8 @@ def problems(plan: Plan) -> list[ForcingProblem]:
 def estimate(plan: Plan) -> Cost:
     """Memory, bytes and time of a run; computes its first days twice on a copy, by the kernel of the run, and records them in memory."""
     share, deal, neighbours = plan.decomposed().of(0)
-    gatherer, reach = Gatherer(Serial(), deal, share), BoxReach(Serial(), neighbours, totals)
+    world = Serial()
+    gatherer, reach = Gatherer(world, deal, share), BoxReach(world, neighbours, totals, ModelArrays(world))
     start = {name: gatherer.unpacked(values) for name, values in plan.initial.items()}
     plan.model.initialise(share, plan.chosen.values, start, plan.chosen.options, reach)
     outputs = Outputs(plan)

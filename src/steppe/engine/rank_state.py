@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from steppe import timeline
 from steppe.api.expression import names_of, parse
 from steppe.api.query import MapQuery
+from steppe.arrays import ModelArrays
 from steppe.comm import BoxReach, RankLocation, World, agree_on
 from steppe.costs import RETIRED, SpreadPrediction, spread_forcing
 from steppe.engine.bad_cell import first_bad
@@ -87,7 +88,8 @@ class RankState:
         """Builds share, reach and ownership for this rank's cells."""
         self.cut = cut
         self.share, self.deal, neighbours = cut.of(self.world.rank)
-        self.reach = BoxReach(self.world, neighbours, totals)
+        self.arrays = ModelArrays(self.world)
+        self.reach = BoxReach(self.world, neighbours, totals, self.arrays)
         self._gatherer = Gatherer(self.world, self.deal, self.share)
         self._setting = Setting(self.plan, self.world, self._gatherer)
         self.outputs: Outputs = Outputs(self.plan, self.world, self.deal, like.outputs if like else None)

@@ -133,6 +133,54 @@ class Reach(Protocol):
         """Greatest value over all cells that count, of all ranks. Of several arrays each, in one message."""
         ...
 
+    def array(self, shape: int | Sequence[int], dtype: Any = "float64") -> "CommonArray":
+        """An array of zeros over all ranks, any of which reads and changes any element. Fill it from the state: it is in no checkpoint."""
+        ...
+
+    def common(self, shape: int | Sequence[int], dtype: Any = "float64") -> Array:
+        """Zeroed memory that the ranks of a host share."""
+        ...
+
+    def queue(self, n: int, least: int = 1, within_host: bool = False) -> "TaskQueue":
+        """Tasks 0 .. n - 1 that are shared out while they are done: over all ranks, or n for those of each host."""
+        ...
+
+
+class CommonArray(Protocol):
+    """A global array, as a model has it: `steppe.arrays.GlobalArray`."""
+
+    def gather(self, index: Any) -> Array:
+        """The elements at flat indices, of their shape."""
+        ...
+
+    def scatter(self, index: Any, value: Any) -> None:
+        """Stores a value at each flat index."""
+        ...
+
+    def update(self, index: Any, value: Any, a: float = 1, b: float = 1, *, fetch: bool = False, key: Any = None) -> Array | None:
+        """Sets y = a value + b y, atomic for each element; with keys at the next `sync`, the same bits for any number of ranks."""
+        ...
+
+    def sync(self) -> None:
+        """Waits for all ranks; afterwards each sees what any has done before."""
+        ...
+
+    def raw(self) -> tuple[Array, int]:
+        """Table and shift, for a kernel with `load`, `store` and `add` of `steppe.kernels.elements`."""
+        ...
+
+
+class TaskQueue(Protocol):
+    """A queue of tasks: `steppe.arrays.WorkQueue`."""
+
+    def __iter__(self) -> Iterator[range]:
+        """Chunks of tasks for this rank, until none is left."""
+        ...
+
+    def reset(self) -> None:
+        """Puts all tasks back, when every rank has called it."""
+        ...
+
 
 class Exchange(Protocol):
     """A halo exchange under way."""
