@@ -23,6 +23,7 @@ SUITES = {
     "cold": "benchmarks.suites.cold",
     "memory": "benchmarks.suites.memory",
     "generator": "benchmarks.suites.generator",
+    "arrays": "benchmarks.suites.arrays",
     "exchange": "benchmarks.suites.exchange",
     "messages": "benchmarks.suites.messages.suite",
     "fields": "benchmarks.suites.fields",
