@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steppe.costs import CostLattice, MoveCost, better_cuts, first_cuts, imbalance
+from steppe.costs import CostLattice, MoveCost, better_cuts, first_cuts, imbalance, measured_cost
 from steppe.costs.cell_costs import BUCKET, COMMITS_BETWEEN, HALF_LIFE, TOLERATED
 from steppe.errors import GridError
 from steppe.grid import Partition
@@ -113,6 +113,15 @@ def test_a_session_begins_with_other_shares_when_the_measured_costs_make_its_own
     assert new is not None
     assert imbalance(lattice.loads(new)) < 0.001 < TOLERATED < imbalance(lattice.loads(now))
     assert first_cuts(lattice, new) is None
+
+
+def test_the_measured_cost_of_a_cell_outlives_the_session() -> None:
+    lattice, now = CostLattice(160), Partition.cells(160, 2)
+    assert measured_cost(lattice.kept(), 160) is None
+    lattice.feed(now, busy(now, np.full(160, 3_000.0), 64), 64)
+    assert measured_cost(lattice.kept(), 160) == pytest.approx(3e-9)
+    assert measured_cost(lattice.kept(), 161) is None
+    assert measured_cost({}, 160) is None
 
 
 def test_moving_takes_the_time_of_the_rank_that_sends_or_receives_most() -> None:

@@ -16,11 +16,11 @@ import pytest
 import steppe
 from steppe import timeline
 from steppe.comm import World
-from steppe.costs import SpreadFigures
+from steppe.costs import SpreadFigures, measured_cost
 from steppe.engine import Plan, Ranks, Simulation, read_run_file
 from steppe.engine.rank_state import RankState
 from steppe.errors import BadCellError, DamagedError, Failure, ForcingError, GridError, ModelError, SteppeError
-from steppe.io import ForcingReader, Progress, output_array
+from steppe.io import ForcingReader, Progress, output_array, read_costs
 from tests.engine.sessions import with_ranks
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
@@ -323,7 +323,7 @@ def test_a_mistake_is_told_once_and_nothing_is_written(wide_scenario):
     assert not (wide_scenario.parent / "out").exists()
 
 
-def test_who_reads_weather_for_whom_is_chosen_by_the_cost_that_the_model_declares(wide_scenario, monkeypatch):
+def test_who_reads_weather_for_whom_is_chosen_by_the_cost_that_the_model_declares_or_that_was_measured(wide_scenario, monkeypatch):
     given: list[float] = []
 
     def measured(world: World, reader: ForcingReader, compute: float) -> SpreadFigures:
@@ -336,6 +336,14 @@ def test_who_reads_weather_for_whom_is_chosen_by_the_cost_that_the_model_declare
     on_ranks(2, wide_scenario, lambda simulation: simulation.step(1))
     on_ranks(2, wide_scenario, lambda simulation: simulation.step(1), model=f'"{model}"', output__path=f'"{model.parent / "other"}"')
     assert given == [SpreadFigures().compute] * 2 + [2e-3] * 2
+    given.clear()
+    monkeypatch.setattr(RankState, "tell_busy", lambda state: lambda: [5e-9 * state.plan.grid.n_cells / 2 * state.kept for _ in range(2)])
+    on_ranks(2, wide_scenario, lambda simulation: simulation.run("1990-05-30"), engine__checkpoint='"10 days"')
+    given.clear()
+    kept = measured_cost(read_costs(wide_scenario.parent / "out"), steppe.open(wide_scenario.parent / "out").sizes["cell"])
+    on_ranks(2, wide_scenario, lambda simulation: simulation.step(1))
+    assert given == [pytest.approx(kept, abs=1e-12)] * 2
+    assert kept == pytest.approx(5e-10, rel=0.5), "about ten steps lie between two checkpoints"
 
 
 @pytest.mark.parametrize("ranks", [1, 3])

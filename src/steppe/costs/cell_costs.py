@@ -68,13 +68,18 @@ class CostLattice:
         self._picoseconds += (1.0 - decay) / self._evidence * (new - self._picoseconds)
 
     def kept(self) -> dict[str, Any]:
-        """The whole state, for a file; `recall` takes it."""
+        """The whole state, for a file; `recall` restores it."""
         return {"cells": self.n_cells, "evidence": self._evidence, "picoseconds": np.rint(self._picoseconds).astype(int).tolist()}
 
     def recall(self, kept: Mapping[str, Any]) -> None:
-        """Takes the state of an earlier run; ignores one of other cells."""
+        """Restores the state of an earlier session; ignores one of another number of cells."""
         if kept.get("cells") == self.n_cells:
             self._picoseconds, self._evidence = np.array(kept["picoseconds"], float), float(kept["evidence"])
+
+    @property
+    def seconds(self) -> float | None:
+        """Mean of a cell and step as measured, with the decoding of its forcing where its rank does that; None before the first time."""
+        return float(self._of_cells(self._picoseconds).mean()) * 1e-12 if self._evidence and self.n_cells else None
 
     def weights(self) -> NDArray[np.int64]:
         """Whole picoseconds a step of each cell, (cells,), for `Partition.cells`."""
@@ -92,6 +97,13 @@ class CostLattice:
         starts = np.arange(0, self.n_cells, BUCKET)
         mean: NDArray[np.float64] = np.add.reduceat(of_cells, starts) / np.diff(np.append(starts, self.n_cells))
         return mean
+
+
+def measured_cost(kept: Mapping[str, Any], n_cells: int) -> float | None:
+    """Seconds of a cell and step that earlier sessions of a run measured; None if they kept nothing of as many cells."""
+    lattice = CostLattice(n_cells)
+    lattice.recall(kept)
+    return lattice.seconds
 
 
 @dataclass(frozen=True, slots=True)

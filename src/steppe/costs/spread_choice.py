@@ -1,9 +1,9 @@
-"""Which ranks read forcing for which, chosen by name or by predicted time, and the inputs that this comes to.
+"""Which ranks read forcing for others, by name or by the least predicted time, and the reader that follows from it.
 
-own         each rank reads and decodes the tiles that its share touches: nothing is sent, tiles at the cuts are decoded twice
-node        the records of a host are dealt to its ranks: each is decoded once, and the ranks meet once a slab
-readers:2   so many ranks decode, and send each rank its share
-auto        the one of the least predicted time
+own         each rank reads and decodes the tiles that its share touches: no message; tiles at the cuts are decoded twice
+node        the ranks of a host divide the records: each record is decoded once, and the ranks meet once a slab
+readers:2   two ranks decode, and send each rank its share
+auto        the spread of the least predicted time
 """
 
 import os
@@ -19,9 +19,9 @@ from steppe.comm import World, agree_on, nodes
 from steppe.comm.world import FORCING_TAG
 from steppe.errors import RunFileError
 from steppe.grid import Cells
-from steppe.io.forcing_reader import ForcingReader
+from steppe.io import ForcingReader, SpreadReader
 from steppe.io.slab import Slabs
-from steppe.io.spread import Halves, Readers, SpreadReader, touched, touched_by_hosts
+from steppe.io.spread import Halves, Readers, touched, touched_by_hosts
 
 SPREAD = r"own|node|readers:[1-9]\d*|auto"
 RETIRED = "broadcast"  # of older run files: rank 0 sent all weather to every rank; it runs as "auto"
@@ -31,10 +31,10 @@ REPEATS = 3
 
 
 class SpreadFigures(NamedTuple):
-    """What decides which spread is fastest, all in seconds; by default those of a model of some hundred operations on a shared AMD EPYC.
+    """Seconds that decide which spread is fastest. The defaults were measured on a shared AMD EPYC.
 
-    compute, decode: of a cell-day (decode: reading and checking the record, too). meeting: of all ranks. message: of starting one.
-    byte: of sending one.
+    compute: of a cell and step; the default is for a model of which nothing is declared or measured, and means some hundred operations.
+    decode: of reading, checking and decoding a cell-day. meeting: of all ranks. message: of starting one. byte: of sending one.
     """
 
     compute: float = 25e-9
@@ -46,7 +46,7 @@ class SpreadFigures(NamedTuple):
 
 @dataclass(frozen=True)
 class SpreadPrediction:
-    """Seconds of one slab: reading that is not hidden behind computing, messages and meetings, and what is computed meanwhile."""
+    """Seconds of one slab: reading that is not hidden behind computing; messages and meetings; computing."""
 
     reading: float
     messages: float
@@ -54,14 +54,14 @@ class SpreadPrediction:
 
     @property
     def seconds(self) -> float:
-        """Of the slab in all."""
+        """The sum of the three."""
         return self.reading + self.messages + self.compute
 
 
 def choose_spread(
     slabs: Slabs, shares: Sequence[Cells], node: Sequence[int], figures: SpreadFigures, spare: bool
 ) -> tuple[str, Mapping[str, SpreadPrediction]]:
-    """The spread of the least predicted time, and the predictions of all that were compared.
+    """Returns the spread of the least predicted time, and the predictions of all spreads that were compared.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ def choose_spread(
     ranks, cells, days, height = len(node), slabs.cells, slabs.length, slabs.height * slabs.dtype.itemsize
     compute = days * figures.compute * max(len(share) for share in shares)
 
-    def share_of(records: int, number: int) -> float:
-        """The largest when records are dealt to a number of ranks."""
+    def largest_part(records: int, number: int) -> float:
+        """The largest part of the records, when they are divided among a number of ranks."""
         return -(-records // number) / max(records, 1)
 
     def reading(decoded: float) -> float:
@@ -94,7 +94,7 @@ def choose_spread(
     if ranks > 1:
         if hasattr(os, "memfd_create"):
             hosts = touched_by_hosts(cells, shares, node)
-            decoded = max(of(tiles) * share_of(len(tiles) * slabs.changing, [*node].count(host)) for host, tiles in hosts.items())
+            decoded = max(of(tiles) * largest_part(len(tiles) * slabs.changing, [*node].count(host)) for host, tiles in hosts.items())
             found["node"] = SpreadPrediction(reading(decoded), figures.meeting, compute)
         for number in sorted({1, min(2, len(cells), ranks), min(len(cells), ranks)}):
             sent = sum(map(len, shares)) / number * (1 - 1 / ranks) * height
@@ -106,9 +106,9 @@ def choose_spread(
 
 
 def measure_spread(world: World, reader: ForcingReader, compute: float) -> SpreadFigures:
-    """What `choose_spread` needs, in some milliseconds; the slowest rank counts. Every rank calls it.
+    """Measures the figures for `choose_spread` in some milliseconds; the slowest rank counts. Every rank calls it.
 
-    reader: of all cells. compute [s]: of a cell-day.
+    reader: of all cells. compute: of a cell and step [s].
     """
     slabs: Slabs = reader.slabs
     slab, error, decode = slabs.of_day(slabs.days.start), None, 0.0
@@ -135,9 +135,7 @@ def measure_spread(world: World, reader: ForcingReader, compute: float) -> Sprea
 
     meeting = _least(world.barrier)
     short, long = _least(lambda: to_and_fro(1)), _least(lambda: to_and_fro(PROBE))
-    picoseconds = np.array([1e12 * figure for figure in (decode, meeting, short, max(long - short, 0.0) / PROBE)], np.int64)
-    slowest = world.reduce(picoseconds, "max") * 1e-12
-    return SpreadFigures(compute, *slowest.tolist())
+    return SpreadFigures(compute, *_slowest(world, decode, meeting, short, max(long - short, 0.0) / PROBE))
 
 
 def _least(act: Callable[[], object]) -> float:
@@ -149,6 +147,13 @@ def _least(act: Callable[[], object]) -> float:
     return min(taken)
 
 
+def _slowest(world: World, *seconds: float) -> list[float]:
+    """The greatest that a rank has of each, in whole picoseconds: the same on every rank."""
+    picoseconds = np.array([round(1e12 * each) for each in seconds], np.int64)
+    greatest: list[float] = (world.reduce(picoseconds, "max") / 1e12).tolist()
+    return greatest
+
+
 def spread_forcing(
     reader: ForcingReader,
     world: World,
@@ -158,33 +163,34 @@ def spread_forcing(
     compute: float | None = None,
     tell: Callable[[str, Mapping[str, SpreadPrediction]], object] = lambda name, predictions: None,
 ) -> ForcingReader | SpreadReader:
-    """The inputs of this rank's share. Every rank calls it, and turns what it gets to the same pieces.
+    """Returns the inputs of this rank's share. Every rank calls it, and turns these inputs to the same pieces.
 
     Parameters
     ----------
     reader
-        The forcing of all cells, nothing read of it yet. It belongs to what is returned, and is closed when nothing is.
+        The forcing of all cells, of which nothing is read yet. The returned inputs own it; it is closed when this raises.
     world
         The ranks.
     shares
         The packed cells that each rank computes.
     spread
-        "own", "node", "readers:k" (of at most so many readers as there are ranks) or "auto".
+        "own", "node", "readers:k" (at most as many readers as there are ranks) or "auto".
     spare
         Whether each rank has a processor for its reading thread.
     compute
-        Seconds of computing a cell and step, to choose by; default: those of `SpreadFigures`.
+        Seconds that a cell and step take, declared or measured, by which "auto" chooses. The greatest that a rank knows counts; if no
+        rank knows it, that of `SpreadFigures`.
     tell
-        Is told which spread is taken, and what was predicted when that was chosen.
+        Gets the name of the spread, and the predictions by which "auto" chose it.
 
     Raises
     ------
     RunFileError
-        There is no such spread.
+        The spread is not known.
     DamagedError
-        What is read to measure by is not what was written.
+        A record that is read to measure by is not as it was written.
     Failure
-        The ranks of a host cannot have memory in common.
+        The ranks of a host cannot share memory.
     """
     try:
         check_spread(spread)
@@ -192,7 +198,7 @@ def spread_forcing(
         predictions: Mapping[str, SpreadPrediction] = {}
         spare = world.agree(spare)  # all must choose alike
         if spread == "auto":
-            cost = compute or SpreadFigures().compute
+            cost = _slowest(world, compute or 0.0)[0] or SpreadFigures().compute
             figures = measure_spread(world, reader, cost) if world.size > 1 else SpreadFigures(cost)
             spread, predictions = choose_spread(slabs, shares, hosts, figures, spare)
         tell(spread, predictions)
@@ -208,6 +214,6 @@ def spread_forcing(
 
 
 def check_spread(spread: str) -> None:
-    """Raises `RunFileError` when there is no such spread."""
+    """Raises `RunFileError` if the spread is not known."""
     if not re.fullmatch(SPREAD, spread):
         raise RunFileError(f'[forcing] spread "{spread}" is not known. Write "own", "node", "readers:2" or "auto".')

@@ -8,7 +8,7 @@ from steppe.engine.branch import Branch
 from steppe.engine.check import checkpoint_size
 from steppe.errors import Failure
 from steppe.grid import Partition
-from steppe.io import RunFolder
+from steppe.io import RunFolder, read_costs
 
 
 class Balance:
@@ -54,5 +54,5 @@ class Balance:
         """Shares to begin with, when the present ones are uneven by what an earlier session left, whatever ranks it had."""
         if now is None or now.ranks == 1:
             return None
-        self.lattice.recall(folder.costs())
+        self.lattice.recall(read_costs(folder.path))
         return first_cuts(self.lattice, now)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from steppe.clock import DAY, Clock, is_day, length, length_text, parse_instant
+from steppe.costs import measured_cost
 from steppe.engine.cadence import Cadence
 from steppe.engine.events import Action, calendar
 from steppe.engine.fitting import check_fits
@@ -27,7 +28,7 @@ from steppe.engine.weather import open_weather
 from steppe.errors import ForcingError, RunFileError, nearest
 from steppe.grid import Decomposition, Grid, Region, decompose
 from steppe.html_summary import html_summary
-from steppe.io import FieldReader, FieldStore, ForcingReader, ForcingStore, read_static
+from steppe.io import FieldReader, FieldStore, ForcingReader, ForcingStore, read_costs, read_static
 from steppe.models import Model, find_model, make_model, needed_weather
 from steppe.variable import Role, Variable, Variables
 
@@ -184,6 +185,11 @@ class Plan:
         """All that can be looked at, by name: the variables of the model, then the inputs."""
         inputs = {name: variable for name, (variable, _) in self.inputs.items()}
         return Variables({**self.model.variables, **inputs}, self.model.spaces)
+
+    @property
+    def cost(self) -> float | None:
+        """Seconds of a cell and step: as the model declares, else as earlier sessions of this run measured; None if neither is known."""
+        return self.model.needs.cost or measured_cost(read_costs(Path(self.run.output.path)), self.grid.n_cells)
 
     @property
     def maps(self) -> list[OutputSection | MapsSection]:

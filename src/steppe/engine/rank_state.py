@@ -102,15 +102,14 @@ class RankState:
     # ---- orders ---------------------------------------------------------------------------------------------------------------------
     def spread(self) -> Together:
         """Shares out who reads the weather for whom."""
-        forcing, spare = self.plan.run.forcing, self.plan.threads < self.plan.cores
-        if forcing and forcing.spread == RETIRED:
+        spread, spare = self.plan.run.forcing.spread if self.plan.run.forcing else "", self.plan.threads < self.plan.cores
+        if spread == RETIRED:
+            spread = "auto"
             self.notes.append(f'There is no spread "{RETIRED}" any more: [forcing] spread is taken as "auto".')
         if self.world.size > 1 and isinstance(self.reader, ForcingReader):
-            assert forcing is not None, "there is a reader"
-            cost, spread = self.model.needs.cost, forcing.spread if forcing.spread != RETIRED else "auto"
-            self.reader = spread_forcing(self.reader, self.world, self.deal.cells, spread, spare, cost, self._tell_spread)
-        if self.world.size > 1 and isinstance(self.reader, FieldReader) and forcing and self.cut.boxes:
-            self.reader.spread(self.world, self.cut.boxes, forcing.spread == "one")
+            self.reader = spread_forcing(self.reader, self.world, self.deal.cells, spread, spare, self.plan.cost, self._tell_spread)
+        if self.world.size > 1 and isinstance(self.reader, FieldReader) and self.cut.boxes:
+            self.reader.spread(self.world, self.cut.boxes, spread == "one")
         return nothing
 
     def open(self, output: str, checkpoint: str, muted: bool = False) -> Together:

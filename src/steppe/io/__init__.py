@@ -8,7 +8,7 @@ from steppe.io.draft import Draft
 from steppe.io.ensemble import Ensemble, Member
 from steppe.io.field_store import FieldStore
 from steppe.io.fields import FieldReader
-from steppe.io.folder import Progress, RunFolder, Spent, read_identity
+from steppe.io.folder import Progress, RunFolder, Spent, read_costs, read_identity
 from steppe.io.forcing_reader import ForcingReader
 from steppe.io.forcing_scan import ForcingProblem, limits_of, scan
 from steppe.io.forcing_store import ForcingStore, read_static
@@ -56,6 +56,7 @@ __all__ = [
     "limits_of",
     "open_results",
     "pack_store",
+    "read_costs",
     "read_identity",
     "read_static",
     "remove_run",

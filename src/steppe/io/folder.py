@@ -182,13 +182,6 @@ class RunFolder:
         """Keeps what cells cost, for the next session."""
         write_sealed(self.path / "costs.json", costs)
 
-    def costs(self) -> dict[str, Any]:
-        """What an earlier session kept; nothing where that cannot be read, since no result depends on it."""
-        try:
-            return read_sealed(self.path / "costs.json", "Remove it.")
-        except (OSError, DamagedError):
-            return {}
-
     def drop_output(self) -> None:
         """Removes what a start that was killed before its first checkpoint left of the store."""
         with writing(self.output):
@@ -322,6 +315,14 @@ def link_run(source: Path, target: Path, checkpoint: str) -> None:
         shutil.copyfile(source / "identity.json", target / "identity.json")
         for name in ("output.zarr", f"checkpoints/{checkpoint}"):
             _link(source / name, target / name)
+
+
+def read_costs(folder: Path) -> dict[str, Any]:
+    """What an earlier session kept of the cost of cells; nothing where that cannot be read, since no result depends on it."""
+    try:
+        return read_sealed(folder / "costs.json", "Remove it.")
+    except (OSError, DamagedError):
+        return {}
 
 
 def read_identity(folder: Path) -> dict[str, str]:
