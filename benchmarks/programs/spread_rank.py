@@ -20,8 +20,8 @@ from steppe.engine import Plan, read_run_file
 from steppe.engine.recorder import Recorder
 from steppe.grid import Cells, Partition, spanned
 from steppe.io import ForcingReader, SpreadReader
-from steppe.io.slab import ALL, Room, SlabMemory, Slabs
-from steppe.io.spread import Fetch, Lying
+from steppe.io.forcing.slab import ALL, Room, SlabMemory, Slabs
+from steppe.io.forcing.spread import Fetch, Lying
 from steppe.models import find_model, make_model
 from steppe.testing import run_threads
 from steppe.variable import Role
@@ -42,16 +42,16 @@ class Broadcast:
         self._rooms = [[Room(half[tile], records, ALL) for tile in tiles] for half in self._halves]
 
     def cut(self, shares: Sequence[Cells]) -> None:
-        """See `steppe.io.spread.Way`."""
+        """See `steppe.io.forcing.spread.Way`."""
         self._first, self.lying = spanned(shares[self._world.rank]).start, []
 
     def prepare(self, slab: int, fetch: Fetch) -> None:
-        """See `steppe.io.spread.Way`."""
+        """See `steppe.io.forcing.spread.Way`."""
         for tile, room in enumerate(self._rooms[slab % len(self._rooms)]):
             fetch(slab, tile, room)
 
     def pass_on(self, slab: int) -> int:
-        """See `steppe.io.spread.Way`."""
+        """See `steppe.io.forcing.spread.Way`."""
         half, first = self._halves[slab % len(self._halves)], self._first
         self._world.broadcast(half)
         cells = self._slabs.cells
@@ -60,7 +60,7 @@ class Broadcast:
 
     @property
     def memory(self) -> int:
-        """See `steppe.io.spread.Way`."""
+        """See `steppe.io.forcing.spread.Way`."""
         return sum(half.nbytes for half in self._halves)
 
 

@@ -13,7 +13,7 @@ from steppe.engine import Plan, Session
 from steppe.engine.facts import facts_of
 from steppe.grid import read_grid
 from steppe.ingest.land import TYPE
-from steppe.io.forcing_writer import About, ForcingWriter, Written
+from steppe.io.forcing.writer import About, ForcingWriter, Written
 from steppe.models import CellModel
 from tests.engine.sessions import OWN, on_session, seen, to
 from tests.engine.test_branches import FIELD

@@ -10,7 +10,7 @@ from steppe.cli import run_command
 from steppe.engine import Session, Simulation
 from steppe.errors import RangeError, RunFileError
 from steppe.grid import read_grid
-from steppe.io.forcing_writer import ForcingWriter, Written
+from steppe.io.forcing.writer import ForcingWriter, Written
 from steppe.jobs.catalogue import entry_of
 from steppe.variable import Role, Variable
 from tests.engine.sessions import OWN, on_session, seen, setting, to

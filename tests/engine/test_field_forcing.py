@@ -11,7 +11,7 @@ import steppe
 from steppe.engine import Session, Simulation
 from steppe.errors import BadCellError, DamagedError, Failure
 from steppe.grid import Gaussian
-from steppe.io.field import Field
+from steppe.io.forcing.field import Field
 from tests.comm.mpis import run_ranks
 from tests.engine.sessions import OWN, on_session, seen, to
 from tests.engine.test_branches import forked, same_results

@@ -13,7 +13,7 @@ from steppe.engine import Simulation
 from steppe.errors import Exit, ModelError, RunFileError
 from steppe.grid import read_grid
 from steppe.ingest import generate
-from steppe.io.forcing_writer import ForcingWriter, Written
+from steppe.io.forcing.writer import ForcingWriter, Written
 from steppe.jobs.info import overview
 from steppe.variable import Role, Variable
 from tests.io.small_store import ABOUT

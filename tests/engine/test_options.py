@@ -11,9 +11,9 @@ from steppe.engine import Plan, options_text
 from steppe.errors import Exit, ModelError
 from steppe.io import read_identity
 from steppe.io.axis import Axis, day_number
-from steppe.io.forcing_variables import WEATHER
-from steppe.io.forcing_writer import ForcingWriter, Written
-from steppe.io.records import StoredRecords
+from steppe.io.forcing.variables import WEATHER
+from steppe.io.forcing.writer import ForcingWriter, Written
+from steppe.io.results.records import StoredRecords
 from steppe.jobs.picture import notes_of
 from tests.io.small_store import ABOUT, DAYS, START, small_grid, small_values, write_small_store
 from tests.scenario import EXAMPLES

@@ -20,7 +20,8 @@ from steppe.costs import SpreadFigures, measured_cost
 from steppe.engine import Plan, Ranks, Simulation, read_run_file
 from steppe.engine.rank_state import RankState
 from steppe.errors import BadCellError, DamagedError, Failure, ForcingError, GridError, ModelError, SteppeError
-from steppe.io import ForcingReader, Progress, output_array, read_costs
+from steppe.io import ForcingReader, Progress, read_costs
+from steppe.io.output import array
 from tests.engine.sessions import with_ranks
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
@@ -85,13 +86,13 @@ def test_whoever_writes_the_bytes_are_the_same(wide_scenario, uninterrupted, ran
 @pytest.mark.parametrize(("writers", "count"), [("private", 3), ("aggregate:2", 2), ("gather", 1)])
 def test_as_many_ranks_write_as_are_asked_for(wide_scenario, monkeypatch, writers, count):
     writing: Counter[str] = Counter()
-    write = output_array.write_shard
+    write = array.write_shard
 
     def noted(*arguments: Any, **more: Any) -> Path:
         writing[threading.current_thread().name] += 1
         return write(*arguments, **more)
 
-    monkeypatch.setattr(output_array, "write_shard", noted)
+    monkeypatch.setattr(array, "write_shard", noted)
     on_ranks(3, wide_scenario, lambda simulation: simulation.run(), engine__writers=f'"{writers}"', engine__write_behind="false")
     assert len(writing) == count, writing
 
@@ -178,7 +179,7 @@ def test_looks_and_changes_are_the_same_for_any_number_of_ranks(wide_scenario):
 def test_every_shard_is_written_once_and_every_commit_by_one_file(wide_scenario, monkeypatch, ranks):
     shards: Counter[Path] = Counter()
     commits: Counter[str] = Counter()
-    write_shard, write_progress = output_array.write_shard, Progress.write
+    write_shard, write_progress = array.write_shard, Progress.write
 
     def counted_shard(*arguments: Any, **options: Any) -> str:
         path = write_shard(*arguments, **options)
@@ -189,7 +190,7 @@ def test_every_shard_is_written_once_and_every_commit_by_one_file(wide_scenario,
         commits[progress.checkpoint] += 1
         write_progress(progress, folder)
 
-    monkeypatch.setattr(output_array, "write_shard", counted_shard)
+    monkeypatch.setattr(array, "write_shard", counted_shard)
     monkeypatch.setattr(Progress, "write", counted_progress)
     on_ranks(ranks, wide_scenario, lambda simulation: simulation.run(), engine__checkpoint='"none"')
     stored = {path for path in (wide_scenario.parent / "out" / "output.zarr").glob("**/c/*/*") if path.is_file()}

@@ -6,7 +6,7 @@ import xarray
 from steppe.grid import Points, Raster
 from steppe.ingest import generate
 from steppe.io import scan
-from steppe.io.forcing_variables import WEATHER
+from steppe.io.forcing.variables import WEATHER
 
 PLACES = np.array([[-25.9, 139.35], [-23.44, 144.25], [-27.4, 152.6], [-17.5, 146.0]])  # Birdsville, Longreach, Brisbane, Innisfail
 

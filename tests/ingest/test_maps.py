@@ -141,9 +141,9 @@ def test_the_same_values_for_any_buffer_and_batch(year, tmp_path, monkeypatch):
     ingest(year, tmp_path / "whole.zarr", end="1990-02-28")
     monkeypatch.setattr(map_transfer, "BUFFER", 1)
     monkeypatch.setattr(map_transfer, "READ", 100)
-    monkeypatch.setattr("steppe.io.forcing_writer.tile_size", lambda n_cells: 16)
-    monkeypatch.setattr("steppe.io.forcing_writer.SHARD_CELLS", 1)
-    monkeypatch.setattr("steppe.io.forcing_writer.CHUNK_BYTES", 1)
+    monkeypatch.setattr("steppe.io.forcing.writer.tile_size", lambda n_cells: 16)
+    monkeypatch.setattr("steppe.io.forcing.writer.SHARD_CELLS", 1)
+    monkeypatch.setattr("steppe.io.forcing.writer.CHUNK_BYTES", 1)
     ingest(year, tmp_path / "cut.zarr", end="1990-02-28")
     assert ForcingStore.open(tmp_path / "cut.zarr")["rain"].layout.shard == (384, 16)
     for name in ("rain", "tmin"):

@@ -14,7 +14,7 @@ from steppe.ingest.normals import Normals
 from steppe.ingest.spread import StationSpread, variation
 from steppe.ingest.station import Site, Station
 from steppe.io import read_static, scan
-from steppe.io.forcing_variables import WEATHER
+from steppe.io.forcing.variables import WEATHER
 from tests.shared import shared_path
 
 PLACES = {"north": (-20.0, 145.0), "south": (-24.0, 147.0)}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from steppe.grid import Ownership
-from steppe.io.checkpoint import Checkpoint
-from steppe.io.draft import Draft
+from steppe.io.checkpoints.checkpoint import Checkpoint
+from steppe.io.checkpoints.draft import Draft
 
 
 def write_checkpoint(

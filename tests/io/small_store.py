@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from steppe.clock import parse_date
 from steppe.grid import Raster
 from steppe.io.axis import Axis, day_number
-from steppe.io.forcing_variables import WEATHER
-from steppe.io.forcing_writer import About, ForcingWriter, Written
+from steppe.io.forcing.variables import WEATHER
+from steppe.io.forcing.writer import About, ForcingWriter, Written
 
 START, DAYS = "1990-01-01", 1100
 ABOUT = About("A test", "Known values.", "made by a test", "stations")

@@ -8,7 +8,7 @@ import xarray as xr
 from steppe.clock import Clock
 from steppe.errors import DamagedError, ForcingError, NoSpaceError
 from steppe.io import archive_store, open_results, pack_store
-from steppe.io.forcing_reader import ForcingReader
+from steppe.io.forcing.reader import ForcingReader
 from tests.cli.conftest import call
 from tests.io.small_store import DAYS, START, write_small_store
 from tests.io.test_shard import disk_of

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from steppe.comm import World
 from steppe.errors import DamagedError, Failure, FolderError, NoSpaceError
 from steppe.grid import Ownership
-from steppe.io.checkpoint import Checkpoint
-from steppe.io.contents import Contents
-from steppe.io.draft import Draft
+from steppe.io.checkpoints.checkpoint import Checkpoint
+from steppe.io.checkpoints.contents import Contents
+from steppe.io.checkpoints.draft import Draft
 from steppe.testing import run_threads
 from tests.io.checkpoints import write_checkpoint
 from tests.io.test_shard import disk_of
@@ -187,7 +187,7 @@ def test_another_run_is_refused_with_both_digests(tmp_path: Path) -> None:
 
 
 def test_a_newer_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steppe.io.checkpoint.FORMAT", 4)
+    monkeypatch.setattr("steppe.io.checkpoints.checkpoint.FORMAT", 4)
     write(tmp_path, 10)
     monkeypatch.undo()
     with pytest.raises(FolderError, match="format 4, this Steppe reads up to 3"):

@@ -18,10 +18,10 @@ from steppe.clock import parse_date
 from steppe.errors import DamagedError, Failure, FolderError, GridError, Mistake, NoSpaceError
 from steppe.grid import Points
 from steppe.io.axis import Axis, day_number
-from steppe.io.export import ExportSource, source, write_cells, write_geotiff, write_netcdf, write_series
-from steppe.io.folder import Progress
-from steppe.io.output import Group, Output, create_store
-from steppe.io.output_writer import OutputWriter
+from steppe.io.export import ExportSource, selection, write_cells, write_geotiff, write_netcdf, write_series
+from steppe.io.folders.folder import Progress
+from steppe.io.output.store import Group, Output, create_store
+from steppe.io.output.writer import OutputWriter
 from steppe.io.shard import write_small
 from steppe.variable import Role, Variable
 from tests.io.small_store import small_grid, small_values, write_small_store
@@ -123,7 +123,7 @@ def test_a_folder_takes_a_file_for_each_variable(made, tmp_path):
 @pytest.mark.parametrize("rows", [1, 8, 64])
 def test_the_size_of_the_blocks_does_not_show(made, tmp_path, monkeypatch, rows):
     path, table = made
-    monkeypatch.setattr(source, "BLOCK_BYTES", rows * 8 * raster().active.size)
+    monkeypatch.setattr(selection, "BLOCK_BYTES", rows * 8 * raster().active.size)
     what = ExportSource(path, ["growth"], "1990-03-01", "1990-06-30")
     assert what.rows_of_a_block() == rows
     write_netcdf(what, tmp_path / "a.nc", "")

@@ -16,8 +16,8 @@ from steppe.comm import BoxReach, World
 from steppe.errors import BadCellError, ForcingError
 from steppe.grid import Partition, Raster
 from steppe.io import FieldReader, FieldStore
-from steppe.io.field import Field, turned
-from steppe.io.fields import in_box
+from steppe.io.forcing.field import Field, turned
+from steppe.io.forcing.fields import in_box
 from steppe.kernels.sums import totals
 from steppe.levels import Space
 from steppe.testing import run_threads

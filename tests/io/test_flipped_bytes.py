@@ -10,11 +10,11 @@ import pytest
 from steppe.errors import DamagedError
 from steppe.grid import Points
 from steppe.io.axis import Axis
-from steppe.io.checkpoint import Checkpoint
-from steppe.io.folder import Progress, RunFolder
-from steppe.io.output import Group, Output, create_store
-from steppe.io.output_writer import OutputWriter
-from steppe.io.results import open_results
+from steppe.io.checkpoints.checkpoint import Checkpoint
+from steppe.io.folders.folder import Progress, RunFolder
+from steppe.io.output.store import Group, Output, create_store
+from steppe.io.output.writer import OutputWriter
+from steppe.io.results.dataset import open_results
 from tests.io.checkpoints import write_checkpoint
 from tests.io.writer_process import IDENTITY, variable
 

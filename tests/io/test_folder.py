@@ -11,11 +11,11 @@ import pytest
 
 from steppe.control.server.journal import Journal
 from steppe.errors import DamagedError, Failure, FolderError
-from steppe.io.checkpoint import Checkpoint
-from steppe.io.folder import Progress, RunFolder, read_identity
+from steppe.io.checkpoints.checkpoint import Checkpoint
+from steppe.io.folders.folder import Progress, RunFolder, read_identity
 from steppe.io.identity import run_id
-from steppe.io.output import group_attributes
-from steppe.io.results import open_results
+from steppe.io.output.store import group_attributes
+from steppe.io.results.dataset import open_results
 from tests.io.writer_process import DAYS, IDENTITY, run
 
 RUNS = multiprocessing.get_context("forkserver")

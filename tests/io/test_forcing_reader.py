@@ -14,9 +14,9 @@ from steppe.errors import DamagedError, ForcingError
 from steppe.grid import Points
 from steppe.io import ForcingReader, pack_store, read_static
 from steppe.io.axis import Axis
-from steppe.io.forcing_reader import DEPTH
-from steppe.io.forcing_variables import WEATHER
-from steppe.io.forcing_writer import ForcingWriter, Written
+from steppe.io.forcing.reader import DEPTH
+from steppe.io.forcing.variables import WEATHER
+from steppe.io.forcing.writer import ForcingWriter, Written
 from steppe.io.shard import layout_of, shard_path, write_shard
 from steppe.io.shard_file import ShardFile, new_memory, read_chunk
 from steppe.packed import MISSING, Packed

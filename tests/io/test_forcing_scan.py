@@ -6,7 +6,7 @@ import pytest
 
 from steppe.errors import DamagedError, ForcingError
 from steppe.io import scan
-from steppe.io.forcing_variables import WEATHER
+from steppe.io.forcing.variables import WEATHER
 from steppe.io.shard import layout_of, write_shard
 from steppe.io.shard_file import read_chunk
 from steppe.packed import MISSING

@@ -11,9 +11,9 @@ from steppe.errors import DamagedError, Failure, ForcingError
 from steppe.grid import Points
 from steppe.io import ForcingStore, read_static
 from steppe.io.axis import Axis
-from steppe.io.forcing_store import read_small
-from steppe.io.forcing_variables import WEATHER
-from steppe.io.forcing_writer import ForcingBlock, ForcingWriter, Written, chunk_layout
+from steppe.io.forcing.store import read_small
+from steppe.io.forcing.variables import WEATHER
+from steppe.io.forcing.writer import ForcingBlock, ForcingWriter, Written, chunk_layout
 from steppe.io.shard import write_small
 from steppe.variable import Role, Variable
 from tests.io.small_store import ABOUT, DAYS, small_axis, small_grid, write_small_store

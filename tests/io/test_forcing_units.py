@@ -1,7 +1,7 @@
 import pytest
 
 from steppe.errors import ForcingError
-from steppe.io.units import SAME, conversion
+from steppe.io.forcing.units import SAME, conversion
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from steppe.errors import DamagedError, Failure, FolderError, NoSpaceError
 from steppe.grid import Ownership, Points, Raster
 from steppe.io.axis import Axis
-from steppe.io.output import Group, Output, create_store, group_attributes
-from steppe.io.output_array import bitround
-from steppe.io.output_writer import OutputWriter
+from steppe.io.output.array import bitround
+from steppe.io.output.store import Group, Output, create_store, group_attributes
+from steppe.io.output.writer import OutputWriter
 from steppe.io.shard import Layout
 from tests.io.test_shard import disk_of
 from tests.io.writer_process import raster, run_and_die, variable

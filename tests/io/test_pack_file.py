@@ -12,9 +12,9 @@ from steppe.errors import DamagedError
 from steppe.grid import Raster
 from steppe.io import ForcingReader, ForcingStore, check_pack, pack_store
 from steppe.io.axis import Axis
-from steppe.io.forcing_variables import WEATHER
-from steppe.io.forcing_writer import ForcingWriter, Written
-from steppe.io.pack_file import PackFile, pack_path
+from steppe.io.forcing.pack_file import PackFile, pack_path
+from steppe.io.forcing.variables import WEATHER
+from steppe.io.forcing.writer import ForcingWriter, Written
 from steppe.io.shard import shard_path, write_shard
 from steppe.io.shard_file import new_memory, read_chunk
 from tests.io.small_store import ABOUT, START, small_axis, write_small_store
@@ -24,7 +24,7 @@ CLOCK = Clock.daily(START)
 
 @pytest.fixture(autouse=True)
 def narrow_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steppe.io.forcing_writer.SHARD_CELLS", 5 * 1024)
+    monkeypatch.setattr("steppe.io.forcing.writer.SHARD_CELLS", 5 * 1024)
 
 
 def write_wide_store(path: Path, days: int = 90) -> None:

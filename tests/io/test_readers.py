@@ -12,10 +12,10 @@ import pytest
 import xarray as xr
 from zarr.storage import LocalStore
 
-from steppe.io.folder import Progress, RunFolder
-from steppe.io.output import Group, Output, create_store
-from steppe.io.output_writer import OutputWriter
-from steppe.io.results import open_results
+from steppe.io.folders.folder import Progress, RunFolder
+from steppe.io.output.store import Group, Output, create_store
+from steppe.io.output.writer import OutputWriter
+from steppe.io.results.dataset import open_results
 from tests.io.small_store import write_small_store
 from tests.io.test_output import daily
 from tests.io.writer_process import IDENTITY, advance, raster, variable

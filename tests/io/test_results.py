@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from steppe.errors import DamagedError, FolderError, GridError
 from steppe.grid import Points
 from steppe.io.axis import Axis
-from steppe.io.folder import Progress
-from steppe.io.output import Group, Output, create_store
-from steppe.io.output_writer import OutputWriter
-from steppe.io.results import open_results, unpack
+from steppe.io.folders.folder import Progress
+from steppe.io.output.store import Group, Output, create_store
+from steppe.io.output.writer import OutputWriter
+from steppe.io.results.dataset import open_results, unpack
 from tests.io.small_store import write_small_store
 from tests.io.writer_process import DAYS, advance, groups, raster, run, variable
 

@@ -15,7 +15,7 @@ from steppe.comm import Serial, World, open_world
 from steppe.costs import spread_forcing
 from steppe.errors import DamagedError, Failure, ForcingError
 from steppe.io import ForcingReader, SpreadReader, pack_store
-from steppe.io.spread import dealt
+from steppe.io.forcing.spread import dealt
 from steppe.testing import run_threads
 from tests.comm.mpis import run_ranks
 from tests.io.small_store import DAYS, START, small_grid, write_small_store

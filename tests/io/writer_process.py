@@ -10,10 +10,10 @@ import numpy as np
 
 from steppe.grid import Raster
 from steppe.io.axis import Axis
-from steppe.io.checkpoint import Checkpoint
-from steppe.io.folder import Progress, RunFolder
-from steppe.io.output import Group, Output, create_store
-from steppe.io.output_writer import OutputWriter
+from steppe.io.checkpoints.checkpoint import Checkpoint
+from steppe.io.folders.folder import Progress, RunFolder
+from steppe.io.output.store import Group, Output, create_store
+from steppe.io.output.writer import OutputWriter
 from steppe.variable import Role, Variable
 from tests.io.checkpoints import write_checkpoint
 

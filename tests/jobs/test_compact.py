@@ -19,7 +19,7 @@ from steppe.control.server.journal import Journal
 from steppe.engine import Session, read_run_file
 from steppe.errors import DamagedError
 from steppe.io import RunFolder
-from steppe.io.folder import read_identity
+from steppe.io.folders.folder import read_identity
 from steppe.server.runs import held
 from tests.engine.sessions import on_session, seen, setting, to
 from tests.engine.test_rule_runner import watching

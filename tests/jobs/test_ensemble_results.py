@@ -10,8 +10,8 @@ import xarray
 import steppe
 from steppe.engine import Plan
 from steppe.errors import DamagedError, FolderError, Mistake
-from steppe.io.checked import CheckedArray
 from steppe.io.export import ExportSource, write_geotiff, write_netcdf, write_series
+from steppe.io.results.checked import CheckedArray
 from steppe.jobs import picture
 from steppe.jobs.ensemble import Scenario, run_ensemble
 from steppe.jobs.info import overview

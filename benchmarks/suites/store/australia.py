@@ -12,7 +12,7 @@ from benchmarks.queensland import FOLDER, STEPPE
 from benchmarks.rounds import output
 from benchmarks.suites.store.data import shards_size, size
 from steppe.io import ForcingStore
-from steppe.io.pack_file import raw_bytes
+from steppe.io.forcing.pack_file import raw_bytes
 
 PROBE = "benchmarks.suites.store.australia_probe"
 YEARS, THREADS = 100, 2

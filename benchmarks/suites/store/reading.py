@@ -21,7 +21,7 @@ from benchmarks.suites.store.data import archived, copies, netcdf, shards_size, 
 from steppe.clock import Clock
 from steppe.engine import Plan, Simulation, read_run_file
 from steppe.io import ForcingReader, ForcingStore
-from steppe.io.pack_file import open_fastest, raw_bytes
+from steppe.io.forcing.pack_file import open_fastest, raw_bytes
 from steppe.io.shard_file import new_memory
 from steppe.packed import MISSING
 

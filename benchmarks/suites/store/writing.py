@@ -27,9 +27,9 @@ from steppe.engine.recorder import Recorder
 from steppe.engine.run_file import Every
 from steppe.grid import Ownership, tile_size, tiles
 from steppe.io import Checkpoint, Draft, OutputWriter, create_store, open_results
-from steppe.io.contents import Digests, TileRun
-from steppe.io.output import SPEED
-from steppe.io.output_array import bitround
+from steppe.io.checkpoints.contents import Digests, TileRun
+from steppe.io.output.array import bitround
+from steppe.io.output.store import SPEED
 from steppe.io.shard import CODECS, FILTERS, Layout, write_shard
 from steppe.kernels.sums import totals
 

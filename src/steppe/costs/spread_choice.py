@@ -20,8 +20,8 @@ from steppe.comm.world import FORCING_TAG
 from steppe.errors import RunFileError
 from steppe.grid import Cells
 from steppe.io import ForcingReader, SpreadReader
-from steppe.io.slab import Slabs
-from steppe.io.spread import Halves, Readers, touched, touched_by_hosts
+from steppe.io.forcing.slab import Slabs
+from steppe.io.forcing.spread import Halves, Readers, touched, touched_by_hosts
 
 SPREAD = r"own|node|readers:[1-9]\d*|auto"
 RETIRED = "broadcast"  # of older run files: rank 0 sent all weather to every rank; it runs as "auto"

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from steppe.errors import ModelError, RunFileError, nearest
 from steppe.grid import Grid
-from steppe.io import Checkpoint, read_static
-from steppe.io.records import StoredRecords
+from steppe.io import Checkpoint, StoredRecords, read_static
 from steppe.variable import Role, Variable
 
 State = dict[str, float | NDArray[np.float64]]

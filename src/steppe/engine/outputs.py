@@ -17,8 +17,7 @@ from steppe.engine.plan import Plan, regions_of
 from steppe.engine.recorder import AT_ONCE, Deliver, Recorder, Room
 from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection, every
 from steppe.grid import Cells, Ownership
-from steppe.io import SHARD_STEPS, Axis, Group, Output, OutputCost, OutputWriter
-from steppe.io.output import SINGLE
+from steppe.io import SHARD_STEPS, SINGLE, Axis, Group, Output, OutputCost, OutputWriter
 from steppe.kernels.sums import Columns, columns, largest_products, limb_sums, means_of, total_weight
 from steppe.timeline import span
 from steppe.variable import Role

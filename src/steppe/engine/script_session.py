@@ -31,8 +31,7 @@ from steppe.engine.rule_runner import RuleRunner
 from steppe.engine.trail import Trail
 from steppe.engine.uploads import read_change
 from steppe.errors import Failure, NotComputedError
-from steppe.io import Checkpoint, Spent
-from steppe.io.ensemble import expect_no_ensemble
+from steppe.io import Checkpoint, Spent, expect_no_ensemble
 from steppe.models import Increment
 
 SECONDS_BETWEEN_ORDERS = 0.1  # as long as a person may wait for an answer

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from steppe.engine.plan import Plan
 from steppe.errors import DamagedError, RequestError, ShapeError, UnknownNameError, nearest
-from steppe.io.shard import write_durable
+from steppe.io import write_durable
 
 FOLDER = "uploads"
 UNUSED = "unused"  # below it: what no order named when it was sent; an order that the journal has just taken may name it

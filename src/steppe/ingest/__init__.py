@@ -5,7 +5,7 @@ from steppe.ingest.generate import EXTRAPOLATED, generate
 from steppe.ingest.land import ingest_land
 from steppe.ingest.map_choices import Choices
 from steppe.ingest.maps import Product, ingest_maps
-from steppe.ingest.report import Report
+from steppe.ingest.provenance import Report
 from steppe.ingest.silo import fetch_silo, ingest_silo, years_of
 from steppe.ingest.station_file import station_file
 from steppe.ingest.stations import ingest_stations, station_points

@@ -13,7 +13,7 @@ from steppe.clock import CALENDARS, EPOCH
 from steppe.errors import DamagedError, ForcingError, GridError
 from steppe.grid import FileLattice, read_lattice
 from steppe.io.axis import day_name
-from steppe.io.field_store import ALIASES, MAGIC
+from steppe.io.forcing.field_store import ALIASES, MAGIC
 
 if TYPE_CHECKING:
     import xarray

@@ -12,8 +12,8 @@ from steppe.errors import ForcingError, nearest
 from steppe.ingest.cf_names import DEFICIT, DOUBTFUL, station_names
 from steppe.ingest.meteorology import Values, saturation_vapour_pressure, vapour_pressure_of
 from steppe.ingest.station import Record, Station, check_limits, numbers
-from steppe.io.forcing_variables import WEATHER
-from steppe.io.units import conversion
+from steppe.io.forcing.units import conversion
+from steppe.io.forcing.variables import WEATHER
 
 DAYS = ("date", "year", "day")  # columns that say which day a line is for
 CODES = ("src", "code")  # columns that say how a value was observed

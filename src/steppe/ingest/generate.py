@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from steppe.grid import Grid
 from steppe.ingest.generator import Generator, is_extrapolated
 from steppe.io.axis import Axis
-from steppe.io.forcing_variables import WEATHER
-from steppe.io.forcing_writer import About, ForcingBlock, ForcingWriter, Written
+from steppe.io.forcing.variables import WEATHER
+from steppe.io.forcing.writer import About, ForcingBlock, ForcingWriter, Written
 
 PIECE_CELLS, PIECE_DAYS = 2048, 64  # made at a time: they fit into the cache
 

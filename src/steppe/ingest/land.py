@@ -10,8 +10,8 @@ from steppe.errors import ForcingError
 from steppe.grid import Grid
 from steppe.grid.earth import distances
 from steppe.ingest.meteorology import Values
-from steppe.ingest.source import source_file
-from steppe.io.forcing_writer import About, ForcingWriter, Written
+from steppe.ingest.provenance import source_file
+from steppe.io.forcing.writer import About, ForcingWriter, Written
 from steppe.variable import Role, Variable
 
 TABLE = Path("queensland_grid") / "queensland_0p1deg.csv.gz"

@@ -13,8 +13,8 @@ from steppe.ingest.cf_names import DEFICIT, DOUBTFUL, weather_name
 from steppe.ingest.map_series import MapSeries, SeriesPart
 from steppe.ingest.regrid import METHODS
 from steppe.io.axis import Axis, day_name
-from steppe.io.forcing_variables import WEATHER
-from steppe.io.units import check_rate, conversion
+from steppe.io.forcing.units import check_rate, conversion
+from steppe.io.forcing.variables import WEATHER
 from steppe.variable import Role, Variable
 
 FILLS = ("climatology", "previous")

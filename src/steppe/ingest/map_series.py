@@ -12,7 +12,7 @@ from steppe.clock import EPOCH
 from steppe.errors import ForcingError
 from steppe.ingest.cf_file import CfFile, Floats
 from steppe.io.axis import Axis, day_name
-from steppe.io.units import Conversion
+from steppe.io.forcing.units import Conversion
 from steppe.variable import Variable
 
 SHOWN = 5  # gaps named in a message

@@ -17,7 +17,7 @@ from steppe.ingest.cf_file import Floats
 from steppe.ingest.map_series import Rows
 from steppe.ingest.regrid import Regrid
 from steppe.io.axis import day_name
-from steppe.io.forcing_writer import ForcingBlock, ForcingWriter
+from steppe.io.forcing.writer import ForcingBlock, ForcingWriter
 
 BUFFER = 120_000_000  # values (480 MB): 384 days of 312,500 cells; with more cells the maps are read again for the next ones
 READ = 2_000_000  # values read at a time (8 MB), or one chunk of the file if that is more, ...

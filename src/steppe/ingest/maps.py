@@ -15,13 +15,12 @@ from steppe.ingest.cf_file import CfFile
 from steppe.ingest.map_choices import Choices, check_choices, choose_axis, choose_series, said_units
 from steppe.ingest.map_series import MapSeries, Rows
 from steppe.ingest.map_transfer import Transfer
+from steppe.ingest.provenance import Report, source_file
 from steppe.ingest.regrid import Regrid
-from steppe.ingest.report import Report
-from steppe.ingest.source import source_file
 from steppe.io.axis import Axis, day_name
-from steppe.io.forcing_variables import SCALE, WEATHER
-from steppe.io.forcing_writer import About, ForcingWriter, Written
-from steppe.io.units import SAME
+from steppe.io.forcing.units import SAME
+from steppe.io.forcing.variables import SCALE, WEATHER
+from steppe.io.forcing.writer import About, ForcingWriter, Written
 
 
 class Product(NamedTuple):

@@ -17,7 +17,7 @@ from steppe.ingest.download import PAUSE, NotOnServer, fetch
 from steppe.ingest.map_choices import Choices
 from steppe.ingest.map_series import SHOWN
 from steppe.ingest.maps import Product, ingest_maps
-from steppe.ingest.report import Report
+from steppe.ingest.provenance import Report
 
 VARIABLES = ("daily_rain", "max_temp", "min_temp", "radiation", "vp", "evap_pan")
 DAY_SHIFT: Mapping[str, int] = {"rain": 0, "pan": 0}  # both are read at 9 am and stamped with the day of the reading

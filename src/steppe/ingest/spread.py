@@ -16,7 +16,7 @@ from steppe.grid.earth import distances
 from steppe.ingest.donors import BASE, TEMPERATURES, Donors
 from steppe.ingest.meteorology import Values, extraterrestrial_radiation, pan_evaporation, saturation_vapour_pressure
 from steppe.ingest.normals import Normals
-from steppe.io.forcing_variables import WEATHER
+from steppe.io.forcing.variables import WEATHER
 
 NEAREST = 1.0  # [km] nearer than this is the same place
 RADIATION_LIMITS = (0.08, 0.78)  # [1] of the radiation above the air: heavy overcast, clearest day; judgement

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from steppe.errors import ForcingError
 from steppe.ingest.meteorology import Values
-from steppe.io.forcing_variables import WEATHER
+from steppe.io.forcing.variables import WEATHER
 
 FAR = 0.1  # [degree] places that differ by more are reported: 10 km
 ONE_DAY = np.timedelta64(1, "D")

@@ -19,7 +19,7 @@ from steppe.grid import place_columns
 from steppe.ingest.columns import ColumnNames, ColumnTable, read_columns
 from steppe.ingest.met_file import SUFFIX, read_met, read_met_site
 from steppe.ingest.station import ONE_DAY, Site, Station
-from steppe.io.forcing_variables import WEATHER
+from steppe.io.forcing.variables import WEATHER
 
 LIST = "stations.csv"
 SUFFIXES = (".csv.gz", ".csv", SUFFIX)  # in the order in which they are looked for

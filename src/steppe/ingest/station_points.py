@@ -11,13 +11,12 @@ from steppe.grid import Points
 from steppe.ingest.cf_names import DEFICIT
 from steppe.ingest.columns import ColumnNames, check_said, remarks
 from steppe.ingest.meteorology import DEFICIT_REMARK, PAN_REMARK, VP_REMARK, Values, pan_evaporation, saturation_vapour_pressure
-from steppe.ingest.report import Report
-from steppe.ingest.source import source_file
+from steppe.ingest.provenance import Report, source_file
 from steppe.ingest.station import Site, Station, moved
 from steppe.ingest.station_file import LIST, read_sites, read_station
 from steppe.io.axis import Axis
-from steppe.io.forcing_variables import WEATHER
-from steppe.io.forcing_writer import About, ForcingWriter, Written
+from steppe.io.forcing.variables import WEATHER
+from steppe.io.forcing.writer import About, ForcingWriter, Written
 
 COMPUTED = {VP_REMARK: "vp", PAN_REMARK: "pan", DEFICIT_REMARK: "vp"}  # how -> what
 

@@ -13,14 +13,13 @@ from steppe.ingest.donors import BASE, Donors, make_donors
 from steppe.ingest.meteorology import PAN_REMARK, Values
 from steppe.ingest.months import Months
 from steppe.ingest.normals import REACH, Normals, read_normals
-from steppe.ingest.report import Report
-from steppe.ingest.source import source_file
+from steppe.ingest.provenance import Report, source_file
 from steppe.ingest.spread import StationSpread
 from steppe.ingest.station import Station
 from steppe.ingest.station_file import read_sites, read_station
 from steppe.io.axis import Axis
-from steppe.io.forcing_variables import WEATHER
-from steppe.io.forcing_writer import About, ForcingWriter, Written
+from steppe.io.forcing.variables import WEATHER
+from steppe.io.forcing.writer import About, ForcingWriter, Written
 from steppe.variable import Role, Variable
 
 WEST, SOUTH = 138.0, -31.0  # [degrees] stations beyond belong to the winter-rain south: their departures are of another season

@@ -11,7 +11,7 @@ import numpy as np
 
 from steppe.grid import Grid, Points
 from steppe.ingest.columns import ColumnNames
-from steppe.ingest.report import Report
+from steppe.ingest.provenance import Report
 from steppe.ingest.station_file import read_sites
 from steppe.ingest.station_points import keep_stations
 from steppe.ingest.station_raster import spread_stations

@@ -1,30 +1,40 @@
-"""Files: forcing read ahead, results written behind, checkpoints, folders. All is written whole or not at all, and verified when read."""
+"""Files: forcing read ahead, results written behind, checkpoints, folders. All is written whole or not at all, and verified when read.
 
-from steppe.io.archive import archive_store
+export          NetCDF, CSV and GeoTIFF of results
+results         results and forcing stores as datasets and arrays
+folders         run folders, ensembles
+checkpoints     the state of a run            output   results on their way to the disk
+forcing         stores of weather, read ahead and spread among ranks
+shard, axis, coordinates, sealed, alone       what all stores have in common
+"""
+
 from steppe.io.axis import Axis
-from steppe.io.checkpoint import Checkpoint
-from steppe.io.contents import Contents
-from steppe.io.draft import Draft
-from steppe.io.ensemble import Ensemble, Member
-from steppe.io.field_store import FieldStore
-from steppe.io.fields import FieldReader
-from steppe.io.folder import Progress, RunFolder, Spent, read_costs, read_identity
-from steppe.io.forcing_reader import ForcingReader
-from steppe.io.forcing_scan import ForcingProblem, limits_of, scan
-from steppe.io.forcing_store import ForcingStore, read_static
-from steppe.io.identity import OtherRunError, run_id
-from steppe.io.output import SHARD_STEPS, Group, Output, OutputCost, create_store
-from steppe.io.output_writer import OutputWriter
-from steppe.io.pack_file import check_pack, pack_store
-from steppe.io.records import StoredRecords
-from steppe.io.removal import check_removal, remove_run
-from steppe.io.results import open_results, unpack
-from steppe.io.run_folders import RunFolderInfo, find_runs
-from steppe.io.spread import SpreadReader
-from steppe.io.stream import ReadCounters
+from steppe.io.checkpoints.checkpoint import Checkpoint
+from steppe.io.checkpoints.contents import Contents
+from steppe.io.checkpoints.draft import Draft
+from steppe.io.folders.folder import Progress, RunFolder, Spent, link_run, read_costs, read_identity
+from steppe.io.folders.removal import check_removal, remove_run
+from steppe.io.folders.run_folders import RunFolderInfo, find_runs
+from steppe.io.folders.scenarios import Ensemble, Member, expect_no_ensemble, expect_no_results, listed
+from steppe.io.forcing.archive import archive_store
+from steppe.io.forcing.field_store import FieldStore
+from steppe.io.forcing.fields import FieldReader
+from steppe.io.forcing.pack_file import check_pack, pack_store
+from steppe.io.forcing.reader import ForcingReader
+from steppe.io.forcing.scan import ForcingProblem, limits_of, scan
+from steppe.io.forcing.spread import SpreadReader
+from steppe.io.forcing.store import ForcingStore, read_static
+from steppe.io.forcing.stream import ReadCounters
+from steppe.io.identity import Identity, OtherRunError, run_id
+from steppe.io.output.store import SHARD_STEPS, SINGLE, Group, Output, OutputCost, create_store
+from steppe.io.output.writer import OutputWriter
+from steppe.io.results.dataset import names_of, open_results, unpack
+from steppe.io.results.records import StoredRecords
+from steppe.io.shard import write_durable
 
 __all__ = [
     "SHARD_STEPS",
+    "SINGLE",
     "Axis",
     "Checkpoint",
     "Contents",
@@ -36,6 +46,7 @@ __all__ = [
     "ForcingReader",
     "ForcingStore",
     "Group",
+    "Identity",
     "Member",
     "OtherRunError",
     "Output",
@@ -52,8 +63,13 @@ __all__ = [
     "check_pack",
     "check_removal",
     "create_store",
+    "expect_no_ensemble",
+    "expect_no_results",
     "find_runs",
     "limits_of",
+    "link_run",
+    "listed",
+    "names_of",
     "open_results",
     "pack_store",
     "read_costs",
@@ -63,4 +79,5 @@ __all__ = [
     "run_id",
     "scan",
     "unpack",
+    "write_durable",
 ]

@@ -12,9 +12,7 @@ from steppe.control.server.compaction import INITIAL, Compaction, compact, other
 from steppe.control.server.journal import Journal
 from steppe.engine.branch import position_of, saved
 from steppe.errors import DamagedError, FolderError, Mistake, nearest
-from steppe.io import Checkpoint, RunFolder
-from steppe.io.folder import read_identity
-from steppe.io.identity import Identity
+from steppe.io import Checkpoint, Identity, RunFolder, read_identity
 
 JOURNAL = "journal.sqlite"
 

@@ -18,8 +18,7 @@ from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
 from steppe.engine.session import Session
 from steppe.errors import FolderError, Mistake, ModelError, nearest
-from steppe.io import Ensemble, Member
-from steppe.io.ensemble import expect_no_results
+from steppe.io import Ensemble, Member, expect_no_results
 from steppe.variable import Role, Variable
 
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from steppe.clock import Clock, instant_text, length, parse_instant
 from steppe.engine.differences import flat
-from steppe.io import Ensemble, ForcingStore, Progress, Spent, open_results, read_identity
-from steppe.io.results import names_of
+from steppe.io import Ensemble, ForcingStore, Progress, Spent, names_of, open_results, read_identity
 from steppe.jobs.report import size_of, spent_of
 
 if TYPE_CHECKING:

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from steppe.clock import EPOCH
 from steppe.errors import RunFileError, nearest
 from steppe.grid import Grid, RegionLike
-from steppe.io import Axis, Ensemble, StoredRecords
-from steppe.io.ensemble import listed
+from steppe.io import Axis, Ensemble, StoredRecords, listed, names_of
 from steppe.io.export import aside
-from steppe.io.results import names_of
 from steppe.levels import parted
 from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, choose_colours, draw_run, quantiles
 

@@ -26,7 +26,7 @@ from steppe.engine.ranks import Ranks
 from steppe.engine.run_file import read_run_file
 from steppe.engine.session import Session
 from steppe.errors import Failure
-from steppe.io.folder import link_run
+from steppe.io import link_run
 
 FIRST = 1  # a replay has one branch
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from steppe.errors import GridError, Mistake, not_installed
 from steppe.grid import Gaussian
 from steppe.io.export.aside import aside, refuse_existing
-from steppe.io.export.source import ExportSource, Progress, Window, refuse_ensemble
+from steppe.io.export.selection import ExportSource, Progress, Window, refuse_ensemble
 
 TILE = 256  # pixels of a side; a map that is larger gets overviews
 

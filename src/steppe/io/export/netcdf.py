@@ -12,9 +12,9 @@ import numpy as np
 from steppe.clock import EPOCH
 from steppe.io.axis import Axis
 from steppe.io.coordinates import ATTRIBUTES
-from steppe.io.ensemble import SCENARIO, Ensemble, Member
 from steppe.io.export.aside import aside, refuse_existing
-from steppe.io.export.source import ExportSource, Progress
+from steppe.io.export.selection import ExportSource, Progress
+from steppe.io.folders.scenarios import SCENARIO, Ensemble, Member
 
 if TYPE_CHECKING:
     import netCDF4

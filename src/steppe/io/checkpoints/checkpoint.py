@@ -25,8 +25,8 @@ from steppe.errors import DamagedError, FolderError
 from steppe.failpoint import reach
 from steppe.files import place, writing
 from steppe.grid import Ownership, tiles
-from steppe.io.contents import HEAD, Contents, ContentsEntry, Digests, TileRun, pieces
-from steppe.io.draft import ARRAYS
+from steppe.io.checkpoints.contents import HEAD, Contents, ContentsEntry, Digests, TileRun, pieces
+from steppe.io.checkpoints.draft import ARRAYS
 from steppe.io.identity import check_identity
 from steppe.io.sealed import read_sealed, write_sealed
 from steppe.io.shard import write_durable

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from steppe.errors import FolderError
 from steppe.files import LockedError, lock, writing
-from steppe.io.ensemble import Ensemble
-from steppe.io.folder import JOURNALS, LOCK, OWN, SERVED, read_identity
-from steppe.io.run_folders import RunFolderInfo, Tree
+from steppe.io.folders.folder import JOURNALS, LOCK, OWN, SERVED, read_identity
+from steppe.io.folders.run_folders import RunFolderInfo, Tree
+from steppe.io.folders.scenarios import Ensemble
 
 MADE = ("picture.png", "images")  # of `steppe plot` and of triggers
 EXACT = "|".join(re.escape(name) for name in (*OWN, *SERVED, *MADE, LOCK) if not name.endswith("."))

@@ -22,7 +22,7 @@ import xxhash
 
 from steppe.errors import DamagedError
 from steppe.io.coordinates import write_group
-from steppe.io.forcing_store import ForcingStore, Stored
+from steppe.io.forcing.store import ForcingStore, Stored
 from steppe.io.shard import ABSENT, Array, Layout, shard_path, write_durable
 from steppe.io.shard_file import Bytes, Place, ShardFile, new_memory, open_file, read_at
 from steppe.kernels import bitpack

@@ -28,9 +28,9 @@ from typing import Any
 
 from steppe.errors import DamagedError, FolderError
 from steppe.files import LockedError, lock, place, private, writing
-from steppe.io.checkpoint import Checkpoint
+from steppe.io.checkpoints.checkpoint import Checkpoint
 from steppe.io.identity import Identity, check_identity, run_id
-from steppe.io.output import mark
+from steppe.io.output.store import mark
 from steppe.io.sealed import read_sealed, write_sealed
 from steppe.io.shard import write_durable
 

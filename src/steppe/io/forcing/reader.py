@@ -22,10 +22,10 @@ from steppe.clock import Clock
 from steppe.errors import ForcingError
 from steppe.grid import Cells, Grid, spanned
 from steppe.io.axis import day_name, day_number
-from steppe.io.forcing_store import Constant, ForcingStore, Stored
-from steppe.io.slab import Slabs
-from steppe.io.stream import KEEP_BELOW, ReadCounters, TileStream
-from steppe.io.units import conversion
+from steppe.io.forcing.slab import Slabs
+from steppe.io.forcing.store import Constant, ForcingStore, Stored
+from steppe.io.forcing.stream import KEEP_BELOW, ReadCounters, TileStream
+from steppe.io.forcing.units import conversion
 from steppe.packed import Packed
 from steppe.variable import Variable
 

@@ -21,8 +21,8 @@ from steppe.comm import World, agree_on, shared
 from steppe.comm.world import FORCING_TAG, Array
 from steppe.errors import Failure
 from steppe.grid import Cells, spanned
-from steppe.io.forcing_reader import ForcingReader
-from steppe.io.slab import Room, SlabMemory, Slabs
+from steppe.io.forcing.reader import ForcingReader
+from steppe.io.forcing.slab import Room, SlabMemory, Slabs
 from steppe.packed import Packed
 from steppe.timeline import span
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from steppe.grid import Gaussian, Grid, Points, Raster
 from steppe.grid.raster import DIGITS
 from steppe.io.axis import Axis
-from steppe.io.forcing_store import read_small
-from steppe.io.output import description, group_attributes
-from steppe.io.results import is_packed, locate, readable_records
+from steppe.io.forcing.store import read_small
+from steppe.io.output.store import description, group_attributes
+from steppe.io.results.dataset import is_packed, locate, readable_records
 from steppe.io.shard import layout_of
 from steppe.io.shard_file import read_chunk
 from steppe.levels import Space, layer, parted

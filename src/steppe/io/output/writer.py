@@ -27,8 +27,8 @@ from steppe.comm import MessageRequest, Serial, World
 from steppe.comm.world import STORE_TAG
 from steppe.errors import Failure, FolderError, SteppeError
 from steppe.grid import Ownership
-from steppe.io.output import Group, check_format, group_attributes, mark
-from steppe.io.output_array import Array, OutputArray
+from steppe.io.output.array import Array, OutputArray
+from steppe.io.output.store import Group, check_format, group_attributes, mark
 from steppe.io.shard import layout_of, synchronise
 from steppe.timeline import span
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.io.slab import Room, Slabs
+from steppe.io.forcing.slab import Room, Slabs
 from steppe.packed import Packed
 from steppe.timeline import span
 

@@ -1,6 +1,6 @@
 """A copy of a forcing store for keeping: the same chunks under zstd, a quarter smaller and read three times slower.
 
-It is a forcing store like any other; a fast copy beside it (`steppe.io.pack_file`) makes it as fast.
+It is a forcing store like any other; a fast copy beside it (`steppe.io.forcing.pack_file`) makes it as fast.
 """
 
 import json
@@ -17,7 +17,7 @@ from steppe.errors import ForcingError
 from steppe.files import place, writing
 from steppe.io.alone import alone
 from steppe.io.coordinates import consolidate
-from steppe.io.forcing_store import ForcingStore, Stored
+from steppe.io.forcing.store import ForcingStore, Stored
 from steppe.io.shard import compression, write_durable, write_shard
 from steppe.io.shard_file import ShardFile, new_memory
 

@@ -1,6 +1,6 @@
 """A checkpoint on its way to the disk: how the ranks copy, bring together and write its bytes.
 
-`steppe.io.contents` says where they lie.
+`steppe.io.checkpoints.contents` says where they lie.
 """
 
 import os
@@ -15,7 +15,7 @@ from steppe.comm import MessageRequest, World
 from steppe.comm.world import STORE_TAG
 from steppe.files import writing
 from steppe.grid import Ownership
-from steppe.io.contents import HEAD, Array, Contents, Digests, TileRun, moved, pieces
+from steppe.io.checkpoints.contents import HEAD, Array, Contents, Digests, TileRun, moved, pieces
 from steppe.timeline import span
 
 ARRAYS = "arrays.bin"

@@ -25,7 +25,7 @@ from steppe.grid import Gaussian, Grid, Points, Projected, Raster, tile_size
 from steppe.io.alone import alone
 from steppe.io.axis import Axis, day_name
 from steppe.io.coordinates import consolidate, write_axis, write_coordinates, write_group
-from steppe.io.forcing_store import FORMAT
+from steppe.io.forcing.store import FORMAT
 from steppe.io.shard import Layout, create_array, write_durable, write_shard, write_small
 from steppe.packed import MISSING
 from steppe.variable import Variable

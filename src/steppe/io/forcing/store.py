@@ -6,7 +6,7 @@
       cell  cell_lat  cell_lon ...  coordinates of the packed cells
       rain  tmin  tmax ...          (time, cell) integers with scale_factor and add_offset, or floats; no value is ever missing
       distance_to_nearest_donor     (cell,) static
-      pack/                         a copy of the shards that is faster to read (`steppe.io.pack_file`); no part of what the store holds
+      pack/                         a copy of the shards that is faster to read (`pack_file`); it may be removed
 
 `ForcingStore.open` reads what is said about the values; `ForcingWriter` makes a store, `ForcingReader` feeds a run from it.
 """

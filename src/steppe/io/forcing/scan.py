@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.io.axis import day_name
-from steppe.io.forcing_store import ForcingStore, Stored
-from steppe.io.units import conversion
+from steppe.io.forcing.store import ForcingStore, Stored
+from steppe.io.forcing.units import conversion
 from steppe.packed import MISSING
 from steppe.variable import Role, Variable
 

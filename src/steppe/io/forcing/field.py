@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from steppe.clock import EPOCH, TICK, instant_text, length_text
 from steppe.errors import BadCellError, DamagedError, ForcingError
 from steppe.grid import UNEVEN, Raster, is_axis
-from steppe.io.field_store import FieldStore, reason
-from steppe.io.forcing_scan import ForcingProblem
-from steppe.io.units import SAME, conversion
+from steppe.io.forcing.field_store import FieldStore, reason
+from steppe.io.forcing.scan import ForcingProblem
+from steppe.io.forcing.units import SAME, conversion
 from steppe.variable import Variable
 
 if TYPE_CHECKING:

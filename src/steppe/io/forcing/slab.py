@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from steppe.errors import DamagedError, ForcingError, nearest
 from steppe.grid import Cells, spanned
 from steppe.io.axis import Axis
-from steppe.io.forcing_store import Constant, ForcingStore, Stored
-from steppe.io.pack_file import PackFile, open_fastest
+from steppe.io.forcing.pack_file import PackFile, open_fastest
+from steppe.io.forcing.store import Constant, ForcingStore, Stored
 from steppe.io.shard_file import Bytes, Place, ShardFile
 from steppe.kernels.bitpack import unpack_at
 from steppe.packed import MISSING

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from steppe.errors import Mistake, nearest
 from steppe.io.axis import Axis
 from steppe.io.export.aside import aside, refuse_existing
-from steppe.io.export.source import ExportSource, Progress, refuse_ensemble
-from steppe.io.records import StoredRecords
-from steppe.io.results import names_of
+from steppe.io.export.selection import ExportSource, Progress, refuse_ensemble
+from steppe.io.results.dataset import names_of
+from steppe.io.results.records import StoredRecords
 
 
 def write_cells(

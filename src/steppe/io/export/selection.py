@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from steppe.errors import DamagedError, Mistake, nearest
 from steppe.grid import RegionLike
 from steppe.io.axis import Axis
-from steppe.io.ensemble import Ensemble, listed
-from steppe.io.output import group_attributes
-from steppe.io.records import StoredRecords
-from steppe.io.results import locate, names_of
+from steppe.io.folders.scenarios import Ensemble, listed
+from steppe.io.output.store import group_attributes
+from steppe.io.results.dataset import locate, names_of
+from steppe.io.results.records import StoredRecords
 from steppe.io.shard import layout_of
 from steppe.levels import parted
 

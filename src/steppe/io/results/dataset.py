@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, FolderError, GridError, nearest
 from steppe.io.axis import ticks_of
-from steppe.io.ensemble import FILE, SCENARIO, Ensemble, listed
-from steppe.io.folder import Progress
-from steppe.io.forcing_store import FORMAT as FORCING_FORMAT
-from steppe.io.output import FORMAT, QUANTIZATION, check_format, group_attributes
+from steppe.io.folders.folder import Progress
+from steppe.io.folders.scenarios import FILE, SCENARIO, Ensemble, listed
+from steppe.io.forcing.store import FORMAT as FORCING_FORMAT
+from steppe.io.output.store import FORMAT, QUANTIZATION, check_format, group_attributes
 from steppe.io.shard import layout_of, shard_path
 
 BEGIN = np.datetime64("1850-01-01", "us")  # of all time axes of Steppe
@@ -57,7 +57,7 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
     """
     import xarray
 
-    from steppe.io.checked import checked, stacked  # which import xarray
+    from steppe.io.results.checked import checked, stacked  # which import xarray
 
     ensemble = Ensemble.read(Path(path))
     store, group = locate(Path(path), series)

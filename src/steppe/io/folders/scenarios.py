@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import FolderError
-from steppe.io.folder import Progress
+from steppe.io.folders.folder import Progress
 from steppe.io.sealed import read_sealed, write_sealed
 
 FILE = "ensemble.json"

@@ -1,0 +1,1 @@
+"""Run folders: their files, locks and progress, what may be removed, and ensembles of runs."""
