@@ -3,10 +3,9 @@
     advance: some pieces of the inputs ─> threads over ranges of cells ─> a window a piece and tile ─> the kernel: blocks, steps, cells
                                                                                   records reduced in the loop ┘
 
-Threads do not wait for each other between pieces: one that was slow for a while, for whatever reason, has time to make up for it.
-Two kernels: one that keeps the diagnostics that are recorded, often none, and one that keeps all of them, for `export`. Of the last step
-are kept its forcing and the state before it, so that diagnostics can be had of it later: of all only those are stored that somebody asks
-for. Pieces that are computed together are computed for all cells or, when the forcing of one cannot be read, for none.
+Threads do not wait for each other between pieces, so a thread that was slow for a while can make up for it. There are two kernels: one
+keeps the diagnostics that are recorded, often none; the other keeps all diagnostics, for `export` (`cell_exports`). Pieces that are
+computed together are computed for all cells or, when the forcing of one cannot be read, for none.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,25 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.clock import Clock
-from steppe.errors import ComputedError, ModelError, NotComputedError, RangeError, UnknownNameError, nearest
+from steppe.errors import ComputedError, ModelError, NotComputedError
 from steppe.html_summary import html_summary
-from steppe.kernels import STATE_NOT_FINITE, TODAY, Background, CellKernel, RecordRow, attributes
+from steppe.kernels import TODAY, Background, CellKernel, RecordRow, attributes
 from steppe.levels import Space
+from steppe.models.cell_bad import BAD, bad_status, found_bad
 from steppe.models.cell_constants import Constants
 from steppe.models.cell_declaration import CellDeclaration
-from steppe.models.cell_forcing import ForcingWindows, unpacked
+from steppe.models.cell_exports import LastStepExports
+from steppe.models.cell_forcing import ForcingWindows
 from steppe.models.cell_piece import Bad, CellArrays, LastStep, StepRange, Sweep, go_through, shares_of
+from steppe.models.cell_values import check_known, checked_values
 from steppe.models.contract import Increment, Needs, Status
 from steppe.models.declare import Choice
 from steppe.models.handed import Array, Inputs, Reach, Recorder, Records
 from steppe.variable import Role, Variable
-
-BAD = {
-    "bad_code": Variable(
-        "bad_code", ("cell",), "1", "int32", Role.STATE, "What made a cell bad: 0 nothing, k the k-th forcing, 100 its state"
-    ),
-    "bad_step": Variable("bad_step", ("cell",), "1", "int32", Role.STATE, "Step from which a cell is frozen, -1 while it is good"),
-}
 
 
 class Copy(NamedTuple):
@@ -133,17 +128,15 @@ class CellModel:
         self._allocate(share.n_cells)
         self._options = declaration.options(options)
         declared = declaration.of(Role.PARAMETER)
-        self._check_known(parameters, declared, "parameter")
+        check_known(parameters, declared, self.name, "parameter")
         given = {name: parameters.get(name, variable.initial) for name, variable in declared.items()}
-        self._parameters = {name: self._checked(declared[name], value) for name, value in given.items()}
+        self._parameters = {name: checked_values(declared[name], value, self._cells, self.name) for name, value in given.items()}
         self._constants = self._derived()
         self._first_bad = Status()
         self._fill(state or {})
 
     def _allocate(self, cells: int) -> None:
-        self._last: LastStep | None = None
-        self._diagnostics: dict[str, Array] = {}  # of the last step, as far as somebody asked for them
-        self._asked = self._asked_before = frozenset[str]()  # for which, of the last step and of one before it
+        self._exports = LastStepExports()
         self._recorded: set[str] = set()
         if cells == self._cells:
             return
@@ -156,7 +149,7 @@ class CellModel:
         """See `Model`."""
         state, codes, bad_steps = self._arrays.all
         copies = state.copy(), codes.copy(), bad_steps.copy()
-        last = self._last if looks else None
+        last = self._exports.step if looks else None
         if last is not None:  # the next step uses the memory of these two again
             last = last._replace(state=last.state.copy(), codes=last.codes.copy())
         return Copy(self._options, self._parameters, self._constants, *copies, self._first_bad, last)
@@ -167,41 +160,18 @@ class CellModel:
         self._options, self._parameters, self._constants = copy.options, copy.parameters, copy.constants
         for values, kept in zip(self._arrays.all, (copy.state, copy.codes, copy.bad_steps), strict=True):
             values[...] = kept
-        self._first_bad, self._last = copy.first_bad, copy.last
+        self._first_bad, self._exports.step = copy.first_bad, copy.last
 
     def _fill(self, given: Mapping[str, Any]) -> None:
         declaration = self._declaration
-        self._check_known(given, {*self._rows, *BAD}, "state")
+        check_known(given, {*self._rows, *BAD}, self.name, "state")
         started = declaration.start(self._constants.p, self._constants.d, self._options)
-        self._check_known(started, declaration.fields("State"), "state")
+        check_known(started, declaration.fields("State"), self.name, "state")
         for row, name in zip(self._arrays.state, self._rows, strict=True):
             variable = self.variables[name]
-            row[:] = self._checked(variable, given.get(name, started.get(name, variable.initial)))
+            row[:] = checked_values(variable, given.get(name, started.get(name, variable.initial)), self._cells, self.name)
         self._arrays.codes[:] = given.get("bad_code", 0)
         self._arrays.bad_steps[:] = given.get("bad_step", -1)
-
-    def _check_known(self, names: Iterable[str], known: Iterable[str], kind: str) -> None:
-        known = list(known)
-        for name in names:
-            if name not in known:
-                raise UnknownNameError(f'{self.name} has no {kind} "{name}".{nearest(name, known)}')
-
-    def _checked(self, variable: Variable, value: Any, cells: int | None = None) -> NDArray[np.float64]:
-        """A value as float64, 0-d or (cells,), within the limits of its variable."""
-        if value is None:
-            raise ModelError(f'{self.name}: "{variable.name}" has no value. Give one; {variable.long_name} in {variable.units}.')
-        values = np.array(value, np.float64)
-        cells = self._cells if cells is None else cells
-        if values.shape not in ((), (cells,)):
-            raise ModelError(f'"{variable.name}" has the shape {values.shape}. Give one number or {cells} of them.')
-        wrong = ~((values >= variable.low) & (values <= variable.high) & np.isfinite(values))
-        if wrong.any():
-            where = f" in cell {np.argmax(wrong)}" if values.ndim else ""
-            raise RangeError(
-                f'"{variable.name}" is {values[wrong].flat[0]:g} {variable.units}{where}; it must lie between {variable.low:g} and '
-                f"{variable.high:g}. Correct the value."
-            )
-        return values
 
     def _derived(self) -> Constants:
         return Constants.of(self._declaration, self._parameters, self._options, self._used, self._cells, self._real)
@@ -232,9 +202,7 @@ class CellModel:
         wanted = [model._wanted(inputs) for model in models]
         streams = [ForcingWindows(inputs, cells, wanted[0], self._real) for cells in self._shares]
         for model in models:
-            model._diagnostics = {}
-            if model._asked:
-                model._asked_before, model._asked = model._asked, frozenset()
+            model._exports.begin_steps()
         most = 1 if inputs.in_turns else min(recorder.most_steps for recorder in recorders)
         for pieces in _together(inputs.pieces(steps), most):
             some = range(pieces[0].start, pieces[-1].stop)
@@ -275,12 +243,12 @@ class CellModel:
         kernel = self._kernel(constants.per_cell, self._recorded).result()
         self.compiling += perf_counter() - begin
         listed = [RecordRow(kernel.rows[r.name], r.operation, np.ascontiguousarray(r.slots, np.int32), self._slots(r)) for r in records]
-        self._last = None  # its memory is used again
+        self._exports.step = None  # its memory is used again
         return StepRange(self._arrays, kernel, constants, today, pieces, listed, keep, undoable)
 
     def _finish(self, stretch: StepRange, ways: Sequence[Sweep], seconds: float, clock: Clock) -> None:
         self.busy += seconds
-        self._last = stretch.last(ways)
+        self._exports.step = stretch.last(ways)
         bad = [each for way in ways for each in way.bad]
         if bad and not self._first_bad.count:
             self._first_bad = self._found_bad(min(bad, key=lambda each: each[:2]), clock)
@@ -338,7 +306,7 @@ class CellModel:
         ModelError
             An unknown name, or forcing or a diagnostic when no step has been made since the start or a restore.
         """
-        self._check_known([name], self.variables, "variable")
+        check_known([name], self.variables, self.name, "variable")
         role = self.variables[name].role
         values: Array
         if role is Role.STATE:
@@ -349,38 +317,16 @@ class CellModel:
             values = np.broadcast_to(getattr(self._constants.d, name), (self._cells,))
         elif not self._cells:
             values = np.empty(0, self._real)
-        elif self._last is None:
+        elif (last := self._exports.step) is None:
             raise NotComputedError(f'"{name}" belongs to a step, and none has been made yet. Advance by one step first.')
         elif role is Role.FORCING:
-            values = self._forcing(self._last, name)
+            values = self._exports.forcing(last, name, self._rows)
         else:
-            values = self._diagnostic(self._last, name)
-        return np.array(values if index is None else values[index])
-
-    def _forcing(self, last: LastStep, name: str) -> Array:
-        if name not in last.window.names:
-            row: Array = last.state[self._rows.index(name)]
-            return row
-        return unpacked(last.window, name)
-
-    def _diagnostic(self, last: LastStep, name: str) -> Array:
-        """Computed when it is asked for, with those that were asked for before the last step; of a bad cell it is NaN."""
-        self._asked |= {name}
-        if name not in self._diagnostics:
-            every = self._declaration.fields("Diagnostics")  # a kernel for each choice would take longer to load than it saves
+            every = self._declaration.fields("Diagnostics")
             kernel = self._kernel(last.constants.per_cell, every).result()
-            names = [each for each in every if each in self._asked | self._asked_before and each not in self._diagnostics]
-            values = np.empty((len(names), 1, self._cells))
-            records = [RecordRow(kernel.rows[n], "last", np.zeros(1, np.int32), v) for n, v in zip(names, values, strict=True)]
-            given = last.state.copy(), last.codes.copy(), np.zeros(self._cells, np.int32), last.constants.rows, last.constants.uniform
-            rest = last.window, records
-
-            def on(cells: range) -> None:
-                kernel.run(*given, last.today, last.steps, cells, *rest)
-
-            self._each(on, self._shares)
-            self._diagnostics = self._diagnostics | dict(zip(names, values[:, 0], strict=True))
-        return self._diagnostics[name].astype(self._real)
+            found = self._exports.diagnostic(last, name, every, kernel, lambda work: self._each(work, self._shares))
+            values = found.astype(self._real)
+        return np.array(values if index is None else values[index])
 
     def set(self, name: str, value: float | Array, index: Array | None = None) -> Increment:
         """Sets a state or a parameter from now on, or an optional forcing for the next step, for all cells or those of `index`.
@@ -390,7 +336,7 @@ class CellModel:
         ModelError
             An unknown name, a value outside its limits, or a quantity that cannot be set (what to set instead is named).
         """
-        self._check_known([name], self.variables, "variable")
+        check_known([name], self.variables, self.name, "variable")
         variable = self.variables[name]
         settable = name in self._rows or variable.role is Role.PARAMETER
         if not settable or variable.settable_by:
@@ -398,7 +344,7 @@ class CellModel:
             raise ComputedError(f'"{name}" is {variable.role.value} and cannot be set. {instead}')
         where = slice(None) if index is None else index
         count = self._cells if index is None else int(np.arange(self._cells)[where].size)
-        new = self._checked(variable, value, count)
+        new = checked_values(variable, value, count, self.name)
         whole = np.array(np.broadcast_to(self._parameters[name], (self._cells,))) if variable.role is Role.PARAMETER else self._row(name)
         before = float(whole[where].sum(dtype=np.float64))
         whole[where] = new
@@ -420,37 +366,18 @@ class CellModel:
 
     # --- bad cells ------------------------------------------------------------------------------------------------------------------
     def status(self) -> Status:
-        """How many cells are bad, and of the first one what it met. After a restore its value is not known any more (NaN)."""
-        count = int(np.count_nonzero(self._arrays.codes))
-        if not count:
-            return Status()
-        if self._first_bad.count:
-            return replace(self._first_bad, count=count)
-        bad = np.flatnonzero(self._arrays.codes)
-        cell = int(bad[np.argmin(self._arrays.bad_steps[bad])])
-        name = self._blamed(int(self._arrays.codes[cell]))
-        low, high = (self.variables[name].low, self.variables[name].high) if name in self.variables else (float("nan"), float("nan"))
-        return Status(count, cell, int(self._arrays.bad_steps[cell]), name, float("nan"), low, high)
-
-    def _blamed(self, code: int) -> str:
-        return "state" if code == STATE_NOT_FINITE else self._declaration.fields("Forcing")[code - 1]
+        """How many cells are bad, and of the first one the step, variable and value. After a restore the value is not known (NaN)."""
+        return bad_status(self._declaration, self._arrays, self._first_bad)
 
     def _found_bad(self, bad: Bad, clock: Clock) -> Status:
-        """The step of a bad cell once more, in Python: the cell is frozen as it was before."""
-        step, cell = bad.step, bad.cell
-        at = {name: unpacked(bad.window, name)[0] for name in bad.window.names}
-        code = int(self._arrays.codes[cell])
-        name = self._blamed(code)
-        value = float(at.get(name, np.nan))
-        if code == STATE_NOT_FINITE:
-            state = {n: self._row(n)[cell] for n in self._rows}  # an event of this very step is its default again
-            today = dict(zip(TODAY, self._today(range(step, step + 1), clock)[0], strict=True))
+        state = {name: self._row(name)[bad.cell] for name in self._rows}  # an event of this very step is its default again
+        today = dict(zip(TODAY, self._today(range(bad.step, bad.step + 1), clock)[0], strict=True))
+
+        def step_again(forcing: Mapping[str, float]) -> Mapping[str, float]:
             constants = self._constants.p, self._constants.d
-            new = self._declaration.step_in_python(cell, {**state, **at}, constants, today, self._options, self._real)
-            name = next((n for n, v in new.items() if not np.isfinite(v)), max(new, key=lambda n: abs(new[n])))
-            value = float(new[name])
-        variable = self.variables[name]
-        return Status(1, cell, step, name, value, variable.low, variable.high)
+            return self._declaration.step_in_python(bad.cell, {**state, **forcing}, constants, today, self._options, self._real)
+
+        return found_bad(self._declaration, int(self._arrays.codes[bad.cell]), bad, step_again)
 
 
 def _together(pieces: Sequence[range], steps: int) -> Iterator[list[range]]:

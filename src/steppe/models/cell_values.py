@@ -1,0 +1,43 @@
+"""Values that a caller gives to a cell model, checked against its declarations."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import ModelError, RangeError, UnknownNameError, nearest
+from steppe.variable import Variable
+
+
+def check_known(names: Iterable[str], known: Iterable[str], model: str, kind: str) -> None:
+    """Raises `UnknownNameError` for the first name that the model does not know. kind: "state", "parameter", "variable"."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(f'{model} has no {kind} "{name}".{nearest(name, known)}')
+
+
+def checked_values(variable: Variable, value: Any, cells: int, model: str) -> NDArray[np.float64]:
+    """Returns a value as float64, 0-d or (cells,).
+
+    Raises
+    ------
+    ModelError
+        There is no value, or it has another shape.
+    RangeError
+        A number lies outside the limits of its variable, or is not finite.
+    """
+    if value is None:
+        raise ModelError(f'{model}: "{variable.name}" has no value. Give one; {variable.long_name} in {variable.units}.')
+    values = np.array(value, np.float64)
+    if values.shape not in ((), (cells,)):
+        raise ModelError(f'"{variable.name}" has the shape {values.shape}. Give one number or {cells} of them.')
+    wrong = ~((values >= variable.low) & (values <= variable.high) & np.isfinite(values))
+    if wrong.any():
+        where = f" in cell {np.argmax(wrong)}" if values.ndim else ""
+        raise RangeError(
+            f'"{variable.name}" is {values[wrong].flat[0]:g} {variable.units}{where}; it must lie between {variable.low:g} and '
+            f"{variable.high:g}. Correct the value."
+        )
+    return values
