@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.figures import Figure
 from benchmarks.queensland import STEPPE, new_output, run_file
 from benchmarks.rounds import QUICK_ROUNDS, alternate, output
-from steppe.jobs.film import reel_of
+from steppe.jobs.film import FilmChoices, reel_of
 from steppe.view import Encoder, Scene, Size
 
 YEARS, NAME = 10, "growth"
@@ -47,7 +47,7 @@ def _parts(run: Path, folder: Path) -> dict[str, float]:
         return done
 
     begin = time.process_time()
-    reel = timed("reading, twice", lambda: reel_of(run, NAME))
+    reel = timed("reading, twice", lambda: reel_of(run, FilmChoices(NAME)))
     scene = timed("drawing", lambda: Scene("Queensland", reel.drawn, reel.notes, Size()))
     frames = reel.frames()
     with Encoder(folder / "parts.mp4", Size(), 10) as encoder:

@@ -14,7 +14,7 @@ from steppe.errors import Exit, RunFileError
 from steppe.grid import read_grid
 from steppe.ingest import Choices, Product, ingest_maps
 from steppe.jobs.info import overview
-from steppe.jobs.picture import draw
+from steppe.jobs.picture import PictureChoices, draw
 from tests.ingest.daily_maps import known_maps, write_maps
 from tests.scenario import EXAMPLES
 
@@ -97,7 +97,7 @@ def test_results_are_summed_up_and_drawn(folder, capfd):
     run_command(["run", "run.toml"])
     assert "1991" in capfd.readouterr().out
     assert overview(Path("out"))["time"] == "1990-02-30 until before 1991-12-01"
-    assert draw(Path("out"), Path("a.png"), date="1991-02-30").stat().st_size > 10_000
+    assert draw(Path("out"), Path("a.png"), PictureChoices(date="1991-02-30")).stat().st_size > 10_000
 
 
 def test_a_day_that_the_calendar_of_the_weather_lacks_is_refused(folder):

@@ -15,7 +15,7 @@ from steppe.io.results.checked import CheckedArray
 from steppe.jobs import picture
 from steppe.jobs.ensemble import Scenario, run_ensemble
 from steppe.jobs.info import overview
-from steppe.jobs.picture import draw
+from steppe.jobs.picture import PictureChoices, draw
 from tests.io.test_export import check_cf
 from tests.scenario import copied
 
@@ -167,7 +167,7 @@ def drawn(monkeypatch) -> dict:
 
 
 def test_the_picture_of_an_ensemble_has_its_scenarios_and_the_median_of_its_maps(made, drawn, tmp_path):
-    assert draw(made, tmp_path / "all.png", ["water"]).stat().st_size > 10_000
+    assert draw(made, tmp_path / "all.png", PictureChoices(["water"])).stat().st_size > 10_000
     series = steppe.open(made, "means")["water"]
     titles = [f"Soil water, means: {region}" for region in series["region"].values]
     assert [line.title for line in drawn["series"]] == titles
@@ -184,7 +184,7 @@ def test_the_picture_of_an_ensemble_has_its_scenarios_and_the_median_of_its_maps
 
 
 def test_the_picture_of_an_ensemble_has_a_panel_for_each_place(made, drawn, tmp_path):
-    draw(made, tmp_path / "at.png", ["water"], at=[(144.0, -22.0), (143.5, -22.5)])
+    draw(made, tmp_path / "at.png", PictureChoices(["water"], at=[(144.0, -22.0), (143.5, -22.5)]))
     assert [line.title for line in drawn["series"]] == ["Soil water: 22°S 144°E", "Soil water: 22.5°S 143.5°E"]
     found = steppe.open(made)["water"]
     cell = np.flatnonzero(np.isclose(found["cell_lat"], -22.0) & np.isclose(found["cell_lon"], 144.0))

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import steppe
-from steppe.jobs.film import draw_film
+from steppe.jobs.film import FilmChoices, draw_film
 from tests.scenario import copied
 from tests.server.asking import bearer, documented, problem
 from tests.server.listening import wait_for
@@ -103,7 +103,7 @@ def test_each_record_is_a_frame_and_the_film_is_that_of_the_command_line(scenari
     records = steppe.open(scenario.parent / "out").sizes["time"]
     assert found.shape == (records, 720, 1280, 3)
     assert records == 5
-    draw_film(scenario.parent / "out", tmp_path / "film.mp4", "water")
+    draw_film(scenario.parent / "out", tmp_path / "film.mp4", FilmChoices("water"))
     assert np.array_equal(found, frames_of((tmp_path / "film.mp4").read_bytes()))
 
 
@@ -114,9 +114,10 @@ def test_period_colours_and_rate_are_those_that_are_asked_for(scenario: Path, tm
     with av.open(io.BytesIO(content)) as file:
         assert file.streams.video[0].average_rate == 25
     made, out = tmp_path / "film.mp4", scenario.parent / "out"
-    draw_film(out, made, "water", "1990-02-10", "1990-04-01", 25, scale=(0.0, 90.0), palette="oslo_r")
+    choices = FilmChoices("water", "1990-02-10", "1990-04-01", scale=(0.0, 90.0), palette="oslo_r")
+    draw_film(out, made, choices, 25)
     assert np.array_equal(frames_of(content), frames_of(made.read_bytes()))
-    draw_film(out, made, "water", "1990-02-10", "1990-04-01", 25)
+    draw_film(out, made, choices._replace(scale=None, palette=None), 25)
     assert not np.array_equal(frames_of(content), frames_of(made.read_bytes()))
     assert len(frames_of(content)) == 3
 

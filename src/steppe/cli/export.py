@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,7 @@ from steppe.cli.places import place_of, region_of
 from steppe.errors import Mistake
 
 if TYPE_CHECKING:
-    from steppe.grid import RegionLike
+    pass
 
 Names = Annotated[list[str] | None, Parameter(name=("--variables", "--variable"), metavar="NAME")]
 Day = Annotated[str | None, Parameter(metavar="DATE")]
@@ -85,8 +84,7 @@ def export(
     quiet
         No progress, and no list of the written files.
     """
-    targets = {"--netcdf": netcdf, "--csv": csv, "--cog": cog}
-    if sum(target is not None for target in targets.values()) != 1:
+    if [netcdf, csv, cog].count(None) != 2:
         raise Mistake("One form at a time is exported. Give exactly one of --netcdf, --csv and --cog, with the file to write.")
     if csv is None and (at or series):
         raise Mistake("--at and --series choose the lines of a table. Give them with --csv; --region chooses cells of maps.")
@@ -97,39 +95,25 @@ def export(
     if maps is not None and series is not None:
         raise Mistake("--maps is of cells, --series of regions. Give one or the other.")
     start, end = (date, date) if date else (start, end)
-    with CountBar("exporting", quiet) as progress:
-        files = _write(path, targets, variables, start, end, region_of(region), at, series, maps or "", overwrite, progress)
-    if not quiet:
-        print(_said(files))
-
-
-def _write(
-    path: Path,
-    targets: dict[str, Path | None],
-    variables: list[str] | None,
-    start: str | None,
-    end: str | None,
-    region: "RegionLike | None",
-    at: list[str] | None,
-    series: str | None,
-    maps: str,
-    overwrite: bool,
-    progress: Callable[[float], None],
-) -> list[Path]:
     from steppe.io.export import ExportSource, write_cells, write_geotiff, write_netcdf, write_series
 
-    if targets["--csv"] and not at and region is None:
-        return [write_series(path, series or "", targets["--csv"], variables, start, end, overwrite)]
-    places = [place_of(text) for text in at or []]
-    source = ExportSource(path, variables, start, end, region or "all", maps, levels=bool(targets["--netcdf"]))
-    if source.unfinished:
-        sys.stderr.write(f"Unfinished scenarios: {source.unfinished}. The records that all have are exported.\n")
-    if targets["--csv"]:
-        return [write_cells(source, targets["--csv"], places, overwrite, progress)]
-    if targets["--cog"]:
-        return write_geotiff(source, targets["--cog"], overwrite, progress)
-    assert targets["--netcdf"]
-    return write_netcdf(source, targets["--netcdf"], shlex.join(["steppe", *sys.argv[1:]]), overwrite, progress)
+    places, part = [place_of(text) for text in at or []], region_of(region)
+    with CountBar("exporting", quiet) as progress:
+        if csv and not places and part is None:
+            files = [write_series(path, series or "", csv, variables, start, end, overwrite)]
+        else:
+            source = ExportSource(path, variables, start, end, part or "all", maps or "", levels=netcdf is not None)
+            if source.unfinished:
+                sys.stderr.write(f"Unfinished scenarios: {source.unfinished}. The records that all have are exported.\n")
+            if csv:
+                files = [write_cells(source, csv, places, overwrite, progress)]
+            elif cog:
+                files = write_geotiff(source, cog, overwrite, progress)
+            else:
+                assert netcdf, "one of the three is given"
+                files = write_netcdf(source, netcdf, shlex.join(["steppe", *sys.argv[1:]]), overwrite, progress)
+    if not quiet:
+        print(_said(files))
 
 
 def _said(files: list[Path]) -> str:

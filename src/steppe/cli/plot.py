@@ -1,12 +1,15 @@
 """`steppe plot`: a picture of a run."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from steppe.cli.making import CountBar
 from steppe.errors import Mistake
+
+if TYPE_CHECKING:
+    from steppe.jobs.film import FilmChoices
 
 
 def plot(
@@ -80,49 +83,38 @@ def plot(
         No progress of a film, and no list of the written files.
     """
     from steppe.cli.places import place_of, region_of, scale_of
-    from steppe.jobs.picture import draw
+    from steppe.jobs.film import FilmChoices
+    from steppe.jobs.picture import PictureChoices, draw
 
+    part, ends = region_of(region) or "all", scale_of(scale)
     if movie is not None:
-        _film(path, movie, {"--output": output, "--date": date, "--at": at}, variables, start, end, fps, size, region, scale, maps, quiet)
+        if given := [name for name, value in {"--output": output, "--date": date, "--at": at}.items() if value]:
+            raise Mistake(f"{given[0]} is of a picture. Leave it out with --movie: --from and --to are the period of a film.")
+        if len(variables or []) > 1:
+            raise Mistake(f"A film shows one variable, and {len(variables or [])} are given. Give --variable once.")
+        choices = FilmChoices(variables[0] if variables else None, start, end, part, ends, maps or "")
+        _film(path, movie, choices, fps, size, quiet)
         return
     of_films = {"--from": start, "--to": end, "--fps": fps, "--size": size}
     if given := [name for name, value in of_films.items() if value is not None]:
         raise Mistake(f"{given[0]} is of a film. Give it with --movie, or leave it out.")
     places = [place_of(text) for text in at or []]
     beside = path.with_suffix(".png") if (path / "zarr.json").is_file() else path / "picture.png"
-    drawn = draw(path, output or beside, variables, date, places, region_of(region) or "all", scale_of(scale), maps or "")
+    drawn = draw(path, output or beside, PictureChoices(variables, date, places, part, ends, maps or ""))
     if not quiet:
         print(drawn)
 
 
-def _film(
-    path: Path,
-    movie: Path,
-    of_pictures: dict[str, object],
-    variables: list[str] | None,
-    start: str | None,
-    end: str | None,
-    fps: int | None,
-    size: str | None,
-    region: str | None,
-    scale: str | None,
-    maps: str | None,
-    quiet: bool,
-) -> None:
-    from steppe.cli.places import region_of, scale_of, size_of
+def _film(path: Path, movie: Path, choices: "FilmChoices", fps: int | None, size: str | None, quiet: bool) -> None:
+    from steppe.cli.places import size_of
     from steppe.jobs.film import draw_film
 
-    if given := [name for name, value in of_pictures.items() if value]:
-        raise Mistake(f"{given[0]} is of a picture. Leave it out with --movie: --from and --to are the period of a film.")
-    if len(variables or []) > 1:
-        raise Mistake(f"A film shows one variable, and {len(variables or [])} are given. Give --variable once.")
     if fps is not None and not 1 <= fps <= 60:
         raise Mistake(f"--fps {fps} is out of range. Give 1 to 60 frames a second.")
     if movie.suffix.lower() != ".mp4":
         raise Mistake(f'--movie "{movie}" is no name of an MP4 file. Give a name that ends in .mp4.')
-    frame, part, ends = size_of(size), region_of(region) or "all", scale_of(scale)
     with CountBar("film", quiet) as tell:
-        made = draw_film(path, movie, variables[0] if variables else None, start, end, fps or 10, frame, part, ends, maps or "", tell)
+        made = draw_film(path, movie, choices, fps or 10, size_of(size), tell)
     if not quiet:
         units = "" if made.units == "1" else f" {made.units}"
         print(f"{made.path}: {made.frames:,} frames, {made.seconds:,.1f} s, colours from {made.low:,.6g} to {made.high:,.6g}{units}")

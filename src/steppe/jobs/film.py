@@ -56,20 +56,31 @@ class Film(NamedTuple):
     units: str
 
 
+class FilmChoices(NamedTuple):
+    """What a film shows.
+
+    variable: the first of the run file when left out. start, end: first and last day; records that hold them are shown, too; all when
+    left out. region, scale, maps: as in `PictureChoices`. palette: a colour map of cmcrameri; one that suits the variable when left
+    out. most: the most frames that the film may have.
+    """
+
+    variable: str | None = None
+    start: str | None = None
+    end: str | None = None
+    region: RegionLike = "all"
+    scale: tuple[float, float] | None = None
+    maps: str = ""
+    palette: str | None = None
+    most: int | None = None
+
+
 def draw_film(
     path: Path,
     output: Path,
-    variable: str | None = None,
-    start: str | None = None,
-    end: str | None = None,
+    choices: FilmChoices = FilmChoices(),  # noqa: B008  # never changed
     rate: int = 10,
     size: Size = Size(),  # noqa: B008  # never changed
-    region: RegionLike = "all",
-    scale: tuple[float, float] | None = None,
-    maps: str = "",
     tell: Tell = lambda part, date: None,
-    palette: str | None = None,
-    most: int | None = None,
 ) -> Film:
     """Makes an MP4 file (H.264) of the records of a run; of an ensemble each frame is the median of its scenarios.
 
@@ -77,20 +88,16 @@ def draw_film(
     ----------
     path
         A run folder, the folder of an ensemble, or a store.
-    variable
-        What is shown; the first of the run file when left out.
-    start, end
-        First and last day; records that hold them are shown, too. All when left out.
+    output
+        The file to write.
+    choices
+        What the film shows.
     rate
         Frames a second.
-    region, scale, maps
-        As in `draw`.
+    size
+        Of a frame in pixels.
     tell
-        Called with the share that is done and the date of the frame.
-    palette
-        A colour map of cmcrameri; one that suits the variable when left out.
-    most
-        Frames that the film may have.
+        Gets the share of the frames that are done, and the date of the last one.
 
     Raises
     ------
@@ -105,7 +112,7 @@ def draw_film(
     FolderError, DamagedError, NoSpaceError, Failure
         There is no run, a file of it is damaged, or the film cannot be written.
     """
-    reel = reel_of(path, variable, start, end, region, scale, maps, palette, most)
+    reel = reel_of(path, choices)
     with aside(output) as beside, Encoder(beside, size, rate) as encoder:
         scene = Scene(str(reel.every[0].about.get("title", path.name)), reel.drawn, reel.notes, size)
         for number, (values, date) in enumerate(reel.frames(), 1):
@@ -115,38 +122,29 @@ def draw_film(
     return Film(output, len(reel.rows), len(reel.rows) / rate, colours.low, colours.high, reel.drawn.units)
 
 
-def reel_of(
-    path: Path,
-    variable: str | None = None,
-    start: str | None = None,
-    end: str | None = None,
-    region: RegionLike = "all",
-    scale: tuple[float, float] | None = None,
-    maps: str = "",
-    palette: str | None = None,
-    most: int | None = None,
-) -> Reel:
-    """What a film will show; reads all its records once, for the range of its colours. Arguments and errors as those of `draw_film`."""
+def reel_of(path: Path, choices: FilmChoices) -> Reel:
+    """What a film will show; reads all its records once, for the range of its colours. Raises as `draw_film`."""
     ensemble, folders, _ = scenarios_of(path)
-    every = [StoredRecords.open(folder, maps) for folder in folders]
-    held = held_in(every[0], path, maps, [variable] if variable else None)
+    every = [StoredRecords.open(folder, choices.maps) for folder in folders]
+    held = held_in(every[0], path, choices.maps, [choices.variable] if choices.variable else None)
     if not held:
         raise RunFileError(f'The run "{path}" has no maps, so there is nothing to show. Record some: `[output] variables`.')
-    name = variable or held[0]
+    name = choices.variable or held[0]
     axis = min((one.axes[name] for one in every), key=lambda axis: axis.rows)
     if not axis.rows:
         raise RunFileError(f'The run "{path}" has no results yet.')
-    rows = range(rows_at("--from", start, axis, path).start, rows_at("--to", end, axis, path).stop)
+    rows = range(rows_at("--from", choices.start, axis, path).start, rows_at("--to", choices.end, axis, path).stop)
     if not rows:
-        raise RunFileError(f"The period from {start} to {end} holds no record. Give the first day with --from, the last with --to.")
-    if most is not None and len(rows) > most:
-        raise RequestError(f"The film would have {len(rows):,} frames, more than {most:,}.")
-    cells = None if region == "all" else every[0].grid.select(region)
+        period = f"from {choices.start} to {choices.end}"
+        raise RunFileError(f"The period {period} holds no record. Give the first day with --from, the last with --to.")
+    if choices.most is not None and len(rows) > choices.most:
+        raise RequestError(f"The film would have {len(rows):,} frames, more than {choices.most:,}.")
+    cells = None if choices.region == "all" else every[0].grid.select(choices.region)
     about, attributes = every[0].about, every[0].attributes[name]
     title, units = title_of(attributes, name, len(every)), str(attributes.get("units", "1"))
     greatest, ends, sample = _looked_through(every, name, rows, cells)
     colours = choose_colours(sample, name, units, str(attributes.get("standard_name", "")), title)
-    colours = replace(colours.between(*scale) if scale else colours, name=palette or colours.name)
+    colours = replace(colours.between(*choices.scale) if choices.scale else colours, name=choices.palette or colours.name)
     ground = Ground.of(every[0], cells)
     said = f"Colours from {colours.low:,.6g} to {colours.high:,.6g} in all frames."
     notes = [f"{about.get('source', '')}. {said}", *(["Each frame is the median of the scenarios."] if ensemble else []), *notes_of(about)]

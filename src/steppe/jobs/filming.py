@@ -1,7 +1,7 @@
-"""A film that a server was asked for: `python -m steppe.jobs.filming JSON`. It computes when nothing else wants to: it slows no run.
+"""Makes a film for a server: `python -m steppe.jobs.filming JSON`. It has the lowest priority, so it slows no run.
 
-The JSON holds path and name of the run folder, the film to write, and options of `draw_film`. Standard output is a line of JSON a frame,
-{"part": 0.25, "date": "1990-01-31"}, or a code and a detail when there is no film.
+The JSON holds path and name of the run folder, the film to write, and options: the fields of `FilmChoices`, and "rate", frames a second.
+Standard output is a line of JSON a frame, {"part": 0.25, "date": "1990-01-31"}, or a code and a detail if the film cannot be made.
 """
 
 import json
@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from steppe.errors import RequestError, SteppeError
-from steppe.jobs.film import draw_film
+from steppe.jobs.film import FilmChoices, draw_film
 
 LEAST = 19  # niceness: what is left of the processors
 CODES = {"run-file": "not-computed", "folder": "not-computed", "mistake": "not-installed"}
@@ -30,7 +30,9 @@ def main() -> None:
         Path("/proc/self/autogroup").write_text(str(LEAST))
     os.nice(LEAST)
     try:
-        draw_film(Path(path), Path(asked["film"]), **asked["options"], tell=lambda part, date: _say(part=part, date=date))
+        options = dict(asked["options"])
+        rate = options.pop("rate", 10)
+        draw_film(Path(path), Path(asked["film"]), FilmChoices(**options), rate, tell=lambda part, date: _say(part=part, date=date))
     except RequestError as error:
         command = f"steppe plot {name} --movie film.mp4 --variable {asked['options']['variable']}"
         _say(code="too-costly", detail=f"{error} Ask for a shorter period, or type `{command}` where the run folder lies.")

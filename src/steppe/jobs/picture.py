@@ -33,26 +33,15 @@ class PicturePlace(NamedTuple):
     at: tuple[float, float] | None = None
 
 
-def draw(
-    path: Path,
-    output: Path,
-    variables: list[str] | None = None,
-    date: str | None = None,
-    at: Sequence[tuple[float, float]] = (),
-    region: RegionLike = "all",
-    scale: tuple[float, float] | None = None,
-    maps: str = "",
-) -> Path:
-    """Draws maps and lines of a run as one PNG; gives its path. Of an ensemble: the median of its maps, and the lines of all scenarios.
+class PictureChoices(NamedTuple):
+    """What a picture shows.
 
     Parameters
     ----------
-    path
-        A run folder, the folder of an ensemble, or a store.
     variables
         What is drawn, all when left out.
     date
-        Maps of the interval that holds this day; means over what was computed when left out.
+        Maps of the interval that holds this day; means over the computed days when left out.
     at
         (longitude, latitude) of cells whose lines are drawn, instead of those of the run's series.
     region
@@ -61,6 +50,20 @@ def draw(
         Ends of the colours of all maps, instead of round numbers about the values.
     maps
         Name of an [[output.maps]], instead of the maps of [output].
+    """
+
+    variables: list[str] | None = None
+    date: str | None = None
+    at: Sequence[tuple[float, float]] = ()
+    region: RegionLike = "all"
+    scale: tuple[float, float] | None = None
+    maps: str = ""
+
+
+def draw(path: Path, output: Path, choices: PictureChoices = PictureChoices()) -> Path:  # noqa: B008  # never changed
+    """Draws maps and lines of a run as one PNG; gives its path. Of an ensemble: the median of its maps, and the lines of all scenarios.
+
+    path: a run folder, the folder of an ensemble, or a store.
 
     Raises
     ------
@@ -71,6 +74,7 @@ def draw(
     FolderError, DamagedError, NoSpaceError, Failure
         There is no run, a file of it is damaged, or the picture cannot be written.
     """
+    variables, date, at, region, scale, maps = choices
     ensemble, folders, scenarios = scenarios_of(path)
     every = [StoredRecords.open(folder, maps) for folder in folders]
     records, held = every[0], held_in(every[0], path, maps, variables)
