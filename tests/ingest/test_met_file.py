@@ -10,7 +10,7 @@ from steppe.engine.run_file import read_run_file
 from steppe.engine.weather import open_weather
 from steppe.errors import Exit, ForcingError
 from steppe.grid import Points
-from steppe.ingest import ColumnNames, ingest_stations, station_points
+from steppe.ingest import ColumnNames, StationChoices, ingest_stations, station_points
 from steppe.ingest.met_file import PAN_AS_SAID, PAN_UNSAID, read_met, read_met_site
 from steppe.ingest.meteorology import pan_evaporation, saturation_vapour_pressure
 from tests.shared import shared_path
@@ -128,7 +128,12 @@ def test_the_report_shows_at_each_station_what_the_humidity_came_to(tmp_path):
     with_vpd(tmp_path / "a.met", 20.0)
     with_vpd(tmp_path / "b.met", 4.0)
     report = ingest_stations(
-        tmp_path, tmp_path / "w.zarr", station_points(tmp_path), "1990-01-01", "1990-12-31", said=ColumnNames({"deficit": "vpd"})
+        tmp_path,
+        tmp_path / "w.zarr",
+        station_points(tmp_path),
+        "1990-01-01",
+        "1990-12-31",
+        StationChoices(said=ColumnNames({"deficit": "vpd"})),
     )
     read = 'deficit was read from the column "vpd", as requested; the mean of vp is {} hPa, saturation at tmin 21.3 hPa ({})'
     assert read.format(f"{WEIGHTED - 20.0:.1f}", "a") in report.notes
@@ -178,7 +183,7 @@ def test_two_columns_for_one_variable_are_refused_until_one_is_chosen(tmp_path):
 def test_what_the_user_says_of_no_column_is_refused(tmp_path, said, says):
     file = year_of(tmp_path / "dalby.met", HEADER.replace("code", "vpd"), "25.5 30 18.5 {rain} 6.5 21 16")
     with pytest.raises(ForcingError, match=says):
-        ingest_stations(file, tmp_path / "w.zarr", station_points(file), "1990-01-01", "1990-12-31", said=said)
+        ingest_stations(file, tmp_path / "w.zarr", station_points(file), "1990-01-01", "1990-12-31", StationChoices(said=said))
     assert not (tmp_path / "w.zarr").exists()
 
 

@@ -6,7 +6,7 @@ import xarray
 
 from steppe.errors import ForcingError, RunFileError
 from steppe.grid import Points, Raster
-from steppe.ingest import ingest_stations
+from steppe.ingest import StationChoices, ingest_stations
 from steppe.ingest.donors import Donors, make_donors
 from steppe.ingest.meteorology import extraterrestrial_radiation, pan_evaporation, saturation_vapour_pressure
 from steppe.ingest.months import Months
@@ -209,7 +209,7 @@ def test_the_part_of_a_longer_period_is_the_same_weather(tmp_path: Path) -> None
     folder = shared_path("data/weather")
     grid = Raster(-20.05, -0.1, 139.05, 0.1, np.ones((2, 2), dtype=bool))
     ingest_stations(folder, tmp_path / "long.zarr", grid, "1992-01-01", "1993-12-31")
-    ingest_stations(folder, tmp_path / "short.zarr", grid, "1992-03-05", "1992-12-31", variance=True)
+    ingest_stations(folder, tmp_path / "short.zarr", grid, "1992-03-05", "1992-12-31")
     long, short = (xarray.open_zarr(tmp_path / f"{name}.zarr", consolidated=False, chunks=None) for name in ("long", "short"))
     for name in WEATHER:
         np.testing.assert_array_equal(long[name].sel(time=short.time), short[name])
@@ -224,7 +224,9 @@ def test_a_cell_beyond_the_normals_is_named(tmp_path: Path) -> None:
 def test_missing_normals_and_days_are_named(tmp_path: Path) -> None:
     grid = Raster(-20.05, -0.1, 139.05, 0.1, np.ones((2, 2), dtype=bool))
     with pytest.raises(ForcingError, match=r'no file of normals ".*n.npz"'):
-        ingest_stations(shared_path("data/weather"), tmp_path / "w.zarr", grid, "1990-01-01", "1990-12-31", normals=tmp_path / "n.npz")
+        ingest_stations(
+            shared_path("data/weather"), tmp_path / "w.zarr", grid, "1990-01-01", "1990-12-31", StationChoices(tmp_path / "n.npz")
+        )
     with pytest.raises(ForcingError, match="covers a whole month of 2012-01-01 to 2012-12-31"):
         ingest_stations(shared_path("data/weather"), tmp_path / "w.zarr", grid, "2012-01-01", "2012-12-31")
     with pytest.raises(RunFileError, match="holds no day"):

@@ -72,12 +72,12 @@ def stations(
     units
         NAME=UNIT of their column, where the file states none or a wrong one, such as vp=kPa.
     """
-    from steppe.ingest import ColumnNames, ingest_stations, station_points
+    from steppe.ingest import ColumnNames, StationChoices, ingest_stations, station_points
 
-    said = ColumnNames(named("map", map), named("units", units))
+    choices = StationChoices(normals, variance, ColumnNames(named("map", map), named("units", units)))
     grid = grid_of(region, file, points) if any((region, file, points)) else station_points(folder)
     with CountBar("stations") as progress:
-        report = ingest_stations(folder, store, grid, start, end, normals=normals, variance=variance, said=said, progress=progress)
+        report = ingest_stations(folder, store, grid, start, end, choices, progress)
     print(report)
 
 

@@ -42,7 +42,7 @@ def open_weather(run: RunFile, grid: Grid) -> ForcingStore | FieldStore | None:
 
 
 def _store(folder: Path, grid: Points, run: RunFile, section: ForcingSection) -> Path:
-    from steppe.ingest import ColumnNames, ingest_stations, station_file
+    from steppe.ingest import ColumnNames, StationChoices, ingest_stations, station_file
 
     said = ColumnNames(section.map, section.units)
     digest = hashlib.sha256(f"{grid.digest} {run.time.start} {run.time.end} {json.dumps(said, sort_keys=True)} ".encode())
@@ -55,5 +55,5 @@ def _store(folder: Path, grid: Points, run: RunFile, section: ForcingSection) ->
     path = cache_folder().parent / "forcing" / f"{digest.hexdigest()[:24]}.zarr"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        ingest_stations(folder, path, grid, run.time.start, run.time.end, said=said)
+        ingest_stations(folder, path, grid, run.time.start, run.time.end, StationChoices(said=said))
     return path

@@ -8,6 +8,7 @@ from steppe.ingest.maps import Product, ingest_maps
 from steppe.ingest.provenance import Report
 from steppe.ingest.silo import fetch_silo, ingest_silo, years_of
 from steppe.ingest.station_file import station_file
+from steppe.ingest.station_raster import StationChoices
 from steppe.ingest.stations import ingest_stations, station_points
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "ColumnNames",
     "Product",
     "Report",
+    "StationChoices",
     "fetch_silo",
     "generate",
     "ingest_land",

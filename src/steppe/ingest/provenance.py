@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import xxhash
 
+TERMS = "The terms of the station records and of the normals apply."
 PIECE = 1 << 20  # bytes read at a time
 
 

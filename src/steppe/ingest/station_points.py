@@ -11,7 +11,7 @@ from steppe.grid import Points
 from steppe.ingest.cf_names import DEFICIT
 from steppe.ingest.columns import ColumnNames, check_said, remarks
 from steppe.ingest.meteorology import DEFICIT_REMARK, PAN_REMARK, VP_REMARK, Values, pan_evaporation, saturation_vapour_pressure
-from steppe.ingest.provenance import Report, source_file
+from steppe.ingest.provenance import TERMS, Report, source_file
 from steppe.ingest.station import Site, Station, moved
 from steppe.ingest.station_file import LIST, read_sites, read_station
 from steppe.io.axis import Axis
@@ -21,9 +21,7 @@ from steppe.io.forcing.writer import About, ForcingWriter, Written
 COMPUTED = {VP_REMARK: "vp", PAN_REMARK: "pan", DEFICIT_REMARK: "vp"}  # how -> what
 
 
-def keep_stations(
-    folder: Path, path: Path, grid: Points, axis: Axis, licence: str, said: ColumnNames, progress: Callable[[float], None]
-) -> Report:
+def keep_stations(folder: Path, path: Path, grid: Points, axis: Axis, said: ColumnNames, progress: Callable[[float], None]) -> Report:
     """Makes a store of the records of the stations that the points are named for, float64.
 
     Where a station has no vapour pressure or pan evaporation, Steppe computes it; the store says for which stations and how.
@@ -61,7 +59,7 @@ def keep_stations(
         + "Records are patched where a station did not observe; see their source codes.",
         history="; ".join([f"steppe ingest stations, {axis.period()}, unchanged", *noted, *computed]),
         weather="stations",
-        licence=licence,
+        licence=TERMS,
         source=sources,
     )
     written = [Written(variable, axis, "float64", attributes=_derivation(variable.name, derived)) for variable in WEATHER.values()]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from steppe.ingest.donors import BASE, Donors, make_donors
 from steppe.ingest.meteorology import PAN_REMARK, Values
 from steppe.ingest.months import Months
 from steppe.ingest.normals import REACH, Normals, read_normals
-from steppe.ingest.provenance import Report, source_file
+from steppe.ingest.provenance import TERMS, Report, source_file
 from steppe.ingest.spread import StationSpread
 from steppe.ingest.station import Station
 from steppe.ingest.station_file import read_sites, read_station
@@ -22,10 +23,29 @@ from steppe.io.forcing.variables import WEATHER
 from steppe.io.forcing.writer import About, ForcingWriter, Written
 from steppe.variable import Role, Variable
 
+NORMALS = Path("normals") / "queensland_climatology_0p1deg.npz"  # beside the folder of the stations
 WEST, SOUTH = 138.0, -31.0  # [degrees] stations beyond belong to the winter-rain south: their departures are of another season
 RAIN_ONLY = frozenset({"bundaberg"})  # its other columns came out of a weather generator
 FAR = 300.0  # [km] from any donor: a cell's own drought or flood year is not in the data; judgement
 DISTANCE = Variable("distance_to_nearest_donor", ("cell",), "km", "float32", Role.PARAMETER, "distance to the nearest station", low=0.0)
+
+
+class StationChoices(NamedTuple):
+    """How stations become a store.
+
+    Parameters
+    ----------
+    normals
+        File of monthly normals for a raster; default: queensland_climatology_0p1deg.npz in the folder `normals` beside the stations.
+    variance
+        Whether the year-to-year variance that averaging takes away is restored, on a raster.
+    said
+        Names and units of columns, as the user gives them.
+    """
+
+    normals: Path | None = None
+    variance: bool = True
+    said: ColumnNames = ColumnNames()
 
 
 def read_donors(folder: Path, normals_file: Path, months: Months, said: ColumnNames | None = None) -> tuple[Donors, list[Station]]:
@@ -50,10 +70,7 @@ def spread_stations(
     path: Path,
     grid: Grid,
     axis: Axis,
-    normals_file: Path,
-    variance: bool,
-    licence: str,
-    said: ColumnNames,
+    choices: StationChoices,
     progress: Callable[[float], None],
 ) -> Report:
     """Makes a store of the weather of every cell on the days of `axis`, a shard at a time.
@@ -63,12 +80,13 @@ def spread_stations(
     ForcingError
         A file is wrong, no station covers a month, or a cell is beyond the normals.
     """
+    normals_file = choices.normals or folder.parent / NORMALS
     first, last = np.datetime64("1850-01-01") + axis.starts[[0, -1]]
     years = range(int(str(first)[:4]), int(str(last)[:4]) + 1)
     months = Months(min(years[0], BASE[0]), max(years[-1], BASE[1]))
     normals = read_normals(normals_file, grid.cell_lat, grid.cell_lon)
     _check_normals(normals_file, normals, grid)
-    donors, stations = read_donors(folder, normals_file, months, said)
+    donors, stations = read_donors(folder, normals_file, months, choices.said)
     files = [station.file for station in stations]
     counts = {year: donors.covering(year) for year in years}
     within = [month for month, _ in months.pieces(range(months.day(first), months.day(last) + 1))]
@@ -76,7 +94,7 @@ def spread_stations(
     if not giving.any():
         raise ForcingError(f'No station of "{folder}" covers a whole month of {axis.period()}. Take a period that some station covers.')
     away = StationSpread(donors, normals, grid.cell_lat, grid.cell_lon).distances[:, giving].min(axis=1)
-    about = _about(donors, away, axis, variance, counts)._replace(licence=licence, source=[source_file(f) for f in (*files, normals_file)])
+    about = _about(donors, away, axis, choices.variance, counts)._replace(source=[source_file(f) for f in (*files, normals_file)])
     written = [Written(v, axis, attributes={"derivation": PAN_REMARK} if v.name == "pan" else {}) for v in WEATHER.values()]
     rain = 0.0
     with ForcingWriter(path, grid, [*written, Written(DISTANCE, None, "float32")], about) as writer:
@@ -86,7 +104,7 @@ def spread_stations(
         for cells, group in groupby(blocks, key=lambda block: block.cells):
             part = slice(cells.start, cells.stop)
             here = Normals(*(table[:, part] for table in normals))
-            spread = StationSpread(donors, here, grid.cell_lat[part], grid.cell_lon[part], variance)
+            spread = StationSpread(donors, here, grid.cell_lat[part], grid.cell_lon[part], choices.variance)
             for block in group:
                 offset = months.day(first)
                 weather = spread.weather(range(offset + block.steps.start, offset + block.steps.stop))
@@ -136,5 +154,6 @@ def _about(donors: Donors, away: Values, axis: Axis, variance: bool, counts: Map
         "A map of one day shows straight borders between nearest stations.",
         history=f"steppe ingest stations, {axis.period()}, variance {'restored' if variance else 'not restored'}",
         weather="stations",
+        licence=TERMS,
         attributes={"donors_by_year": {str(year): count for year, count in counts.items()}, "variance_restored": variance},
     )

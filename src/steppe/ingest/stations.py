@@ -10,15 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from steppe.grid import Grid, Points
-from steppe.ingest.columns import ColumnNames
 from steppe.ingest.provenance import Report
 from steppe.ingest.station_file import read_sites
 from steppe.ingest.station_points import keep_stations
-from steppe.ingest.station_raster import spread_stations
+from steppe.ingest.station_raster import StationChoices, spread_stations
 from steppe.io.axis import Axis
-
-NORMALS = Path("normals") / "queensland_climatology_0p1deg.npz"  # beside the folder of the stations
-TERMS = "The terms of the station records and of the normals apply."
 
 
 def station_points(folder: Path) -> Points:
@@ -40,27 +36,12 @@ def ingest_stations(
     grid: Grid,
     start: str | Date,
     end: str | Date,
-    *,
-    normals: Path | None = None,
-    variance: bool = True,
-    licence: str = TERMS,
-    said: ColumnNames | None = None,
-    progress: Callable[[float], None] | None = None,
+    choices: StationChoices = StationChoices(),  # noqa: B008  # never changed
+    progress: Callable[[float], None] = lambda part: None,
 ) -> Report:
     """Makes a forcing store at `path` for `grid` from the station files of `folder` (or one APSIM file), from `start` to `end` inclusive.
 
-    Parameters
-    ----------
-    normals
-        File of monthly normals for a raster; default: queensland_climatology_0p1deg.npz in the folder `normals` beside `folder`.
-    variance
-        Whether the year-to-year variance that averaging takes away is restored.
-    licence
-        What the store says of its terms of use.
-    said
-        What the user says of the names and units of columns.
-    progress
-        Called with the part done, 0 to 1.
+    progress: gets the part that is done, 0 to 1.
 
     Raises
     ------
@@ -70,7 +51,6 @@ def ingest_stations(
         A date is not a date.
     """
     axis = Axis.of_days(start, end)
-    say = progress or (lambda part: None)
     if isinstance(grid, Points):
-        return keep_stations(folder, path, grid, axis, licence, said or ColumnNames(), say)
-    return spread_stations(folder, path, grid, axis, normals or folder.parent / NORMALS, variance, licence, said or ColumnNames(), say)
+        return keep_stations(folder, path, grid, axis, choices.said, progress)
+    return spread_stations(folder, path, grid, axis, choices, progress)
