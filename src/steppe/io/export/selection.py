@@ -108,7 +108,7 @@ class ExportSource:
                 self.axes[dim] = Axis(dim, whole.starts[records], whole.stops[records], whole.calendar)
 
     def _named(self, wanted: list[str] | None, levels: bool) -> list[str]:
-        held = sorted([*self.store.axes, *self.store.static])
+        held = sorted([*self.store.variables, *self.store.static])
         for name in wanted or []:
             if name not in self.store.axes and name not in held:
                 raise Mistake(f'"{self.path}" holds no variable "{name}" on its cells.{nearest(name, held)}')

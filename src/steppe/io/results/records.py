@@ -1,13 +1,13 @@
-"""What a run recorded, or what a forcing store holds, as plain arrays: for programs that want neither xarray nor what is not committed.
+"""Records of a run or of a forcing store as plain arrays, for programs that do without xarray; only committed records are read.
 
-`open_results` is for people; this reads the same records, chunk by chunk, with both checksums verified.
+`open_results` reads the same records as a dataset. Both verify both checksums of each chunk.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,20 +22,19 @@ from steppe.io.shard import layout_of
 from steppe.io.shard_file import read_chunk
 from steppe.levels import Space, layer, parted
 
-Kind = TypeVar("Kind")
-
 
 @dataclass(frozen=True, eq=False)
 class StoredRecords:
     """A group of variables. about: attributes of the store. attributes: of everything in the group, coordinates too.
 
-    axes: variable (time, cell) or (time, region) -> the readable part of its time axis. whole: time axis -> all of it, written or not.
-    static: variables (cell,) without time. levels: variable (time, level, ...) -> name and coordinate of its levels. A level has a name
-    in `axes` and `attributes`, too, which they do not list: "ozone[3]".
+    variables: those with records, (time, cell) or (time, region), or with levels after time. axes: variable -> the readable part of its
+    time axis. whole: time axis -> all of it, written or not. static: variables (cell,) without time. levels: variable -> name and
+    coordinate of its levels. `axes` and `attributes` also have each level, as "ozone[3]".
     """
 
     path: Path
     about: Mapping[str, Any]
+    variables: tuple[str, ...]
     axes: Mapping[str, Axis]
     whole: Mapping[str, Axis]
     static: tuple[str, ...]
@@ -66,14 +65,17 @@ class StoredRecords:
         attributes = {name: what["attributes"] for name, what in described.items()}
         levels = {name: (of[1], _space(group, of[1], attributes[of[1]])) for name, of in dims.items() if name in values and len(of) == 3}
         static = tuple(name for name, of in dims.items() if list(of) == ["cell"] and attributes[name].get("steppe_role") == "forcing")
-        axes = _Named(axes, levels, lambda axis, label: axis)
-        attributes = _Named(attributes, levels, lambda said, label: {**said, "long_name": f"{said['long_name']}, {label}"})
-        return cls(group, group_attributes(store), axes, whole, static, attributes, levels)
+        for name, (_, space) in levels.items():
+            for level in range(len(space.values)):
+                axes[layer(name, level)] = axes[name]
+                long_name = f"{attributes[name]['long_name']}, {space.label(level)}"
+                attributes[layer(name, level)] = {**attributes[name], "long_name": long_name}
+        return cls(group, group_attributes(store), tuple(values), axes, whole, static, attributes, levels)
 
     @property
     def names(self) -> list[str]:
         """The variables, but of one with levels each level."""
-        return [each for name in self.axes for each in self.of_levels(name)]
+        return [each for name in self.variables for each in self.of_levels(name)]
 
     def of_levels(self, name: str) -> list[str]:
         """The levels of a variable, or the variable itself."""
@@ -152,26 +154,6 @@ class StoredRecords:
         if "add_offset" in attributes:
             found += attributes["add_offset"]
         return found
-
-
-class _Named(dict[str, Kind]):
-    """What is known of variables by name, and of each level."""
-
-    def __init__(self, found: Mapping[str, Kind], levels: Mapping[str, tuple[str, Space]], of: Callable[[Kind, str], Kind]) -> None:
-        super().__init__(found)
-        self._levels, self._of = levels, of
-
-    def __missing__(self, name: str) -> Kind:
-        whole, level = parted(name)
-        if level is None or whole not in self._levels or level >= len(self._levels[whole][1].values):
-            raise KeyError(name)
-        return self._of(self[whole], self._levels[whole][1].label(level))
-
-    def __contains__(self, name: object) -> bool:
-        try:
-            return isinstance(name, str) and bool(self[name] or True)
-        except KeyError:
-            return False
 
 
 def _space(group: Path, name: str, said: Mapping[str, Any]) -> Space:
