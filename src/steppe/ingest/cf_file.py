@@ -1,4 +1,4 @@
-"""One CF file or Zarr store of maps: its lattice, its days and its variables, looked at without reading values."""
+"""One CF file or Zarr store of maps: its lattice, days and variables; values are read on demand."""
 
 import warnings
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from steppe.io.forcing.field_store import ALIASES, MAGIC
 if TYPE_CHECKING:
     import xarray
 
-CHUNK_CACHE = 4_000_000  # bytes a variable; the library's own 64 MB are of no use to who reads every chunk once
+CHUNK_CACHE = 4_000_000  # bytes a variable; the library's own 64 MB do not help, for every chunk is read once
 ROUNDING = 1e-5  # [d] of a time in single precision or in seconds
 LONGEST = 9  # days of a map: weeks, of which the last of a year may have the days that remain
 
@@ -26,7 +26,7 @@ Floats = NDArray[np.float32]
 
 
 class Days(NamedTuple):
-    """The days that the maps of a file hold for: numbers, the first of each, counted from 1850-01-01 in a calendar; lengths; (maps,).
+    """The days of the maps of a file, (maps,). numbers: the first day of each, counted from 1850-01-01 in a calendar; lengths: in days.
 
     source: "time bounds" or "time stamps".
     """
@@ -77,7 +77,7 @@ class CfFile:
         Raises
         ------
         ForcingError
-            The time is no CF time, a map is neither of a day nor of a week, or days are not there once and in order.
+            The time is not a CF time, a map is neither of a day nor of a week, or days are missing, double or out of order.
         """
         time = self._time_of(self._dataset[name])
         assert time is not None
@@ -86,7 +86,7 @@ class CfFile:
         return self._days[time]
 
     def maps_at_once(self, name: str) -> int:
-        """How many maps lie in one chunk of the file, which is decompressed as a whole."""
+        """The number of maps in one chunk of the file, which is decompressed as a whole."""
         values = self._dataset[name]
         chunk = values.encoding.get("preferred_chunks") or {}
         return int(chunk.get(self._time_of(values), 1))
@@ -182,7 +182,7 @@ class CfFile:
 
 
 def _along(places: NDArray[np.int64]) -> slice | NDArray[np.int64]:
-    """Places 0 .. n - 1 of an axis as a slice where they run either way without a turn: that copies nothing."""
+    """Places 0 .. n - 1 of an axis as a slice, if they rise or fall throughout: a slice copies nothing."""
     step = np.diff(places)
     if (step == 1).all():
         return slice(None)
@@ -198,7 +198,7 @@ def _unpacked_limits(values: "xarray.DataArray") -> dict[str, Any]:
     found = {name: limit * scale + offset for name, limit in limits.items() if limit.dtype.kind in "iu"}
     if scale > 0.0:
         return found
-    # what is least when packed is greatest then
+    # the least packed value is then the greatest value
     turned = {"valid_min": "valid_max", "valid_max": "valid_min"}
     return {turned.get(name, name): np.flip(limit) for name, limit in found.items()}
 

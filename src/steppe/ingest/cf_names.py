@@ -49,7 +49,7 @@ EXTREMES: Mapping[str, str] = {"maximum": "tmax", "minimum": "tmin"}  # cell_met
 
 
 def weather_name(name: str, attributes: Mapping[str, Any]) -> str | None:
-    """The weather that a variable of a file holds, None when the table does not know it."""
+    """The weather that a variable of a file holds; None if the table does not have it."""
     if name in PRODUCT_NAMES:
         return PRODUCT_NAMES[name]
     standard = attributes.get("standard_name")

@@ -1,4 +1,4 @@
-"""Which columns of a station file become which weather: by the table of names, or by what the user says."""
+"""The weather that each column of a station file holds: by the table of names, or as the user says."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -23,14 +23,14 @@ LARGEST_DEFICIT = 200.0  # [hPa] saturation at 60 degC
 
 
 class ColumnNames(NamedTuple):
-    """What the user says of station files. names: our name -> column of the files. units: our name -> unit of that column."""
+    """Names and units of columns, from the user. names: our name -> column of the files. units: our name -> unit of that column."""
 
     names: Mapping[str, str] = {}
     units: Mapping[str, str] = {}
 
 
 class ColumnTable(NamedTuple):
-    """A station file taken apart. columns: name -> text of every day. units: name -> unit that the file states, where it does."""
+    """The parts of a station file. columns: name -> text of every day. units: name -> unit, if the file states one."""
 
     path: Path
     columns: Mapping[str, Sequence[str]]
@@ -63,7 +63,7 @@ def read_columns(table: ColumnTable, said: ColumnNames) -> Record:
 
 
 def check_said(said: ColumnNames, records: Sequence[Station]) -> None:
-    """Nothing, when at least one station has what the user speaks of.
+    """Checks that at least one station has each column that the user names.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def check_said(said: ColumnNames, records: Sequence[Station]) -> None:
 
 
 def remarks(station: Station) -> list[str]:
-    """Sentences for the report: columns that were read because the user says so, and columns that were not read."""
+    """Sentences for the report: columns that the user named, and columns that were not read."""
     known = station_names()
     chosen = [(name, column) for name, column in station.taken.items() if known.get(column.lower()) != name]
     found = [f'{name} was read from the column "{column}", as requested{_humidity(station, name)}' for name, column in chosen]
@@ -91,7 +91,7 @@ def remarks(station: Station) -> list[str]:
 
 
 def _humidity(station: Station, name: str) -> str:
-    """Means by which the user sees whether a column was vapour pressure or its deficit at this station."""
+    """Means that show whether a column was vapour pressure or its deficit at this station."""
     if name not in ("vp", DEFICIT) or "tmin" not in station.values:
         return ""
     saturated = saturation_vapour_pressure(station.values["tmin"]).mean()

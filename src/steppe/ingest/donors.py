@@ -23,7 +23,7 @@ TEMPERATURES = ("tmin", "tmax")
 
 
 class Donors(NamedTuple):
-    """What some stations give, NaN in months that a station does not cover from first to last day.
+    """The departures of some stations, NaN in months that a station does not cover from first to last day.
 
     rain_ratio (months, donors) [1]: month's total over its normal. rain_share (days, donors) [1]: part of the month's total that fell on
     the day, 0 in a dry month. departure: name -> (days, donors), difference from the normal [K] for tmin and tmax, ratio [1] for radiation
@@ -39,7 +39,7 @@ class Donors(NamedTuple):
     departure: Mapping[str, Values]
 
     def covering(self, year: int) -> int:
-        """How many donors give rain in every month of a year."""
+        """The number of donors that give rain in every month of a year."""
         first = (year - self.months.first_year) * 12
         return int(np.isfinite(self.rain_ratio[first : first + 12]).all(axis=0).sum())
 

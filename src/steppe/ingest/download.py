@@ -1,7 +1,7 @@
-"""Fetching a file over HTTP: in the same place when it broke off, whole or absent under its name.
+"""Fetches a file over HTTP: after a break it goes on where it was, and under its name the file is whole or absent.
 
 FILE.part         the bytes that are here
-FILE.part.json    what the server said of the file they belong to; a file that has changed since begins anew
+FILE.part.json    ETag or date of the file on the server; if it changes, the download begins anew
 """
 
 import json
@@ -41,19 +41,19 @@ def fetch(
     progress: Callable[[float], None] | None = None,
     pause: float = PAUSE,
 ) -> None:
-    """Brings the file behind `url` to `path`; nothing is done when it is there.
+    """Downloads the file of `url` to `path`, unless it is there.
 
     Parameters
     ----------
     check
-        Called with the whole file before it gets its name; raises when it is not what it should be. Such a file is removed.
+        Gets the whole file before it is renamed; raises if the file is wrong. Such a file is removed.
     progress
-        Called with the part of the file that is here, 0 to 1.
+        Gets the part of the file that is here, 0 to 1.
 
     Raises
     ------
     NotOnServer, ForcingError
-        The server has no such file or does not give it, or the address is none.
+        The server has no such file or refuses it, or the address is not valid.
     Failure
         The connection broke off too often; the same call goes on where it was.
     FolderError
@@ -99,7 +99,7 @@ def _fetch(url: str, path: Path, check: Callable[[Path], None], progress: Callab
 
 
 def _receive(url: str, part: Path, progress: Callable[[float], None]) -> None:
-    """Appends what the server gives. Raises `_Again` when that is not the whole file."""
+    """Appends the bytes that the server sends. Raises `_Again` if the file is not whole then."""
     start, known = _size(part), _remembered(part)
     headers = {"User-Agent": "steppe", "Accept-Encoding": "identity"}
     if start and known.get("validator"):
@@ -108,7 +108,7 @@ def _receive(url: str, part: Path, progress: Callable[[float], None]) -> None:
         response: HTTPResponse = urlopen(Request(url, headers=headers), timeout=TIMEOUT)
     except HTTPError as error:
         error.close()
-        if error.code == 416:  # there is nothing more of it: it is whole, or no part of the file there
+        if error.code == 416:  # no further bytes: the file is whole, or another one
             if error.headers.get("Content-Range", "").endswith(f"/{start}"):
                 return
             part.unlink(missing_ok=True)
@@ -122,7 +122,7 @@ def _receive(url: str, part: Path, progress: Callable[[float], None]) -> None:
         raise _Again(str(getattr(error, "reason", error)) or type(error).__name__) from None
     with response:
         if response.status != 206:
-            start = 0  # the server gives the whole file, whatever was asked
+            start = 0  # the server sends the whole file
         total = _total(response.headers, start)
         _remember(part, response.headers)
         with writing(part), part.open("r+b" if start else "wb") as file:
@@ -148,7 +148,7 @@ def _piece(response: HTTPResponse) -> bytes:
 
 
 def _total(headers: Message, start: int) -> int | None:
-    """Size of the whole file, None when the server does not say."""
+    """Size of the whole file; None if the server does not state it."""
     span = headers.get("Content-Range", "")
     if span:
         first, _, total = span.removeprefix("bytes ").partition("-")[0], *span.rpartition("/")[1:]
@@ -168,7 +168,7 @@ def _notes(part: Path) -> Path:
 
 
 def _remember(part: Path, headers: Message) -> None:
-    """Notes by what the file can be told from a later one. A weak ETag does not vouch for bytes."""
+    """Stores the strong ETag or date of the file, which a later file does not share. A weak ETag does not identify bytes."""
     etag = headers.get("ETag", "")
     validator = etag if etag and not etag.startswith("W/") else headers.get("Last-Modified", "")
     _notes(part).write_text(json.dumps({"validator": validator}))

@@ -29,7 +29,7 @@ Australia.""".replace("\n", " ")
 
 
 class CellPiece(NamedTuple):
-    """Some packed cells, and what makes their weather."""
+    """Some packed cells, and the generator of their weather."""
 
     cells: range
     generator: Generator
@@ -38,7 +38,7 @@ class CellPiece(NamedTuple):
 def generate(
     path: Path, grid: Grid, start: str | Date, end: str | Date, seed: int = 1, progress: Callable[[float], None] = lambda part: None
 ) -> float:
-    """Makes a forcing store of generated weather for `grid`, from `start` to `end` inclusive; it says "generated" of itself.
+    """Makes a forcing store of generated weather for `grid`, from `start` to `end` inclusive; its attributes say "generated".
 
     Days are those of the standard calendar. Returns the share of the cells whose climate is extrapolated, no normals being near.
 
@@ -47,7 +47,7 @@ def generate(
     ForcingError
         There is something at `path`.
     RunFileError
-        A date is none.
+        A date is not a date.
     """
     axis = Axis.of_days(start, end)
     extrapolated = float(is_extrapolated(grid.cell_lat, grid.cell_lon).mean())

@@ -1,4 +1,4 @@
-"""Land of every cell: how much water its soil holds for plants, and the land type that follows."""
+"""Land of every cell: the water that its soil holds for plants, and the land type that follows."""
 
 import csv
 import gzip
@@ -24,18 +24,18 @@ TYPE = Variable("land_type", ("cell",), "1", "float32", Role.PARAMETER, "land ty
 def ingest_land(folder: Path | None, path: Path, grid: Grid) -> bool:
     """Makes a store of `plant_available_water` [mm] and `land_type` (1: 100 mm and more, 2: less) for the cells of `grid`.
 
-    The values are those of `folder`/queensland_grid, of the cell itself or the nearest one that has one. Without a folder every cell
-    gets land type 1 and 0 mm, and the store says so.
+    The values are those of `folder`/queensland_grid: of the cell itself, or of the nearest cell with a value. Without a folder every cell
+    gets land type 1 and 0 mm, and the summary of the store says so.
 
     Returns
     -------
     bool
-        Whether there were soil data.
+        True if there were soil data.
 
     Raises
     ------
     ForcingError
-        The table cannot be read, a cell is more than 50 km from any value, or there is something at `path`.
+        The table cannot be read, a cell is more than 50 km from any value, or `path` exists.
     """
     if folder is not None:
         table = folder / TABLE

@@ -1,4 +1,4 @@
-"""Which variables of some files become which of a store: by the table of names, or by what the user says."""
+"""The variables of files that become variables of a store: by the table of names, or as the user says."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,10 +21,11 @@ FILLS = ("climatology", "previous")
 
 
 class Choices(NamedTuple):
-    """What the user says of a data set. names: our name -> name in the files. methods, units, day_shift: by our name; methods[""]: for all.
+    """Choices of the user for a data set. names: our name -> name in the files. units, day_shift: by our name.
 
-    start, end: inclusive, else all days that every variable has. fill: one of `FILLS`. clip: put values outside limits to the limit.
-    intersect: leave out cells of the grid without values. exact: keep float32 instead of packing to 0.1.
+    methods: by our name; methods[""]: for all. start, end: inclusive, else all days that every variable has. fill: one of `FILLS`.
+    clip: set values outside limits to the limit. intersect: leave out cells of the grid without values. exact: keep float32 instead of
+    packing to 0.1.
     """
 
     names: Mapping[str, str] = {}
@@ -40,12 +41,12 @@ class Choices(NamedTuple):
 
 
 def check_choices(choices: Choices) -> None:
-    """Nothing, when every word that was chosen is known.
+    """Checks the words of the choices.
 
     Raises
     ------
     ForcingError
-        One is not.
+        A word is not known.
     """
     for name, method in choices.methods.items():
         if method not in METHODS:
@@ -114,7 +115,7 @@ def choose_series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, 
 
 
 def _described(name: str, attributes: Mapping[str, object], where: str) -> Variable:
-    """A variable that Steppe does not know: its own unit and words, and limits where the file gives them."""
+    """The declaration of a variable that Steppe does not know: unit, words and limits as the file has them."""
     low, high = attributes.get("valid_min"), attributes.get("valid_max")
     if isinstance(span := attributes.get("valid_range"), Sequence | np.ndarray) and len(span) == 2:
         low, high = span
@@ -160,7 +161,7 @@ def choose_axis(series: Mapping[str, MapSeries], choices: Choices) -> Axis:
     ForcingError
         The variables have different calendars.
     RunFileError
-        A date is none, or there is no day that all have.
+        A date is not a date, or the variables have no day in common.
     """
     first = next(iter(series.values()))
     for one in series.values():

@@ -1,4 +1,4 @@
-"""One variable through many files: which file and map holds each day, with gaps found and, on request, filled from other days."""
+"""One variable in many files: the file and map of each day. Gaps are errors or, on request, filled from other days."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class MapSeries:
     """A variable of the store, through the files that hold it.
 
     days (maps,): the first day of each map, rising, from 1850-01-01, moved by `day_shift`; lengths (maps,): how many days it holds for, 1
-    or those of a week. part_of, map_of (maps,): which part holds a map, and where in it. day_source: "time bounds" or "time stamps".
+    or those of a week. part_of, map_of (maps,): the part that holds a map, and its place there. day_source: "time bounds" or "time stamps".
     """
 
     variable: Variable
@@ -51,7 +51,7 @@ class MapSeries:
         Raises
         ------
         ForcingError
-            Two files hold one day, their calendars differ, or nothing says for which 24 hours rain or pan evaporation is.
+            Two files hold one day, their calendars differ, or the 24 hours of rain or pan evaporation are not known.
         """
         found = [part.file.days(part.source) for part in parts]
         for part, its in zip(parts, found, strict=True):
@@ -87,7 +87,7 @@ class MapSeries:
 
     @property
     def days_from(self) -> str:
-        """What said which day a map is of, in words."""
+        """The source of the days of maps, in words."""
         return self.day_source + (f" moved by {self.day_shift:+d}" if self.day_shift else "")
 
     @property
@@ -107,12 +107,12 @@ class MapSeries:
         return Axis("time_weekly", np.maximum(starts, axis.first), np.minimum(stops, axis.stop), self.calendar)
 
     def rows_of(self, axis: Axis, fill: str | None) -> "Rows":
-        """Where the values of each day of an axis come from; for weekly maps, of each week of them within it.
+        """The maps for each day of an axis; for weekly maps, for each of their weeks within it.
 
         Raises
         ------
         ForcingError
-            A day lacks and is not to be filled, or cannot be.
+            A day is missing, and filling it is not asked for or not possible.
         """
         if not self.is_daily:
             weeks = self.weeks_of(axis)
@@ -140,7 +140,7 @@ class MapSeries:
         return Rows(self, axis, np.where(there, at, -1), givers)
 
     def _givers(self, day: int, fill: str) -> NDArray[np.int64]:
-        """The days whose mean stands for a missing day, as places in `days`."""
+        """The days whose mean replaces a missing day, as places in `days`."""
         if fill == "previous":
             found = np.arange(*np.searchsorted(self.days, [0, day]))[-1:]
         else:
@@ -161,7 +161,7 @@ class MapSeries:
 
 @dataclass(frozen=True)
 class Rows:
-    """The days of an axis in a series. place (days,): where, -1 for a day that is filled; givers: day -> places to average for it."""
+    """The days of an axis in a series. place (days,): their maps, -1 for a filled day; givers: filled day -> places to average."""
 
     series: MapSeries
     axis: Axis
@@ -174,7 +174,7 @@ class Rows:
         return self.place < 0
 
     def batches(self, days: range, size: int) -> list[range]:
-        """Days cut into pieces that one read can give: of one file, one after the other, at most `size`, or one filled day."""
+        """Days in batches for one read each: consecutive maps of one file, at most `size`, or one filled day."""
         found = []
         start = days.start
         for day in days[1:]:
@@ -184,7 +184,7 @@ class Rows:
         return [*found, range(start, days.stop)]
 
     def maps_at_once(self) -> int:
-        """How many maps it is best to read together."""
+        """The number of maps to read together."""
         return max(part.file.maps_at_once(part.source) for part in self.series.parts)
 
     def read(self, days: range, rows: range, columns: range) -> Floats:

@@ -26,7 +26,7 @@ ROUNDING = 1e-3  # [degC] by which means of equal temperatures may differ
 
 
 class Transfer:
-    """Values on their way from files to a store. clipped: variable -> values that were put to a limit."""
+    """Values on their way from files to a store. clipped: variable -> number of values that were set to a limit."""
 
     def __init__(self, rows: Mapping[str, Rows], ways: Mapping[str, Regrid], grid: Grid, clip: bool) -> None:
         self._rows, self._ways, self._grid, self._clip = rows, ways, grid, clip
@@ -76,7 +76,7 @@ class Transfer:
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _checked(self, name: str, days: range) -> Floats:
-        """Values that are there, within their limits, and not above tmax where they are tmin."""
+        """Values that are present and within their limits; those of tmin are not above tmax."""
         variable = self._rows[name].series.variable
         values = self._values(name, days)
         missing = ~np.isfinite(values)

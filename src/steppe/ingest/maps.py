@@ -24,7 +24,7 @@ from steppe.io.forcing.writer import About, ForcingWriter, Written
 
 
 class Product(NamedTuple):
-    """What is said of the source. weather: its name in one word. title: instead of that of the files. licence: where the files say none."""
+    """The source of maps. weather: its name in one word. title: instead of that of the files. licence: used if the files have none."""
 
     command: str
     weather: str
@@ -49,16 +49,16 @@ def ingest_maps(
     grid
         The cells to make weather for; None: those of the files that have values.
     progress
-        Called with the part done, 0 to 1.
+        Gets the part that is done, 0 to 1.
 
     Raises
     ------
     ForcingError
-        A file is of another kind, grid, calendar or unit than it should be, a day or a value lacks or is outside its limits.
+        The kind, grid, calendar or unit of a file is wrong; a day or a value is missing; or a value is outside its limits.
     DamagedError
         A file cannot be read to its end.
     RunFileError
-        A date is none.
+        A date is not a date.
     """
     check_choices(choices)
     with ExitStack() as stack:
@@ -90,7 +90,7 @@ def _grid(grid: Grid | None, rows: Mapping[str, Rows], choices: Choices) -> tupl
     Raises
     ------
     ForcingError
-        Cells of the grid have no values on the first day, and they are not to be left out.
+        Cells of the grid have no values on the first day, and leaving them out is not asked for.
     """
     lattice = next(iter(rows.values())).series.parts[0].file.lattice
     asked = grid or _whole(lattice)
@@ -193,7 +193,7 @@ def _written(series: MapSeries, axis: Axis, way: Regrid, choices: Choices) -> Wr
 
 
 def _write_flags(writer: ForcingWriter, rows: Mapping[str, Rows], fill: str) -> None:
-    """Which days of which variables are no data of the source: one bit a variable, (time,)."""
+    """Writes flags of filled days, (time,): one bit a variable."""
     rows = {name: one for name, one in rows.items() if one.series.is_daily}  # weeks are not filled
     bits = [1 << i for i in range(len(rows))]
     flags = sum(one.filled.astype(np.int32) * bit for bit, one in zip(bits, rows.values(), strict=True))

@@ -43,7 +43,7 @@ class _Text(NamedTuple):
 
 
 def read_met_site(path: Path) -> Site:
-    """Where the station of a file is; its id is the name of the file.
+    """The place of the station of a file; its id is the name of the file.
 
     Raises
     ------
@@ -59,9 +59,9 @@ def read_met(path: Path, site: Site | None = None, said: ColumnNames | None = No
     Parameters
     ----------
     site
-        Where the station is; default: the place in the header.
+        The place of the station; default: as in the header.
     said
-        What the user says of names and units.
+        Names and units of columns, from the user.
 
     Raises
     ------

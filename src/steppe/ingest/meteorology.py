@@ -1,4 +1,4 @@
-"""What follows from other weather: vapour pressure at saturation, radiation above the air, pan evaporation. Plain functions of arrays."""
+"""Weather computed from other weather: vapour pressure at saturation, radiation above the air, pan evaporation. Functions of arrays."""
 
 import numpy as np
 from numpy.typing import NDArray

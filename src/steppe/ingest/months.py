@@ -40,11 +40,11 @@ class Months:
         return days
 
     def name(self, month: int) -> str:
-        """The month as people write it, "1990-01"."""
+        """The month as text, "1990-01"."""
         return f"{self.first_year + month // 12}-{month % 12 + 1:02d}"
 
     def day(self, date: np.datetime64) -> int:
-        """Which day a date is."""
+        """The number of the day of a date."""
         return int((date - self.dates[0]).astype(np.int64))
 
     def sums(self, days: Values) -> Values:

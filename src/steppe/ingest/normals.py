@@ -1,4 +1,4 @@
-"""Monthly normals: what the weather of each month is in the long mean, on a grid of places."""
+"""Monthly normals: the long mean of the weather of each month, on a grid of places."""
 
 from pathlib import Path
 from typing import NamedTuple

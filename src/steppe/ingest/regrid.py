@@ -1,4 +1,4 @@
-"""From the cells of a file to those of a grid, by a method that has a name: nothing is ever interpolated unasked.
+"""From the cells of a file to those of a grid, by a method that has a name. Steppe never interpolates unasked.
 
 as it is     the cells are the same
 area mean    of all cells of the file that lie in a cell of the grid, wholly or in part, weighted with the area they share
@@ -24,7 +24,7 @@ Floats = NDArray[np.float32]
 
 
 class Overlap(NamedTuple):
-    """Which parts of one axis of a file fall into each cell of a grid: place (cells, parts) and share (cells, parts) [1], 0 where none."""
+    """The parts of one axis of a file in each cell of a grid: place (cells, parts) and share (cells, parts) [1], 0 without a part."""
 
     place: NDArray[np.int64]
     share: NDArray[np.float32]
@@ -33,7 +33,7 @@ class Overlap(NamedTuple):
 class Regrid:
     """The way from a lattice to the cells of a grid.
 
-    method: what is done, one of the three names above. rows, columns: the part of the lattice that it needs.
+    method: one of the three names above. rows, columns: the part of the lattice that it needs.
 
     Raises
     ------
@@ -83,7 +83,7 @@ class Regrid:
 
 
 def _method(lattice: FileLattice, grid: Grid, method: str | None, where: str) -> str:
-    """What is done to come from the lattice to the grid, when the user says nothing or `method`."""
+    """The method from the lattice to the grid: `method`, or the one that fits if the user gives none."""
     if isinstance(grid, Points):
         if method == AREA_MEAN:
             raise ForcingError(f"{where}: an area mean is for a raster; points have no area. Use --method nearest.")
@@ -211,5 +211,5 @@ def _shares(edges: NDArray[np.float64], bounds: NDArray[np.float64]) -> Overlap:
 
 
 def _within(overlap: Overlap, part: range) -> Overlap:
-    """The same, counted from the beginning of a part of the axis; what has no share points anywhere in it."""
+    """The same, counted from the beginning of a part of the axis; a place with share 0 may be any in it."""
     return Overlap(np.clip(overlap.place - part.start, 0, len(part) - 1), overlap.share)

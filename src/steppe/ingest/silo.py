@@ -49,12 +49,12 @@ def fetch_silo(
     progress: Callable[[float], None] | None = None,
     pause: float = PAUSE,
 ) -> None:
-    """Downloads the files of some years that are not in `folder`; what broke off goes on where it was.
+    """Downloads the files of some years that are not in `folder`; a download that broke off goes on where it was.
 
     Raises
     ------
     ForcingError
-        The server has no such file, or it is none of daily maps.
+        The server has no such file, or the file has no daily maps.
     DamagedError
         A file is cut short on the server.
     Failure
@@ -84,7 +84,7 @@ def ingest_silo(
     Raises
     ------
     ForcingError
-        Files lack, or anything that `ingest_maps` raises.
+        Files are missing, or as `ingest_maps` raises.
     """
     if not folder.is_dir():
         raise ForcingError(
@@ -110,7 +110,7 @@ def ingest_silo(
 
 
 def _neighbours(years: range, shift: int) -> list[int]:
-    """The year that holds the days which a shift brings in from beyond."""
+    """The neighbouring year, from which a shift takes days."""
     return [years[-1] + 1] if shift < 0 else [years[0] - 1] if shift > 0 else []
 
 
@@ -122,7 +122,7 @@ def _find(folder: Path, year: int, name: str) -> Path | None:
 
 
 def _fetch_one(url: str, folder: Path, year: int, name: str, progress: Callable[[float], None], pause: float) -> None:
-    """From the folder of the variable, as SILO has them, or from beside each other."""
+    """Downloads one file: from the folder of the variable, as SILO has it, or from the folder of all files."""
     if _find(folder, year, name):
         return
     target = folder / f"{year}.{name}.nc"
@@ -137,5 +137,5 @@ def _fetch_one(url: str, folder: Path, year: int, name: str, progress: Callable[
 
 
 def _check(path: Path) -> None:
-    """Nothing, when a file is one of maps that can be opened."""
+    """Raises if a file cannot be opened, or has no maps."""
     CfFile(path).close()

@@ -102,7 +102,7 @@ class StationSpread:
         return rain
 
     def _year_factor(self, plain: Values) -> Values:
-        """By what each year's rain (years, cells) is multiplied so that its logarithm varies as it should over the base period."""
+        """The factor of each year's rain (years, cells) that gives its logarithm the required variance over the base period."""
         annual = np.maximum(plain.reshape(-1, 12, plain.shape[1]).sum(axis=1), LITTLE)
         first = BASE[0] - self.donors.months.first_year
         base = annual[first : first + BASE[1] - BASE[0] + 1]

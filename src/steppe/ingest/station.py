@@ -1,4 +1,4 @@
-"""The record of a weather station, wherever it was read from, and what must hold for it."""
+"""The record of a weather station, from any kind of file, and its checks."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ ONE_DAY = np.timedelta64(1, "D")
 
 
 class Site(NamedTuple):
-    """Where a station is: a line of `stations.csv`, or the header of an APSIM file."""
+    """The place of a station: a line of `stations.csv`, or the header of an APSIM file."""
 
     id: str
     name: str
@@ -26,7 +26,7 @@ class Site(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What a file holds: every day from `first`, float64 (days,) for each variable. taken: our name -> column. unread: other columns."""
+    """The values of a file: every day from `first`, float64 (days,) for each variable. taken: our name -> column. unread: other columns."""
 
     first: np.datetime64
     values: Mapping[str, Values]
@@ -35,7 +35,7 @@ class Record(NamedTuple):
 
 
 class Station(NamedTuple):
-    """The record of one station, as in `Record`, and where it is. notes: what the user should know of it, a sentence each."""
+    """The record of one station, as in `Record`, and its place. notes: sentences about it for the user."""
 
     site: Site
     file: Path
@@ -57,7 +57,7 @@ class Station(NamedTuple):
 
 
 def moved(site: Site, other: Site, source: str) -> list[str]:
-    """A sentence when `source` has the station at another place than the grid has it, else nothing."""
+    """A sentence if `source` has the station at another place than the grid; else none."""
     if max(abs(site.latitude - other.latitude), abs(site.longitude - other.longitude)) <= FAR:
         return []
     return [
@@ -96,12 +96,12 @@ def _number(text: str) -> float:
 
 
 def check_limits(path: Path, values: Mapping[str, Values], dates: NDArray[np.datetime64]) -> None:
-    """Nothing, when all values lie within their limits and tmin is not above tmax.
+    """Checks that all values lie within their limits, and that tmin is not above tmax.
 
     Raises
     ------
     ForcingError
-        One does not; the message names the first, and how many there are.
+        A value does not; the message names the first one, and their number.
     """
     for name, series in values.items():
         low, high = WEATHER[name].low, WEATHER[name].high

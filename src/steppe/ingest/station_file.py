@@ -117,7 +117,7 @@ def station_file(folder: Path, name: str) -> Path:
     Raises
     ------
     ForcingError
-        There is none; the message names what was looked for and what is there.
+        There is none; the message has the names that were looked for, and the files that are there.
     """
     if Path(name).name != name:
         raise ForcingError(f'Station "{name}": an id is the name of a file in "{folder}" and holds no folder. Rename the station.')

@@ -1,4 +1,4 @@
-"""Stations spread over a raster by the anomaly method: which stations are donors, and what the store says of the result."""
+"""Stations spread over a raster by the anomaly method: the choice of donors, and the attributes of the store."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
@@ -128,7 +128,7 @@ def _check_normals(file: Path, normals: Normals, grid: Grid) -> None:
 
 
 def _notes(donors: Donors, months: Sequence[int]) -> tuple[str, ...]:
-    """When donors begin and end within some months, and which give nothing."""
+    """Notes: when donors begin and end within some months, and donors that give nothing."""
     notes = []
     for column, site in enumerate(donors.sites):
         there = np.isfinite(donors.rain_ratio[months, column])

@@ -46,7 +46,7 @@ def ingest_stations(
     Raises
     ------
     ForcingError
-        A file is wrong or lacks days, no station covers a month, a cell is beyond the normals, or there is something at `path`.
+        A file is wrong or lacks days, no station covers a month, a cell is beyond the normals, or `path` exists.
     RunFileError
         A date is not a date.
     """

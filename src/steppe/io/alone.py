@@ -1,4 +1,4 @@
-"""Making a file or a folder in one process at a time: two that build beside the same place would mix what they write."""
+"""Making a file or a folder in one process at a time, for two processes would mix their bytes."""
 
 import os
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def alone(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        aside.unlink(missing_ok=True)  # before it is let go: who comes next makes its own
+        aside.unlink(missing_ok=True)  # before the lock is free: the next process makes its own file
         os.close(file)
 
 
@@ -40,4 +40,4 @@ def _locked_in_place(aside: Path, path: Path) -> int:
                 return file
         except FileNotFoundError:
             pass
-        os.close(file)  # who held it has ended meanwhile, and took it away
+        os.close(file)  # its holder has ended meanwhile, and removed it

@@ -24,12 +24,12 @@ def day_number(date: cftime.datetime) -> int:
 
 
 def day_name(number: int, calendar: str) -> str:
-    """The date of a day as people write it, 1990-01-31."""
+    """The date of a day, as 1990-01-31."""
     return day_text(cftime.num2date(number, EPOCH, calendar=calendar))
 
 
 def ticks_of(days: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The microseconds that days and their fractions mean: day and fraction apart, for their product has too few bits."""
+    """Microseconds of days and their fractions. Days and fractions are multiplied apart: one product has too few bits."""
     whole, part = np.floor(days), days - np.floor(days)
     found: NDArray[np.int64] = whole.astype(np.int64) * (DAY // TICK) + np.rint(part * (DAY // TICK)).astype(np.int64)
     return found
@@ -61,7 +61,7 @@ class Axis:
         Raises
         ------
         RunFileError
-            A date is none, or the end is before the start.
+            A date is not a date, or the end is before the start.
         """
         first, last = (day_number(parse_date(date, calendar)) for date in (start, end))
         if last < first:
@@ -102,7 +102,7 @@ class Axis:
 
     @property
     def times(self) -> NDArray[Any]:
-        """What stands on the axis: the first day of each row, or the instant of its end."""
+        """The coordinate: the first day of each row, or the instant of its end."""
         return self.starts if self.whole_days else self.stops
 
     @property
@@ -120,16 +120,16 @@ class Axis:
         return self._text(self.stops[row] - 1 if self.whole_days else self.stops[row])
 
     def name_of(self, row: int) -> str:
-        """What a row is called."""
+        """The name of a row: its first day, or the instant of its end."""
         return self._text(self.times[row])
 
     def between(self, start: str | Date | None, end: str | Date | None) -> slice | None:
-        """The rows that hold for something from `start` to `end`, both inclusive; None when one of the two lies outside.
+        """The rows that hold for a part of the time from `start` to `end`, both inclusive; None if one of the two lies outside.
 
         Raises
         ------
         RunFileError
-            One of them is no date of the calendar, or a time of day where the rows are of days.
+            One of them is not a date of the calendar, or has a time of day while the rows are days.
         """
         low = self._span(start)[0] if start else self.starts[0]
         high = self._span(end)[1] if end else self.stops[-1]
@@ -142,7 +142,7 @@ class Axis:
         return self._span(date)[1]
 
     def _span(self, date: str | Date) -> tuple[Any, Any]:
-        """From where to where a date goes: rows that hold for it end after the first and begin before the second."""
+        """The ends of a date: rows that hold for it end after the first and begin before the second."""
         if is_day(date):
             day = day_number(parse_date(date, self.calendar))
             return day, day + 1
@@ -172,5 +172,5 @@ class Axis:
         return self.rows == self.stop - self.first
 
     def period(self) -> str:
-        """First and last day as people write them."""
+        """First and last day, as 1990-01-01 to 1990-12-31."""
         return f"{self.begin_of(0)} to {self.end_of(-1)}"

@@ -36,7 +36,7 @@ WGS84 = {
 
 
 def write_coordinates(group: Path, grid: Grid) -> None:
-    """Writes where the cells are: `cell` (CF compression by gathering on a raster), centres, axes with bounds, and `crs`."""
+    """Writes the places of cells: `cell` (CF compression by gathering on a raster), centres, axes with bounds, and `crs`."""
     compress = {} if isinstance(grid, Points) else {"compress": " ".join(grid.shape)}
     write_small(group, "cell", grid.order.astype(np.int32), {"long_name": "cell", **compress}, ("cell",))
     for name, values in grid.coordinates().items():

@@ -1,4 +1,4 @@
-"""What a run must agree in to go on from what an earlier one left: model, parameters, grid, forcing, each with its digest."""
+"""The identity of a run: digests of model, parameters, grid and forcing. A run continues only files of the same identity."""
 
 import hashlib
 import json
@@ -11,9 +11,9 @@ Identity = Mapping[str, str]  # name in words -> digest or version
 
 
 class OtherRunError(FolderError):
-    """What lies at a path is of another run.
+    """The files at a path belong to another run.
 
-    differing: names of the identity that differ; found, expected: both identities; values: what differs, in words, for the message;
+    differing: names of the identity that differ; found, expected: both identities; values: the difference in words, for the message;
     default: the first name, as both identities have it.
     """
 
@@ -33,12 +33,12 @@ def run_id(identity: Mapping[str, object]) -> str:
 
 
 def check_identity(path: Path, found: Identity, expected: Identity) -> None:
-    """Nothing, when what lies at `path` was written by the run that `expected` describes.
+    """Checks that the run with identity `expected` wrote the files at `path`.
 
     Raises
     ------
     OtherRunError
-        It was not; the message names all that differs, and the first with both digests.
+        Another run wrote them; the message names all differences, and the first with both digests.
     """
     differing = [name for name in dict.fromkeys((*expected, *found)) if found.get(name) != expected.get(name)]
     if differing:

@@ -1,7 +1,7 @@
-"""Small JSON files of which every byte is checked: what people can read and no flipped bit can change.
+"""Small JSON files of which every byte is checked.
 
-The last key, "sha256", is the hash of the rest; and the bytes must be those that writing the content again would give, so that
-nothing can change between the words either.
+The last key, "sha256", is the hash of the rest. The bytes must be those that writing the content again would give, so blanks are
+checked, too.
 """
 
 import hashlib
@@ -28,14 +28,14 @@ def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_sealed(path: Path, advice: str) -> dict[str, Any]:
-    """What was written. advice: what to do when the file is damaged, a sentence.
+    """Returns the content. advice: a sentence for the message about a damaged file.
 
     Raises
     ------
     FileNotFoundError
-        There is none.
+        There is no file.
     DamagedError
-        It is not what was written.
+        A byte was changed.
     """
     try:
         data = path.read_bytes()

@@ -5,9 +5,8 @@ One shard is one file of the Zarr version 3 array `<group>/<name>`, codec `shard
     c/<i>/<j>   chunk 0,0 | chunk 0,1 | ... | chunk n,m | index: offset and length of each chunk, 16 bytes a chunk | CRC32C
                     └ blosc(lz4) of the little-endian values, CRC32C
 
-A shard is written beside its place and renamed, and never changed afterwards: a reader, or a run that was killed, finds all of it or
-nothing. The bytes depend on the values alone. Reading verifies both checksums; plain Zarr readers do so too
-when they read through zarr-python.
+A shard is written beside its place and renamed, and never changed afterwards: a reader finds a whole shard or none, also after a kill.
+The bytes depend on the values alone. Reading verifies both checksums, as zarr-python does.
 """
 
 import json
@@ -31,8 +30,8 @@ from steppe.files import make_folder, sync, write_whole, writing
 Array = NDArray[Any]
 
 FILTERS = {"shuffle": blosc.SHUFFLE, "bitshuffle": blosc.BITSHUFFLE}
-# What blosc compresses with, and how hard it tries: lz4 for what a run writes; lz4hc, which is lz4 to whoever reads, for what is written
-# once and read often: a quarter smaller, decoded faster, six times slower to write; zstd for what is kept and seldom read.
+# Codec and level of blosc. lz4: for output of a run. lz4hc: for arrays that are written once and read often; readers see lz4. It is a
+# quarter smaller, decoded faster, and six times slower to write. zstd: for copies that are seldom read.
 CODECS = {"lz4": 5, "lz4hc": 3, "zstd": 6}
 ABSENT = 2**64 - 1  # offset and length of a chunk that was never written; Zarr specification ZEP 2
 RESIDUE = 0x48674BC7  # CRC32C of any bytes followed by their own little-endian CRC32C; RFC 3720 B.4 names the polynomial
@@ -42,7 +41,7 @@ blosc.use_threads = False
 
 
 class Layout(NamedTuple):
-    """How an array is cut and coded: chunk and shard as (steps, cells), a shard being a multiple of a chunk.
+    """Chunks, shards and codec of an array: chunk and shard as (steps, cells), a shard being a multiple of a chunk.
 
     An array with levels has them between steps and cells, and is not cut along them. shuffle: "shuffle" or "bitshuffle". codec: of
     `CODECS`.
@@ -71,7 +70,7 @@ def create_array(
 ) -> None:
     """Writes the description (zarr.json) of an array without any values.
 
-    shape (steps, [levels,] cells). fill: what readers see where nothing was written. dimensions: their names.
+    shape (steps, [levels,] cells). fill: value of records that are not written. dimensions: their names.
     """
     from zarr import create_array as create
     from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec
@@ -106,7 +105,7 @@ def write_small(group_path: Path, name: str, values: Any, attributes: Mapping[st
         data=array,
         chunks=tuple(max(length, 1) for length in array.shape),
         compressors=[ZstdCodec(level=3, checksum=True)],
-        # An axis may hold its fill value (0, say); it must be written all the same.
+        # An axis may have its fill value (0, say) as a value; it must be written, too.
         config={"write_empty_chunks": True},
         attributes=dict(attributes),
         dimension_names=list(dimensions),
@@ -115,7 +114,7 @@ def write_small(group_path: Path, name: str, values: Any, attributes: Mapping[st
 
 
 def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Array, layout: Layout, durable: bool = True) -> str:
-    """Writes one shard, or replaces it; gives its file.
+    """Writes one shard, or replaces it; returns its file.
 
     Parameters
     ----------
@@ -124,8 +123,8 @@ def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Arr
     values
         (steps, [levels,] cells) of `layout.dtype`; smaller than the shard only where the array ends.
     durable
-        Without it a new shard is whole for every reader at once, but survives a crash of the machine only after `synchronise`: a
-        hundred shards are synchronised together in the time of a few. One that replaces another is durable all the same.
+        Without it a new shard survives a crash of the machine only after `synchronise`, which takes for a hundred shards the time of a
+        few. Every reader sees it whole at once. A shard that replaces another is always durable.
 
     Raises
     ------
@@ -191,7 +190,7 @@ def layout_of(group_path: Path, name: str) -> Layout:
 def write_durable(path: Path, data: bytes, aside: Path | None = None) -> None:
     """Writes a file so that after a crash it holds the old bytes or the new ones, and makes its folders.
 
-    aside: where it is made, when nobody must see it beside its place.
+    aside: the path where it is made, if it must not be seen beside its place.
 
     Raises
     ------
@@ -204,7 +203,7 @@ def write_durable(path: Path, data: bytes, aside: Path | None = None) -> None:
 def synchronise(files: Collection[str], root: Path) -> None:
     """Makes files that were written without `durable` survive a crash of the machine, with all folders between them and `root`.
 
-    They are given as text: a long run writes thousands between two commits, and a Path takes a kilobyte, and longer than the file.
+    They are given as text: a long run writes thousands between two commits, and a Path takes a kilobyte.
 
     Raises
     ------
@@ -233,12 +232,12 @@ def shard_path(group_path: Path, name: str, index: tuple[int, int], dims: int = 
 
 
 def compression(layout: Layout) -> dict[str, Any]:
-    """How blosc compresses the chunks of an array, as its description says it.
+    """The configuration of blosc for the chunks of an array, as its description has it.
 
     Raises
     ------
     Failure
-        It is no layout.
+        The layout is not valid.
     """
     if layout.shuffle not in FILTERS or any(shard % chunk for shard, chunk in zip(layout.shard, layout.chunk, strict=True)):
         raise Failure(
@@ -248,7 +247,7 @@ def compression(layout: Layout) -> dict[str, Any]:
 
 
 def _encoded(values: Array, layout: Layout) -> Iterator[tuple[tuple[int, int], bytes]]:
-    """Place and bytes of each chunk of a shard, in order; made by all processors where there are many."""
+    """Place and bytes of each chunk of a shard, in order; several processors encode many chunks."""
     rows, columns, height, width = layout.chunk[0], layout.chunk[-1], values.shape[0], values.shape[-1]
     places = [(i, j) for i in range(-(-height // rows)) for j in range(-(-width // columns))]
     blocks = (values[i * rows : (i + 1) * rows, ..., j * columns : (j + 1) * columns] for i, j in places)
@@ -260,7 +259,7 @@ def _encoded(values: Array, layout: Layout) -> Iterator[tuple[tuple[int, int], b
 
 @cache
 def _encoders() -> ThreadPoolExecutor:
-    """As many threads as there are processors, for all shards that are written at once."""
+    """Threads for all shards that are written at once, one a processor."""
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="encode")
 
 

@@ -1,4 +1,4 @@
-"""Reading shards (`steppe.io.shard` says what they are): a file is opened once, and both checksums are verified at every read."""
+"""Reads shards (see `steppe.io.shard`): a file is opened once, and every read verifies both checksums."""
 
 import os
 import struct
@@ -19,17 +19,17 @@ Place = Callable[[int], Bytes]  # gives memory of a length to read into
 
 
 def new_memory(length: int) -> Bytes:
-    """A `Place` for those who read few."""
+    """A `Place` with new memory for each record, for few reads."""
     return np.empty(length, np.uint8)
 
 
 class ShardFile:
-    """An open shard. The file is closed when nobody holds the object any more.
+    """An open shard. The file is closed with the last reference to the object.
 
     Raises
     ------
     DamagedError
-        The file is missing, or its index is not what was written.
+        The file is missing, or its index is damaged.
     """
 
     plain = in_bits = False  # records are compressed
@@ -49,19 +49,19 @@ class ShardFile:
             os.close(self._file)
 
     def entry(self, i: int, j: int) -> tuple[int, int]:
-        """Offset and length of a chunk, counted within the shard; `ABSENT` twice when it was never written."""
+        """Offset and length of a chunk, counted within the shard; `ABSENT` twice if it was never written."""
         offset, length = struct.unpack_from("<QQ", self._index, 16 * (i * self._layout.chunks[1] + j))
         return offset, length
 
     def read(self, i: int, j: int, place: Place, at_once: bool = False) -> Bytes:
-        """The record of a chunk, compressed. at_once: if no device has to be waited for.
+        """The record of a chunk, compressed. at_once: raises rather than wait for a device.
 
         Raises
         ------
         DamagedError
             The chunk was never written, or the file is cut short or changed.
         BlockingIOError
-            It is not in memory at once.
+            The system does not have it in memory.
         """
         offset, length = self.entry(i, j)
         if offset == ABSENT:
@@ -72,7 +72,7 @@ class ShardFile:
         return into
 
     def digest(self) -> bytes:
-        """What tells this shard from any other of the same name: XXH3 of its index and of the checksums of its chunks."""
+        """XXH3 of its index and of the checksums of its chunks: it differs for another shard of the same name."""
         found = xxhash.xxh3_128(self._index)
         for place in range(0, len(self._index) - 4, 16):
             offset, length = struct.unpack_from("<QQ", self._index, place)
@@ -111,21 +111,21 @@ def open_file(path: str) -> int:
 
 
 def read_at(file: int, path: str, offset: int, into: Bytes, at_once: bool = False) -> int:
-    """Fills memory from a place of an open file; the number of bytes found there. at_once: if no device has to be waited for.
+    """Fills memory from a place of an open file; returns the number of bytes. at_once: raises rather than wait for a device.
 
     Raises
     ------
     DamagedError
         The system cannot read it.
     BlockingIOError
-        All of it is not in memory at once, or this system does not tell.
+        The system does not have all of it in memory, or cannot tell.
     """
     if at_once:
         try:
             if os.preadv(file, (into,), offset, os.RWF_NOWAIT) == len(into):  # type: ignore[arg-type]  # an array is a buffer
                 return len(into)
         except (OSError, AttributeError):
-            pass  # reading in the ordinary way tells what is wrong
+            pass  # the ordinary read below raises the error
         raise BlockingIOError
     try:
         return os.preadv(file, (into,), offset)  # type: ignore[arg-type]
@@ -136,7 +136,7 @@ def read_at(file: int, path: str, offset: int, into: Bytes, at_once: bool = Fals
 def read_chunk(
     group_path: Path, name: str, index: tuple[int, int], layout: Layout, out: Array | None = None, missing: float | None = None
 ) -> Array:
-    """One chunk of an array, for those who read few.
+    """One chunk of an array, for few reads.
 
     Parameters
     ----------
@@ -145,12 +145,12 @@ def read_chunk(
     out
         C-contiguous array of the chunk's shape and dtype to decode into; a new one without it.
     missing
-        The value of a chunk that was never written; without it such a chunk is an error.
+        The value of a chunk that was never written; default: such a chunk is an error.
 
     Returns
     -------
     Array
-        (steps, [levels,] cells) of a whole chunk; what lies beyond the end of the array has no meaning.
+        (steps, [levels,] cells) of a whole chunk; values beyond the end of the array have no meaning.
 
     Raises
     ------

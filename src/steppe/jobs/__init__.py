@@ -3,5 +3,5 @@
 report, info   what happened in a run, as text     picture, film      the same, drawn
 ensemble       many scenarios of a run             replay, compact    a steered run from its journal
 schema         the run file as editors know it     doctor             whether Steppe runs here
-examples       a run that needs no file            admit, catalogue, filming   what a server has done in processes of their own
+examples       a run that needs no file            admit, catalogue, filming   work of a server in processes of their own
 """

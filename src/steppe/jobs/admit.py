@@ -1,4 +1,4 @@
-"""A run that was asked of a server: `python -m steppe.jobs.admit` reads the run, its data and its model, and makes its folder.
+"""Admits a run that a client asks for: `python -m steppe.jobs.admit` reads the run, its data and its model, and makes its folder.
 
 Standard input is an `AdmissionRequest` as JSON. Standard output is {} when the folder was made; else the exit code is 2, and the output has
 code, detail and facts of the refusal. So the server's event loop reads no file of a request, however slow the disk or long the request is.
@@ -29,7 +29,7 @@ DATES = ("start", "end", "date")  # keys whose texts are dates, which JSON has n
 
 
 class AdmissionRequest(msgspec.Struct):
-    """What a server asks: the request, the folder that is to be the run's, and those that the run may name."""
+    """The question of a server: the request, the future folder of the run, and the folders that the run may name."""
 
     request: NewRun
     folder: str
@@ -37,7 +37,7 @@ class AdmissionRequest(msgspec.Struct):
 
 
 class FaultError(Exception):
-    """Why a request is not met."""
+    """The reason to refuse a request."""
 
     def __init__(self, code: str, detail: str, **facts: Any) -> None:
         super().__init__(detail)
@@ -45,7 +45,7 @@ class FaultError(Exception):
 
 
 def admit(request: NewRun, folder: Path, allowed: Sequence[Path]) -> None:
-    """Makes the run folder of a request, with the run file in it as engines read it.
+    """Makes the run folder of a request, with its run file for engines.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def table_of(request: NewRun) -> dict[str, Any]:
 
 
 def _dated(value: Any, position: str, key: str = "", depth: int = 0) -> Any:
-    """The same with dates; what no run file can hold is refused."""
+    """The same with dates; raises for values that no run file can have."""
     if value is None or depth > DEPTH:
         what = "holds null, which no run file has" if value is None else f"is deeper than {DEPTH} levels"
         raise FaultError("bad-field", f'The run file {what}, at "{key[:64]}".', position=position)
@@ -95,12 +95,12 @@ def _dated(value: Any, position: str, key: str = "", depth: int = 0) -> Any:
 
 
 def check_paths(table: Mapping[str, Any], base: Path, allowed: Sequence[Path]) -> None:
-    """Whether all that may be a path leads into folders that are allowed, wherever links lead; and whether no code is named.
+    """Checks that each text that may be a path leads into allowed folders, through links too, and that no code is named.
 
     Raises
     ------
     FaultError
-        path-foreign; bad-field: there are too many texts to look at, or a text is too long.
+        path-foreign; bad-field: there are too many texts, or a text is too long.
     """
     if str(table.get("model", "")).endswith(".py"):
         raise FaultError("path-foreign", "A request names a model that is installed, never a file of code.", value=str(table["model"])[:64])

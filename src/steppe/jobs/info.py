@@ -1,4 +1,4 @@
-"""What a run folder or a store holds, for a person and for programs."""
+"""The contents of a run folder or a store, as plain words and numbers."""
 
 import tomllib
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from steppe.jobs.report import size_of, spent_of
 if TYPE_CHECKING:
     import xarray
 
-GIVEN = ("grid", "forcing", "parameters", "land_type", "initial", "event")  # what the run file says of the run, not of its results
+GIVEN = ("grid", "forcing", "parameters", "land_type", "initial", "event")  # sections of the run file about the run, not its results
 
 
 def overview(path: Path) -> dict[str, Any]:
-    """What a run folder or a store holds, as plain words and numbers.
+    """The contents of a run folder or a store, as plain words and numbers.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def _range(ensemble: Ensemble, column: str) -> str:
 
 
 def _of_run(path: Path, progress: Progress, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """What the run is, what its run file gives, and how it ended."""
+    """The identity of the run, the values of its run file, and its end."""
     identity = read_identity(path)
     clock, end = _clock(identity)
     found: dict[str, Any] = {

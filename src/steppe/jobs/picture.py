@@ -1,4 +1,4 @@
-"""A run as one picture: maps of what was recorded, and lines of regions or single cells."""
+"""A run as one picture: maps of its records, and lines of regions or single cells."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ MOST_RECORDS = 400  # of a line: a year of days
 
 
 class PicturePlace(NamedTuple):
-    """Cells of which a line is drawn, and the weight of each. at: (longitude, latitude) to mark on the maps."""
+    """Cells whose mean is drawn as a line, and the weight of each. at: (longitude, latitude) to mark on the maps."""
 
     label: str
     cells: NDArray[np.int64]
@@ -34,14 +34,14 @@ class PicturePlace(NamedTuple):
 
 
 class PictureChoices(NamedTuple):
-    """What a picture shows.
+    """The contents of a picture.
 
     Parameters
     ----------
     variables
-        What is drawn, all when left out.
+        The variables to draw; default: all.
     date
-        Maps of the interval that holds this day; means over the computed days when left out.
+        Maps show the interval that holds this day; default: means over the computed days.
     at
         (longitude, latitude) of cells whose lines are drawn, instead of those of the run's series.
     region
@@ -108,12 +108,12 @@ def scenarios_of(path: Path) -> tuple[Ensemble | None, list[Path], list[str]]:
 
 
 def held_in(records: StoredRecords, path: Path, maps: str, wanted: list[str] | None) -> list[str]:
-    """The variables of which there are maps, in the order of the run file; of one with levels each level.
+    """The variables that have maps, in the order of the run file; of a variable with levels each level.
 
     Raises
     ------
     RunFileError
-        One that is wanted is not among them.
+        A wanted variable has no map.
     """
     held = _in_order(records.names, path, maps)
     for name in wanted or []:
@@ -123,7 +123,7 @@ def held_in(records: StoredRecords, path: Path, maps: str, wanted: list[str] | N
 
 
 def notes_of(about: Mapping[str, Any]) -> list[str]:
-    """What the foot of a picture says of the weather and of the options. about: attributes of the results."""
+    """Lines for the foot of a picture: weather and options. about: attributes of the results."""
     weather = GENERATED if about.get("weather") == "generated" else str(about.get("weather_summary", about.get("summary", "")))
     return [weather, *([f"Options: {about['options']}."] if "options" in about else [])]
 
@@ -159,7 +159,7 @@ def _places(grid: Grid, at: Sequence[tuple[float, float]], region: RegionLike) -
 
 
 def rows_at(option: str, date: str | None, axis: Axis, path: Path) -> slice:
-    """The records that hold for a day or an instant, all without one.
+    """The records that hold for a day or an instant; all records if none is given.
 
     Raises
     ------
@@ -185,12 +185,12 @@ def _map(
 
 
 def title_of(attributes: Mapping[str, Any], name: str, scenarios: int) -> str:
-    """What a map of a variable shows."""
+    """The title of a map of a variable."""
     return str(attributes.get("long_name", name)) + (f", median of {scenarios:,} scenarios" if scenarios > 1 else "")
 
 
 class Ground(NamedTuple):
-    """Where values of cells lie on a map. place: rows and columns of the cells in a raster, None for points. lat, lon: as in a Map."""
+    """The places of cells on a map. place: rows and columns of the cells in a raster, None for points. lat, lon: as in a Map."""
 
     lat: Array
     lon: Array
@@ -199,7 +199,7 @@ class Ground(NamedTuple):
 
     @classmethod
     def of(cls, records: StoredRecords, cells: NDArray[np.int64] | None) -> "Ground":
-        """The part of the map on which some cells lie, or all of them."""
+        """The part of the map that holds some cells, or all of them."""
         if not records.raster:
             lat, lon = (records.small(f"cell_{which}") for which in ("lat", "lon"))
             return cls(lat if cells is None else lat[cells], lon if cells is None else lon[cells], None, False)
@@ -212,7 +212,7 @@ class Ground(NamedTuple):
         return cls(y, x, (row, column), records.raster != ("lat", "lon"))
 
     def spread(self, values: Array) -> Array:
-        """Values (cells,) as a map has them."""
+        """Values (cells,) in the shape of the map."""
         if self.place is None:
             return values
         whole = np.full((len(self.lat), len(self.lon)), np.nan)
@@ -225,7 +225,7 @@ class Ground(NamedTuple):
 
 
 def _mean(records: StoredRecords, name: str, rows: slice, cells: NDArray[np.int64] | None) -> Array:
-    """The mean over records as long as they are, of what is there, (cells,)."""
+    """The mean over records, weighted by their lengths, without missing values, (cells,)."""
     axis = records.axes[name]
     total: Array = np.zeros(1)
     days: Array = np.zeros(1)
@@ -257,14 +257,14 @@ def _lines(
 
 
 def _over(values: Array, weights: Array) -> Array:
-    """Weighted means of what is there of (records, cells)."""
+    """Weighted means of (records, cells), without missing values."""
     there = np.isfinite(values)
     total = np.where(there, weights, 0.0).sum(axis=1)
     return np.where(total > 0, np.where(there, values * weights, 0.0).sum(axis=1) / np.where(total > 0, total, 1.0), np.nan)
 
 
 def _series(folders: Sequence[Path], wanted: set[str] | None, scenarios: Sequence[str]) -> list[LinePlot | ScenarioBand]:
-    """Every series of a run, or of scenarios: its records, or their means of months when a line could not show so many."""
+    """Every series of a run, or of scenarios: its records, or means of months if a line cannot show so many records."""
     found: list[LinePlot | ScenarioBand] = []
     for group in names_of(folders[0], "series"):
         every = [StoredRecords.open(folder, group) for folder in folders]
@@ -316,7 +316,7 @@ def _dates(axis: Axis, days: Array | None = None) -> list[Any]:
 
 
 def _of_maps(records: StoredRecords, shown: dict[str, slice], date: str | None) -> str:
-    """What the maps are of, for the foot of the picture."""
+    """The period of the maps, for the foot of the picture."""
     if not shown:
         return ""
     name = next(iter(shown))

@@ -1,8 +1,8 @@
-"""A steered run once more, from its journal alone: each scenario in one go from the first step, undisturbed, by a run of its own.
+"""Repeats a steered run from its journal alone: each scenario in one go from the first step, by a run of its own.
 
-Nothing of what was computed before is used: no checkpoint, no ring, no branch of another. So it says whether what people saw is what
-they ordered, and can be had again after everything but the journal, the run file and the uploads is lost. Of a journal that was compacted
-the checkpoint with which it begins is used, and the results until then.
+It uses no checkpoint, no snapshot and no branch of the first run. So it shows that the results are those of the orders, and that they can
+be computed again if only the journal, the run file and the uploads are left. A compacted journal begins with a checkpoint, which is used,
+as are the results until then.
 """
 
 import json
@@ -33,7 +33,7 @@ FIRST = 1  # a replay has one branch
 
 @dataclass(frozen=True)
 class Replayed:
-    """What was repeated of a scenario. digest: of the state at its end; differs: what is not as it was, empty if nothing is.
+    """A scenario that was repeated. digest: of the state at its end; differs: the differences in words.
 
     values: of the variables that were asked for, (cell,).
     """
@@ -48,36 +48,36 @@ class Replayed:
 
 
 def scenarios_of(journal: Journal) -> list[BranchRecord]:
-    """The branches on which a scenario stands; those that a rewind has left are parts of their ways."""
+    """The branches that are scenarios; branches that a rewind has left are parts of their paths."""
     return [branch for branch in journal.branches() if branch.closed_step == OPEN_END]
 
 
 def replay(
     run: Path, journal: Journal, branch: BranchRecord, output: Path, ranks: Ranks | None = None, look: Sequence[str] = ()
 ) -> Replayed:
-    """Computes what a journal says of a branch, as far as it was seen, and compares the state after each command.
+    """Repeats the commands of a branch up to its last known step, and compares the state after each command.
 
     Parameters
     ----------
     run
         The run folder: its run file and its uploads are read.
     journal
-        What was ordered; a snapshot, for outcomes that are missing are put into it.
+        A snapshot of the journal; missing outcomes are added to it.
     branch
         Of the journal.
     output
-        A folder for the results, which is empty or not there.
+        A folder for the results, empty or absent.
     ranks
         The ranks; default: this process alone.
     look
-        Variables whose values at the end are wanted.
+        Variables whose values at the end are returned.
 
     Raises
     ------
     Mistake
-        The weather or the model does not fit the run any more.
+        The weather or the model differs from those of the run.
     Failure
-        What was uploaded is damaged, or the checkpoint with which the journal begins.
+        An upload, or the checkpoint at which the journal begins, is damaged.
     """
     begin = journal.begin(branch.id)
     if begin > (0, 0) and (beginning := journal.beginning):
@@ -105,9 +105,9 @@ def _values(session: Session, name: str) -> NDArray[Any]:
 
 @contextmanager
 def replaying(run: Path, output: Path, ranks: Ranks | None = None, begin: Position = BEGINNING) -> Iterator[Session]:
-    """A session that begins the run of a folder anew in another folder, with what was uploaded to the first.
+    """A session that begins the run of a folder anew in another folder, with the uploads of the first.
 
-    begin: where a checkpoint stands that is there already.
+    begin: the position of a checkpoint that is there already.
     """
     output.mkdir(parents=True, exist_ok=True)
     uploads = output / "uploads"
@@ -123,7 +123,7 @@ def replaying(run: Path, output: Path, ranks: Ranks | None = None, begin: Positi
 
 
 def _repeat(session: Session, journal: Journal, command: Command, step: int) -> str:
-    """Does a command again; tells what is different."""
+    """Repeats a command; returns the difference in words, "" if there is none."""
     _to(session, step)
     outcome = session.apply(FIRST, command.place, command.kind, numbered(command.kind, command.seq, command.arguments))
     if outcome.ok != (command.outcome == "done"):
@@ -145,6 +145,6 @@ def _to(session: Session, step: int) -> None:
         before = session.position(FIRST)
         session.advance([FIRST], step, 0.0)
         for each in session.fired():
-            session.acknowledge(each.branch, each.step, each.source)  # nobody is told again
+            session.acknowledge(each.branch, each.step, each.source)  # a client has acknowledged it before
         if session.position(FIRST) == before:
             raise Failure(f"The run has {before.step} steps; its journal speaks of step {step}.")

@@ -1,4 +1,4 @@
-"""What happened, for people: a table of years, and what a folder holds."""
+"""The summary of a run: facts, costs, and a table of years."""
 
 import os
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Summary:
-    """A finished or stopped run: facts by name, what it took, and one row a year of area means.
+    """A finished or stopped run: facts by name, its cost, and one row a year of area means.
 
     facts: numbers are numbers; bytes are those of the results on disk. partial: years of which the run holds a part only.
-    reading: what reading cost this process, bytes and seconds.
+    reading: bytes and seconds of reading in this process.
     """
 
     facts: dict[str, str | int]
@@ -67,9 +67,9 @@ class Summary:
 
 
 def spent_of(spent: Spent, cells: int, steps: int, unit: str = "day") -> dict[str, float]:
-    """What a run took, for JSON: seconds, and cell-days a second of the time in which it did not wait for a compiler.
+    """The cost of a run, for JSON: seconds, and cell-days a second of the time without compiling.
 
-    unit: "step" where a step is no day; then they are cell-steps.
+    unit: "step" if a step is not a day; the rate is in cell-steps then.
     """
     computing = spent.seconds - spent.compiling
     return {
@@ -98,12 +98,12 @@ def size_of(folder: Path) -> int:
 
 
 def _digits(value: float) -> str:
-    """A number as people read it: three digits at least."""
+    """A number as text: three digits at least."""
     return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
 
 
 def summary(simulation: "Simulation") -> Summary:
-    """The facts of a run, and the years of its first series: totals of rates, means of other states, or what its records are."""
+    """The facts of a run, and the years of its first series: totals of rates; of other records as they are reduced."""
     plan, cells, steps = simulation.plan, simulation.grid.n_cells, simulation.step_index
     unit = plan.clock.unit
     facts: dict[str, str | int] = {

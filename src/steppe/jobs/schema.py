@@ -35,7 +35,7 @@ def run_file_schema(model: Any = None, module: ModuleType | None = None) -> Sche
     Parameters
     ----------
     model
-        What `make_model` gives for `module`; without it parameters and variables may have any name.
+        The model that `make_model` gives for `module`; without it parameters and variables may have any name.
     """
     found = _plain(RunFile.model_json_schema())
     sections = found.pop("$defs")
@@ -55,7 +55,7 @@ def _table(key: str, value: Schema) -> Schema:
 
 
 def _plain(value: Any) -> Any:
-    """As a person would write it: TOML has no null, a title that repeats the key says nothing."""
+    """The schema without null, which TOML does not have, and without titles that repeat the key."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if not isinstance(value, dict):
@@ -73,7 +73,7 @@ def _plain(value: Any) -> Any:
 
 
 def _narrow(found: Schema, sections: Schema, model: Any, sets: Mapping[str, Mapping[str, Any]]) -> None:
-    """What only a known model has."""
+    """Adds the parameters, options and variables of a known model."""
     variables: Mapping[str, Variable] = model.variables
     choices: Mapping[str, Choice] = model.choices
 
@@ -119,12 +119,12 @@ def _narrow(found: Schema, sections: Schema, model: Any, sets: Mapping[str, Mapp
 
 
 def _names(variables: Iterable[Variable]) -> Schema:
-    """One of some names, each with what it means."""
+    """The schema of one of some names, each with its meaning."""
     return {"anyOf": [{"const": v.name, "description": _meaning(v)} for v in variables]}
 
 
 def _words(choice: Choice) -> str:
-    """What an option chooses, with the meaning of each word."""
+    """The description of an option, with the meaning of each word."""
     words = "; ".join(f"{word}: {meaning}" for word, meaning in zip(choice.words, choice.meanings, strict=True))
     return f"{choice.long_name}. {words}."
 

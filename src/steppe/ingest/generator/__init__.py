@@ -1,6 +1,6 @@
 """Weather made of a climate of few coefficients and random numbers.
 
-For trying things, teaching and tests, never for conclusions about a place. `docs/generator.md` has the equations, the fit and its errors.
+For trials, teaching and tests, never for conclusions about a place. `docs/generator.md` has the equations, the fit and its errors.
 """
 
 from steppe.ingest.generator.climate import is_extrapolated

@@ -2,7 +2,7 @@
 
     rain = scale x (z - threshold)^2.25   where z > threshold                       (Bardossy and Plate 1992, with a fixed power)
 
-Two numbers, so two things can be had: the mean, and the share of days with 1 mm or more. With
+Two numbers meet two conditions: the mean, and the share of days with 1 mm or more. With
 delta = (1 mm / scale)^(1/2.25), threshold = dry - delta, where `dry` is the normal quantile of the share of days below 1 mm, and
 
     mean = delta^-2.25 M(dry - delta),   M(c) = integral over s > 0 of s^2.25 phi(c + s)
@@ -32,7 +32,7 @@ def threshold_and_scale(dry: Values, ln_mean: Values) -> tuple[Values, Values]:
 
 
 def rain_of(excess: Values, scale: Values) -> Values:
-    """Rain [mm] of what wetness exceeds its threshold by."""
+    """Rain [mm] from the excess of wetness over its threshold."""
     above = np.maximum(excess, 0.0)
     rain: Values = np.minimum(scale * (above * above * np.sqrt(np.sqrt(above))), MOST)
     return rain

@@ -35,7 +35,7 @@ YEAR = 365.25  # [d]
 
 
 class Surfaces(NamedTuple):
-    """What `climate.csv` holds, (angles, cells): ln rain [mm d-1], tmax, tmin [degC], ln vp [hPa], clearness [1] of the sky."""
+    """The values of `climate.csv`, (angles, cells): ln rain [mm d-1], tmax, tmin [degC], ln vp [hPa], clearness [1] of the sky."""
 
     rain: Values
     tmax: Values
@@ -45,7 +45,7 @@ class Surfaces(NamedTuple):
 
 
 class ClimateSpread(NamedTuple):
-    """What `days.toml` holds of how days differ, (angles, cells).
+    """The values of `days.toml` for the spread of days, (angles, cells).
 
     dry: standard normal quantile of the chance of less than 1 mm; tmax, tmin, vp: ln of the standard deviations [degC, degC, ln hPa];
     persistence: correlation of wetness with that of the day before [1]; memory: share of tmax's own variance that lasts [1].
@@ -97,7 +97,7 @@ def bump(latitude: Values, longitude: Values, centre: tuple[float, float]) -> Va
 
 
 def is_extrapolated(latitude: Values, longitude: Values) -> NDArray[np.bool_]:
-    """Where no bump reaches, (cells,): where nothing but latitude and distance from the coast tells the climate."""
+    """True where no bump reaches, (cells,): there only latitude and distance from the coast give the climate."""
     reach = np.zeros(latitude.shape)
     for centre in _climate()[0]:
         reach = np.maximum(reach, bump(latitude, longitude, centre))
@@ -138,7 +138,7 @@ def read_surfaces(latitude: Values, longitude: Values, angle: Values) -> Surface
 
 
 def read_spread(latitude: Values, longitude: Values, angle: Values, rain: Values) -> ClimateSpread:
-    """How days differ at places (cells,) [degrees] and angles of the year (angles,) where ln of the mean rain is `rain` (angles, cells)."""
+    """The spread of days at places (cells,) [degrees] and angles of the year (angles,); rain: ln of the mean rain (angles, cells)."""
     table, basis = days(), list(local(latitude, longitude))
     turns = waves(season(angle, latitude), 3)
     found = {}
@@ -157,7 +157,7 @@ def days() -> dict[str, Any]:
 
 
 def _sum(coefficients: NDArray[np.float64] | list[float], basis: list[Values]) -> Values:
-    """Sum of terms in their order: the same bits for any set of cells, which a product of matrices does not promise."""
+    """Sum of terms in their order: the same bits for any set of cells, which a product of matrices does not guarantee."""
     total = np.zeros_like(basis[0])
     for coefficient, term in zip(coefficients, basis, strict=True):
         if coefficient:

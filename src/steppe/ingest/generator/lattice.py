@@ -1,4 +1,4 @@
-"""Smooth random fields over the Earth that are the same whoever asks for whichever part of them.
+"""Smooth random fields over the Earth; any part of a field has the same values, with whichever other parts it is computed.
 
 Random numbers sit on a fixed lattice of the sphere, keyed by row, column and day; between them a field is interpolated by cubic B-splines:
 

@@ -1,4 +1,4 @@
-"""Random numbers that are a function of what they belong to: no state, no order, no beginning."""
+"""Random numbers that are a function of place, day and stream: without state, order or beginning."""
 
 import numpy as np
 from numpy.typing import NDArray

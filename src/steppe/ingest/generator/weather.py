@@ -3,8 +3,8 @@
 Wetness z is a standard normal field, a sum of fields from months and 1,500 km to a day and 25 km. Rain is a function of it alone
 (`amount.py`). The other variables follow the wetness of the day before, of the day and of the day after, and have fields of their own.
 Slow fields move wetness and all other variables for months: they make one year differ from another. They are computed at the STEPS of the
-year, with straight lines between, as the climate is. What lasts from day to day is a finite sum over the noise of the days before. So a
-day needs its number only.
+year, with straight lines between, as the climate is. The part that lasts from day to day is a finite sum over the noise of the days
+before. So a day needs its number only.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ SUPERSATURATION = 5.0  # [hPa] of the 9 a.m. vapour pressure above saturation at
 
 
 class Climate(NamedTuple):
-    """What days are made of, (steps or days, cells): see `Surfaces` and `Spread`, `threshold_and_scale`."""
+    """The parameters of days, (steps or days, cells): see `Surfaces`, `ClimateSpread` and `threshold_and_scale`."""
 
     threshold: Values
     scale: Values
@@ -57,7 +57,7 @@ class Parts(NamedTuple):
 
 
 class Slow(NamedTuple):
-    """How far the year differs from the climate, (steps or days, cells).
+    """The departure of the year from the climate, (steps or days, cells).
 
     wetness, tmax, tmin, cloud, vp: in standard deviations of a day [1]; pan: factor [1].
     """

@@ -1,4 +1,4 @@
-"""Checkpoints: everything a run needs to go on, whole and verified, or not there.
+"""Checkpoints: all that a run needs to continue. A checkpoint is whole and verified, or absent.
 
     checkpoints/0000003840/
       arrays.bin        numbers that hold for all cells, then arrays of all cells, one after the other
@@ -41,7 +41,7 @@ PINNED = "pinned"  # an empty file: this one stays
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that is whole. manifest: what `seal` was given. step: steps done."""
+    """A whole checkpoint. manifest: as given to `seal`. step: steps done."""
 
     path: Path
     step: int
@@ -54,8 +54,8 @@ class Checkpoint:
     def begin(folder: Path, step: int, applied: int | None = None) -> Path:
         """Makes the folder aside in which the checkpoint of a step is written, by one rank, before any writes.
 
-        applied: of a run that is steered the number of the last action applied at this step. Step and action name the checkpoint then:
-        the same position is the same name.
+        applied: the number of the last action at this step, in a steered run. There step and action name the checkpoint, so the same
+        position has the same name.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class Checkpoint:
         """
         path = folder / f"{step:010d}"
         if applied is None:
-            # The same step again, with another state after somebody set something: beside the first, which is good until this one is.
+            # The same step again, with another state after a set: beside the first, which counts until this one is whole.
             again = [_key(other)[1] for other in _found(folder) if _key(other)[0] == step]
             path = path.with_name(f"{path.name}-{max(again) + 1}") if again else path
         elif applied:
@@ -83,7 +83,7 @@ class Checkpoint:
         manifest: Mapping[str, Any],
         identity: Mapping[str, str],
     ) -> Path:
-        """Makes a checkpoint of what all ranks wrote.
+        """Makes a checkpoint of the tiles that all ranks wrote.
 
         Parameters
         ----------
@@ -92,9 +92,9 @@ class Checkpoint:
         contents, digests
             Of the drafts: the same on all ranks; the hashes of all tiles.
         manifest
-            What else is needed, as JSON: date, calendar, records of the output ...
+            All else that a run needs to continue, as JSON: date, calendar, records of the output ...
         identity
-            What a run must agree in to go on from here: name in words ("parameters") -> digest.
+            Properties that a run must share to continue from here: name in words ("parameters") -> digest.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class Checkpoint:
 
         needed: the name of one that stays.
 
-        Done when the progress file speaks of `path`, since it takes as long as a quarter of writing it.
+        Called when the progress file names `path`, since it takes a quarter of the time of writing a checkpoint.
 
         Raises
         ------
@@ -145,18 +145,18 @@ class Checkpoint:
         found = [other for other in _found(path.parent) if other == path or not (other / PINNED).exists()]
         at = found.index(path)
         with writing(path):
-            for other in (*found[:at], *found[at + keep :]):  # of a future that was given up, and old ones
+            for other in (*found[:at], *found[at + keep :]):  # of a future that was given up, and the oldest
                 if other.name != needed:
                     shutil.rmtree(other)
 
     @staticmethod
     def pin(path: Path) -> None:
-        """Has a checkpoint stay when newer ones are made."""
+        """Keeps a checkpoint when newer ones are made."""
         write_durable(path / PINNED, b"")
 
     @classmethod
     def remove(cls, folder: Path, identity: Mapping[str, str], which: Callable[["Checkpoint"], bool]) -> None:
-        """Removes checkpoints of a future that was given up; damaged ones stay, for `newest` to tell."""
+        """Removes checkpoints of a future that was given up; damaged ones stay, for `newest` reports them."""
         for path in _found(folder):
             with suppress(DamagedError):
                 if which(cls.open(path, identity)):
@@ -172,17 +172,17 @@ class Checkpoint:
         within: Callable[["Checkpoint"], bool] = lambda checkpoint: True,
         steps: Container[int] | None = None,
     ) -> "Checkpoint | None":
-        """The newest checkpoint that is whole, of those that are `within` what is wanted, or None where there is none.
+        """The newest whole checkpoint for which `within` is true; None if there is none.
 
-        steps: those of other steps are not opened; None: all are.
+        steps: only checkpoints of these steps are opened; None: all.
 
-        A damaged one is passed over, and `say` is told its name. Left-overs of a killed writer are removed: only the holder of the
+        A damaged one is passed over, and `say` gets its name. Left-overs of a killed writer are removed: only the holder of the
         run folder may call this.
 
         Raises
         ------
         FolderError
-            The newest whole one belongs to another run; the message says what differs.
+            The newest whole one belongs to another run; the message names the differences.
         DamagedError
             There are checkpoints, and none is whole.
         """
@@ -212,7 +212,7 @@ class Checkpoint:
         Raises
         ------
         DamagedError
-            The manifest is missing or not what was written.
+            The manifest is missing or damaged.
         FolderError
             It belongs to another run, or another version of Steppe wrote it.
         """
@@ -232,12 +232,12 @@ class Checkpoint:
 
     @staticmethod
     def all(folder: Path) -> list[Path]:
-        """Those of a folder, newest first, whole or not."""
+        """All checkpoints of a folder, newest first, whole or not."""
         return _found(folder)
 
     @property
     def behind(self) -> str | None:
-        """Name of the earlier checkpoint from which the last step is computed again, "" for the initial state; None: it is not known."""
+        """Name of the earlier checkpoint from which the last step is computed again, "" for the initial state; None: unknown."""
         return str(self.manifest["behind"][0]) if "behind" in self.manifest else None
 
     @property
@@ -246,12 +246,12 @@ class Checkpoint:
         return self.contents.entries
 
     def verify(self) -> None:
-        """Reads all of it.
+        """Reads all bytes.
 
         Raises
         ------
         DamagedError
-            It is not what was written.
+            A hash is wrong, or the file has another size.
         """
         for _ in self._arrays(range(len(tiles(self.contents.n_cells)))):
             pass
@@ -262,7 +262,7 @@ class Checkpoint:
         Raises
         ------
         DamagedError
-            What is read is not what was written.
+            A hash is wrong, or the file has another size.
         """
         held = [each.tile for each in deal.held]
         places = pieces(deal.held, held, self.contents.n_cells)
@@ -279,14 +279,14 @@ class Checkpoint:
         Raises
         ------
         DamagedError
-            There is no such array, or it is not what was written.
+            There is no such array, or it is damaged.
         """
         if name not in self.arrays:
             raise DamagedError(f'"{self.path}" has no array "{name}", only {", ".join(self.arrays)}. It was written by another version.')
         return self.load(Ownership.alone(self.contents.n_cells))[name]
 
     def _arrays(self, wanted: Sequence[int]) -> Iterator[tuple[str, Array]]:
-        """Name and values of every array, of the cells of some ascending tiles; known to be what was written only at the end of all."""
+        """Name and values of every array, of the cells of some ascending tiles. They are verified only at the end of all."""
         path, contents = self.path / ARRAYS, self.contents
         stretches, numbers = TileRun.of(wanted, contents.n_cells), xxhash.xxh3_128()
         digests = Digests(stretches, contents.n_cells)

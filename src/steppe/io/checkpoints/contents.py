@@ -1,4 +1,4 @@
-"""What lies where in the file of a checkpoint, and what is hashed.
+"""The places of arrays in the file of a checkpoint, and the hashes of its tiles.
 
 | numbers that hold for all cells | array 0: a row of all cells, another ... | array 1 | ...       little-endian, without gaps
 
@@ -41,14 +41,14 @@ class ContentsEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class Contents:
-    """The arrays of a checkpoint and where they lie."""
+    """The arrays of a checkpoint and their places in its file."""
 
     n_cells: int
     entries: Mapping[str, ContentsEntry]
 
     @classmethod
     def of(cls, arrays: Mapping[str, Array], n_cells: int) -> "Contents":
-        """What the arrays of one rank say of those of all: its own cells are their last axis.
+        """The contents for all cells, from the arrays of one rank, whose own cells are the last axis.
 
         Raises
         ------
@@ -69,7 +69,7 @@ class Contents:
         return sum(entry.nbytes for entry in self.entries.values())
 
     def numbers(self) -> Iterator[tuple[str, ContentsEntry, int]]:
-        """Those that hold for all cells: name, entry, offset in the file."""
+        """The numbers that hold for all cells: name, entry, offset in the file."""
         at = 0
         for name, entry in self.entries.items():
             if not entry.shape:
@@ -87,7 +87,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class TileRun:
-    """Tiles beside each other: their cells are of every row of the file one piece. at: where they begin among the columns in memory."""
+    """Neighbouring tiles: their cells are one piece of each row of the file. at: their first column in memory."""
 
     tiles: range
     cells: range
@@ -95,7 +95,7 @@ class TileRun:
 
     @classmethod
     def of(cls, wanted: Iterable[int], n_cells: int) -> "list[TileRun]":
-        """Ascending tiles, as few pieces as there are."""
+        """Ascending tiles as the fewest pieces."""
         every, found, at = tiles(n_cells), list[TileRun](), 0
         for tile in wanted:
             cells = every[tile]
@@ -113,17 +113,17 @@ class TileRun:
         return slice(self.at, self.at + len(self.cells))
 
     def place(self, entry: ContentsEntry, offset: int, row: int) -> int:
-        """Where its part of a row of an array that begins at `offset` lies in the file."""
+        """The place in the file of its part of a row, of an array that begins at `offset`."""
         return offset + (row * entry.shape[-1] + self.cells.start) * np.dtype(entry.dtype).itemsize
 
 
 class Digests:
-    """The hashes of the tiles of some stretches while their rows pass by."""
+    """The hashes of the tiles of some stretches, fed row by row."""
 
     def __init__(self, stretches: Sequence[TileRun], n_cells: int) -> None:
         cells = tiles(n_cells)
         self._hashers = {tile: xxhash.xxh3_128() for stretch in stretches for tile in stretch.tiles}
-        self._inside = {  # of each tile what it adds to, and where its cells lie in the stretch: looked up once, not for each row
+        self._inside = {  # of each tile its hash, and its cells in the stretch: looked up once, not for each row
             stretch.at: [(self._hashers[n].update, *_within(cells[n], stretch.cells)) for n in stretch.tiles] for stretch in stretches
         }
 
@@ -143,7 +143,7 @@ def _within(cells: range, of: range) -> tuple[int, int]:
 
 
 def pieces(held: Iterable[OwnedTile], wanted: Sequence[int], n_cells: int) -> list[tuple[Columns, slice]]:
-    """Where cells of a rank lie among the columns of some tiles side by side: columns, positions in its own cells; as few as there are."""
+    """Cells of a rank among the columns of neighbouring tiles: columns, positions in its own cells; the fewest pieces."""
     every, begin, at = tiles(n_cells), dict[int, int](), 0
     for tile in wanted:
         begin[tile] = at
@@ -161,5 +161,5 @@ def pieces(held: Iterable[OwnedTile], wanted: Sequence[int], n_cells: int) -> li
 
 
 def moved(columns: Columns, by: int) -> Columns:
-    """Columns of a tile, counted from where it is the one that begins at `by`."""
+    """Columns, counted from column `by`."""
     return slice(columns.start + by, columns.stop + by) if isinstance(columns, slice) else columns + by

@@ -1,7 +1,4 @@
-"""A checkpoint on its way to the disk: how the ranks copy, bring together and write its bytes.
-
-`steppe.io.checkpoints.contents` says where they lie.
-"""
+"""A checkpoint on its way to the disk: the ranks copy, exchange and write its bytes, to the places that `contents` gives."""
 
 import os
 from collections.abc import Mapping
@@ -23,7 +20,7 @@ BATCH = 1 << 22  # bytes that are written before the system is asked to bring th
 
 
 class Draft:
-    """The bytes of a checkpoint that one rank writes: copies, so that the run can go on meanwhile. Their memory is used again.
+    """The bytes of a checkpoint that one rank writes. They are copies, so the run goes on meanwhile; their memory is used again.
 
     draft.copy(arrays, deal)      its own cells into the tiles that it writes
     draft.exchange(world)         parts of other ranks come, its parts of others' tiles go
@@ -37,7 +34,7 @@ class Draft:
         self._numbers: dict[str, Array] = {}  # that hold for all cells
         self._copies: dict[str, Array] = {}  # (..., cells of the tiles that this rank writes)
         self._stretches: list[TileRun] = []
-        self._parts: list[tuple[list[Array], int]] = []  # of tiles that others write, and who
+        self._parts: list[tuple[list[Array], int]] = []  # of tiles that other ranks write, and the rank
 
     @property
     def nbytes(self) -> int:
@@ -45,7 +42,7 @@ class Draft:
         return sum(values.nbytes for values in (*self._numbers.values(), *self._copies.values()))
 
     def copy(self, arrays: Mapping[str, Array], deal: Ownership) -> None:
-        """Takes the arrays as they are now: without dimensions, or (..., own cells)."""
+        """Copies the arrays: without dimensions, or (..., own cells)."""
         contents, written = Contents.of(arrays, deal.n_cells), [tile.tile for tile in deal.written]
         if (contents, written) != (self.contents, [tile.tile for tile in self._deal.written]):
             width = sum(tile.width for tile in deal.written)
@@ -83,7 +80,7 @@ class Draft:
         self._parts = []
 
     def write(self, folder: Path) -> dict[int, bytes]:
-        """Writes and hashes this rank's tiles; when it returns, they are durable.
+        """Writes and hashes this rank's tiles, durably.
 
         Raises
         ------
@@ -105,7 +102,7 @@ class Draft:
                         for stretch in self._stretches:
                             piece = values[stretch.columns]
                             _write_at(file, piece.view(np.uint8).data, stretch.place(entry, offset, row))
-                            digests.add(stretch, piece)  # which is in the processor's cache now
+                            digests.add(stretch, piece)  # while it is in the processor's cache
                             waiting += piece.nbytes
                             if waiting > BATCH and hasattr(os, "posix_fadvise"):  # Linux begins to write to the disk meanwhile
                                 os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -117,7 +114,7 @@ class Draft:
 
 
 def _write_at(file: int, data: memoryview, offset: int) -> None:
-    """All of it: the system may take less than it is given."""
+    """Writes all bytes: one call of the system may write fewer."""
     while len(data):
         taken = os.pwrite(file, data, offset)
         data, offset = data[taken:], offset + taken

@@ -1,4 +1,4 @@
-"""Results for other programs: NetCDF, CSV, GeoTIFF. A file is whole or absent; only what a run has committed is in it."""
+"""Results for other programs: NetCDF, CSV, GeoTIFF. A file is whole or absent, and has only committed records."""
 
 from steppe.io.export.aside import aside
 from steppe.io.export.csv_table import write_cells, write_series

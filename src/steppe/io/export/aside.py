@@ -14,7 +14,7 @@ FULL_BELOW = 1 << 20  # [byte] left on the disk: libraries that hide the system'
 
 
 def refuse_existing(paths: list[Path], overwrite: bool) -> None:
-    """Raises `FolderError` when a file is there that may not be replaced, or could not be."""
+    """Raises `FolderError` if a file is there that may not, or could not, be replaced."""
     for path in paths:
         if path.is_dir():
             raise FolderError(f'"{path}" is a folder, a file is to be written there. Give another name.')
@@ -25,7 +25,7 @@ def refuse_existing(paths: list[Path], overwrite: bool) -> None:
 
 @contextmanager
 def aside(path: Path) -> Iterator[Path]:
-    """The name under which to write what becomes `path` when all went well; whatever happens else, `path` is as it was.
+    """The name under which to write. The file becomes `path` at the end; after an exception `path` is as it was.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def _of_a_library(error: OSError) -> bool:
 
 
 def _hidden(path: Path, error: Exception) -> Failure:
-    """What a library's "I/O error" was: most often a full disk."""
+    """The error behind a library's "I/O error": most often a full disk."""
     disk = os.statvfs(path.parent)
     if disk.f_bavail * disk.f_frsize < FULL_BELOW:
         return NoSpaceError(f'"{path}" cannot be written: no space is left on the disk. Free some, then start the same command again.')

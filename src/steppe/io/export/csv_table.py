@@ -83,7 +83,7 @@ def write_series(
     Raises
     ------
     Mistake
-        There is no such series, variable or day, it must be said which, or there is an ensemble.
+        There is no such series, variable or day; there are several series and none is named; or there is an ensemble.
     FolderError, NoSpaceError, Failure, DamagedError
         As for `write_netcdf`.
     """
@@ -115,7 +115,7 @@ def _only_series(path: Path, series: str) -> str:
     held = names_of(path, "series")
     if series in held:
         return series
-    StoredRecords.open(path)  # says so when there is no store at all
+    StoredRecords.open(path)  # raises if there is no store at all
     if series:
         raise Mistake(f'"{path}" has no series "{series}".{nearest(series, held)}')
     if len(held) == 1:
@@ -144,7 +144,7 @@ def _dates(axis: Axis, first: int, stop: int) -> list[str]:
 
 
 def _texts(values: NDArray[Any]) -> list[list[str]]:
-    """Numbers with as many digits as tell them apart from their neighbours; nothing for a missing one."""
+    """Numbers with as many digits as their type needs; an empty text for a missing one."""
     texts = values.astype(str)
     texts[~np.isfinite(values)] = ""
     rows: list[list[str]] = texts.tolist()

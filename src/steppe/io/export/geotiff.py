@@ -114,7 +114,7 @@ def _tags(source: ExportSource, name: str) -> dict[str, str]:
 
 
 def _encoded(values: NDArray[np.floating[Any]], profile: dict[str, Any], tags: dict[str, str]) -> bytes:
-    """The bytes of a file; made in memory, since GDAL keeps to itself why it cannot write to a disk."""
+    """The bytes of a file; made in memory, since GDAL does not report why it cannot write to a disk."""
     with _rasterio().io.MemoryFile() as memory:
         with memory.open(**profile, dtype=values.dtype.name) as file:
             file.write(values, 1)

@@ -27,14 +27,14 @@ LEVEL = 2  # of deflate: 4 takes half as long again and saves 3 %
 def write_netcdf(
     source: ExportSource, path: Path, history: str, overwrite: bool = False, progress: Progress = lambda part: None
 ) -> list[Path]:
-    """Writes all that is wanted of a source, one file, or a folder with one for each variable.
+    """Writes a selection as one file, or as a folder with a file for each variable.
 
     Parameters
     ----------
     path
         A file when it ends in .nc, a folder otherwise; a folder is made.
     history
-        What is to be said in the file of how it was made; the date is added.
+        The command that made the file; the date is added.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def write_netcdf(
     DamagedError
         The store cannot be read.
     NoSpaceError, Failure
-        A file cannot be written; it is not there then, or as it was.
+        A file cannot be written. It is absent, or as it was.
     """
     as_folder = path.suffix != ".nc"
     files = {path / f"{name}.nc": [name] for name in source.names} if as_folder else {path: source.names}
@@ -119,7 +119,7 @@ class _Maps:
                 _put(file, name, values, self._dims, attributes | (self._where() if name == "cell_area" else {}))
 
     def _where(self) -> dict[str, str]:
-        """The attributes that say where values lie."""
+        """The attributes that give the places of values."""
         return {"grid_mapping": "crs"} | ({"coordinates": " ".join(self._auxiliary)} if self._auxiliary else {})
 
     def write(self, file: "netCDF4.Dataset", name: str, done: _ByteCount) -> None:
@@ -185,7 +185,7 @@ def _scenarios(source: ExportSource) -> tuple[Member, ...]:
 
 
 def _with_scenarios(source: ExportSource, places: dict[str, str]) -> dict[str, str]:
-    """The same attributes; "coordinates" names what the scenarios set, too."""
+    """The same attributes; "coordinates" also names the variables that scenarios set."""
     if source.ensemble is None:
         return places
     columns = [str(about["coordinate"]) for about in source.ensemble.columns.values()]
@@ -193,7 +193,7 @@ def _with_scenarios(source: ExportSource, places: dict[str, str]) -> dict[str, s
 
 
 def _write_scenarios(file: "netCDF4.Dataset", ensemble: Ensemble) -> None:
-    """The names of scenarios, and what each sets."""
+    """The names of scenarios, and the values that each sets."""
     file.createDimension("scenario", len(ensemble.members))
     file.createVariable("scenario", str, ("scenario",)).setncatts(SCENARIO)
     file["scenario"][:] = np.array([member.name for member in ensemble.members], dtype=object)
@@ -245,7 +245,7 @@ def _rounded(file: "netCDF4.Dataset", source: ExportSource, attributes: dict[str
 
 
 def _write_about(file: "netCDF4.Dataset", source: ExportSource, extent: Mapping[str, float], axes: list[Axis], history: str) -> None:
-    """Global attributes: what CF asks for, and of ACDD 1.3 what is known."""
+    """Global attributes: those that CF requires, and those of ACDD 1.3 that are known."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     skipped = ("Conventions", "history", "steppe_kind", "steppe_format", "steppe_progress")
     about = {key: value for key, value in source.about.items() if key not in skipped}
@@ -263,7 +263,7 @@ def _write_about(file: "netCDF4.Dataset", source: ExportSource, extent: Mapping[
 
 
 def _extent(source: ExportSource) -> dict[str, float]:
-    """Between which latitudes and longitudes the centres of the wanted cells lie."""
+    """The least and greatest latitude and longitude of the centres of the wanted cells."""
     lat, lon = (getattr(source.grid, name)[source.cells] for name in ("cell_lat", "cell_lon"))
     return {
         "geospatial_lat_min": float(lat.min()),

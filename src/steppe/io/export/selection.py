@@ -1,4 +1,4 @@
-"""What is exported: some variables of a store, on some of its days, in some of its cells, read block by block."""
+"""The selection that is exported: variables, days and cells of a store, read block by block."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ from steppe.io.shard import layout_of
 from steppe.levels import parted
 
 Array = NDArray[Any]
-Progress = Callable[[float], None]  # told the part that is done, 0 to 1
+Progress = Callable[[float], None]  # gets the part that is done, 0 to 1
 
 BLOCK_BYTES = 1 << 28  # of a block on the whole grid, at most
 ROWS = 64  # records of a block: a chunk of daily values in a store, so that each is decoded once
@@ -51,7 +51,7 @@ class Window(NamedTuple):
 
 
 class ExportSource:
-    """A store, or what a run has committed so far, and what of it is wanted. Of an ensemble: the records that all scenarios have.
+    """A selection of a store, or of the committed records of a run. Of an ensemble: the records that all scenarios have.
 
     Parameters
     ----------
@@ -140,12 +140,12 @@ class ExportSource:
         return self.store.axes[name].name if name in self.store.axes else ""
 
     def records(self, name: str) -> int:
-        """Records that are wanted of a variable; 1 of one without time."""
+        """The number of wanted records of a variable; 1 if it has no time."""
         dim = self.time_of(name)
         return self.axes[dim].rows if dim else 1
 
     def rows_of_a_block(self) -> int:
-        """Records that are read at a time: a power of two, in which whole chunks of a file fit."""
+        """Records that are read at a time: a power of two, a multiple of the chunks of a file."""
         levels = max([len(self.store.levels[name][1].values) for name in self.names if name in self.store.levels], default=1)
         most = max(1, min(ROWS, BLOCK_BYTES // (8 * levels * self.grid.active.size)))
         return 1 << (most.bit_length() - 1)
@@ -201,12 +201,12 @@ class ExportSource:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Attributes of the store: what made it, of what."""
+        """Attributes of the store: its model and weather."""
         return group_attributes(locate(self.path)[0]) if self.ensemble else self.store.about
 
 
 def refuse_ensemble(path: Path) -> None:
-    """Raises `Mistake` where there is an ensemble: the form has no place for scenarios."""
+    """Raises `Mistake` for an ensemble: the form has no place for scenarios."""
     if ensemble := Ensemble.read(path):
         one = ensemble.members[0].folder
         raise Mistake(

@@ -1,13 +1,13 @@
-"""The folder of a run: where everything of it lies, who may write there, and how far it is.
+"""The folder of a run: its files, its lock and its progress.
 
 queensland/
   identity.json      what the run computes: digests of model, parameters, grid, forcing
   run.toml           as it was started
   output.zarr        maps and series
   checkpoints/       the newest few
-  progress.json      how far the output can be read, and the state of the run; replaced whole
-  costs.json         what cells cost to compute, as many ranks found: where the next session cuts them
-  log.jsonl          what happened, a line each
+  progress.json      how many records can be read, and the state of the run; replaced whole
+  costs.json         the cost of cells as many ranks measured it, for the next session
+  log.jsonl          events, a line each
   lock               held while a process writes here
   branches/<name>/   a run folder each: what-if runs that share the output of the time before
 """
@@ -86,7 +86,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is. state: "running", "stopped", "finished" or "failed", then message says why.
+    """The progress of a run. state: "running", "stopped", "finished" or "failed", with the reason in message.
 
     records: key -> records of the output that can be read. checkpoint: name of the newest.
     """
@@ -106,7 +106,7 @@ class Progress:
         Raises
         ------
         DamagedError
-            The file is not what was written.
+            The file is damaged.
         """
         path = folder / "progress.json"
         try:
@@ -116,7 +116,7 @@ class Progress:
         return cls(**content | {"spent": Spent(**content["spent"])})
 
     def write(self, folder: Path) -> None:
-        """Replaces the progress file, durably. Call it when what it says is durable."""
+        """Replaces the progress file, durably. Call it when the records that it counts are durable."""
         write_sealed(folder / "progress.json", asdict(self))
 
 
@@ -128,14 +128,14 @@ class RunFolder:
     path
         Made when it is not there.
     identity
-        What the run computes. A folder with another identity is refused.
+        The properties that decide the results. A folder with another identity is refused.
     fresh
-        Remove what an earlier run left.
+        Removes the files of an earlier run.
 
     Raises
     ------
     FolderError
-        The folder is in use, belongs to another run, or holds files of something else.
+        The folder is in use, belongs to another run, or holds foreign files.
     """
 
     def __init__(self, path: Path, identity: Identity, fresh: bool = False) -> None:
@@ -166,24 +166,24 @@ class RunFolder:
         self.close()
 
     def close(self) -> None:
-        """Lets others write here."""
+        """Releases the lock."""
         os.close(self._lock)
 
     @property
     def id(self) -> str:
-        """The run id: what is computed, and for a branch also from which step of which run."""
+        """The run id: made of the identity, and for a branch also of the step and run that it leaves."""
         return _id_of(self.path)
 
     def write_run(self, text: str) -> None:
-        """Keeps the run file as it was started."""
+        """Stores the run file as it was started."""
         write_durable(self.path / "run.toml", text.encode())
 
     def keep_costs(self, costs: Mapping[str, Any]) -> None:
-        """Keeps what cells cost, for the next session."""
+        """Stores the cost of cells for the next session."""
         write_sealed(self.path / "costs.json", costs)
 
     def drop_output(self) -> None:
-        """Removes what a start that was killed before its first checkpoint left of the store."""
+        """Removes the store of a start that was killed before its first checkpoint."""
         with writing(self.output):
             if self.output.exists():
                 shutil.rmtree(self.output)
@@ -196,7 +196,7 @@ class RunFolder:
     def branch(self, name: str, checkpoint: Checkpoint) -> Path:
         """Makes `branches/<name>`, a run folder that goes on from a checkpoint of this one; output files are shared by hard links.
 
-        The branch cuts its output back when it starts; files are replaced, never changed, so the two do not touch each other's.
+        The branch cuts its output back when it starts. Files are replaced, never changed, so neither changes the other's.
 
         Raises
         ------
@@ -213,7 +213,7 @@ class RunFolder:
             for name in {here.name, checkpoint.behind or here.name}:
                 if (self.checkpoints / name).is_dir():
                     _link(self.checkpoints / name, aside / "checkpoints" / name)
-            if (self.path / "uploads").is_dir():  # which the way from one to the other may need
+            if (self.path / "uploads").is_dir():  # orders of the parent may name them
                 _link(self.path / "uploads", aside / "uploads")
         os.sync()  # links live in many folders; all at once is quicker than each
         with writing(path):
@@ -223,14 +223,14 @@ class RunFolder:
     def fork(self, path: Path, parent: Path, parent_id: str, progress: Progress, rows: Mapping[str, int]) -> None:
         """Makes `path`, a run folder without a checkpoint yet, whose store shares the first whole shards of this one's.
 
-        Nothing is durable before the first checkpoint. What was at `path` is removed.
+        Nothing is durable before the first checkpoint. A folder that was at `path` is removed.
 
         Parameters
         ----------
         parent, parent_id
             The run that it forks from, at the step of `progress`: its folder, which need not be there, and its run id.
         progress
-            What can be read of it.
+            Its records that can be read.
         rows
             Path of an array in the store -> how many rows of shards it shares.
         """
@@ -240,7 +240,7 @@ class RunFolder:
             place(aside, path, durable=False)
 
     def _aside(self, path: Path, parent: Path, parent_id: str, progress: Progress, rows: Mapping[str, int] | None = None) -> Path:
-        """A folder beside `path` with all that a branch has but checkpoints; rows None: all there are."""
+        """A folder beside `path` with all of a branch but its checkpoints. rows: None for all rows."""
         aside = path.with_name(path.name + ".tmp")
         shutil.rmtree(aside, ignore_errors=True)
         with writing(path):
@@ -279,7 +279,7 @@ class RunFolder:
         for path in [*self.path.iterdir()]:
             if JOURNALS.fullmatch(path.name) and (path.suffix != ".sqlite" or _is_journal(path)):
                 path.unlink()
-        for name in reversed(OWN):  # the identity last: until then the folder is known as ours
+        for name in reversed(OWN):  # the identity last: until then it marks the folder as a run folder
             for path in (self.path / name, self.path / f"{name}.tmp"):
                 if path.is_dir():
                     shutil.rmtree(path)
@@ -288,7 +288,7 @@ class RunFolder:
 
 
 def _is_journal(path: Path) -> bool:
-    """Whether a file is a journal of a run, whatever it is called."""
+    """Whether a file is a journal of a run, under any name."""
     if path.is_symlink() or not path.is_file():
         return False
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as base:
@@ -299,7 +299,7 @@ def _is_journal(path: Path) -> bool:
 
 
 def link_run(source: Path, target: Path, checkpoint: str) -> None:
-    """Makes `target` a run folder that goes on from a checkpoint of another one, whose results it shares; that one may be in use.
+    """Makes the run folder `target`, which continues from a checkpoint of `source` and shares its results. `source` may be in use.
 
     Raises
     ------
@@ -318,7 +318,7 @@ def link_run(source: Path, target: Path, checkpoint: str) -> None:
 
 
 def read_costs(folder: Path) -> dict[str, Any]:
-    """What an earlier session kept of the cost of cells; nothing where that cannot be read, since no result depends on it."""
+    """The cost of cells that an earlier session stored; empty if it cannot be read, since no result depends on it."""
     try:
         return read_sealed(folder / "costs.json", "Remove it.")
     except (OSError, DamagedError):
@@ -326,14 +326,14 @@ def read_costs(folder: Path) -> dict[str, Any]:
 
 
 def read_identity(folder: Path) -> dict[str, str]:
-    """What the run in a folder computes.
+    """The identity of the run in a folder.
 
     Raises
     ------
     FileNotFoundError
         It is no run folder.
     DamagedError
-        The file is not what was written.
+        The file is damaged.
     """
     return read_sealed(folder / "identity.json", "Start with --fresh.")
 
@@ -347,7 +347,7 @@ def _id_of(folder: Path) -> str:
 
 
 def _locked(path: Path, run: str) -> int:
-    """The open, locked file, which says who holds it."""
+    """The open, locked file, which names its holder."""
     try:
         return lock(path, f"process {os.getpid()} on {socket.gethostname()}, run {run}\n")
     except LockedError as holder:
@@ -355,7 +355,7 @@ def _locked(path: Path, run: str) -> int:
 
 
 def _cut_torn_line(path: Path) -> None:
-    """Takes away a last line that a killed process did not finish."""
+    """Removes a last line that a killed process did not finish."""
     if path.exists():
         data = path.read_bytes()
         whole = data.rfind(b"\n") + 1
@@ -364,9 +364,9 @@ def _cut_torn_line(path: Path) -> None:
 
 
 def _link(source: Path, target: Path, rows: Mapping[str, int] | None = None) -> None:
-    """The same tree with hard links; files that are being written are left out.
+    """Makes the same tree of hard links; files that are being written are left out.
 
-    rows: path of an array in a store -> of its rows of shards, c/0, c/1, ..., only so many.
+    rows: path of an array in a store -> how many of its rows of shards, c/0, c/1, ..., are linked.
     """
     for folder, below, names in os.walk(source):
         place = os.path.relpath(folder, source)

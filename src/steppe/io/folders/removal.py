@@ -1,4 +1,4 @@
-"""Removing a run folder: only one that nothing uses or needs, and only files that Steppe wrote."""
+"""Removes a run folder: only if no process uses it and no run needs it, and only files that Steppe wrote."""
 
 import os
 import re
@@ -20,7 +20,7 @@ MOST = 3  # foreign files that a message names
 
 
 def check_removal(path: Path, with_branches: bool = False) -> RunFolderInfo:
-    """What `remove_run` would remove.
+    """The run folder that `remove_run` would remove.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def check_removal(path: Path, with_branches: bool = False) -> RunFolderInfo:
         It is not a run folder, a process uses it, it is part of an ensemble or of a served run, it has branches, or it holds files that
         Steppe did not write.
     DamagedError
-        Nothing proves that it is a run folder.
+        Its identity cannot be read.
     """
     if path.is_symlink():
         raise FolderError(f'"{path}" is a link to "{path.resolve()}". Give that folder.')
@@ -56,7 +56,7 @@ def check_removal(path: Path, with_branches: bool = False) -> RunFolderInfo:
 
 
 def remove_run(path: Path, with_branches: bool = False) -> RunFolderInfo:
-    """Removes a run folder, and nothing else; one that was interrupted can be called again. Returns what was removed.
+    """Removes a run folder and nothing else, and returns it. After an interruption it can be called again.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def remove_run(path: Path, with_branches: bool = False) -> RunFolderInfo:
         for file in Tree.of(path).locks:
             holding.callback(os.close, _held(file, path))
         with writing(path):
-            last = ("identity.json", LOCK)  # until then the folder is known as a run folder, and held
+            last = ("identity.json", LOCK)  # until then they mark the folder as a run folder, and lock it
             for entry in sorted(path.iterdir(), key=lambda entry: last.index(entry.name) if entry.name in last else -1):
                 if entry.is_dir() and not entry.is_symlink():
                     shutil.rmtree(entry)
@@ -81,7 +81,7 @@ def remove_run(path: Path, with_branches: bool = False) -> RunFolderInfo:
 
 
 def _refuse_part(path: Path) -> None:
-    """Refuses what lies in `branches/` of another run folder and is known there by name."""
+    """Refuses a folder in `branches/` of another run that is a scenario of that run."""
     if path.absolute().parent.name != "branches":
         return
     whole = path.absolute().parents[1]
@@ -94,7 +94,7 @@ def _refuse_part(path: Path) -> None:
 
 
 def _foreign(path: Path, within: str = "") -> list[str]:
-    """What lies in a run folder, and in its branches, under names that Steppe does not use."""
+    """Files in a run folder and its branches under names that Steppe does not use."""
     found = []
     for entry in sorted(path.iterdir()):
         if entry.name == "branches":
@@ -110,7 +110,7 @@ def _foreign(path: Path, within: str = "") -> list[str]:
 
 
 def _held(file: Path, path: Path) -> int:
-    """The open lock file, locked: nothing begins to use the folder while it is removed."""
+    """The open lock file, locked: no process begins to use the folder while it is removed."""
     try:
         return lock(file)
     except LockedError:

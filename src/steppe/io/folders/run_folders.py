@@ -1,4 +1,4 @@
-"""The run folders below a folder: what each computes, how far it is, how large it is, and whether a process uses it."""
+"""The run folders below a folder: model, progress, size and state of each, and whether a process uses it."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ BLOCK = 512  # [byte] of `st_blocks`
 
 @dataclass(frozen=True)
 class Tree:
-    """What lies in a folder. size: bytes on the disk, of files with several names once. locks: lock files, of branches too."""
+    """The files of a folder. size: bytes on the disk, of files with several names once. locks: lock files, of branches too."""
 
     size: int
     locks: tuple[Path, ...]
@@ -39,7 +39,7 @@ class Tree:
         return cls(sum(sizes.values()), tuple(locks))
 
     def holder(self) -> str:
-        """What the process that uses the folder, or a branch in it, says of itself; "" where none does."""
+        """The process that uses the folder or a branch in it, in its own words; "" if there is none."""
         return next((text for path in self.locks if (text := _holder(path))), "")
 
 
@@ -47,7 +47,7 @@ class Tree:
 class RunFolderInfo:
     """A run folder.
 
-    state: "finished", "unfinished", "in use", "ensemble", "failed" or "damaged". detail: what is to be said of the state.
+    state: "finished", "unfinished", "in use", "ensemble", "failed" or "damaged". detail: a text about the state.
     """
 
     path: Path
@@ -60,7 +60,7 @@ class RunFolderInfo:
 
     @classmethod
     def at(cls, path: Path) -> "RunFolderInfo":
-        """What a run folder holds.
+        """The facts of a run folder.
 
         Raises
         ------

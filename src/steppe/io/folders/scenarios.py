@@ -1,4 +1,4 @@
-"""The folder of an ensemble: a run folder with `ensemble.json`, which says which scenario lies in which folder, and what each sets.
+"""The folder of an ensemble: a run folder with `ensemble.json`, which has name, folder and settings of each scenario.
 
 ensemble/
   ensemble.json          "columns": of the table, with units; "scenarios": name, what it sets, folder
@@ -44,12 +44,12 @@ class Ensemble:
 
     @classmethod
     def read(cls, path: Path) -> "Ensemble | None":
-        """The ensemble in a folder; None where there is another thing.
+        """The ensemble in a folder; None if the folder has no `ensemble.json`.
 
         Raises
         ------
         DamagedError
-            The file is not what was written.
+            The file is damaged.
         """
         try:
             content = read_sealed(path / FILE, "Remove it; the same `steppe ensemble` writes it again.")
@@ -70,32 +70,32 @@ class Ensemble:
         write_sealed(path / FILE, {"columns": self.columns, "scenarios": scenarios})
 
     def values(self, column: str) -> NDArray[np.float64]:
-        """What each scenario sets in a column, NaN where it leaves the value of the run file."""
+        """The value that each scenario sets in a column; NaN if it leaves that of the run file."""
         return np.array([member.set.get(column, np.nan) for member in self.members])
 
     def progress(self) -> dict[str, Progress]:
-        """Name -> how far each scenario is.
+        """Name -> progress of each scenario.
 
         Raises
         ------
         DamagedError
-            The progress of one is not what was written.
+            The progress file of one is damaged.
         """
         return {member.name: Progress.read(member.folder) or Progress("not begun") for member in self.members}
 
     def unfinished(self) -> dict[str, str]:
-        """Name -> what can be read of it, of the scenarios that are not at the end of the run."""
+        """Name -> the readable period as words, of the scenarios that are not at the end of the run."""
         return {name: _so_far(far) for name, far in self.progress().items() if far.state != "finished"}
 
 
 def expect_no_ensemble(path: Path) -> None:
-    """Raises `FolderError` where a run would begin in the folder of an ensemble, which readers take for its scenarios."""
+    """Raises `FolderError` for the folder of an ensemble: readers would not see the results of a run there."""
     if (path / FILE).is_file():
         raise FolderError(f'"{path}" holds an ensemble. Choose another folder for the run, or start with --fresh to remove the ensemble.')
 
 
 def expect_no_results(path: Path) -> None:
-    """Raises `FolderError` where an ensemble would begin in the folder of a run, whose results readers would not see any more."""
+    """Raises `FolderError` for the folder of a run: readers would not see its results any more."""
     progress = Progress.read(path)
     if progress and progress.step and not (path / FILE).is_file():
         raise FolderError(f'"{path}" holds the results of a run. Choose another folder for the ensemble, or remove this one.')

@@ -23,7 +23,7 @@ from steppe.io.shard_file import ShardFile, new_memory
 
 
 class Archived(NamedTuple):
-    """What was made. before, after: bytes of the shards."""
+    """The copy that was made. before, after: bytes of the shards."""
 
     files: int
     before: int
@@ -31,7 +31,7 @@ class Archived(NamedTuple):
 
 
 def archive_store(store: Path, target: Path, progress: Callable[[float], None] = lambda part: None) -> Archived:
-    """Makes the copy. progress: told the part that is done, 0 to 1.
+    """Makes the copy. progress: gets the part that is done, 0 to 1.
 
     Raises
     ------
@@ -40,9 +40,9 @@ def archive_store(store: Path, target: Path, progress: Callable[[float], None] =
     FolderError
         Another process is making `target`.
     DamagedError
-        A shard is not what was written.
+        A shard is damaged.
     NoSpaceError, Failure
-        The system refused; there is nothing at `target` then.
+        The system refused. Nothing is left at `target`.
     """
     held = ForcingStore.open(store)
     with alone(target):
@@ -75,7 +75,7 @@ def _archived(store: Path, held: ForcingStore, target: Path, progress: Callable[
 
 
 def _left_out(store: Path, held: ForcingStore, folder: Path, names: list[str]) -> list[str]:
-    """What is made anew: the shards; the fast copy is of the store alone."""
+    """Names that are not copied: shards are made anew, and the fast copy belongs to the store alone."""
     if folder == store:
         return [name for name in names if name == "pack"]
     return [name for name in names if name == "c" and folder.parent == store and folder.name in held.variables]

@@ -1,6 +1,6 @@
 """One variable of a store of fields as a model needs it, checked against the run, and parts of its records.
 
-A record is read by the chunks that hold the rows and columns that are asked for. Records that lie in one chunk are read together.
+Only the chunks that hold the wanted rows and columns of a record are read. Records of one chunk are read together.
 """
 
 from bisect import bisect_right
@@ -56,14 +56,14 @@ class Field:
     Parameters
     ----------
     store, variable, grid
-        Where it lies, which must have it; what the model declares of it; and the grid of the run.
+        The store, which must have it; its declaration by the model; the grid of the run.
     spaces
-        Name -> what a dim of the model's own stands for, with `values` and `units`; a dim that is not there is not compared.
+        Name of a dim of the model -> its coordinate, with `values` and `units`; other dims are not compared.
 
     Raises
     ------
     ForcingError
-        Its dims, units, times, rows, columns or levels are others than those of the model and the run.
+        Its dims, units, times, rows, columns or levels differ from those of the model or the run.
     """
 
     def __init__(self, store: FieldStore, variable: Variable, grid: Raster, spaces: Mapping[str, Any]) -> None:
@@ -83,12 +83,12 @@ class Field:
         self.block = max(1, min(together, BLOCK // (prod(self.leading) * grid.active.size * self.dtype.itemsize)))
 
     def check_period(self, first: int, last: int) -> None:
-        """Looks whether there are records at all instants from `first` to `last` [microseconds since 1850].
+        """Checks that records cover all instants from `first` to `last` [microseconds since 1850].
 
         Raises
         ------
         ForcingError
-            The first record is too late, the last too early, or some lack between.
+            The first record is too late, the last too early, or records are missing between.
         """
         if self.ticks is None:
             return
@@ -109,7 +109,7 @@ class Field:
             raise ForcingError(f"{self._where} has no record {told} ({gaps.size} such). Add the missing records.")
 
     def at(self, tick: int) -> Between:
-        """From what the value at an instant is made."""
+        """The records from which the value at an instant is made."""
         if self.ticks is None:
             return Between(0, 0, 0.0)
         first = bisect_right(self.ticks, tick) - 1
@@ -118,11 +118,11 @@ class Field:
         return Between(first, last, (tick - begin) / (end - begin) if last > first else 0.0)
 
     def instant(self, record: int) -> str:
-        """When a record holds, for people."""
+        """The instant of a record, as text."""
         return "always" if self.ticks is None else self._text(int(self.ticks[record]))
 
     def length(self, block: int) -> int:
-        """How many records a block has; the last may have fewer."""
+        """The number of records of a block; the last may have fewer."""
         return int(min(self.block, self.records - block * self.block))
 
     def read(self, block: int, rows: slice, columns: slice) -> Array:
@@ -141,7 +141,7 @@ class Field:
         return values
 
     def problems(self, block: int, rows: slice, columns: slice, values: Array | None = None) -> Iterator[ForcingProblem]:
-        """What is wrong with the values of a block, fault by fault; cells that take no part do not count."""
+        """The faults of the values of a block, one problem a fault; cells without a part in the run do not count."""
         values = self._read(block, rows, columns) if values is None else values
         low, high = self.variable.low, self.variable.high
         least, most = float(values.min()), float(values.max())
@@ -176,7 +176,7 @@ class Field:
         return values
 
     def _part(self, block: int, rows: Array, columns: Array) -> Array:
-        """Rows and columns of the file that lie beside each other, either way round."""
+        """Neighbouring rows and columns of the file, either way round."""
         time, leading, lat, lon = self._dims
         first = block * self.block
         where: dict[Any, slice] = {lat: slice(int(rows.min()), int(rows.max()) + 1), lon: slice(int(columns.min()), int(columns.max()) + 1)}
@@ -184,7 +184,7 @@ class Field:
             where[time] = slice(first, first + self.length(block))
         try:
             found = self._values.variable.isel(where).transpose(*([time] if time else []), *leading, lat, lon).values
-        except Exception as error:  # each codec raises its own
+        except Exception as error:  # each codec raises errors of its own
             period = " to ".join(dict.fromkeys((self.instant(first), self.instant(first + self.length(block) - 1))))
             told = f"{self._where}, {period}, cannot be read ({reason(error)})"
             raise DamagedError(f"{told}. A chunk may be cut short: get the store again.") from None
@@ -204,7 +204,7 @@ class Field:
         return _Dims(times[0] if times else None, own if set(own) == set(leading) else leading, lat[0], lon[0])
 
     def _places(self, what: str, found: Array, wanted: Array, spacing: float) -> Array:
-        """Where rows or columns of the grid lie in the file: one beside the other, either way round."""
+        """The places of rows or columns of the grid in the file: neighbours, either way round."""
 
         def off(one: Any, other: Any) -> Array:
             apart = np.abs(one - other)
@@ -223,7 +223,7 @@ class Field:
         )
 
     def _turn(self, store: FieldStore, dim: str, name: str, space: Any) -> slice:
-        """How to go through a dim of the file for the order of a space of the model."""
+        """The slice of a dim of the file that gives the order of a space of the model."""
         if space is None:
             return slice(None)
         labels, where = store.dataset[dim], f'{self._where}: "{dim}" and "{name}" of the model'
@@ -251,9 +251,9 @@ class Field:
 
 
 def turned(found: Array, found_units: str | None, values: Sequence[float] | Array, units: str, where: str) -> slice:
-    """How to go through a dim of a file in the order of a space: as it is, or backwards.
+    """The slice of a dim of a file that gives the order of a space: as it is, or backwards.
 
-    found, found_units: coordinates of the file and their unit, None where it says none.
+    found, found_units: coordinates of the file and their unit, None if the file has none.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def turned(found: Array, found_units: str | None, values: Sequence[float] | Arra
     Raises
     ------
     ForcingError
-        They are others, or in a unit that does not convert.
+        The coordinates differ, or their units do not convert.
     """
     line, wanted = conversion(found_units or units, units, where), np.asarray(values)
     for turn in (slice(None), slice(None, None, -1)):
@@ -275,7 +275,7 @@ def turned(found: Array, found_units: str | None, values: Sequence[float] | Arra
 
 
 def _runs(places: Array) -> list[Array]:
-    """Places cut where one is not beside the next: columns that go round the Earth begin elsewhere in the file."""
+    """Places cut where two are not neighbours: columns that go round the Earth begin elsewhere in the file."""
     return np.split(places, np.flatnonzero(np.abs(np.diff(places)) != 1) + 1)
 
 

@@ -1,4 +1,4 @@
-"""A CF Zarr store of fields as it is: what it says of itself.
+"""A CF Zarr store of fields: its descriptions and coordinates.
 
 winds.zarr                  version 2 or 3, of any chunks
   time  lat  lon  level     instants of the records; rows and columns of the grid, either way up; spaces of the model
@@ -30,7 +30,7 @@ MAGIC = (b"CDF", b"\x89HDF")  # of NetCDF 3 and 4
 
 @dataclass(frozen=True, eq=False)
 class FieldStore:
-    """An open store: its descriptions and coordinates, not the values."""
+    """An open store, without the values of its variables."""
 
     path: Path
     dataset: "xarray.Dataset"
@@ -42,7 +42,7 @@ class FieldStore:
         Raises
         ------
         ForcingError
-            There is none, it is no Zarr store, or it is a NetCDF file; then the message has the line that makes a store of it.
+            There is no Zarr store, or a NetCDF file is there; then the message has the line that converts it.
         """
         if not path.exists():
             raise ForcingError(f'There is no store of fields "{path}". Give a CF Zarr store on the grid of the run.')
@@ -56,7 +56,7 @@ class FieldStore:
 
         try:
             with warnings.catch_warnings():
-                # a _FillValue and another missing_value: both are missing, and xarray takes them so
+                # a _FillValue and another missing_value: xarray takes both as missing
                 warnings.filterwarnings("ignore", ".*has multiple fill values", xarray.SerializationWarning)
                 found: xarray.Dataset = xarray.open_zarr(path, chunks=None, consolidated=False, decode_times=False)
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -67,7 +67,7 @@ class FieldStore:
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        """Those of the whole store."""
+        """Attributes of the whole store."""
         return self.dataset.attrs
 
     @property
@@ -79,12 +79,12 @@ class FieldStore:
 
     @cached_property
     def calendar(self) -> str:
-        """That of its times; "standard" where nothing changes in time.
+        """The calendar of its times; "standard" if nothing changes in time.
 
         Raises
         ------
         ForcingError
-            It is none of Steppe's, or there are several.
+            Steppe does not know it, or there are several.
         """
         times = [time for dim in sorted(map(str, self.dataset.dims)) if (time := self.time(dim)) is not None]
         found = {str(time.attrs.get("calendar", "standard")).lower() for time in times}
@@ -98,7 +98,7 @@ class FieldStore:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of what it says of its variables, and of its coordinates. Values of fields do not count."""
+        """SHA-256 (hex) of descriptions and coordinates. Values of fields do not count."""
         found = hashlib.sha256()
         for name in sorted(map(str, self.dataset.variables)):
             values = self.dataset[name]
@@ -110,7 +110,7 @@ class FieldStore:
         return found.hexdigest()
 
     def grid(self) -> Raster:
-        """Its rows and columns, of which each cell takes part.
+        """Its rows and columns; every cell takes part.
 
         Raises
         ------
@@ -129,7 +129,7 @@ class FieldStore:
         return Raster(float(lattice.lat[0]), lattice.dlat, float(lattice.lon[0]), lattice.dlon, every)
 
     def time(self, dim: str) -> "xarray.DataArray | None":
-        """The times of a dim; None where it is no time."""
+        """The times of a dim; None if the dim is no time."""
         found = self.dataset.coords.get(dim)
         return found if found is not None and " since " in str(found.attrs.get("units", "")) else None
 

@@ -1,4 +1,4 @@
-"""Feeding a field model: the values of its box at each step, from records that a thread has read ahead.
+"""The inputs of a field model: values of its box at each step, from records that a thread reads ahead.
 
     own   each rank reads the chunks that its box, with halos, touches
     one   rank 0 reads whole records and sends each rank its box
@@ -46,20 +46,20 @@ class FieldReader:
     store
         The store.
     variables
-        What the model needs, as it declares it.
+        The needed variables, as the model declares them.
     clock, steps
         The steps of the whole run, which the records must cover.
     grid
         The cells of the run.
     at
-        The instant of a step of which the values are: "begin", "middle" or "end".
+        The instant of a step at which the values hold: "begin", "middle" or "end".
     spaces
-        Those of the model, which dims before rows and columns are compared with; see `Field`.
+        The spaces of the model, for dims before rows and columns; see `Field`.
 
     Raises
     ------
     ForcingError
-        Store and run do not fit: see `Field`, and `Field.check_period`.
+        Store and run differ: see `Field`, and `Field.check_period`.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class FieldReader:
 
     @property
     def memory(self) -> int:
-        """Bytes of the records in memory and on their way, and of a block while it is read; once a step has been made."""
+        """Bytes of the records in memory and on their way, and of a block while it is read; known after the first step."""
         sizes = {name: max((values.nbytes for (of, _), values in self._held.items() if of == name), default=0) for name in self._fields}
         return sum(size * min(KEPT, len(self._used[name])) for name, size in sizes.items()) + max(sizes.values(), default=0)
 
@@ -109,11 +109,11 @@ class FieldReader:
         return [range(first, stop) for first, stop in pairwise([*cuts, steps.stop])]
 
     def spread(self, world: World, boxes: Sequence[Box], one: bool) -> None:
-        """There are several ranks, with these boxes; every rank calls it before the first step. one: rank 0 reads for all."""
+        """Divides reading among several ranks with these boxes; all call it before the first step. one: rank 0 reads for all."""
         self._world, self._boxes, self._box, self._one, self.in_turns = world, boxes, boxes[world.rank], one, True
 
     def turn_to(self, piece: range) -> None:
-        """Where there are several ranks: has the records of a piece here. Every rank calls it, and meets the others where one is new.
+        """With several ranks: brings the records of a piece here. Every rank calls it, and meets the others if a record is new.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class FieldReader:
         self._keep(wanted)
 
     def fill(self, box: Box, step: int, values: Mapping[str, Array]) -> None:
-        """Fills arrays (*leading, *box.local), halos too, with the values of a step. Behind walls are those of the other side.
+        """Fills arrays (*leading, *box.local) and their halos with the values of a step. Behind walls are those of the other side.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class FieldReader:
             self._keep(wanted)
         for name, (first, last, weight) in now.items():
             into, low = values[name], self._record(name, first)
-            if weight:  # so that what is the same in both records stays so to the bit
+            if weight:  # values that are equal in both records keep their bits
                 np.subtract(self._record(name, last), low, out=into)
                 into *= into.dtype.type(weight)
                 into += low
@@ -159,7 +159,7 @@ class FieldReader:
                 into[...] = low
 
     def problems(self) -> list[ForcingProblem]:
-        """What is wrong with the values that the run would read: reads all of them. A fault of a field is one problem."""
+        """The faults of all values that the run would read; a fault of a field is one problem."""
         found: dict[tuple[str, str], ForcingProblem] = {}
         for field in self._fields.values():
             for block in self._used[field.name]:
@@ -190,7 +190,7 @@ class FieldReader:
         return [(name, block) for name, first, last in ends for block in range(first, last + 1)]
 
     def _keep(self, wanted: Sequence[Key]) -> None:
-        """Forgets other blocks, and has the next ones read."""
+        """Drops other blocks, and orders the next ones to be read."""
         kept = {*wanted, *((name, block + 1) for name, block in wanted if block + 1 in self._used[name])}
         if kept == self._kept:
             return
@@ -206,7 +206,7 @@ class FieldReader:
         return not self._one or (self._world is not None and self._world.rank == 0)
 
     def _come(self, key: Key) -> Array:
-        """A block of records, once it is read: of the own box, or whole where it is sent."""
+        """Waits for a block of records: of the own box, or whole if rank 0 sends it."""
         began = time.perf_counter()
         future = self._coming.pop(key, None) or self.thread.submit(self._read, key)
         with span("wait"):
@@ -231,7 +231,7 @@ class FieldReader:
         return slice(0, self._grid.nlat), slice(0, self._grid.nlon)
 
     def _sent(self, world: World, key: Key, maps: Array | None) -> Array:
-        """The own part of a block of records, which rank 0 has whole."""
+        """Receives the own part of a block of records from rank 0."""
         field, mine = self._fields[key[0]], self._boxes[world.rank]
         if maps is None:
             into = np.empty((field.length(key[1]), *field.leading, *mine.local), field.dtype)
@@ -253,7 +253,7 @@ class FieldReader:
 def in_box(box: Box, maps: Maps, parity: int = 1) -> Array:
     """Values of the grid as an array of a box with halos, (..., *box.local).
 
-    maps is asked for each rectangle of the grid once, those of the far side of the Earth only where they are not among those of this side.
+    maps: called once for each rectangle of the grid; for one of the far side of the Earth only if this side does not hold it.
     parity -1: values change sign beyond a pole. Behind walls are the values of the other side.
     """
     largest = max(box.sources, key=lambda piece: prod(part.stop - part.start for part in piece.theirs)).theirs

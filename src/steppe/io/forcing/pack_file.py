@@ -1,12 +1,12 @@
-"""The derived cache of a forcing store: what its shards hold, made ready for reading fast. It may be removed at any moment.
+"""The derived cache of a forcing store: its values in a form that is read faster. It may be removed at any moment.
 
     weather.zarr/pack/rain/0.1.sbp     of the shard rain/c/0/1:
         magic, kind, chunk and chunks of the shard; size, time and digest of the shard | offset, length, XXH3 of each record | CRC32C
         records: a chunk each, plain integers ("raw") or in few bits ("bits", `steppe.kernels.bitpack`)
 
-A raw record is read to where the kernel takes it: nothing is decoded. One in bits is a third as long and decoded at ten thousand million
-values a second, which pays where the store is larger than memory. A file counts only as long as its shard is the one that it was made
-of; that is so when size and time of the shard are the same, or else the digest of the checksums of all its chunks.
+A raw record is read to the memory of the kernel: nothing is decoded. A record in bits is a third as long, and decoded at ten thousand
+million values a second, which pays if the store is larger than memory. A file counts only while its shard is the one that it was made
+of: size and time of the shard are the same, or else the digest of the checksums of all its chunks.
 """
 
 import os
@@ -35,7 +35,7 @@ ENTRY = struct.Struct("<QQQ")  # offset, length, XXH3 of a record: verified at a
 
 
 class PackSource(NamedTuple):
-    """What tells a shard from another in its place."""
+    """Size, time and digest of a shard: they differ if another shard is in its place."""
 
     size: int
     time: int
@@ -48,7 +48,7 @@ class PackFile:
     Raises
     ------
     DamagedError
-        It is not what was written.
+        It is damaged, or made of another shard.
     """
 
     def __init__(self, path: str, layout: Layout) -> None:
@@ -72,14 +72,14 @@ class PackFile:
             os.close(self._file)
 
     def read(self, i: int, j: int, place: Place, at_once: bool = False) -> Bytes:
-        """The record of a chunk. at_once: if no device has to be waited for.
+        """The record of a chunk. at_once: raises rather than wait for a device.
 
         Raises
         ------
         DamagedError
             The file is cut short or changed.
         BlockingIOError
-            It is not in memory at once.
+            The system does not have it in memory.
         """
         offset, length, checksum = self._entries[i * self._across + j]
         into = place(length)
@@ -88,7 +88,7 @@ class PackFile:
         return into
 
     def is_good(self) -> bool:
-        """Whether every record is what was written."""
+        """Whether the checksum of every record is right."""
         try:
             for k, (_, length, _) in enumerate(self._entries):
                 if length:
@@ -114,23 +114,23 @@ def pack_path(store: Path, name: str, index: tuple[int, int]) -> str:
 
 
 def open_fastest(store: Path, stored: Stored, index: tuple[int, int]) -> ShardFile | PackFile:
-    """A shard as it can be read fastest: from the cache where that has it and is not stale, else as it is.
+    """A shard for fast reading: its file of the cache, unless that is missing or stale; else the shard.
 
     Raises
     ------
     DamagedError
-        The shard is missing, or what is there is not what was written.
+        The shard is missing, or a file is damaged.
     """
     return open_packed(store, stored, index) or ShardFile(shard_path(store, stored.name, index), stored.layout)
 
 
 def open_packed(store: Path, stored: Stored, index: tuple[int, int]) -> PackFile | None:
-    """The file of the cache that belongs to a shard; None when there is none, or it is of another shard than is there now.
+    """The file of the cache that belongs to a shard; None if there is none, or it belongs to an earlier shard.
 
     Raises
     ------
     DamagedError
-        It is not what was written.
+        The file is damaged.
     """
     path, shard = pack_path(store, stored.name, index), shard_path(store, stored.name, index)
     if not os.path.exists(path) or not os.path.exists(shard):
@@ -150,17 +150,17 @@ def shards_of(store: ForcingStore) -> Iterator[tuple[Stored, tuple[int, int]]]:
 
 
 def kind_for(stored: Stored, kind: Kind) -> Kind:
-    """How a variable is packed when `kind` is asked for: only whole blocks of int16 go in few bits."""
+    """The packing of a variable when `kind` is asked for: only whole blocks of int16 are packed in few bits."""
     return kind if stored.layout.dtype == "int16" and stored.layout.chunk[1] % bitpack.BLOCK == 0 else "raw"
 
 
 def write_pack(store: Path, stored: Stored, index: tuple[int, int], kind: Kind) -> int:
-    """Makes the file of the cache for one shard, or leaves a good one of this kind as it is; its size in bytes.
+    """Makes the file of the cache for one shard unless it has a good one of this kind; returns its size in bytes.
 
     Raises
     ------
     DamagedError
-        The shard is missing or not what was written.
+        The shard is missing or damaged.
     NoSpaceError
         The disk is full.
     """
@@ -196,7 +196,7 @@ def write_pack(store: Path, stored: Stored, index: tuple[int, int], kind: Kind) 
 
 
 class PackedStore(NamedTuple):
-    """What making the cache of a store came to: files, their bytes, and those of the shards."""
+    """The cache of a store that was made: files, their bytes, and those of the shards."""
 
     kind: Kind
     files: int
@@ -205,23 +205,23 @@ class PackedStore(NamedTuple):
 
 
 def pack_store(path: Path, kind: Kind | None = None, tell: Callable[[int, int], None] = lambda done, of: None) -> PackedStore:
-    """Makes the cache of a whole store, or what is lacking or stale of it. kind None: "raw" where that fits in half the memory.
+    """Makes the missing and stale files of the cache of a store. kind None: "raw" if that fits in half the memory.
 
-    tell: called with the number of files done and of all.
+    tell: gets the number of files that are done, and of all.
 
     Raises
     ------
     ForcingError
         There is no such store.
     DamagedError
-        A shard is missing or not what was written.
+        A shard is missing or damaged.
     NoSpaceError
         The disk is full.
     """
     store = ForcingStore.open(path)
     shards = list(shards_of(store))
     chosen: Kind = kind or ("raw" if 2 * raw_bytes(store) <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") else "bits")
-    write_group(path / "pack", {"steppe_kind": "pack"})  # so that other readers of Zarr see an empty group and pass it by
+    write_group(path / "pack", {"steppe_kind": "pack"})  # so that other readers of Zarr see an empty group
     with ThreadPoolExecutor(2) as threads:
         sizes = []
         for size in threads.map(lambda shard: write_pack(path, shard[0], shard[1], chosen), shards):
@@ -237,12 +237,12 @@ def raw_bytes(store: ForcingStore) -> int:
 
 
 def check_pack(store: ForcingStore) -> tuple[int, int]:
-    """Compares every record of the cache with its shard; the number of files that are good, and of those that are stale.
+    """Compares every record of the cache with its shard; returns the numbers of good and of stale files.
 
     Raises
     ------
     DamagedError
-        A file holds something else than its shard, or cannot be read.
+        A file differs from its shard, or cannot be read.
     """
     good = stale = 0
     for stored, index in shards_of(store):

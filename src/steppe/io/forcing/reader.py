@@ -1,9 +1,9 @@
-"""Feeding a run: the weather of a share of the cells, tile by tile, read ahead by one thread and decoded next to the kernel.
+"""The weather of a share of the cells, tile by tile: read ahead by one thread, and decoded next to the kernel.
 
     store ── read, check ──>  records of the next tiles  ── decode ──>  rows of one tile  ──>  kernel
              one thread       a few a computing thread                  where it is used
 
-There is never a slab of all cells, unless somebody steps day by day: then each slab is decoded once and kept.
+There is a slab of all cells only if a client steps day by day: then each slab is decoded once and kept.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class ForcingReader:
     Parameters
     ----------
     store
-        Its path, or the store itself where it is open already.
+        Its path, or the open store.
     share
         Packed cells of the grid to read, ascending.
     names
@@ -48,20 +48,20 @@ class ForcingReader:
         Steps of one day.
     cadence
         Name -> "1 day" or "7 days". "7 days" of a daily variable are the means of the weeks of paper 000, rounded to the store's own
-        resolution: day d of a year belongs to week min((d - 1) div 7, 51). Default: what the store holds.
+        resolution: day d of a year belongs to week min((d - 1) div 7, 51). Default: the cadence of the store.
     variables
-        What the model declares of them; their units are converted to.
+        Their declarations by the model; values are converted to these units.
     grid
-        The cells of the run, compared with the store's.
+        The cells of the run, which must be those of the store.
     steps
         The steps of the whole run, which the store must cover.
     decode_ahead
-        Whether the reading thread decodes as well: right where a processor is spare for it.
+        Whether the reading thread decodes, too: right if a processor is spare for it.
 
     Raises
     ------
     ForcingError
-        Store and run do not fit: unknown variable, units, calendar, other cells, fewer days.
+        Store and run differ: unknown variable, units, calendar, other cells, fewer days.
     DamagedError
         The store's descriptions cannot be read.
     """
@@ -105,7 +105,7 @@ class ForcingReader:
 
     @property
     def memory(self) -> int:
-        """Bytes of all that is read and decoded into, as far as it is made: whole when the first tiles are through."""
+        """Bytes of the memory for records and decoded rows; complete after the first tiles."""
         return self.slabs.memory + sum(stream.memory for stream in self._streams.values())
 
     @property
@@ -123,14 +123,14 @@ class ForcingReader:
         return [range(first, stop) for first, stop in pairwise(cuts)]
 
     def turn_to(self, piece: range) -> None:
-        """Nothing, and not called: its streams read when they are asked."""
+        """Does nothing: streams read when they are asked."""
 
     def keep_slabs(self) -> None:
-        """From now on a slab that is asked for in pieces is decoded once and kept whole; called before the first step."""
+        """Keeps each slab whole after it is decoded, for slabs that are asked for in pieces; called before the first step."""
         self._keep_below = 1
 
     def recut(self, shares: Sequence[Cells], rank: int) -> None:
-        """Turns to the share of a rank in another cut of the cells. No stream is in use."""
+        """Changes to the share of a rank in another cut of the cells. No stream may be in use."""
         for stream in self._streams.values():
             stream.drop()
         self._streams.clear()
@@ -138,10 +138,10 @@ class ForcingReader:
         self.slabs.recut(shares[rank])
 
     def stream(self, cells: range) -> TileStream:
-        """One thread's way through the forcing of some cells, counted from the first of the share; the same one for the same cells.
+        """The stream of the forcing of some cells for one thread, counted from the first cell of the share; one stream for the same cells.
 
-        It gives whole tiles: those that `cells` begin or end in are read for the neighbours as well. Where the share is no range, a tile
-        holds cells of others too.
+        It gives whole tiles: a tile in which `cells` begin or end has cells of the neighbours, too. If the share is no range, a tile also
+        has cells of other shares.
         """
         with self._lock:
             if cells not in self._streams:
@@ -164,7 +164,7 @@ class ForcingReader:
         self.close()
 
     def packed(self, rows: NDArray[Any], row_of: NDArray[np.int32]) -> Packed:
-        """What a model takes, of the rows of a tile and the row of each variable on each day."""
+        """The forcing as a model takes it: rows of a tile, and the row of each variable on each day."""
         return Packed(rows, row_of, self._scale, self._offset)
 
     def days_of(self, steps: range) -> range:

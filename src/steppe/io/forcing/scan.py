@@ -1,4 +1,4 @@
-"""Looking through every value of a forcing store for what a model could not bear."""
+"""Checks every value of a forcing store: missing, outside limits, tmin above tmax."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from steppe.variable import Role, Variable
 
 
 class ForcingProblem(NamedTuple):
-    """Values of one variable with one fault: how many, and the first of them (day, packed cell, its value in the store's unit)."""
+    """A fault of one variable: the number of such values, and the first of them (day, packed cell, value in the unit of the store)."""
 
     file: Path
     variable: str
@@ -28,7 +28,7 @@ class ForcingProblem(NamedTuple):
     value: float
 
     def __str__(self) -> str:
-        """One line for people."""
+        """The problem as one line of text."""
         more = f" and {self.number - 1} more" if self.number > 1 else ""
         return (
             f'"{self.file}", {self.variable}, {self.day}, cell {self.cell} (latitude {self.latitude:g}, longitude {self.longitude:g}): '
@@ -43,16 +43,16 @@ def limits_of(store: ForcingStore) -> dict[str, Variable]:
 
 
 def scan(path: Path, variables: Mapping[str, Variable]) -> list[ForcingProblem]:
-    """Everything wrong with the values of `variables` in a store: missing, below or above their limits, tmin above tmax.
+    """The problems of the values of `variables` in a store: missing, below or above their limits, tmin above tmax.
 
-    A fault of a variable is one problem, however many values have it. Variables that the store lacks are passed over.
+    A fault of a variable is one problem, for any number of values. Variables that the store lacks are skipped.
 
     Raises
     ------
     ForcingError
         There is no such store, or its units do not convert.
     DamagedError
-        A file of it is missing or not what was written.
+        A file of it is missing or damaged.
     """
     store = ForcingStore.open(path)
     found: dict[tuple[str, str], ForcingProblem] = {}
@@ -82,7 +82,7 @@ def _chunks(store: ForcingStore, stored: Stored) -> Sequence[tuple[int, int]]:
 
 
 def _values(store: ForcingStore, stored: Stored, index: tuple[int, int]) -> NDArray[np.float64]:
-    """The values of a chunk in the store's unit, without what lies beyond the end of the array; NaN where missing."""
+    """The values of a chunk in the unit of the store, up to the end of the array; NaN where missing."""
     rows, cells = stored.layout.chunk
     raw = store.chunk(stored.name, index)[: stored.axis.rows - index[0] * rows, : store.n_cells - index[1] * cells]
     values = raw * stored.scale + stored.offset
@@ -98,7 +98,7 @@ def _add(
     wrong: NDArray[np.bool_],
     fault: str,
 ) -> None:
-    """Notes the wrong values of a chunk."""
+    """Adds the wrong values of a chunk to their problem."""
     count = int(np.count_nonzero(wrong))
     if not count:
         return

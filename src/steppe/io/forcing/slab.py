@@ -1,11 +1,11 @@
-"""Slabs: what a store's chunks of some days hold for a share of the cells, laid out as a model reads it.
+"""Slabs: values of some days, of all chunks that a share of the cells touches, laid out as a model reads them.
 
 days   |---- slab 0 ----|---- slab 1 ----|---- slab 2 ----|        a slab is as long as a chunk of the daily variables
 rows of one tile, one slab:   rain: one a day | tmin: one a day | pan: its weeks | ...          (rows, columns of a chunk)
 
 A tile of a slab is read in two steps, so that one thread may read and another decode: `Slabs.read` fills a `Room` with the records of all
-its chunks, `Slabs.decode` makes rows of them. A record that holds plain integers is read to where its rows belong. A tile is decoded
-whole where a share begins or ends in it, too: the model is shown its columns of the share.
+its chunks, `Slabs.decode` makes rows of them. A record of plain integers is read to the place of its rows. A tile is always decoded
+whole; the model gets its columns of the share.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,16 +24,16 @@ from steppe.io.shard_file import Bytes, Place, ShardFile
 from steppe.kernels.bitpack import unpack_at
 from steppe.packed import MISSING
 
-SLAB_DAYS = 64  # when nothing is daily
+SLAB_DAYS = 64  # if no variable is daily
 CADENCES = ("1 day", "7 days")
 OPEN_FILES = 256  # at most; the two rows of shards that are in use, of six variables of Australia at 0.05 degree, are 168
-MOST_SLABS = 8  # that threads, and what reads ahead of them, are in at once
+MOST_SLABS = 8  # that threads use or read ahead at once
 ALL = slice(None)
 BLOCK = 1 << 19  # bytes: memory for records grows by whole ones
 
 
 class _Source(NamedTuple):
-    """Where one variable lies in a tile's rows: from row `base` on, `room` rows of `axis`; mean: formed from the days of the store."""
+    """The rows of one variable in a tile: `room` rows of `axis` from row `base` on; mean: they are means of the days of the store."""
 
     stored: Stored
     axis: Axis
@@ -49,21 +49,21 @@ class _Record(NamedTuple):
 
     file: ShardFile | PackFile
     row: int
-    data: Bytes | None  # None: it is where its rows belong already
+    data: Bytes | None  # None: it is at the place of its rows already
     address: int  # of data
 
 
 class SlabMemory:
-    """Memory for records, one behind another, that is used again and again; it grows by blocks, and none is ever given back."""
+    """Memory for records, one behind another, that is reused. It grows by blocks, and never shrinks."""
 
     def __init__(self) -> None:
         self._blocks: list[Bytes] = []
         self._addresses: list[int] = []
-        self.last = 0  # address of what was asked for last
+        self.last = 0  # address of the last record
         self.clear()
 
     def clear(self) -> None:
-        """What it holds is not needed any more."""
+        """Drops all records; their memory is used again."""
         self._block, self._used = 0, 0
 
     def __call__(self, length: int) -> Bytes:
@@ -79,15 +79,15 @@ class SlabMemory:
 
     @property
     def nbytes(self) -> int:
-        """Bytes it has grown to."""
+        """Bytes of all blocks."""
         return sum(block.nbytes for block in self._blocks)
 
 
 class Room:
-    """Where one tile of one slab is read and decoded. rows (rows, cells of the tile): valid once it was decoded.
+    """Memory in which one tile of one slab is read and decoded. rows (rows, cells of the tile): valid after decoding.
 
-    whole (rows, columns): all columns of its chunks, of which `rows` shows some; memory: for its records, also of others that are not
-    read at the same time; some: which of the variables that change in time are read here, where others do the rest.
+    whole (rows, columns): all columns of its chunks, of which `rows` is a part. memory: for its records; rooms may share it unless they
+    are read at the same time. some: the variables that are read here, of those that change in time, if other rooms have the rest.
     """
 
     def __init__(self, whole: NDArray[Any], memory: SlabMemory, some: slice = ALL) -> None:
@@ -103,16 +103,16 @@ class Room:
         self.memory.clear()
 
     def address(self, row: int) -> int:
-        """Where a row of all columns lies."""
+        """The address of a row of all columns."""
         return self._address + row * int(self.whole.strides[0])
 
     def place(self, base: int, rows: int) -> Place:
-        """Where a plain record is read to: some rows of the tile."""
+        """The memory that a plain record is read to: some rows of the tile."""
         return lambda length: self.whole[base : base + rows].reshape(-1).view(np.uint8)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all that it holds."""
+        """Bytes of rows and records."""
         return self.whole.nbytes + self.memory.nbytes
 
 
@@ -125,7 +125,7 @@ class Slabs:
     Raises
     ------
     ForcingError
-        The variables cannot be read together, or the cadence is not one that the store can give.
+        The variables cannot be read together, or the store cannot give the cadence.
     """
 
     def __init__(self, store: ForcingStore, names: Sequence[str], share: Cells, cadence: Mapping[str, str]) -> None:
@@ -143,7 +143,7 @@ class Slabs:
         self.length = daily[0].layout.chunk[0] if daily else SLAB_DAYS
         self.width = held[0].layout.chunk[1]
         self._sources: list[_Source] = []
-        self._constants: list[tuple[int, Constant]] = []  # row of a tile, what it holds
+        self._constants: list[tuple[int, Constant]] = []  # row of a tile, its values
         self.dtype = np.dtype(held[0].layout.dtype)
         self.height = 0
         for name in names:
@@ -168,7 +168,7 @@ class Slabs:
         self._needed: dict[int, list[tuple[range, range]]] = {}  # of the last slabs
 
     def recut(self, share: Cells) -> None:
-        """Turns to another share of the cells: of each tile that it touches, to those from its first to its last cell there.
+        """Changes to another share of the cells. Each tile that it touches is read from its first to its last cell there.
 
         Tiles of the share before must not be in use any more.
         """
@@ -181,11 +181,11 @@ class Slabs:
 
     @property
     def memory(self) -> int:
-        """Bytes that threads decode in, beside the rooms."""
+        """Bytes of the scratch memory of threads, without the rooms."""
         return sum(scratch.nbytes for scratch in self._scratches)
 
     def new_room(self) -> Room:
-        """Room for any one tile of a slab."""
+        """A room for any tile of a slab."""
         return Room(np.empty((self.height, self.width), self.dtype), SlabMemory())
 
     def close(self) -> None:
@@ -215,14 +215,14 @@ class Slabs:
         return found
 
     def read(self, slab: int, tile: int, room: Room, at_once: bool = False) -> int:
-        """Reads the records of one tile of one slab, checksums verified; the number of bytes read. at_once: if no device is waited for.
+        """Reads and verifies the records of one tile of one slab; returns the bytes read. at_once: raises rather than wait for a device.
 
         Raises
         ------
         DamagedError
-            A file is missing or not what was written; names file, variable and days.
+            A file is missing or damaged; names file, variable and days.
         BlockingIOError
-            They are not in memory at once.
+            The system does not have them in memory.
         """
         cells = self.cells[tile]
         column, first = divmod(cells.start, self.width)
@@ -244,7 +244,7 @@ class Slabs:
         return total
 
     def decode(self, slab: int, tile: int, room: Room) -> None:
-        """Makes the rows of what was read.
+        """Makes rows of the records that were read.
 
         Raises
         ------
@@ -254,7 +254,7 @@ class Slabs:
         in_bits: list[int] = []
         for source, records, (_, wanted) in zip(self._sources[room.some], room.records, self._needs(slab)[room.some], strict=True):
             rows, width = source.stored.layout.chunk
-            if source.daily:  # a chunk lies in the rows as it does in the store
+            if source.daily:  # rows have the layout of the chunk
                 in_bits += self._decode_plain(source, records, room.whole[source.base : source.base + rows], room.address(source.base))
                 continue
             scratch = self._scratch()
@@ -273,7 +273,7 @@ class Slabs:
             room.rows[row] = constant.raw[cells.start : cells.stop]
 
     def _decode_plain(self, source: _Source, records: Sequence[_Record], held: NDArray[Any], address: int) -> list[int]:
-        """Decodes the chunks of some records into `held`, one below another; where those in bits and their rows lie, for `unpack_at`."""
+        """Decodes the chunks of some records into `held`, one below another; returns addresses of packed records and their rows."""
         rows, width = source.stored.layout.chunk
         in_bits: list[int] = []
         for k, (file, row, data, packed) in enumerate(records):
@@ -296,7 +296,7 @@ class Slabs:
         return memory
 
     def _needs(self, slab: int) -> list[tuple[range, range]]:
-        """Of each source the rows of chunks that a slab needs, and the rows of the store's own axis."""
+        """For each source the rows of chunks that a slab needs, and the rows of the axis of the store."""
         needs = self._needed.get(slab)
         if needs is None:
             needs = [self._need(source, slab) for source in self._sources]
@@ -314,7 +314,7 @@ class Slabs:
         return range(wanted.start // length, -(-wanted.stop // length)), wanted
 
     def _open(self, stored: Stored, i: int, j: int) -> ShardFile | PackFile:
-        """Opens a shard, unless another thread has done so meanwhile; the ones opened first are given up."""
+        """Opens a shard, unless another thread has done so meanwhile; closes the ones that were opened first."""
         with self._lock:
             if (stored.name, i, j) not in self._files:
                 self._files[stored.name, i, j] = open_fastest(self.store.path, stored, (i, j))
@@ -355,7 +355,7 @@ def _constant(store: ForcingStore, name: str, beside: Stored) -> Constant:
 
 
 def _means(raw: NDArray[Any], axis: Axis, wanted: range, first: int) -> NDArray[Any]:
-    """Mean of the raw days of some rows of `axis`, rounded to the store's integers; missing when one of its days is.
+    """Means of the raw days of some rows of `axis`, rounded to the integers of the store; missing if one of its days is.
 
     raw (days, cells): the days from `first` on.
     """

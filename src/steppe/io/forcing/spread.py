@@ -1,11 +1,11 @@
-"""Forcing that some ranks read for others: each tile is decoded once, where a rank for itself decodes all that its share touches.
+"""Forcing that some ranks read for others: each tile is decoded once, while a rank alone decodes all tiles that its share touches.
 
 readers     a few ranks decode tiles and send each rank the columns of its share
-halves      two slabs of whole tiles, one in use and one on its way, in memory that the ranks of a host have in common; each of them
+halves      two slabs of whole tiles, one in use and one on its way, in memory that the ranks of a host share; each rank
             decodes some
 
 reading thread   slab 1 ........  slab 2 ........  slab 3 ..
-stepping thread  slab 0 computed | slab 1 computed | slab 2 ..     | all ranks meet: is slab 1 good everywhere? it is sent
+stepping thread  slab 0 computed | slab 1 computed | slab 2 ..     | all ranks meet: if slab 1 is good everywhere, it is sent
 """
 
 import time
@@ -30,25 +30,25 @@ Fetch = Callable[[int, int, Room], None]  # reads and decodes a slab of a tile
 
 
 class Lying(NamedTuple):
-    """Rows of some cells (counted from the first of the share), decoded; rows (rows, cells)."""
+    """Decoded rows of some cells, counted from the first cell of the share; rows (rows, cells)."""
 
     cells: range
     rows: Array
 
 
 class Distribution(Protocol):
-    """How slabs come to the ranks. `prepare` is called by the reading thread, all else by the one that steps; nobody computes then."""
+    """A way to bring slabs to ranks. The reading thread calls `prepare`, the stepping thread all else, while no rank computes."""
 
     def cut(self, shares: Sequence[Cells]) -> None:
-        """The shares are these, of each rank; nothing is prepared. All ranks call it."""
+        """Takes the shares of all ranks; no slab may be prepared. All ranks call it."""
         ...
 
     def prepare(self, slab: int, fetch: Fetch) -> None:
-        """Decodes what this rank decodes of a slab; the slab in use is not touched."""
+        """Decodes this rank's part of a slab; the slab in use is not touched."""
         ...
 
     def pass_on(self, slab: int) -> int:
-        """A slab that all have prepared becomes the one in use; the number of bytes sent. All ranks call it."""
+        """Makes a slab that all ranks have prepared the one in use; returns the bytes sent. All ranks call it."""
         ...
 
     @property
@@ -63,7 +63,7 @@ class Distribution(Protocol):
 
 
 class SpreadReader:
-    """The inputs of a model on one rank of some that read for each other; every rank makes one and turns to the same pieces.
+    """The inputs of a model on one of several ranks that read for each other. Every rank makes one, and turns to the same pieces.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class SpreadReader:
     world
         The ranks.
     way
-        How slabs come to them.
+        The way in which slabs come to the ranks.
     shares
         The packed cells that each rank computes.
     """
@@ -88,25 +88,25 @@ class SpreadReader:
 
     @property
     def memory(self) -> int:
-        """Bytes of all that is read and decoded into; where a host has it in common, of all of that."""
+        """Bytes of the memory for records and rows; memory that a host shares counts whole."""
         return self._way.memory
 
     def recut(self, shares: Sequence[Cells], rank: int) -> None:
-        """Turns to another cut of the cells. Every rank calls it, between pieces."""
+        """Changes to another cut of the cells. Every rank calls it, between pieces."""
         self._drop()
         self._slab = None
-        agree_on(self._world, None)  # nobody reads what others wrote
+        agree_on(self._world, None)  # no rank reads rows that others wrote
         self._way.cut(shares)
 
     def turn_to(self, piece: range) -> None:
-        """Has the slab of a piece here, and the next one read. Every rank calls it, and meets the others where a slab begins.
+        """Brings the slab of a piece here, and orders the next one. Every rank calls it, and meets the others when a slab begins.
 
         Raises
         ------
         ForcingError
-            The store does not hold all of the piece, or it is none.
+            The store does not hold all of the piece, or the steps are not one piece.
         DamagedError
-            A file of the store is missing or not what was written; the same on every rank, whoever read it.
+            A file of the store is missing or damaged; the same error on every rank.
         """
         slabs = self._reader.slabs
         slab = slabs.of_day(self._reader.days_of(piece).start)
@@ -115,7 +115,7 @@ class SpreadReader:
         began = time.perf_counter()
         if self._ahead is None or self._ahead[0] != slab:
             self._drop()
-            agree_on(self._world, None)  # nobody computes with what is written to now
+            agree_on(self._world, None)  # no rank computes with memory that is written now
             self._order(slab)
         assert self._ahead is not None  # just ordered
         with span("wait"):
@@ -133,7 +133,7 @@ class SpreadReader:
         return _SlabStream(self, cells)
 
     def tiles(self, steps: range, cells: range) -> Iterator[tuple[range, Packed]]:
-        """What lies here of some cells; steps: those of the piece last turned to, or some of them."""
+        """The decoded rows of some cells; steps: of the piece last turned to, or a part of it."""
         days = self._reader.days_of(steps)
         if self._reader.slabs.of_day(days.start) != self._slab:
             raise Failure(f"Nobody turned to steps {steps.start} to {steps.stop - 1} before asking for them. This is a defect of Steppe.")
@@ -143,7 +143,7 @@ class SpreadReader:
                 yield lying.cells, self._reader.packed(lying.rows, row_of)
 
     def close(self) -> None:
-        """Ends the thread and frees what can be. The reader is not used after it."""
+        """Ends the thread and frees memory. The reader is not used after it."""
         self._drop()
         self._reader.close()
 
@@ -164,14 +164,14 @@ class SpreadReader:
         self.counters.add(decode=time.thread_time() - began)
 
     def _drop(self) -> None:
-        """Forgets the slab on its way; returns when nobody writes to it any more."""
+        """Drops the slab on its way, after the last write to it."""
         if self._ahead is not None and not self._ahead[1].cancel():
             self._ahead[1].exception()
         self._ahead = None
 
 
 class _SlabStream:
-    """One thread's way through what lies here."""
+    """The stream of one thread through the slab in use."""
 
     def __init__(self, reader: SpreadReader, cells: range) -> None:
         self._reader, self._cells = reader, cells
@@ -182,7 +182,7 @@ class _SlabStream:
 
 
 class Halves:
-    """Two slabs of whole tiles. node: the host of each rank, whose ranks have them in common."""
+    """Two slabs of whole tiles that the ranks of a host share. node: the host of each rank."""
 
     def __init__(self, slabs: Slabs, world: World, node: Sequence[int]) -> None:
         self._slabs, self._world, self._node = slabs, world, node
@@ -190,7 +190,7 @@ class Halves:
         self.lying: list[Lying] = []
 
     def cut(self, shares: Sequence[Cells]) -> None:
-        """See `Distribution`. Memory is made anew only when some host is concerned with other tiles than before."""
+        """See `Distribution`. Memory is made anew only if a host gets other tiles than before."""
         found = touched_by_hosts(self._slabs.cells, shares, self._node)
         numbers = [found[host] for host in self._node]  # the tiles that each rank has in memory
         if numbers != self._numbers:
@@ -311,7 +311,7 @@ class Readers:
 
 
 def dealt(tiles: Sequence[int], variables: int, ranks: int, rank: int) -> dict[int, slice]:
-    """What one of some ranks decodes of tiles: the variables of each of its tiles; all ranks have as many of them, or one less."""
+    """The part of tiles that a rank decodes: tile -> range of variables; the parts of all ranks differ by one record at most."""
     low, high = (len(tiles) * variables * k // ranks for k in (rank, rank + 1))
     mine = range(low // variables, -(-high // variables))
     return {tiles[k]: slice(max(low - k * variables, 0), min(high - k * variables, variables)) for k in mine if low < high}

@@ -1,14 +1,14 @@
 """The forcing store: weather of the cells of a grid, a Zarr version 3 group that any CF reader opens.
 
     weather.zarr/
-      zarr.json                     grid, its digest, order of cells, where the weather came from, what it is worth
+      zarr.json                     grid, its digest, order of cells, source and quality of the weather
       time  time_bnds               int32 days since 1850-01-01; other axes (time_weekly ...) beside it
       cell  cell_lat  cell_lon ...  coordinates of the packed cells
       rain  tmin  tmax ...          (time, cell) integers with scale_factor and add_offset, or floats; no value is ever missing
       distance_to_nearest_donor     (cell,) static
       pack/                         a copy of the shards that is faster to read (`pack_file`); it may be removed
 
-`ForcingStore.open` reads what is said about the values; `ForcingWriter` makes a store, `ForcingReader` feeds a run from it.
+`ForcingStore.open` reads the descriptions; `ForcingWriter` makes a store, `ForcingReader` gives its values to a run.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ FORMAT = 1  # of forcing stores; a reader refuses a greater one
 
 
 class Stored(NamedTuple):
-    """What a store says of one variable that changes in time: value = raw x scale + offset [units]."""
+    """The description of a variable that changes in time: value = raw x scale + offset [units]."""
 
     name: str
     units: str
@@ -61,7 +61,7 @@ class Constant(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ForcingStore:
-    """An open store: what it holds, not the values. attributes: those of the group. static: names of variables without time."""
+    """An open store: descriptions, not the values. attributes: of the group. static: names of variables without time."""
 
     path: Path
     attributes: Mapping[str, Any]
@@ -79,7 +79,7 @@ class ForcingStore:
         ForcingError
             There is no store, it is not a forcing store, or a newer Steppe made it.
         DamagedError
-            A part of it cannot be read.
+            A description or a coordinate cannot be read.
         """
         attributes = _group_attributes(path)
         names = sorted(folder.name for folder in path.iterdir() if (folder / "zarr.json").is_file())
@@ -127,10 +127,10 @@ class ForcingStore:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of all descriptions: tells whether a run resumes with the same forcing.
+        """SHA-256 (hex) of all descriptions: equal if a run continues with the same forcing.
 
-        They name size and xxh3 of every source file, or the seed, and how values were made of them. Shards do not count: what changes
-        or removes one is damage, which reading finds, and which a run survives when the shard is restored.
+        They have size and xxh3 of every source file, or the seed, and the method. Shards do not count: a changed or lost shard is damage,
+        which reading finds, and the run continues when the shard is restored.
         """
         found = hashlib.sha256()
         for name in ("", *sorted(path.parent.name for path in self.path.glob("*/zarr.json") if path.parent.name != "pack")):
@@ -138,7 +138,7 @@ class ForcingStore:
         return found.hexdigest()
 
     def __getitem__(self, name: str) -> Stored:
-        """What is said of a variable that changes in time.
+        """The description of a variable that changes in time.
 
         Raises
         ------
@@ -162,12 +162,12 @@ class ForcingStore:
         return Constant(name, attributes["units"], read_small(self.path, name), scale, offset)
 
     def check_grid(self, grid: Grid, advice: str = "Make a store for this grid.") -> None:
-        """Nothing, when the store is for exactly the cells of `grid`. advice: what the message says to do.
+        """Checks that the store is for exactly the cells of `grid`. advice: a sentence for the message.
 
         Raises
         ------
         ForcingError
-            It is for other cells; the message says how they differ.
+            It is for other cells; the message names the difference.
         """
         if self.attributes["grid_digest"] == grid.digest:
             return
@@ -185,12 +185,12 @@ class ForcingStore:
         )
 
     def chunk(self, name: str, index: tuple[int, int], out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Raw values of one chunk of a variable, counted along (time, cell); whole, also where the array ends inside it.
+        """Raw values of one whole chunk of a variable, counted along (time, cell), also if the array ends inside it.
 
         Raises
         ------
         DamagedError
-            The file is missing or not what was written; the message names file, variable and days.
+            The file is missing or damaged; the message names file, variable and days.
         """
         try:
             return read_chunk(self.path, name, index, self.variables[name].layout, out)
@@ -198,7 +198,7 @@ class ForcingStore:
             raise self.named(error, name, index[0]) from None
 
     def named(self, error: DamagedError, name: str, row: int) -> DamagedError:
-        """The same damage with variable and days, found in a row of chunks."""
+        """The same error with variable and days, for a row of chunks."""
         stored = self.variables[name]
         first = row * stored.layout.chunk[0]
         last = min(first + stored.layout.chunk[0], stored.axis.rows) - 1
@@ -209,7 +209,7 @@ class ForcingStore:
 def read_small(path: Path, name: str) -> NDArray[Any]:
     """All values of a coordinate or a static variable.
 
-    Numbers are read as `write_small` wrote them, since importing zarr takes longer than a rank has to start; all else through zarr.
+    Numbers are read as `write_small` wrote them, since importing zarr takes longer than starting a rank; all else is read by zarr.
 
     Raises
     ------

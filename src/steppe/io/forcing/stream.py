@@ -1,12 +1,11 @@
-"""One thread's way through the forcing: tile by tile, slab by slab, read ahead.
+"""The forcing for one computing thread: tile by tile, slab by slab, read ahead.
 
-    reading thread     reads, and where a processor is spare decodes ──>  rooms in the order of the way
+    reading thread     reads, and decodes if a processor is spare ──>  rooms in the order of tiles
     computing thread   decodes what is not decoded yet, computes     <──  the first of them; it is free when the next is asked for
 
-Where no processor is spare, a thread is worth its while only if it waits for a device: what the system has in memory is read by the
-computing thread when it is needed, at half the cost. A room that the reading thread has not begun when it is needed is read by the
-computing thread itself. A jump in time finds other rooms waiting than it needs, and drops them. Rooms are made when they are first
-needed and used again for ever.
+If no processor is spare, the reading thread helps only while it waits for a device: the computing thread reads data that the system has
+in memory itself, at half the cost. It also reads a room that the reading thread has not begun when it is needed. After a jump in time
+the waiting rooms are dropped. Rooms are made when they are first needed, and reused.
 """
 
 import time
@@ -30,9 +29,9 @@ KEEP_BELOW = 4  # a slab asked for in more pieces than this is decoded once and 
 
 @dataclass
 class ReadCounters:
-    """What reading has cost so far.
+    """The cost of reading so far.
 
-    bytes: read from files. sent: bytes sent to other ranks. decode_seconds: CPU time of decoding, in whatever thread. stall_seconds:
+    bytes: read from files. sent: bytes sent to other ranks. decode_seconds: CPU time of decoding, in all threads. stall_seconds:
     time that computing waited for bytes or rows, or for the ranks that read them. reader_seconds: CPU time of the reading thread, its
     decoding included.
     """
@@ -45,7 +44,7 @@ class ReadCounters:
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def add(self, bytes: int = 0, sent: int = 0, decode: float = 0.0, stall: float = 0.0, reader: float = 0.0) -> None:
-        """Adds to each; threads may do it at once."""
+        """Adds to each counter; several threads may call it at once."""
         with self._lock:
             self.bytes += bytes
             self.sent += sent
@@ -54,7 +53,7 @@ class ReadCounters:
             self.reader_seconds += reader
 
     def as_dict(self) -> dict[str, float]:
-        """By name, for people and JSON."""
+        """The counters by name."""
         return {
             "bytes": self.bytes,
             "sent": self.sent,
@@ -65,7 +64,7 @@ class ReadCounters:
 
 
 class _Coming(NamedTuple):
-    """A tile of a slab on its way; the future tells whether it was in the system's memory."""
+    """A tile of a slab on its way; the future gives whether it was in the system's memory."""
 
     slab: int
     tile: int
@@ -85,7 +84,7 @@ class TileStream:
     days_of
         Turns steps into days of one slab, or raises `ForcingError`.
     packed
-        Makes of rows, and of the place of each day in them, what a model takes.
+        Makes the forcing that a model takes: of rows, and the place of each day in them.
     thread
         Reads ahead.
     depth
@@ -128,14 +127,14 @@ class TileStream:
         return sum(room.nbytes for room in self._rooms)
 
     def tiles(self, steps: range) -> Iterator[tuple[range, Packed]]:
-        """Cells (positions in the share) and forcing of each tile over one piece. The arrays are valid until the next is asked for.
+        """Cells (positions in the share) and forcing of each tile over one piece. The arrays are valid until the next tile.
 
         Raises
         ------
         ForcingError
             The store does not hold all of `steps`, or they are not one piece.
         DamagedError
-            A file of the store is missing or not what was written; names file, variable and days.
+            A file of the store is missing or damaged; names file, variable and days.
         """
         days = self._days_of(steps)
         slab, row_of = self._slabs.of_day(days.start), self._slabs.row_of(days)
@@ -144,7 +143,7 @@ class TileStream:
             self._kept, self._kept_slab = {}, slab
         end = min(self._slabs.end(slab), self._end)
         keep = days.stop < end and self._keep_below * len(days) < self._slabs.length
-        follows = slab if days.stop < end and not keep else slab + 1  # what is asked for after the last tile
+        follows = slab if days.stop < end and not keep else slab + 1  # the slab that follows the last tile
         for tile in self._numbers:
             room = self._kept.get(tile)
             if room is None:
@@ -159,10 +158,10 @@ class TileStream:
                     self._free.append(room)
 
     def drop(self) -> None:
-        """Forgets what is on its way; returns when nobody writes to it any more."""
+        """Drops the rooms on their way, after the last write to them."""
         for coming in self._coming:
             if not coming.future.cancel():
-                coming.future.exception()  # being read now: a matter of a millisecond; what it finds concerns nobody
+                coming.future.exception()  # being read now, which takes a millisecond; its result is not needed
             self._free.append(coming.room)
         self._coming.clear()
 
@@ -185,12 +184,12 @@ class TileStream:
             if not (ahead and self._decode_ahead):
                 self._decode(slab, tile, room)
         except BaseException:
-            self._free.append(room)  # another attempt reads again
+            self._free.append(room)  # the next attempt reads again
             raise
         return room
 
     def _order(self, slab: int, tile: int, follows: int) -> None:
-        """Has the reading thread go on with what comes after a tile."""
+        """Orders the tiles after a tile from the reading thread."""
         if self._warm >= WARM and not self._decode_ahead:
             return
         if self._coming:
@@ -216,7 +215,7 @@ class TileStream:
         return self._free.pop()
 
     def _ahead(self, slab: int, tile: int, room: Room) -> bool:
-        """What the reading thread does for a tile."""
+        """Reads a tile in the reading thread, and decodes it if a processor is spare."""
         began = time.thread_time()
         warm = self._read(slab, tile, room)
         if self._decode_ahead:
@@ -225,7 +224,7 @@ class TileStream:
         return warm
 
     def _read(self, slab: int, tile: int, room: Room) -> bool:
-        """Reads a tile; whether it was in the system's memory."""
+        """Reads a tile; returns whether it was in the system's memory."""
         for warm in (True, False):
             try:
                 with span("read"):

@@ -1,4 +1,4 @@
-"""Units of forcing: how people spell them, and the straight line that leads from one to another.
+"""Units of forcing: their spellings, and the linear conversion from one to another.
 
 A forcing value mostly holds for one day, so an amount ("mm") and a rate per day ("mm d-1") are the same number, and 1 kg m-2 of water is
 1 mm.
@@ -43,7 +43,7 @@ SAME = Conversion(1.0, 0.0)
 
 
 def check_rate(found: str, wanted: str, where: str) -> None:
-    """Nothing, when a value of several days in unit `found` can only be a mean: of a week an amount and a rate are not the same number.
+    """Checks that a value of several days in unit `found` can only be a mean: amount and rate of a week are different numbers.
 
     Raises
     ------
@@ -58,9 +58,9 @@ def check_rate(found: str, wanted: str, where: str) -> None:
 
 
 def conversion(found: str, wanted: str, where: str, daily: bool = True) -> Conversion:
-    """The straight line from unit `found` to unit `wanted`, both as people spell them. `where` names file and variable for the error.
+    """The conversion from unit `found` to unit `wanted`, in any known spelling. `where` names file and variable for the error.
 
-    daily: values are of days, so that an amount is a rate a day.
+    daily: values are of days, so an amount is a rate a day.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The weather that Steppe knows by name: units, limits, CF names, and how a store packs it. Station files, stores and checks read it here.
+"""The weather that Steppe knows by name: units, limits, CF names and packing, for station files, stores and checks.
 
-Rates, not amounts: a value holds for a day or is the mean of a week, and reads the same. CF standard names only where one exists for this
-quantity: class A pan evaporation has none.
+All are rates, not amounts: a value of a day and a mean of a week have one unit. A variable has a CF standard name if one exists for
+this quantity: class A pan evaporation has none.
 """
 
 from steppe.variable import Role, Variable

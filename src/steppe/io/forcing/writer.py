@@ -1,10 +1,10 @@
-"""Making a forcing store: block by block, so that memory stays bounded, and completely or not at all.
+"""Makes a forcing store, whole or not at all; block by block, so memory stays bounded.
 
     with ForcingWriter(path, grid, [Written(WEATHER["rain"], axis)], about) as writer:
         for block in writer.blocks("rain"):
             writer.write("rain", block, values)       # (len(block.steps), len(block.cells)) in the variable's unit
 
-The store is built in a folder beside its place and renamed when every block is in; without that nothing is left behind.
+The store is built in a folder beside its place, and renamed when it has every block. Otherwise nothing is left behind.
 """
 
 import json
@@ -36,9 +36,9 @@ SHARD_CELLS = 20_480  # at most, in whole tiles: the map of a day of a small gri
 
 
 class Written(NamedTuple):
-    """How one variable is stored. dtype "int16" packs to `scale` and `offset`; a float dtype keeps the values as they are.
+    """The storage of one variable. dtype "int16" packs to `scale` and `offset`; a float dtype keeps the values.
 
-    axis None: without time. day_shift: days by which the stamps of the source were moved. attributes: what else is worth saying.
+    axis None: without time. day_shift: days by which the stamps of the source were moved. attributes: further ones.
     """
 
     variable: Variable
@@ -51,7 +51,7 @@ class Written(NamedTuple):
 
 
 class About(NamedTuple):
-    """What is said of a store. weather: "stations", "generated" or a product's name, when it is weather. source: size and xxh3 of files."""
+    """Attributes of a store. weather: "stations", "generated" or the name of a product. source: size and xxh3 of files."""
 
     title: str
     summary: str
@@ -70,7 +70,7 @@ class ForcingBlock(NamedTuple):
 
 
 def chunk_layout(n_cells: int, rows: int, dtype: str) -> Layout:
-    """How a (rows, cells) variable is cut: a tile of cells wide, 64 rows long or longer until a chunk has a quarter of a megabyte."""
+    """The layout of a (rows, cells) variable: chunks as wide as a tile, of 64 rows or more, up to a quarter of a megabyte."""
     width = min(tile_size(n_cells), n_cells)
     length = CHUNK_STEPS
     while length * width * np.dtype(dtype).itemsize < CHUNK_BYTES and length < rows:
@@ -81,7 +81,7 @@ def chunk_layout(n_cells: int, rows: int, dtype: str) -> Layout:
 
 
 class ForcingWriter:
-    """A store being made. Use it in a `with` statement; leaving it without an exception puts the store in its place.
+    """Makes a store. Use it in a `with` statement; leaving it without an exception puts the store in its place.
 
     Raises
     ------
@@ -111,7 +111,7 @@ class ForcingWriter:
             with writing(self.path):
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(alone(self.path))
-            self._refuse_existing()  # by a process that ended meanwhile
+            self._refuse_existing()  # another process may have made it meanwhile
             self._clear()  # of an earlier attempt that was killed
             stack.callback(self._clear)
             self._create()
@@ -183,7 +183,7 @@ class ForcingWriter:
         write_small(self._aside, name, values, attributes, dimensions)
 
     def add_attributes(self, name: str, attributes: Mapping[str, Any]) -> None:
-        """Says more of a variable, known only when its values were written."""
+        """Adds attributes of a variable that are known only after its values."""
         path = self._aside / name / "zarr.json"
         described = json.loads(path.read_bytes())
         described["attributes"].update(attributes)

@@ -1,4 +1,4 @@
-"""One array of results on its way to the disk: two buffers of a shard row each, and the shards that are made of them."""
+"""One array of results on its way to the disk: two buffers of a shard row each, and the shards made of them."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ Array = NDArray[Any]
 class Buffer:
     """Room for the records of one shard row: tiles that this rank writes, and its cells of those that others write.
 
-    rows: (records, [levels]) of it. reading: the last job of the thread that needs what it holds. whole: all tiles side by side, of
+    rows: (records, [levels]) of it. reading: the last job of the thread that needs its records. whole: all tiles side by side, for
     records with levels that one rank has and writes.
     """
 
@@ -41,10 +41,10 @@ class Buffer:
         self.reading: Future[None] | None = None
 
     def put(self, place: int, records: Array) -> None:
-        """Takes records of this rank's cells from row `place` on."""
+        """Copies records of this rank's cells to the rows from `place` on."""
         rows = slice(place, place + len(records))
         if self.whole is not None:
-            if records.base is not self.whole:  # which it was filled into
+            if records.base is not self.whole:  # else they were filled in there
                 self.whole[rows] = records
             return
         for tile, columns, mine, writer in self._deal.held:
@@ -62,7 +62,7 @@ class OutputArray:
         self.name = output.variable.name
         self.shape = group.shape(output)
         self.layout = group.layout(output)
-        self.bits = None if output.bits == SINGLE else output.bits  # a buffer of float32 rounds by itself
+        self.bits = None if output.bits == SINGLE else output.bits  # copying to float32 rounds to it
         self.deal = deal
         self.count = 0  # records put
         self.exchanged = 0  # of those, with the ranks that write them
@@ -74,18 +74,18 @@ class OutputArray:
         return min(self.layout.shard[0], self.shape[0] - row * self.layout.shard[0])
 
     def whole(self, records: int) -> int:
-        """Shard rows that are full with the first `records`."""
+        """The number of shard rows that the first `records` fill."""
         return -(-records // self.layout.shard[0]) if records == self.shape[0] else records // self.layout.shard[0]
 
     def buffer(self, row: int) -> Buffer:
-        """The buffer of shard row `row`; it may still be read for the row two before."""
+        """The buffer of shard row `row`; the thread may still read row `row` - 2 in it."""
         while len(self._buffers) <= row % 2:
             rows = self.length(len(self._buffers))
             self._buffers.append(Buffer((rows, *self.shape[1:-1]), self.deal, self.layout.dtype))
         return self._buffers[row % 2]
 
     def write(self, row: int, records: int) -> list[str]:
-        """Encodes and writes the shards of one row, of which `records` are put; runs in the writer's thread."""
+        """Encodes and writes the shards of one row with its first `records`; runs in the writer's thread."""
         files = []
         for tile, values in self.buffer(row).tiles.items():
             part = values[:records]
@@ -99,18 +99,18 @@ class OutputArray:
         return files
 
     def read(self, row: int, records: int, folder: Path | None = None) -> None:
-        """Fills the buffer with the first records of a shard row that was committed unfinished; folder: of another store."""
+        """Fills the buffer with the first records of a shard row that was committed before it was full; folder: of another store."""
         for tile, values in self.buffer(row).tiles.items():
             values[:records] = read_chunk(folder or self.folder, self.name, (row, tile), self.layout)[:records, ..., : values.shape[-1]]
 
     def unexchanged(self) -> Iterator[tuple[int, slice]]:
-        """Shard rows with records that are not with their writers, and which of the row."""
+        """Shard rows with records that their writers do not have yet, and the range of these records in the row."""
         length = self.layout.shard[0]
         for row in range(self.exchanged // length, -(-self.count // length)):
             yield row, slice(max(self.exchanged - row * length, 0), min(self.count - row * length, length))
 
     def cut(self, records: int) -> None:
-        """Removes what lies wholly after the first `records`, and left-overs of a killed writer; checks that the rest is there."""
+        """Removes shards after the first `records`, and left-overs of a killed writer; checks that the others are there."""
         folder = self.folder / self.name / "c"
         needed = -(-records // self.layout.shard[0])
         with writing(folder):

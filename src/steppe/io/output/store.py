@@ -1,4 +1,4 @@
-"""What the output store of a run holds, and how it is laid out; readable by any Zarr reader at any moment.
+"""The output store of a run: its contents and layout. Any Zarr reader can read it at any moment.
 
     output.zarr/                    maps: variables (time, cell) or (time, level, cell) in the dtype of the model, one time axis
       zarr.json                     provenance; steppe_progress "running" or "complete"
@@ -8,10 +8,10 @@
       series/<name>/                series: variables (time, region) float64, a time axis of their own
         time  time_bnds  region  growth ...
 
-Maps and series are *groups* and written alike, by `OutputWriter`. Arrays have their full length from the start and are NaN where
-nothing is written yet, so nobody ever sees one grow. A shard holds the records of up to 384 days, or of more where they are few, for
-one tile of cells. It is one chunk: zarr-python then takes its index and its values at one stroke, so that a reader never mixes two
-versions of a file that a commit replaces.
+Maps and series are *groups*, and `OutputWriter` writes both. Arrays have their full length from the start, and NaN in records that are
+not written yet, so their shape never changes. A shard has the records of up to 384 days, or of more if these are few, for one tile of
+cells. It is one chunk: zarr-python then reads index and values at once, so a reader never mixes two versions of a file that a commit
+replaces.
 """
 
 import json
@@ -42,11 +42,11 @@ FEW_BYTES = 4 << 20  # in memory
 SHARD_BYTES = 4 << 20  # of a shard in memory, at most
 SINGLE = 23  # bits of the mantissa of float32
 PRECISIONS = {"exact": None, "float32": SINGLE, "12 bits": 12}  # bits of the mantissa; 23: relative error 6e-8, 12: 1.2e-4
-# What a value costs, to tell people before they start: bytes of it on disk per byte in memory, and bytes in memory encoded and written
-# in a second of one core. Measured on the pasture model's variables; `scripts/bench store` prints them.
+# Cost of values, for predictions: bytes on disk per byte in memory, and bytes in memory that one core encodes and writes in a second.
+# Measured on the variables of the pasture model; `scripts/bench store` prints them.
 SIZE = {"float64": 0.68, "float32": 0.65, "12 bits": 0.36}
 SPEED = {"float64": 0.9e9, "float32": 0.9e9, "12 bits": 0.5e9}
-QUANTIZATION = "bitround"  # the algorithm, and the variable that says how others were rounded; CF-1.12, 8.4
+QUANTIZATION = "bitround"  # the algorithm, and the variable that describes the rounding of others; CF-1.12, 8.4
 METHODS = {
     "mean": "time: mean",
     "sum": "time: sum",
@@ -58,9 +58,9 @@ METHODS = {
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One variable to be written. method: reduction over time, of `METHODS`. area: CF method over a region ("mean"), for series.
+    """A variable that is written. method: reduction over time, of `METHODS`. area: CF method over a region ("mean"), for series.
 
-    levels: name and coordinate of its levels, of a variable that has some.
+    levels: name and coordinate of its levels; None if it has none.
     """
 
     variable: Variable
@@ -71,25 +71,25 @@ class Output:
 
     @property
     def dtype(self) -> str:
-        """Of the numbers in the store. A mean over a region is float64; a map has the dtype of its variable unless it is rounded."""
+        """Type of the numbers in the store. A mean over a region is float64; a map has the dtype of its variable unless it is rounded."""
         if self.area:
             return "float64"
         return self.variable.dtype if self.precision == "exact" else "float32"
 
     @property
     def bits(self) -> int | None:
-        """How many bits of the mantissa are kept; None: nothing is rounded."""
+        """The bits of the mantissa that are kept; None: values are exact."""
         exact = self.precision == "float32" and self.dtype == self.variable.dtype
         return None if exact else PRECISIONS[self.precision]
 
     @property
     def kind(self) -> str:
-        """What decides the size of a value on disk: a key of `SIZE` and `SPEED`."""
+        """The kind of values, which decides their size on disk: a key of `SIZE` and `SPEED`."""
         return self.precision if self.bits not in (None, SINGLE) else self.dtype
 
     @property
     def leading(self) -> tuple[int, ...]:
-        """Dimensions of a record before its columns: the number of levels, if it has some."""
+        """Lengths of a record before its columns: the number of levels, if it has some."""
         return (len(self.levels[1].values),) if self.levels else ()
 
     def attributes(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Output:
 
 
 class OutputCost(NamedTuple):
-    """What results come to. values: bytes in memory; files: bytes on disk, about; seconds: of one core to write them, about."""
+    """The cost of results. values: bytes in memory; files: bytes on disk, about; seconds: of one core to write them, about."""
 
     values: int
     files: int
@@ -115,7 +115,7 @@ class Group:
     """Variables on one time axis. columns: the grid of maps, or the names of the regions of series.
 
     name: "" for the maps at the root, "maps/<name>" for others, "series/<name>". The axis is called "time". room: bytes of both buffers of
-    an array with levels; a shard has fewer records where they are large, one at least.
+    an array with levels; a shard has fewer records if they are large, one at least.
     """
 
     axis: Axis
@@ -147,7 +147,7 @@ class Group:
         )
 
     def cost(self) -> "OutputCost":
-        """What its records come to."""
+        """The cost of its records."""
         sizes = [(prod(self.shape(output)) * np.dtype(output.dtype).itemsize, output.kind) for output in self.outputs]
         return OutputCost(
             sum(size for size, _ in sizes),
@@ -156,11 +156,11 @@ class Group:
         )
 
     def shape(self, output: Output) -> tuple[int, ...]:
-        """Of the array of an output: records, levels if it has some, columns."""
+        """Shape of the array of an output: records, levels if it has some, columns."""
         return self.axis.rows, *output.leading, self.n_columns
 
     def layout(self, output: Output) -> Layout:
-        """How the array of an output is cut. All levels of a tile are in one chunk."""
+        """Chunks and shards of the array of an output. All levels of a tile are in one chunk."""
         width = min(tile_size(self.n_columns), self.n_columns)
         size = np.dtype(output.dtype).itemsize * prod(output.leading)
         few = min(SHARD_RECORDS, FEW_BYTES // (size * self.n_columns))
@@ -173,7 +173,7 @@ class Group:
 
 
 def create_store(path: Path, groups: Sequence[Group], attributes: Mapping[str, Any]) -> None:
-    """Makes a store complete with coordinates, without values, at one stroke. attributes: provenance, for the root.
+    """Makes a store with coordinates, without values; it appears whole. attributes: provenance, for the root.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def group_attributes(path: Path) -> dict[str, Any]:
 
 
 def check_format(path: Path, attributes: Mapping[str, Any], format: int = FORMAT) -> None:
-    """Nothing, when this Steppe can read a store with these attributes.
+    """Checks that this Steppe can read a store with these attributes.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def check_format(path: Path, attributes: Mapping[str, Any], format: int = FORMAT
 
 
 def mark(path: Path, **changes: Any) -> None:
-    """Changes attributes of a store, such as steppe_progress, which says how far its run is: "running" or "complete"."""
+    """Changes attributes of a store, such as steppe_progress, "running" or "complete"."""
     described = description(path)
     changed = described["attributes"] | changes
     if changed != described["attributes"]:
@@ -231,7 +231,7 @@ def mark(path: Path, **changes: Any) -> None:
 
 
 def description(path: Path) -> dict[str, Any]:
-    """What the zarr.json of a group or an array says, with attributes always.
+    """The content of zarr.json of a group or an array; it always has "attributes".
 
     Raises
     ------

@@ -1,18 +1,18 @@
-"""Writing the output of a run behind its back: whole shard by whole shard, in a thread.
+"""Writes the output of a run in a thread behind it, by whole shards.
 
-A shard is encoded and written when its last record is in. `commit` also writes the unfinished ones, so that a checkpoint needs no
-output of its own: `restore` reads their records back and goes on. A shard is a function of its records alone: after a kill and a
-restart the store is the same to the byte as that of an uninterrupted run.
+A shard is encoded and written when it has its last record. `commit` also writes unfinished shards, so a checkpoint has no output of its
+own: `restore` reads these records back. A shard depends on its records alone: after a kill and a restart the store has the bytes of an
+uninterrupted run.
 
     put ──> one of two buffers ──full──> queue ──> thread: round, encode, write aside, rename
                     ^                                                   │
                     └───────────── restore <──── store <────────────────┘
 
-Each array has two buffers and no more: when both wait to be written, `put` blocks, and counts how long. A commit only puts into the
-queue what is to be done and returns; records that come meanwhile go to other rows of the buffer that the thread reads.
+Each array has two buffers: while both wait to be written, `put` blocks, and counts the time. A commit fills the queue and returns; later
+records go to other rows of the buffer that the thread reads.
 
-With many ranks each puts the records of its own cells, and `exchange` brings them to the rank that writes a tile, once a shard row and
-before a commit: only that rank encodes and writes. Threads send no messages.
+With many ranks each puts the records of its own cells. `exchange` brings them to the rank that writes a tile, once a shard row and before
+a commit; only that rank encodes and writes. Threads send no messages.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,8 +33,8 @@ from steppe.io.shard import layout_of, synchronise
 from steppe.timeline import span
 
 NAPS = (*(0.001 / 2**k for k in range(4, 0, -1)), *[0.001] * 50)  # [s]
-UNSAFE = 64  # files that a commit may have to wait for, about: each time that some are made durable costs as much as writing some
-Then = Callable[[Mapping[str, int]], None]  # what follows a commit in the thread; takes the records that can be read
+UNSAFE = 64  # files that a commit waits for, about: to make some durable costs as much as to write some
+Then = Callable[[Mapping[str, int]], None]  # called in the thread after a commit, with the records that can be read
 
 
 class OutputWriter:
@@ -43,18 +43,18 @@ class OutputWriter:
     Parameters
     ----------
     path
-        The store; None: it is not there yet, and nothing is written before `settle`.
+        The store; None: nothing is written before `settle`.
     groups
-        What it holds.
+        Its groups.
     behind
-        Write in a thread; otherwise `put` and `commit` themselves write before they return.
+        Whether a thread writes; otherwise `put` and `commit` write before they return.
     world, deals
-        All ranks, and for each group which columns this one has and writes; default: a single rank has all.
+        All ranks, and for each group the columns that this one has and writes; default: one rank with all columns.
 
     Raises
     ------
     FolderError
-        The store at `path` holds other arrays, or a newer Steppe wrote it.
+        The store at `path` has other arrays, or a newer Steppe wrote it.
     """
 
     def __init__(
@@ -92,28 +92,28 @@ class OutputWriter:
                 )
 
     def begin_at(self, records: Mapping[str, int]) -> None:
-        """Counts from `records` on; those before are elsewhere."""
+        """Begins after `records`, which are in another store."""
         for key, array in self._arrays.items():
             array.count = array.exchanged = array.committed = records[key]
 
     def whole_rows(self, records: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
-        """Key of each array -> shard rows that are full with the first `records`, and the records in these."""
+        """Key of each array -> shard rows that the first `records` fill, and the records in these."""
         rows = {key: array.whole(records[key]) for key, array in self._arrays.items()}
         return rows, {key: min(records[key], rows[key] * array.layout.shard[0]) for key, array in self._arrays.items()}
 
     @property
     def row_ends(self) -> dict[str, int]:
-        """Key of each array -> the number of records with which the shard row that is being filled is full."""
+        """Key of each array -> the number of records at which the current shard row is full."""
         of = ((key, array.count // array.layout.shard[0] + 1, array) for key, array in self._arrays.items())
         return {key: min(row * array.layout.shard[0], array.shape[0]) for key, row, array in of}
 
     def settle(self, path: Path, source: Path, records: Mapping[str, int]) -> None:
-        """Takes a store that holds the whole shards of the first `records`, after `begin_at` them; the rest of them are read from another.
+        """Continues in a store with the whole shards of the first `records`, after `begin_at`; reads their other records from `source`.
 
         Raises
         ------
         DamagedError
-            A shard of the time before is missing or not what was written.
+            An earlier shard is missing or damaged.
         """
         self._take(path)
         for key, array in self._arrays.items():
@@ -124,11 +124,11 @@ class OutputWriter:
 
     @property
     def records(self) -> dict[str, int]:
-        """Key -> number of records put: what `restore` needs to go on from here. Goes into the checkpoint."""
+        """Key -> number of records put; the checkpoint has it for `restore`."""
         return {key: array.count for key, array in self._arrays.items()}
 
     def put(self, key: str, first: int, values: Array) -> None:
-        """Takes the next records of an array, (records, [levels,] own columns); one of them may come without the first dimension.
+        """Takes the next records of an array, (records, [levels,] own columns); a single one may lack the first dimension.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class OutputWriter:
             raise Failure(
                 f'Records {first} to {last} of "{key}" came, expected {array.count} of {array.shape[0]}. This is a defect of Steppe.'
             )
-        if self._world.size == 1:  # of many, all go the same way until they say whether something failed
+        if self._world.size == 1:  # many ranks take the same path until they agree on a failure
             self.check()
         while len(records):
             row, place = divmod(array.count, array.layout.shard[0])
@@ -157,9 +157,9 @@ class OutputWriter:
                 self._submit_row(array, row, place + taken)
 
     def room(self, key: str) -> Array | None:
-        """Where the next record of an array, (1, [levels,] own columns), may be filled in before it is put: then `put` copies nothing.
+        """The buffer for the next record of an array, (1, [levels,] own columns): a record that is filled in there is not copied by `put`.
 
-        None where several ranks have or write the columns.
+        None if several ranks have or write the columns.
         """
         array = self._arrays[key]
         row, place = divmod(array.count, array.layout.shard[0])
@@ -169,10 +169,10 @@ class OutputWriter:
         return None if buffer.whole is None else buffer.whole[place : place + 1]
 
     def exchange(self, everything: bool = False) -> None:
-        """Brings records to the ranks that write them, and has whole shards written; every rank calls it after the same records.
+        """Brings records to the ranks that write them, and orders whole shards to be written; every rank calls it after the same records.
 
-        everything: also records of shards that are not full yet, for a commit. An array must not be put more than a shard row of
-        records between two calls. What cannot be written is told later, by `check`: all ranks go the same way here.
+        everything: also records of shards that are not full yet, for a commit. Between two calls an array may get at most a shard row of
+        records. `check` reports a failed write later: all ranks take the same path here.
         """
         if self._world.size == 1:
             return
@@ -201,7 +201,7 @@ class OutputWriter:
             array.exchanged = array.count
 
     def _pass(self, coming: Mapping[int, Sequence[tuple[Array, Any]]], going: Mapping[int, Sequence[Array]]) -> None:
-        """Fills columns of arrays and sends others, all between two ranks in one message."""
+        """Receives columns of arrays and sends others, in one message between two ranks."""
         parts = {peer: [np.empty_like(rows[..., columns], order="C") for rows, columns in targets] for peer, targets in coming.items()}
         rooms = {peer: _bytes(arrays) for peer, arrays in parts.items()}
         awaited = [self._world.receive(room, peer, STORE_TAG) for peer, room in rooms.items()]
@@ -216,14 +216,14 @@ class OutputWriter:
                 at += part.nbytes
 
     def commit_behind(self, then: Then) -> None:
-        """Begins to make everything put so far durable; `then` follows in the thread when it is, with the records that can be read.
+        """Orders all records to be made durable; then the thread calls `then` with the records that can be read.
 
-        Every rank calls it. `then` is not done when something failed before.
+        Every rank calls it. `then` is not called after a failure.
 
         Raises
         ------
         NoSpaceError, Failure
-            Writing an earlier record failed; what was committed before is safe. With many ranks `check` tells it.
+            Writing an earlier record failed; earlier commits are safe. With many ranks `check` raises it.
         """
         if self._world.size == 1:
             self.check()
@@ -238,11 +238,11 @@ class OutputWriter:
         self._submit(then, records)
 
     def do(self, job: Callable[[], None]) -> None:
-        """Has the thread do something after all that it was asked for, unless some of that failed."""
+        """Orders a job of the thread after all earlier ones; it is not done if one of them failed."""
         self._submit(job)
 
     def commit(self) -> dict[str, int]:
-        """Makes everything put so far durable.
+        """Makes all records durable.
 
         Returns
         -------
@@ -252,25 +252,25 @@ class OutputWriter:
         Raises
         ------
         NoSpaceError, Failure
-            Writing failed; what was committed before is safe.
+            Writing failed; earlier commits are safe.
         """
         self.commit_behind(lambda records: None)
         self.wait()
         return self.records
 
     def finish(self) -> dict[str, int]:
-        """Commits the whole run and marks the store complete; gives what `commit` gives."""
+        """Commits the whole run, marks the store complete, and returns as `commit`."""
         records = self.commit()
         self.mark_complete()
         return records
 
     def mark_complete(self) -> None:
-        """Says in the store that the run has ended; one rank does it when everything is durable.
+        """Marks the run in the store as complete; one rank calls it when all is durable.
 
         Raises
         ------
         Failure
-            A record is not in.
+            A record is missing.
         """
         for key, array in self._arrays.items():
             if array.count != array.shape[0]:
@@ -278,32 +278,32 @@ class OutputWriter:
         mark(self.path, steppe_progress="complete")
 
     def wait(self) -> None:
-        """Returns when all that was asked for is done.
+        """Waits for all ordered jobs.
 
         Raises
         ------
         NoSpaceError, Failure
-            Some of it failed; what was committed before is safe.
+            A job failed; earlier commits are safe.
         """
         self._wait_for(self._last)
         self.check()
 
     def check(self) -> None:
-        """Raises what went wrong in the thread."""
+        """Raises the failure of the thread, if there is one."""
         if self._failure:
             raise self._failure
 
     def restore(self, records: Mapping[str, int]) -> None:
         """Goes back to where `records` was taken: removes what was written later and reads unfinished shards back.
 
-        Lower the counts of the progress file first, so that no reader looks for what is removed.
+        Lower the counts of the progress file first, so that no reader expects the removed shards.
 
         Raises
         ------
         DamagedError
-            A shard of the time before is missing or not what was written.
+            An earlier shard is missing or damaged.
         FolderError
-            `records` is of other arrays.
+            `records` has other arrays.
         """
         failure: SteppeError | None = None
         if self._world.rank == 0:
@@ -331,7 +331,7 @@ class OutputWriter:
             array.cut(records[key])
 
     def close(self) -> None:
-        """Ends the thread; what was not committed is lost."""
+        """Ends the thread; records that were not committed are lost."""
         if self._thread:
             self._thread.shutdown(cancel_futures=True)
 
@@ -379,7 +379,7 @@ def _bytes(arrays: Sequence[Array]) -> Array:
 
 
 def _doze(request: MessageRequest) -> None:
-    """Sleeps while a message does not come, but not for long: who sends it may have no processor as long as others wait for it awake."""
+    """Waits for a message in short sleeps: its sender may need the processor of a rank that would wait awake."""
     for nap in NAPS:
         if request.test():
             return

@@ -1,7 +1,7 @@
-"""Arrays of a store that xarray reads lazily, and of which every chunk is verified when it is read.
+"""Arrays of a store that xarray reads lazily. Every chunk is verified when it is read.
 
-zarr-python's errors name no file, it takes a file that is missing for fill values, and other readers of shards do not verify the
-checksum of a part. Here a chunk is what was written, or an error that names its file.
+zarr-python's errors name no file, and it takes a missing file for fill values. Other readers of shards do not verify the checksum of a
+part. Here a chunk is as it was written, or an error names its file.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
-"""Opening what a run wrote, or a forcing store, as an xarray Dataset.
+"""The results of a run, or a forcing store, as an xarray Dataset.
 
-Every chunk is verified when it is read, and the files are counted when a store is opened, for zarr-python takes a file that is missing
-for fill values. The time axis is cut where the run has not been yet: what is NaN in the dataset was written as NaN.
+Every chunk is verified when it is read. The files are counted when a store is opened, for zarr-python takes a missing file for fill
+values. The time axis ends with the last committed record: a NaN in the dataset was written as NaN.
 """
 
 import os
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
-    """The output of a run, up to the last commit, or a forcing store. Values are read when they are used.
+    """Opens the output of a run up to the last commit, or a forcing store. Values are read when they are used.
 
     An ensemble has a first dimension `scenario`, with the names of its table; each column of the table is a coordinate of it, and
     values that an unfinished scenario does not have yet are NaN. The attribute `unfinished_scenarios` names such scenarios.
@@ -51,7 +51,7 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
     Raises
     ------
     FolderError
-        There is no store at `path`, or nothing of this name in it.
+        There is no store at `path`, or no group of this name in it.
     DamagedError
         A file is missing or cannot be read.
     """
@@ -79,7 +79,7 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
 
 
 def _exact(dataset: "xarray.Dataset", raw: "xarray.Dataset") -> "xarray.Dataset":
-    """The same; times that are days and fractions, float64, are the microseconds that they mean, which xarray misses by one."""
+    """The same; float64 days with fractions become exact microseconds, which xarray misses by one."""
     found = {}
     for name, array in dataset.coords.items():
         if raw[name].dtype.kind == "f" and array.dtype.kind == "M":
@@ -88,7 +88,7 @@ def _exact(dataset: "xarray.Dataset", raw: "xarray.Dataset") -> "xarray.Dataset"
 
 
 def _check(store: Path, group: Path, raw: "xarray.Dataset", axis_of: Mapping[str, str]) -> dict[str, int]:
-    """Time axis -> records that can be read of all its arrays. Counts their files; a scenario that is not begun has no store."""
+    """Time axis -> records that all its arrays have. Counts their files; a scenario before its start has no store."""
     if not (store / "zarr.json").is_file():
         return dict.fromkeys(axis_of.values(), 0)
     readable = readable_records(store, group)
@@ -101,7 +101,7 @@ def _check(store: Path, group: Path, raw: "xarray.Dataset", axis_of: Mapping[str
 
 
 def _labelled(dataset: "xarray.Dataset", ensemble: Ensemble) -> "xarray.Dataset":
-    """The same, with the names of scenarios and what each sets as coordinates, and a word on those that are not finished."""
+    """The same, with names and settings of scenarios as coordinates; an attribute names unfinished ones."""
     names = np.array([member.name for member in ensemble.members])
     columns: dict[str, Any] = {
         about["coordinate"]: ("scenario", ensemble.values(column), {k: v for k, v in about.items() if k != "coordinate"})
@@ -127,7 +127,7 @@ def unpack(packed: "Labelled", dataset: "xarray.Dataset | None" = None) -> "Labe
     Raises
     ------
     GridError
-        The cells are no part of a raster (points, say), or the dataset is needed and was not given.
+        The cells are not those of a raster (points, say), or the dataset is needed and was not given.
     """
     import xarray
 
@@ -162,7 +162,7 @@ def is_packed(dims: Sequence[Any]) -> bool:
 
 
 def store_of(path: Path) -> Path:
-    """The store that a run folder has, or that lies at `path` itself; whether it is there is another question."""
+    """The path of the store of a run folder, or `path` itself; the store need not exist."""
     return path if (path / "zarr.json").is_file() else path / "output.zarr"
 
 
@@ -172,12 +172,12 @@ def names_of(path: Path, kind: str) -> list[str]:
 
 
 def locate(path: Path, name: str = "") -> tuple[Path, Path]:
-    """The store of a run folder, or at `path` itself, and in it the group of the maps of [output], or that of a name.
+    """The store of a run folder, or at `path`, and its group: the maps of [output], or the group of a name.
 
     Raises
     ------
     FolderError
-        There is no such store, or nothing of this name in it.
+        There is no such store, or no group of this name in it.
     """
     store = store_of(path)
     if not (store / "zarr.json").is_file():
@@ -201,7 +201,7 @@ def readable_records(store: Path, group: Path) -> Mapping[str, int] | None:
     if state is None:
         return None
     progress = Progress.read(store.parent)
-    if progress is None:  # not begun, or a store that was taken out of its folder
+    if progress is None:  # the run has not begun, or the store lies outside its run folder
         return None if state == "complete" else {}
     prefix = "" if group == store else f"{group.relative_to(store).as_posix()}/"
     return {key.removeprefix(prefix): count for key, count in progress.records.items() if key.startswith(prefix)}
@@ -217,6 +217,6 @@ def _check_files(group: Path, name: str, records: int, columns: int) -> None:
 
 
 def _coordinates(dataset: "xarray.Dataset") -> list[Any]:
-    """Data variables that say where and when, not what."""
+    """Data variables that are coordinates of place and time."""
     told = {"crs", QUANTIZATION}
     return [name for name in dataset.data_vars if str(name).startswith("cell_") or str(name).endswith("_bnds") or name in told]

@@ -48,7 +48,7 @@ class StoredRecords:
         Raises
         ------
         FolderError
-            There is no store at `path`, or nothing of this name in it.
+            There is no store at `path`, or no group of this name in it.
         DamagedError
             A description or an axis cannot be read.
         """
