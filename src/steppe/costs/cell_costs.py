@@ -67,7 +67,7 @@ class CostLattice:
         new = self._of_buckets(known * np.repeat(ratio, sizes))
         self._picoseconds += (1.0 - decay) / self._evidence * (new - self._picoseconds)
 
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> dict[str, object]:
         """The whole state, for a file; `recall` restores it."""
         return {"cells": self.n_cells, "evidence": self._evidence, "picoseconds": np.rint(self._picoseconds).astype(int).tolist()}
 

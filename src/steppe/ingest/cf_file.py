@@ -58,7 +58,7 @@ class CfFile:
         self._days: dict[str, Days] = {}
 
     @property
-    def variables(self) -> dict[str, Mapping[str, Any]]:
+    def variables(self) -> dict[str, Mapping[str, object]]:
         """Name -> attributes of every variable that has rows and columns and one more dimension that is time; limits of its own values."""
         found: dict[str, Mapping[str, Any]] = {}
         for name, values in self._dataset.data_vars.items():
@@ -67,7 +67,7 @@ class CfFile:
         return found
 
     @property
-    def attributes(self) -> Mapping[str, Any]:
+    def attributes(self) -> Mapping[str, object]:
         """Attributes of the whole file."""
         return self._dataset.attrs
 
@@ -189,7 +189,7 @@ def _along(places: NDArray[np.int64]) -> slice | NDArray[np.int64]:
     return slice(None, None, -1) if (step == -1).all() else places
 
 
-def _unpacked_limits(values: "xarray.DataArray") -> dict[str, Any]:
+def _unpacked_limits(values: "xarray.DataArray") -> dict[str, object]:
     """Limits that a file gives in packed numbers (whole ones beside a scale or an offset; CF-1.12, 2.5.1), as values."""
     scale, offset = values.encoding.get("scale_factor", 1.0), values.encoding.get("add_offset", 0.0)
     limits = {name: np.asarray(values.attrs[name]) for name in ("valid_min", "valid_max", "valid_range") if name in values.attrs}

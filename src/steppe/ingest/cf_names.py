@@ -1,7 +1,6 @@
 """The names that maps and station files use for the weather that Steppe knows: one table, no guesses. Other names need --map."""
 
 from collections.abc import Mapping
-from typing import Any
 
 PRODUCT_NAMES: Mapping[str, str] = {
     # SILO (Queensland Government)
@@ -48,7 +47,7 @@ STANDARD_NAMES: Mapping[str, str] = {
 EXTREMES: Mapping[str, str] = {"maximum": "tmax", "minimum": "tmin"}  # cell_methods of air_temperature
 
 
-def weather_name(name: str, attributes: Mapping[str, Any]) -> str | None:
+def weather_name(name: str, attributes: Mapping[str, object]) -> str | None:
     """The weather that a variable of a file holds; None if the table does not have it."""
     if name in PRODUCT_NAMES:
         return PRODUCT_NAMES[name]

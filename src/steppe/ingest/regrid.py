@@ -6,7 +6,7 @@ nearest      the cell of the file in which the centre of the cell lies
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,7 +126,7 @@ def _geometry(grid: Grid) -> tuple[float, float, float, float]:
     return grid.lat0, grid.dlat, grid.lon0, grid.dlon
 
 
-def _crs(grid: Grid) -> Mapping[str, Any] | None:
+def _crs(grid: Grid) -> Mapping[str, object] | None:
     return grid.crs if isinstance(grid, Projected) else None
 
 
@@ -138,15 +138,15 @@ def _same_axes(lattice: FileLattice, grid: Grid) -> bool:
     return bool(parse_crs(theirs) == parse_crs(ours))
 
 
-def _axes(crs: Mapping[str, Any] | None) -> str:
+def _axes(crs: Mapping[str, object] | None) -> str:
     return "latitude and longitude" if crs is None else f'the projection "{crs.get("grid_mapping_name", parse_crs(crs).name)}"'
 
 
-def _unit(crs: Mapping[str, Any] | None) -> str:
+def _unit(crs: Mapping[str, object] | None) -> str:
     return "degrees" if crs is None else "m"
 
 
-def _place(crs: Mapping[str, Any] | None, row: float, column: float) -> str:
+def _place(crs: Mapping[str, object] | None, row: float, column: float) -> str:
     return f"latitude {row:g}, longitude {column:g}" if crs is None else f"y {row:.10g}, x {column:.10g} m"
 
 

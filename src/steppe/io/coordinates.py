@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -62,7 +61,7 @@ def write_space(group: Path, name: str, space: Space) -> None:
         write_small(group, f"{name}_bnds", np.array(space.bounds, np.float64), {}, (name, "bnds"))
 
 
-def write_group(group: Path, attributes: Mapping[str, Any]) -> None:
+def write_group(group: Path, attributes: Mapping[str, object]) -> None:
     """Writes the description of a Zarr version 3 group: last, for it makes the group visible."""
     described = {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)}
     write_durable(group / "zarr.json", json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False).encode())

@@ -16,7 +16,7 @@ from steppe.io.shard import write_durable
 SEAL = "sha256"
 
 
-def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
+def write_sealed(path: Path, content: Mapping[str, object]) -> None:
     """Writes or replaces the file, durably.
 
     Raises
@@ -51,6 +51,6 @@ def read_sealed(path: Path, advice: str) -> dict[str, Any]:
     return content
 
 
-def _text(content: Mapping[str, Any]) -> bytes:
+def _text(content: Mapping[str, object]) -> bytes:
     seal = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return json.dumps({**content, SEAL: seal}, indent=1, allow_nan=False).encode()

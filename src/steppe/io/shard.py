@@ -75,7 +75,7 @@ def create_array(
     from zarr import create_array as create
     from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec
 
-    files: dict[str, Any] = {}
+    files: dict[str, object] = {}
     create(
         _memory(files),
         shape=shape,
@@ -99,7 +99,7 @@ def write_small(group_path: Path, name: str, values: Any, attributes: Mapping[st
     array = np.asarray(values)
     if array.dtype.kind == "U":
         array = array.astype(np.dtypes.StringDType())
-    files: dict[str, Any] = {}
+    files: dict[str, object] = {}
     create(
         _memory(files),
         data=array,

@@ -39,7 +39,7 @@ class AdmissionRequest(msgspec.Struct):
 class FaultError(Exception):
     """The reason to refuse a request."""
 
-    def __init__(self, code: str, detail: str, **facts: Any) -> None:
+    def __init__(self, code: str, detail: str, **facts: object) -> None:
         super().__init__(detail)
         self.code, self.facts = code, facts
 
@@ -65,7 +65,7 @@ def admit(request: NewRun, folder: Path, allowed: Sequence[Path]) -> None:
         raise FaultError("bad-run", str(error).replace(f'"{place}"', "of this request"), position="$.run") from None
 
 
-def table_of(request: NewRun) -> dict[str, Any]:
+def table_of(request: NewRun) -> dict[str, object]:
     """The run file of a request; raises FaultError, bad-field."""
     table, position = request.run, "$.run"
     if table is None:
@@ -94,7 +94,7 @@ def _dated(value: Any, position: str, key: str = "", depth: int = 0) -> Any:
     return value
 
 
-def check_paths(table: Mapping[str, Any], base: Path, allowed: Sequence[Path]) -> None:
+def check_paths(table: Mapping[str, object], base: Path, allowed: Sequence[Path]) -> None:
     """Checks that each text that may be a path leads into allowed folders, through links too, and that no code is named.
 
     Raises
@@ -147,7 +147,7 @@ def _texts(value: Any) -> Iterator[str]:
 def main() -> Exit:
     """Answers the question on standard input."""
     asked = msgspec.json.decode(sys.stdin.buffer.read(), type=AdmissionRequest)
-    fault: dict[str, Any] = {}
+    fault: dict[str, object] = {}
     try:
         admit(asked.request, Path(asked.folder), [Path(each) for each in asked.allowed])
     except FaultError as error:

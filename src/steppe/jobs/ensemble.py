@@ -9,7 +9,6 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -159,7 +158,7 @@ def _advance(
     return first == plan.steps
 
 
-def _column(variable: Variable) -> dict[str, Any]:
+def _column(variable: Variable) -> dict[str, object]:
     """Attributes of a column of the table. A column that is also a recorded variable gets another name: its record changes with time."""
     about = variable.attributes()
     if variable.role is Role.PARAMETER:

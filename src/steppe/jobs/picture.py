@@ -122,7 +122,7 @@ def held_in(records: StoredRecords, path: Path, maps: str, wanted: list[str] | N
     return held
 
 
-def notes_of(about: Mapping[str, Any]) -> list[str]:
+def notes_of(about: Mapping[str, object]) -> list[str]:
     """Lines for the foot of a picture: weather and options. about: attributes of the results."""
     weather = GENERATED if about.get("weather") == "generated" else str(about.get("weather_summary", about.get("summary", "")))
     return [weather, *([f"Options: {about['options']}."] if "options" in about else [])]
@@ -184,7 +184,7 @@ def _map(
     return Ground.of(records, cells).map(title, values, str(attributes.get("units", "1")), colours.between(*scale) if scale else colours)
 
 
-def title_of(attributes: Mapping[str, Any], name: str, scenarios: int) -> str:
+def title_of(attributes: Mapping[str, object], name: str, scenarios: int) -> str:
     """The title of a map of a variable."""
     return str(attributes.get("long_name", name)) + (f", median of {scenarios:,} scenarios" if scenarios > 1 else "")
 

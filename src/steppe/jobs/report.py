@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class Summary:
     partial: list[int]
     reading: dict[str, float]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """For JSON."""
         years = {str(year): row for year, row in self.years.items()}
         return {**self.facts, **self.spent, "reading": self.reading, "columns": self.columns, "years": years, "partial_years": self.partial}

@@ -72,7 +72,7 @@ def _plain(value: Any) -> Any:
     return found
 
 
-def _narrow(found: Schema, sections: Schema, model: Any, sets: Mapping[str, Mapping[str, Any]]) -> None:
+def _narrow(found: Schema, sections: Schema, model: Any, sets: Mapping[str, Mapping[str, object]]) -> None:
     """Adds the parameters, options and variables of a known model."""
     variables: Mapping[str, Variable] = model.variables
     choices: Mapping[str, Choice] = model.choices

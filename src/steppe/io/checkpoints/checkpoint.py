@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, FolderError
 from steppe.failpoint import reach
@@ -29,10 +28,8 @@ from steppe.io.checkpoints.contents import HEAD, Contents, ContentsEntry, Digest
 from steppe.io.checkpoints.draft import ARRAYS
 from steppe.io.identity import check_identity
 from steppe.io.sealed import read_sealed, write_sealed
-from steppe.io.shard import write_durable
+from steppe.io.shard import Array, write_durable
 from steppe.io.shard_file import read_at
-
-Array = NDArray[Any]
 
 FORMAT = 3  # a reader refuses any other
 MANIFEST = "manifest.json"
@@ -80,7 +77,7 @@ class Checkpoint:
         aside: Path,
         contents: Contents,
         digests: Mapping[int, bytes],
-        manifest: Mapping[str, Any],
+        manifest: Mapping[str, object],
         identity: Mapping[str, str],
     ) -> Path:
         """Makes a checkpoint of the tiles that all ranks wrote.

@@ -7,17 +7,15 @@ So a rank that has all cells copies and writes whole arrays. A hash is of a tile
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
 from steppe.errors import Failure
 from steppe.grid import tiles
 from steppe.grid.ownership import Columns, OwnedTile
-
-Array = NDArray[Any]
+from steppe.io.shard import Array
 
 HEAD = -1  # the number, among the tiles, of the numbers that hold for all cells
 

@@ -3,10 +3,8 @@
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.errors import Mistake, nearest
 from steppe.io.axis import Axis
@@ -14,6 +12,7 @@ from steppe.io.export.aside import aside, refuse_existing
 from steppe.io.export.selection import ExportSource, Progress, refuse_ensemble
 from steppe.io.results.dataset import names_of
 from steppe.io.results.records import StoredRecords
+from steppe.io.shard import Array
 
 
 def write_cells(
@@ -143,7 +142,7 @@ def _dates(axis: Axis, first: int, stop: int) -> list[str]:
     return [axis.name_of(row) for row in range(first, stop)]
 
 
-def _texts(values: NDArray[Any]) -> list[list[str]]:
+def _texts(values: Array) -> list[list[str]]:
     """Numbers with as many digits as their type needs; an empty text for a missing one."""
     texts = values.astype(str)
     texts[~np.isfinite(values)] = ""

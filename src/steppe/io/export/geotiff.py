@@ -77,7 +77,7 @@ def _dates(source: ExportSource, name: str) -> list[str]:
     return [axis.name_of(row) for row in range(axis.rows)]
 
 
-def _profile(source: ExportSource, window: Window) -> dict[str, Any]:
+def _profile(source: ExportSource, window: Window) -> dict[str, object]:
     """What every file of a source has in common."""
     rasterio = _rasterio()
     rows, columns = source.store.raster

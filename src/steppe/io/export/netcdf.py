@@ -273,7 +273,7 @@ def _extent(source: ExportSource) -> dict[str, float]:
     }
 
 
-def _plain(attributes: Mapping[str, Any], dtype: str = "float32") -> dict[str, Any]:
+def _plain(attributes: Mapping[str, object], dtype: str = "float32") -> dict[str, Any]:
     """Attributes as NetCDF holds them: text, numbers in the type of the values, tables as JSON."""
     return {name: _value(name, value, dtype) for name, value in attributes.items()}
 

@@ -17,7 +17,6 @@ from steppe.io.results.records import StoredRecords
 from steppe.io.shard import layout_of
 from steppe.levels import parted
 
-Array = NDArray[Any]
 Progress = Callable[[float], None]  # gets the part that is done, 0 to 1
 
 BLOCK_BYTES = 1 << 28  # of a block on the whole grid, at most
@@ -189,7 +188,7 @@ class ExportSource:
         inside = (row - top) * (right + 1 - left) + column - left
         return Window(slice(top, bottom + 1), slice(left, right + 1), inside)
 
-    def attributes(self, name: str) -> dict[str, Any]:
+    def attributes(self, name: str) -> dict[str, object]:
         """The CF attributes of a variable, without those that only its place in the store needs."""
         own = ("coordinates", "grid_mapping", "cell_measures", "steppe_role", "_FillValue", "scale_factor", "add_offset")
         return {key: value for key, value in self.store.attributes[name].items() if key not in own}
@@ -200,7 +199,7 @@ class ExportSource:
         return listed(self.ensemble.unfinished()) if self.ensemble else ""
 
     @property
-    def about(self) -> Mapping[str, Any]:
+    def about(self) -> Mapping[str, object]:
         """Attributes of the store: its model and weather."""
         return group_attributes(locate(self.path)[0]) if self.ensemble else self.store.about
 

@@ -24,7 +24,6 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from steppe.errors import DamagedError, FolderError
 from steppe.files import LockedError, lock, place, private, writing
@@ -178,7 +177,7 @@ class RunFolder:
         """Stores the run file as it was started."""
         write_durable(self.path / "run.toml", text.encode())
 
-    def keep_costs(self, costs: Mapping[str, Any]) -> None:
+    def keep_costs(self, costs: Mapping[str, object]) -> None:
         """Stores the cost of cells for the next session."""
         write_sealed(self.path / "costs.json", costs)
 
@@ -188,7 +187,7 @@ class RunFolder:
             if self.output.exists():
                 shutil.rmtree(self.output)
 
-    def log(self, event: Mapping[str, Any]) -> None:
+    def log(self, event: Mapping[str, object]) -> None:
         """Appends a line to the log."""
         with writing(self.path / "log.jsonl"), open(self.path / "log.jsonl", "ab", 0, opener=private) as file:
             file.write(json.dumps(event).encode() + b"\n")
@@ -317,7 +316,7 @@ def link_run(source: Path, target: Path, checkpoint: str) -> None:
             _link(source / name, target / name)
 
 
-def read_costs(folder: Path) -> dict[str, Any]:
+def read_costs(folder: Path) -> dict[str, object]:
     """The cost of cells that an earlier session stored; empty if it cannot be read, since no result depends on it."""
     try:
         return read_sealed(folder / "costs.json", "Remove it.")

@@ -18,12 +18,12 @@ from steppe.grid import UNEVEN, Raster, is_axis
 from steppe.io.forcing.field_store import FieldStore, reason
 from steppe.io.forcing.scan import ForcingProblem
 from steppe.io.forcing.units import SAME, conversion
+from steppe.io.shard import Array
 from steppe.variable import Variable
 
 if TYPE_CHECKING:
     import xarray
 
-Array = NDArray[Any]
 BLOCK = 1 << 25  # [bytes] of records that are read together, where they lie in one chunk
 GAP = 1.5  # times what most records are apart; months differ by less
 SECOND, NOISE = 1_000_000, 1000  # [microseconds] how near a second an instant is one: of thirds of a day float64 has no exact number
@@ -66,7 +66,7 @@ class Field:
         Its dims, units, times, rows, columns or levels differ from those of the model or the run.
     """
 
-    def __init__(self, store: FieldStore, variable: Variable, grid: Raster, spaces: Mapping[str, Any]) -> None:
+    def __init__(self, store: FieldStore, variable: Variable, grid: Raster, spaces: Mapping[str, object]) -> None:
         self.name, self.variable, self.dtype, self.calendar = variable.name, variable, np.dtype(variable.dtype), store.calendar
         self._path, self._where, self._grid = store.path, f'"{store.path}", variable "{variable.name}"', grid
         self._values = store.dataset[variable.name]

@@ -24,10 +24,11 @@ from steppe.comm import World, agree_on
 from steppe.comm.world import FORCING_TAG
 from steppe.errors import ForcingError, SteppeError
 from steppe.grid import Box, Grid, Raster
-from steppe.io.forcing.field import Array, Between, Field
+from steppe.io.forcing.field import Between, Field
 from steppe.io.forcing.field_store import FieldStore
 from steppe.io.forcing.scan import ForcingProblem
 from steppe.io.forcing.stream import ReadCounters
+from steppe.io.shard import Array
 from steppe.timeline import span
 from steppe.variable import Variable
 

@@ -13,7 +13,6 @@ from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from steppe.io.forcing.slab import Slabs
 from steppe.io.forcing.store import Constant, ForcingStore, Stored
 from steppe.io.forcing.stream import KEEP_BELOW, ReadCounters, TileStream
 from steppe.io.forcing.units import conversion
+from steppe.io.shard import Array
 from steppe.packed import Packed
 from steppe.variable import Variable
 
@@ -163,7 +163,7 @@ class ForcingReader:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def packed(self, rows: NDArray[Any], row_of: NDArray[np.int32]) -> Packed:
+    def packed(self, rows: Array, row_of: NDArray[np.int32]) -> Packed:
         """The forcing as a model takes it: rows of a tile, and the row of each variable on each day."""
         return Packed(rows, row_of, self._scale, self._offset)
 

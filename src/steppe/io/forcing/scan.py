@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from steppe.io.axis import day_name
 from steppe.io.forcing.store import ForcingStore, Stored
 from steppe.io.forcing.units import conversion
+from steppe.io.shard import Array
 from steppe.packed import MISSING
 from steppe.variable import Role, Variable
 
@@ -94,7 +95,7 @@ def _add(
     store: ForcingStore,
     stored: Stored,
     index: tuple[int, int],
-    values: NDArray[Any],
+    values: Array,
     wrong: NDArray[np.bool_],
     fault: str,
 ) -> None:

@@ -10,7 +10,7 @@ whole; the model gets its columns of the share.
 
 from collections.abc import Mapping, Sequence
 from threading import Lock, local
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from steppe.grid import Cells, spanned
 from steppe.io.axis import Axis
 from steppe.io.forcing.pack_file import PackFile, open_fastest
 from steppe.io.forcing.store import Constant, ForcingStore, Stored
+from steppe.io.shard import Array
 from steppe.io.shard_file import Bytes, Place, ShardFile
 from steppe.kernels.bitpack import unpack_at
 from steppe.packed import MISSING
@@ -90,7 +91,7 @@ class Room:
     are read at the same time. some: the variables that are read here, of those that change in time, if other rooms have the rest.
     """
 
-    def __init__(self, whole: NDArray[Any], memory: SlabMemory, some: slice = ALL) -> None:
+    def __init__(self, whole: Array, memory: SlabMemory, some: slice = ALL) -> None:
         self.whole, self.memory, self.some = whole, memory, some
         self._address = int(whole.ctypes.data)
         self.rows = whole
@@ -272,7 +273,7 @@ class Slabs:
         for row, constant in self._constants:
             room.rows[row] = constant.raw[cells.start : cells.stop]
 
-    def _decode_plain(self, source: _Source, records: Sequence[_Record], held: NDArray[Any], address: int) -> list[int]:
+    def _decode_plain(self, source: _Source, records: Sequence[_Record], held: Array, address: int) -> list[int]:
         """Decodes the chunks of some records into `held`, one below another; returns addresses of packed records and their rows."""
         rows, width = source.stored.layout.chunk
         in_bits: list[int] = []
@@ -354,7 +355,7 @@ def _constant(store: ForcingStore, name: str, beside: Stored) -> Constant:
     return found
 
 
-def _means(raw: NDArray[Any], axis: Axis, wanted: range, first: int) -> NDArray[Any]:
+def _means(raw: Array, axis: Axis, wanted: range, first: int) -> Array:
     """Means of the raw days of some rows of `axis`, rounded to the integers of the store; missing if one of its days is.
 
     raw (days, cells): the days from `first` on.

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from steppe.errors import DamagedError, ForcingError, nearest
 from steppe.grid import Grid
 from steppe.io.axis import Axis, day_name
-from steppe.io.shard import Layout, layout_of
+from steppe.io.shard import Array, Layout, layout_of
 from steppe.io.shard_file import read_chunk
 
 PLAIN_CODECS = [  # of numbers by `write_small`
@@ -54,7 +54,7 @@ class Constant(NamedTuple):
 
     name: str
     units: str
-    raw: NDArray[Any]
+    raw: Array
     scale: float
     offset: float
 
@@ -184,7 +184,7 @@ class ForcingStore:
             f'"{self.path}" is for a grid of {self.n_cells} cells in another order or mask than the {grid.n_cells} of this run. {advice}'
         )
 
-    def chunk(self, name: str, index: tuple[int, int], out: NDArray[Any] | None = None) -> NDArray[Any]:
+    def chunk(self, name: str, index: tuple[int, int], out: Array | None = None) -> Array:
         """Raw values of one whole chunk of a variable, counted along (time, cell), also if the array ends inside it.
 
         Raises
@@ -206,7 +206,7 @@ class ForcingStore:
         return DamagedError(f'Variable "{name}", days {days[0]} to {days[1]}: {error}')
 
 
-def read_small(path: Path, name: str) -> NDArray[Any]:
+def read_small(path: Path, name: str) -> Array:
     """All values of a coordinate or a static variable.
 
     Numbers are read as `write_small` wrote them, since importing zarr takes longer than starting a rank; all else is read by zarr.

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.io.forcing.slab import Room, Slabs
+from steppe.io.shard import Array
 from steppe.packed import Packed
 from steppe.timeline import span
 
@@ -103,7 +104,7 @@ class TileStream:
         cells: Sequence[range],
         numbers: range,
         days_of: Callable[[range], range],
-        packed: Callable[[NDArray[Any], NDArray[np.int32]], Packed],
+        packed: Callable[[Array, NDArray[np.int32]], Packed],
         thread: Executor,
         counters: ReadCounters,
         depth: int,

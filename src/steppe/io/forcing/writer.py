@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from steppe.io.alone import alone
 from steppe.io.axis import Axis, day_name
 from steppe.io.coordinates import consolidate, write_axis, write_coordinates, write_group
 from steppe.io.forcing.store import FORMAT
-from steppe.io.shard import Layout, create_array, write_durable, write_shard, write_small
+from steppe.io.shard import Array, Layout, create_array, write_durable, write_shard, write_small
 from steppe.packed import MISSING
 from steppe.variable import Variable
 
@@ -47,7 +47,7 @@ class Written(NamedTuple):
     scale: float = 0.1
     offset: float = 0.0
     day_shift: int = 0
-    attributes: Mapping[str, Any] = {}
+    attributes: Mapping[str, object] = {}
 
 
 class About(NamedTuple):
@@ -58,8 +58,8 @@ class About(NamedTuple):
     history: str
     weather: str = ""
     licence: str = ""
-    source: Sequence[Mapping[str, Any]] = ()
-    attributes: Mapping[str, Any] = {}
+    source: Sequence[Mapping[str, object]] = ()
+    attributes: Mapping[str, object] = {}
 
 
 class ForcingBlock(NamedTuple):
@@ -145,7 +145,7 @@ class ForcingWriter:
             for row in range(0, rows, layout.shard[0])
         ]
 
-    def write(self, name: str, block: ForcingBlock, values: NDArray[Any]) -> None:
+    def write(self, name: str, block: ForcingBlock, values: Array) -> None:
         """Writes one block, (steps, cells) in the variable's unit.
 
         Raises
@@ -164,7 +164,7 @@ class ForcingWriter:
         write_shard(self._aside, name, index, self._pack(written, block, values), layout)
         self._left.discard((name, block))
 
-    def write_static(self, name: str, values: NDArray[Any]) -> None:
+    def write_static(self, name: str, values: Array) -> None:
         """Writes a variable without time, (cells,).
 
         Raises
@@ -178,18 +178,18 @@ class ForcingWriter:
         write_small(self._aside, name, self._pack(written, whole, values[None])[0], self._attributes(written), ("cell",))
         self._left.discard((name, None))
 
-    def write_remark(self, name: str, values: NDArray[Any], attributes: Mapping[str, Any], dimensions: Sequence[str]) -> None:
+    def write_remark(self, name: str, values: Array, attributes: Mapping[str, object], dimensions: Sequence[str]) -> None:
         """Writes a small array beside the weather, such as flags of days; a run does not read it."""
         write_small(self._aside, name, values, attributes, dimensions)
 
-    def add_attributes(self, name: str, attributes: Mapping[str, Any]) -> None:
+    def add_attributes(self, name: str, attributes: Mapping[str, object]) -> None:
         """Adds attributes of a variable that are known only after its values."""
         path = self._aside / name / "zarr.json"
         described = json.loads(path.read_bytes())
         described["attributes"].update(attributes)
         write_durable(path, json.dumps(described, indent=2).encode())
 
-    def _check(self, written: Written, block: ForcingBlock, values: NDArray[Any]) -> None:
+    def _check(self, written: Written, block: ForcingBlock, values: Array) -> None:
         variable = written.variable
         wrong = ~((values >= variable.low) & (values <= variable.high))
         if wrong.any():
@@ -198,7 +198,7 @@ class ForcingWriter:
                 f"({int(wrong.sum())} such values in this block). Correct the source."
             )
 
-    def _pack(self, written: Written, block: ForcingBlock, values: NDArray[Any]) -> NDArray[Any]:
+    def _pack(self, written: Written, block: ForcingBlock, values: Array) -> Array:
         if written.dtype != "int16":
             return values.astype(written.dtype)
         packed = np.rint((values - written.offset) / written.scale)
@@ -210,7 +210,7 @@ class ForcingWriter:
             )
         return packed.astype(np.int16)
 
-    def _first(self, written: Written, block: ForcingBlock, values: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+    def _first(self, written: Written, block: ForcingBlock, values: Array, wrong: NDArray[np.bool_]) -> str:
         """Names the first wrong value of a block."""
         step, cell = (int(i) for i in np.argwhere(wrong)[0])
         day = "" if written.axis is None else f"{day_name(int(written.axis.starts[block.steps[step]]), self._calendar)}, "
@@ -223,7 +223,7 @@ class ForcingWriter:
     def _create(self) -> None:
         """Writes the descriptions of the group, the coordinates and the arrays."""
         grid, about = self._grid, self._about
-        kind: dict[str, Any] = {"kind": "points", "n": grid.n_cells}
+        kind: dict[str, object] = {"kind": "points", "n": grid.n_cells}
         if isinstance(grid, Raster):
             kind = {
                 "kind": "gaussian" if isinstance(grid, Gaussian) else "regular_lat_lon",
@@ -263,7 +263,7 @@ class ForcingWriter:
                 create_array(self._aside, name, shape, self._layouts[name], fill, self._attributes(written), dimensions)
         write_group(self._aside, attributes)
 
-    def _attributes(self, written: Written) -> dict[str, Any]:
+    def _attributes(self, written: Written) -> dict[str, object]:
         variable = written.variable
         attributes = {**variable.attributes(), "steppe_role": "forcing", "grid_mapping": "crs", "coordinates": "cell_lat cell_lon"}
         if variable.cell_methods:

@@ -14,10 +14,8 @@ from steppe.errors import DamagedError
 from steppe.files import writing
 from steppe.grid import Ownership
 from steppe.io.output.store import SINGLE, Group, Output
-from steppe.io.shard import shard_path, write_shard
+from steppe.io.shard import Array, shard_path, write_shard
 from steppe.io.shard_file import read_chunk
-
-Array = NDArray[Any]
 
 
 class Buffer:

@@ -172,7 +172,7 @@ class Group:
         return Layout(shape, shape, output.dtype, "shuffle" if output.kind == output.dtype else "bitshuffle")
 
 
-def create_store(path: Path, groups: Sequence[Group], attributes: Mapping[str, Any]) -> None:
+def create_store(path: Path, groups: Sequence[Group], attributes: Mapping[str, object]) -> None:
     """Makes a store with coordinates, without values; it appears whole. attributes: provenance, for the root.
 
     Raises
@@ -209,7 +209,7 @@ def group_attributes(path: Path) -> dict[str, Any]:
     return dict(description(path)["attributes"])
 
 
-def check_format(path: Path, attributes: Mapping[str, Any], format: int = FORMAT) -> None:
+def check_format(path: Path, attributes: Mapping[str, object], format: int = FORMAT) -> None:
     """Checks that this Steppe can read a store with these attributes.
 
     Raises
@@ -222,7 +222,7 @@ def check_format(path: Path, attributes: Mapping[str, Any], format: int = FORMAT
         raise FolderError(f'"{path}" has steppe_format {found}, this Steppe reads up to {format}. Install a newer Steppe.')
 
 
-def mark(path: Path, **changes: Any) -> None:
+def mark(path: Path, **changes: object) -> None:
     """Changes attributes of a store, such as steppe_progress, "running" or "complete"."""
     described = description(path)
     changed = described["attributes"] | changes
@@ -246,12 +246,12 @@ def description(path: Path) -> dict[str, Any]:
     return described
 
 
-def _describe(path: Path, described: Mapping[str, Any]) -> None:
+def _describe(path: Path, described: Mapping[str, object]) -> None:
     text = json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False).encode()
     write_durable(path / "zarr.json", text, path.with_name(f"{path.name}.json.tmp"))  # zarr-python warns of other files in a group
 
 
-def _create_group(store: Path, group: Group, about: Mapping[str, Any]) -> None:
+def _create_group(store: Path, group: Group, about: Mapping[str, object]) -> None:
     folder = store / group.name
     if group.name:
         for parent in folder.relative_to(store).parents:

@@ -27,9 +27,9 @@ from steppe.comm import MessageRequest, Serial, World
 from steppe.comm.world import STORE_TAG
 from steppe.errors import Failure, FolderError, SteppeError
 from steppe.grid import Ownership
-from steppe.io.output.array import Array, OutputArray
+from steppe.io.output.array import OutputArray
 from steppe.io.output.store import Group, check_format, group_attributes, mark
-from steppe.io.shard import layout_of, synchronise
+from steppe.io.shard import Array, layout_of, synchronise
 from steppe.timeline import span
 
 NAPS = (*(0.001 / 2**k for k in range(4, 0, -1)), *[0.001] * 50)  # [s]
@@ -347,7 +347,7 @@ class OutputWriter:
         synchronise(self._unsafe, self.path)
         self._unsafe.clear()
 
-    def _submit(self, job: Callable[..., None], *arguments: Any) -> Future[None] | None:
+    def _submit(self, job: Callable[..., None], *arguments: object) -> Future[None] | None:
         if self._thread is None:
             before = perf_counter()
             self._do(job, *arguments)
@@ -358,7 +358,7 @@ class OutputWriter:
         self._last = self._thread.submit(self._do, job, *arguments)
         return self._last
 
-    def _do(self, job: Callable[..., None], *arguments: Any) -> None:
+    def _do(self, job: Callable[..., None], *arguments: object) -> None:
         if self._failure is None:
             try:
                 with span("write"):

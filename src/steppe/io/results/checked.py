@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from xarray.backends import BackendArray
 from xarray.core.indexing import ExplicitIndexer, IndexingSupport, explicit_indexing_adapter
 
-from steppe.io.shard import layout_of
+from steppe.io.shard import Array, layout_of
 from steppe.io.shard_file import read_chunk
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ class CheckedArray(BackendArray):
     def __getitem__(self, key: ExplicitIndexer) -> Any:
         return explicit_indexing_adapter(key, self.shape, IndexingSupport.OUTER, self.read)
 
-    def read(self, key: tuple[Any, ...]) -> NDArray[Any]:
+    def read(self, key: tuple[Any, ...]) -> Array:
         """Rows, levels and cells by numbers, slices or arrays of numbers; only the chunks that hold some of them are read."""
         wanted = [np.atleast_1d(np.arange(length)[part]) for length, part in zip(self.shape, key, strict=True)]
         values = np.empty([len(numbers) for numbers in wanted], self.dtype)
@@ -45,7 +44,7 @@ class CheckedArray(BackendArray):
                 values[np.ix_(rows, *map(np.arange, values.shape[1:-1]), cells)] = chunk[inside]
         return values[tuple(0 if isinstance(part, int | np.integer) else slice(None) for part in key)]
 
-    def _cuts(self, wanted: list[NDArray[Any]]) -> list[tuple[NDArray[Any], int]]:
+    def _cuts(self, wanted: list[Array]) -> list[tuple[Array, int]]:
         return list(zip(wanted, self._layout.chunk, strict=True))
 
 
@@ -59,7 +58,7 @@ class StackedArray(BackendArray):
     def __getitem__(self, key: ExplicitIndexer) -> Any:
         return explicit_indexing_adapter(key, self.shape, IndexingSupport.OUTER, self._read)
 
-    def _read(self, key: tuple[Any, ...]) -> NDArray[Any]:
+    def _read(self, key: tuple[Any, ...]) -> Array:
         members, rows, *others = (np.atleast_1d(np.arange(length)[part]) for length, part in zip(self.shape, key, strict=True))
         values = np.full((len(members), len(rows), *map(len, others)), np.nan, self.dtype)
         for i, member in enumerate(members):
@@ -90,7 +89,7 @@ def stacked(dataset: "xarray.Dataset", groups: Sequence[Path], rows: Sequence[Ma
     """
     from xarray.core.indexing import LazilyIndexedArray
 
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name in names:
         array, here = dataset[name].variable, [counts.get(name, 0) for counts in rows]
         parts = [CheckedArray(group, name, array.shape) if count else None for group, count in zip(groups, here, strict=True)]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.errors import DamagedError, FolderError, GridError, nearest
 from steppe.io.axis import ticks_of
@@ -18,7 +17,7 @@ from steppe.io.folders.folder import Progress
 from steppe.io.folders.scenarios import FILE, SCENARIO, Ensemble, listed
 from steppe.io.forcing.store import FORMAT as FORCING_FORMAT
 from steppe.io.output.store import FORMAT, QUANTIZATION, check_format, group_attributes
-from steppe.io.shard import layout_of, shard_path
+from steppe.io.shard import Array, layout_of, shard_path
 
 BEGIN = np.datetime64("1850-01-01", "us")  # of all time axes of Steppe
 
@@ -146,7 +145,7 @@ def unpack(packed: "Labelled", dataset: "xarray.Dataset | None" = None) -> "Labe
 
 
 def _spread(array: "xarray.DataArray", places: Mapping[str, "xarray.DataArray"]) -> "xarray.DataArray":
-    values: NDArray[Any] = array.transpose(..., "cell").to_numpy()
+    values: Array = array.transpose(..., "cell").to_numpy()
     axes = array["cell"].attrs["compress"].split()
     before, raster = values.shape[:-1], [len(places[axis]) for axis in axes]
     maps = np.full((*before, raster[0] * raster[1]), np.nan, np.result_type(values.dtype, np.float32))

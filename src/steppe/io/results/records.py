@@ -18,7 +18,7 @@ from steppe.io.axis import Axis
 from steppe.io.forcing.store import read_small
 from steppe.io.output.store import description, group_attributes
 from steppe.io.results.dataset import is_packed, locate, readable_records
-from steppe.io.shard import layout_of
+from steppe.io.shard import Array, layout_of
 from steppe.io.shard_file import read_chunk
 from steppe.levels import Space, layer, parted
 
@@ -33,12 +33,12 @@ class StoredRecords:
     """
 
     path: Path
-    about: Mapping[str, Any]
+    about: Mapping[str, object]
     variables: tuple[str, ...]
     axes: Mapping[str, Axis]
     whole: Mapping[str, Axis]
     static: tuple[str, ...]
-    attributes: Mapping[str, Mapping[str, Any]]
+    attributes: Mapping[str, Mapping[str, object]]
     levels: Mapping[str, tuple[str, Space]]
 
     @classmethod
@@ -107,7 +107,7 @@ class StoredRecords:
         dlat, dlon = (round(float(bounds[0, 1] - bounds[0, 0]), DIGITS) for bounds in (rows, columns))
         return Raster(float(lat[0]), dlat, float(lon[0]), dlon, active)
 
-    def small(self, name: str) -> NDArray[Any]:
+    def small(self, name: str) -> Array:
         """All values of a coordinate.
 
         Raises
@@ -117,7 +117,7 @@ class StoredRecords:
         """
         return read_small(self.path, name)
 
-    def read(self, name: str, records: slice, columns: NDArray[np.int64] | None = None) -> NDArray[Any]:
+    def read(self, name: str, records: slice, columns: NDArray[np.int64] | None = None) -> Array:
         """Some records of a variable in its unit, NaN where missing; float64, float32 where the store has that.
 
         (records, columns), or (records, levels, columns) of all levels of a variable. columns: indices of cells or regions, all when left
@@ -156,7 +156,7 @@ class StoredRecords:
         return found
 
 
-def _space(group: Path, name: str, said: Mapping[str, Any]) -> Space:
+def _space(group: Path, name: str, said: Mapping[str, object]) -> Space:
     """The levels that a coordinate says."""
     bounds = read_small(group, f"{name}_bnds").tolist() if "bounds" in said else ()
     words = {key: str(said.get(key, "")) for key in ("standard_name", "positive", "long_name")}
