@@ -3,7 +3,7 @@
 import json as json_format
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -15,7 +15,9 @@ from steppe.cli.timeline import check_timeline, write_timeline
 from steppe.errors import Exit, RunFileError, SteppeError
 
 if TYPE_CHECKING:
-    from steppe.engine import Ranks, RunFile
+    from steppe.engine import Plan, Ranks
+
+Shows = Literal["all", "json", "warnings"]  # progress and summary; the summary alone, as JSON; neither
 
 
 def run(
@@ -85,7 +87,7 @@ def run(
         changes["engine.threads"] = str(threads)
     failure = None
     with rank_of_run() as rank:
-        from steppe.engine import Ranks, read_run_file
+        from steppe.engine import Plan, Ranks, read_run_file
 
         with Stop(says=not supervised()) as stop:
             all_ranks = Ranks(rank.world, stop, rank.where)
@@ -95,7 +97,8 @@ def run(
                     sys.stdout.write(whole.as_toml())
                     code = Exit.DONE
                 else:
-                    code = _run(whole, all_ranks, rank.cores, stop, until=until, timeline=timeline, fresh=fresh, quiet=quiet, json=json)
+                    shows: Shows = "warnings" if quiet else "json" if json else "all"
+                    code = _run(Plan.of(whole, cores=rank.cores), all_ranks, stop, until=until, timeline=timeline, fresh=fresh, shows=shows)
             except SteppeError as error:
                 failure, code = error, error.exit_code
     if failure:
@@ -103,28 +106,16 @@ def run(
     return code
 
 
-def _run(
-    whole: "RunFile",
-    all_ranks: "Ranks",
-    cores: int | None,
-    stop: Stop,
-    *,
-    until: str | None,
-    timeline: Path | None,
-    fresh: bool,
-    quiet: bool,
-    json: bool,
-) -> Exit:
-    """What rank 0, or the only process, does."""
-    from steppe.engine import Event, Plan, Simulation
+def _run(plan: "Plan", all_ranks: "Ranks", stop: Stop, *, until: str | None, timeline: Path | None, fresh: bool, shows: Shows) -> Exit:
+    """Steps the run on rank 0, or in the only process."""
+    from steppe.engine import Event, Simulation
     from steppe.jobs.report import summary
 
-    plan = Plan.of(whole, cores=cores)
     if until is not None:
         plan.step_after(until)  # a mistake in it is found before the folder is touched
     if timeline is not None:
         check_timeline(timeline)
-    with _progress(plan, quiet or json) as tell, Simulation(plan, fresh=fresh, on_event=tell, ranks=all_ranks) as simulation:
+    with _progress(plan, shows != "all") as tell, Simulation(plan, fresh=fresh, on_event=tell, ranks=all_ranks) as simulation:
         was_complete, reached = simulation.finished, True
         step, date = simulation.step_index, simulation.date
         with compiling_is_said(lambda text: tell(Event("compiling", text, step, simulation.steps, date))):
@@ -134,12 +125,12 @@ def _run(
                 reached = simulation.run(until, stop)
             if timeline is not None:
                 write_timeline(timeline, f"{plan.model.name} on {all_ranks.world.size} ranks", simulation.timeline())
-    if not quiet:
-        _report(summary(simulation), json)
+    if shows != "warnings":
+        _report(summary(simulation), shows == "json")
     if not reached or ((stop.asked or all_ranks.said.stop) and not simulation.finished):
         sys.stderr.write(f"Stopped before {simulation.date} with a checkpoint. The same command goes on.\n")
         return Exit.STOPPED
-    if was_complete and not quiet:
+    if was_complete and shows != "warnings":
         sys.stderr.write("The run is complete; --fresh runs it again.\n")
     return Exit.DONE
 
