@@ -7,7 +7,7 @@ import pytest
 import xarray
 
 import steppe
-from steppe.cli.places import place_of, region_of
+from steppe.cli.typed_places import place_of, region_of
 from steppe.errors import Exit, Mistake
 
 

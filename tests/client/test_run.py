@@ -11,7 +11,7 @@ import xarray
 
 import steppe
 from steppe.client import NoAccessError, NotAtHandError, RefusedError, Run, StaleError, UnknownError, UnreachableError
-from steppe.client.problems import raised
+from steppe.client.refusals import raised
 from steppe.errors import Mistake
 from tests.client.served import TOKENS, Served, until
 from tests.engine.test_stations import run_file as stations  # noqa: F401

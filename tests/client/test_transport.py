@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from steppe.client.line import now
+from steppe.client.http_client import now
 from steppe.client.transport import LostError, Reply, Waiting
 
 

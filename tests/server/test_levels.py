@@ -10,7 +10,7 @@ import xarray
 
 from steppe.api import decode
 from steppe.client import RefusedError, Run
-from steppe.client.problems import UnknownError
+from steppe.client.refusals import UnknownError
 from tests.client.served import TOKENS, Served
 from tests.engine.test_levels import BOX, COLUMNS, LEVELS, MODEL, ROWS, RUN, computed, inside
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steppe.cli.making import CountBar
-from steppe.cli.places import place_of, region_of
+from steppe.cli.typed_places import place_of, region_of
 from steppe.errors import Mistake
 
 if TYPE_CHECKING:

@@ -82,7 +82,7 @@ def plot(
     quiet
         No progress of a film, and no list of the written files.
     """
-    from steppe.cli.places import place_of, region_of, scale_of
+    from steppe.cli.typed_places import place_of, region_of, scale_of
     from steppe.jobs.film import FilmChoices
     from steppe.jobs.picture import PictureChoices, draw
 
@@ -106,7 +106,7 @@ def plot(
 
 
 def _film(path: Path, movie: Path, choices: "FilmChoices", fps: int | None, size: str | None, quiet: bool) -> None:
-    from steppe.cli.places import size_of
+    from steppe.cli.typed_places import size_of
     from steppe.jobs.film import draw_film
 
     if fps is not None and not 1 <= fps <= 60:

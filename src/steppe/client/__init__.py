@@ -3,7 +3,7 @@
 from steppe.client.connect import connect, connect_async
 from steppe.client.operation import AsyncOperation
 from steppe.client.picture import Picture
-from steppe.client.problems import (
+from steppe.client.refusals import (
     EngineFailedError,
     NoAccessError,
     NotAtHandError,

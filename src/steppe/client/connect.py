@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from steppe.api import RunList
-from steppe.client.line import PATIENCE, Address, HttpClient, now
-from steppe.client.problems import UnknownError
+from steppe.client.http_client import PATIENCE, Address, HttpClient, now
+from steppe.client.refusals import UnknownError
 from steppe.client.remote import Remote
 from steppe.client.run import AsyncRun
 from steppe.client.sync import Run

@@ -27,11 +27,11 @@ from steppe.api import (
 )
 from steppe.api.query import MapQuery
 from steppe.client import words
-from steppe.client.line import BASE
-from steppe.client.live import LiveStream, watch_async
+from steppe.client.http_client import BASE
+from steppe.client.live_stream import LiveStream, watch_async
 from steppe.client.operation import AsyncOperation
 from steppe.client.picture import Picture
-from steppe.client.problems import UnknownError
+from steppe.client.refusals import UnknownError
 from steppe.client.remote import Remote
 from steppe.errors import Mistake, nearest, not_installed
 from steppe.html_summary import html_summary

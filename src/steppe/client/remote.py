@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import Info, Ordered, VariableInfo, VariableList, by_name
-from steppe.client.line import BASE, HttpClient
+from steppe.client.http_client import BASE, HttpClient
 from steppe.client.operation import HELD, AsyncOperation
-from steppe.client.places import Places
-from steppe.client.problems import UnknownError
+from steppe.client.refusals import UnknownError
+from steppe.client.run_places import Places
 from steppe.errors import nearest
 
 

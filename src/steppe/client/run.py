@@ -9,7 +9,7 @@ from steppe.api import Operation
 from steppe.client import words
 from steppe.client.look import AsyncLook
 from steppe.client.operation import AsyncOperation
-from steppe.client.problems import UnknownError
+from steppe.client.refusals import UnknownError
 from steppe.errors import Mistake
 
 

@@ -8,8 +8,8 @@ from contextlib import suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from steppe.client.line import now
-from steppe.client.live import watch
+from steppe.client.http_client import now
+from steppe.client.live_stream import watch
 from steppe.client.operation import AsyncOperation
 from steppe.client.run import AsyncRun
 from steppe.client.widget import widget_of

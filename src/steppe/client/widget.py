@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from steppe.client.line import BASE, HttpClient, now
-from steppe.client.live import how_to_open
+from steppe.client.http_client import BASE, HttpClient, now
+from steppe.client.live_stream import how_to_open
 from steppe.client.transport import LostError
 from steppe.errors import Mistake, not_installed
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from steppe.api import GridInfo, VariableInfo, decode
 from steppe.api.query import MapQuery
-from steppe.client.line import HttpClient
+from steppe.client.http_client import HttpClient
 from steppe.client.words import keys
 from steppe.errors import Mistake
 

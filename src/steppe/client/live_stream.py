@@ -16,9 +16,9 @@ import numpy as np
 
 from steppe.api import VariableInfo
 from steppe.api.frame import MAGIC, PROTOCOL, Frame, read_frame
-from steppe.client.line import BASE, HttpClient
-from steppe.client.places import CF, STANDARD
-from steppe.client.problems import UnreachableError, raised
+from steppe.client.http_client import BASE, HttpClient
+from steppe.client.refusals import UnreachableError, raised
+from steppe.client.run_places import CF, STANDARD
 
 if TYPE_CHECKING:
     import xarray

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import msgspec
 
-from steppe.client.problems import NoAccessError, UnreachableError, raised
+from steppe.client.refusals import NoAccessError, UnreachableError, raised
 from steppe.client.transport import Looping, LostError, Reply, Transport, Waiting
 from steppe.errors import Mistake
 
