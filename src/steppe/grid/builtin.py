@@ -1,4 +1,4 @@
-"""The rasters that come with Steppe; two programs in `scripts/`, make_queensland_mask and make_australia_mask, make the masks."""
+"""The rasters that come with Steppe; two programs in `scripts/data`, make_queensland_mask and make_australia_mask, make the masks."""
 
 from functools import cache
 from importlib.resources import files

@@ -75,7 +75,7 @@ def _constants(
     )
 
 
-# All tables are own minimax fits (Remez); `scripts/fit_vecmath.py` prints those of sine and log_pair.
+# All tables are own minimax fits (Remez); `scripts/data/fit_vecmath.py` prints those of sine and log_pair.
 SINGLE = _constants(
     np.float32,
     np.int32,

@@ -16,7 +16,7 @@ export interface Context {
   /** The loneliest first. */
   towns: readonly Town[];
 }
-/** As scripts/make_places.py writes it, in hundredths of a degree: a line is a point and steps. */
+/** As web/make_places.py writes it, in hundredths of a degree: a line is a point and steps. */
 export interface PlacesFile {
   countries: number[][];
   states: number[][];

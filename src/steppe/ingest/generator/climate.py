@@ -1,4 +1,4 @@
-"""The climate of a place: smooth surfaces of a few coefficients (`climate.csv`, `days.toml`), fitted by `scripts/fit_generator.py`.
+"""The climate of a place: smooth surfaces of a few coefficients (`climate.csv`, `days.toml`), fitted by `scripts/data/fit_generator.py`.
 
     value(place, day) = sum over terms of  term(place) x (mean + cos1 cos a + sin1 sin a + cos2 cos 2a + ...),   a = the angle of the year
 

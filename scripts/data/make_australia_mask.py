@@ -17,7 +17,7 @@ SAMPLES = 6  # along each side of a cell: the spacing of the elevation model
 # Savu, Rote and Timor; Australia's islands in the Timor Sea are sand cays
 INDONESIA_EAST, INDONESIA_SOUTH = 128.0, -11.3
 
-TARGET = Path(__file__).parents[1] / "src" / "steppe" / "grid" / "regions" / "australia.npz"
+TARGET = Path(__file__).parents[2] / "src" / "steppe" / "grid" / "regions" / "australia.npz"
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""How years differ, fitted to station records: the slow fields of `days.toml`. Part of `scripts/fit_generator.py`.
+"""How years differ, fitted to station records: the slow fields of `days.toml`. Part of `scripts/data/fit_generator.py`.
 
 `slow` and `pan` follow from the covariance of annual means: that of the records, less what the days of a year bring by themselves.
 `drought` is chosen by trial: weather is generated with each of TRIALS, and its annual rain is compared with that of the records.

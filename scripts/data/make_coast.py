@@ -14,7 +14,7 @@ SIZE, TOLERANCE = 0.05, 0.25  # [degrees]
 WEST, EAST, SOUTH, NORTH = 112.0, 155.5, -45.0, -10.5
 ISLANDS = {"Australia": 500.0, "Tasmania": 5.0}  # [square degrees] an outline encloses more than this, and less than those before
 NARROWING = np.array([np.cos(np.radians(27.0)), 1.0])  # of a degree of longitude
-TARGET = Path(__file__).parents[1] / "src" / "steppe" / "ingest" / "generator" / "coast.csv"
+TARGET = Path(__file__).parents[2] / "src" / "steppe" / "ingest" / "generator" / "coast.csv"
 
 
 def simplified(line: np.ndarray) -> np.ndarray:

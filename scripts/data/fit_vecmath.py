@@ -1,7 +1,7 @@
 """Fits the polynomials of `steppe.kernels.vecmath` that are our own minimax fits: prints their coefficients, highest power first.
 
 Remez exchange in 60-digit decimals on the relative error of the whole function, so that the last digits are right.
-Run as: python scripts/fit_vecmath.py
+Run as: python scripts/data/fit_vecmath.py
 """
 
 from collections.abc import Callable

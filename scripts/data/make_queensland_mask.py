@@ -37,7 +37,7 @@ SOUTHERN_BORDER = np.array(
 # Torres Strait Treaty 1978: the islands in the north-east of the box (Louisiade archipelago) belong to Papua New Guinea.
 PAPUA_WEST, PAPUA_SOUTH = 145.0, -12.0
 
-TARGET = Path(__file__).parents[1] / "src" / "steppe" / "grid" / "regions" / "queensland.npz"
+TARGET = Path(__file__).parents[2] / "src" / "steppe" / "grid" / "regions" / "queensland.npz"
 
 
 def inside_border(lat: np.ndarray, lon: np.ndarray) -> np.ndarray:

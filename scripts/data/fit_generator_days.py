@@ -1,4 +1,4 @@
-"""How days differ from the climate, fitted to station records: `days.toml`. Part of `scripts/fit_generator.py`."""
+"""How days differ from the climate, fitted to station records: `days.toml`. Part of `scripts/data/fit_generator.py`."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtri
 from scipy.stats import multivariate_normal, norm
-from scripts.fit_generator_slow import Daily, annual_covariance, fit_drought, fit_pan, fit_slow
+from scripts.data.fit_generator_slow import Daily, annual_covariance, fit_drought, fit_pan, fit_slow
 from verification.generator.records import WET, Record, departures
 
 from steppe.ingest.generator.climate import YEAR, local, waves
@@ -62,7 +62,7 @@ def write_days(records: list[Record], path: Path) -> None:
         lasts = (slow[0, 0] + np.sqrt(drought) * fitted.couplings[0].sum()) ** 2 + (slow[0, 1:] ** 2).sum()
         memory = fit_memory(fitted, own[0, 0] ** 2, lasts - drought * fitted.couplings[0].sum() ** 2)
         lines = [
-            "# How days and years differ from the climate. Fitted to station records by scripts/fit_generator.py; weather.py uses them.",
+            "# How days and years differ from the climate. Fitted to station records by scripts/data/fit_generator.py, for weather.py.",
             "# Rows of a surface: mean, cos1, sin1 of the year.",
             "# Columns: 1, l = (latitude + 25) / 10, near = exp(-coast / 50 km), near l, exp(-coast / 250 km).",
             f"clear = {CLEAR}  # [1] clearness of a sky without a cloud",

@@ -1,6 +1,6 @@
 """Fits the tables of `steppe.ingest.generator` to normals and station records, and prints how well they fit.
 
-    python -m scripts.fit_generator ../shared/data
+    python -m scripts.data.fit_generator ../shared/data
 
 `climate.csv`: CRU CL 2.0 (New and others 2002, 10 minutes, 1961-90) at the positions of `normals/queensland_normals.csv`, and the means of
 the stations, which weigh four times as much: harmonics of the year at each place by least squares, then their coefficients as surfaces by
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scripts.fit_generator_days import ANGLE, DRIEST, LENGTH, by_month, write_days
+from scripts.data.fit_generator_days import ANGLE, DRIEST, LENGTH, by_month, write_days
 from verification.generator.records import Record, read_records
 
 from steppe.ingest.generator.climate import HARMONICS, TREND, bump, trend, waves
@@ -23,7 +23,7 @@ from steppe.ingest.meteorology import extraterrestrial_radiation, saturation_vap
 
 Values = NDArray[np.float64]
 
-TARGET = Path(__file__).parents[1] / "src" / "steppe" / "ingest" / "generator"
+TARGET = Path(__file__).parents[2] / "src" / "steppe" / "ingest" / "generator"
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 CLOSE = 12.0  # [km] positions nearer to one that is taken say nothing new
 DOUBTFUL = 0.23  # ln; positions where CRU and WorldClim differ by more are wrong (see the README of the normals)
@@ -167,7 +167,7 @@ def write_climate(centres: list[tuple[float, float]], fitted: dict[str, Values])
     rows = [(term, "", "") for term in TREND] + [("bump", f"{lat:g}", f"{lon:g}") for lat, lon in centres]
     lines = [
         "# The climate of the weather generator: coefficients of terms (rows) and harmonics of the year (columns). See climate.py.",
-        "# Fitted by scripts/fit_generator.py to CRU CL 2.0 (New and others 2002, Climate Research 21, 1-25) and to stations.",
+        "# Fitted by scripts/data/fit_generator.py to CRU CL 2.0 (New and others 2002, Climate Research 21, 1-25) and to stations.",
         "# rain: ln of mm d-1; tmax, tmin: degC; vp: ln of hPa; clearness: share of the radiation above the air.",
         ",".join(["term", "lat", "lon", *(f"{name} {HARMONICS[k]}" for name, k in columns)]),
     ]
