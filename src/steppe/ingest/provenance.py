@@ -26,7 +26,7 @@ def source_file(path: Path) -> dict[str, str | int]:
 
 
 class Report(NamedTuple):
-    """What an ingest made. donors: year -> stations that give rain in all of its months; notes: a line each, for the user."""
+    """The result of an ingest. donors: year -> stations that give rain in all of its months; notes: a line each, for the user."""
 
     path: Path
     cells: int

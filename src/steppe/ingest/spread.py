@@ -3,7 +3,7 @@
 Rain of a month is the cell's normal times the donors' ratios, weighted with the inverse square of distance; it falls on the days on which
 it fell at the nearest donor that had any. (Averaging the donors' days would make drizzle: wet days twice as often and half as strong.)
 Averaging the donors' months makes years too alike far from any donor; *variance restoring* stretches the logarithms of a cell's annual
-totals until their spread is what the dryness of the place calls for, and keeps the mean of 1961-90.
+totals to the spread that a place of this dryness has, and keeps the mean of 1961-90.
 """
 
 from functools import cached_property

@@ -31,7 +31,7 @@ DISTANCE = Variable("distance_to_nearest_donor", ("cell",), "km", "float32", Rol
 
 
 class StationChoices(NamedTuple):
-    """How stations become a store.
+    """Choices for a store of stations.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ results         results and forcing stores as datasets and arrays
 folders         run folders, ensembles
 checkpoints     the state of a run            output   results on their way to the disk
 forcing         stores of weather, read ahead and spread among ranks
-shard, axis, coordinates, sealed, alone       what all stores have in common
+shard, axis, coordinates, sealed, alone       shared by all of these
 """
 
 from steppe.io.axis import Axis

@@ -25,7 +25,7 @@ DEPTH = 16  # levels of a run file
 TEXTS = 1_000  # of a run file that may name a path: each is looked up
 LONGEST = 4_096  # characters of one; no path is longer
 PRIVATE = ("server.", "tokens.json", "door.json", "journal")  # beginnings of files in run folders that no run may read
-DATES = ("start", "end", "date")  # keys whose texts are dates, which JSON has none of
+DATES = ("start", "end", "date")  # keys whose texts are dates: JSON has no dates
 
 
 class AdmissionRequest(msgspec.Struct):

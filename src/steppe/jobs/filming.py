@@ -13,7 +13,7 @@ from pathlib import Path
 from steppe.errors import RequestError, SteppeError
 from steppe.jobs.film import FilmChoices, draw_film
 
-LEAST = 19  # niceness: what is left of the processors
+LEAST = 19  # niceness: a film takes idle processors only
 CODES = {"run-file": "not-computed", "folder": "not-computed", "mistake": "not-installed"}
 
 

@@ -25,9 +25,11 @@ SHOWERS = {MIDDLE: 0.20, SMALL: 0.45, FINE: 0.35}  # [1] shares of the fields in
 SHOWERY = 0.29  # [1] share of showers in the variance of wetness, mean of the year ...
 SEASONAL = 0.18  # [1] ... and by how much it is more in summer at 25 S; none at 35 S
 FEWEST, MOST = 0.10, 0.50  # [1] bounds of that share
-WET_DAYS = np.array([1.0, 1.1, 0.7, 0.25])  # weights of the last days in what lasts of wetness
-LAG_ONE = float((WET_DAYS[:-1] * WET_DAYS[1:]).sum() / (WET_DAYS**2).sum())  # correlation of what lasts with the day before, 0.74
-WARM_DAYS: Values = 0.75 ** np.arange(14.0)  # ... and in what lasts of warmth
+WET_DAYS = np.array([1.0, 1.1, 0.7, 0.25])  # weights of the last days in the lasting part of wetness
+LAG_ONE = float(
+    (WET_DAYS[:-1] * WET_DAYS[1:]).sum() / (WET_DAYS**2).sum()
+)  # correlation of the lasting part with that of the day before, 0.74
+WARM_DAYS: Values = 0.75 ** np.arange(14.0)  # ... and in the lasting part of warmth
 STEPS = 36  # of the year at which the climate is worked out; straight lines between
 LEAST_RANGE, LEAST_MEAN_RANGE = 1.0, 4.0  # [K] between tmin and tmax of a day, and of the climate where it is extrapolated
 DIMMEST = 0.08  # [1] clearness of the darkest day

@@ -78,7 +78,7 @@ def _dates(source: ExportSource, name: str) -> list[str]:
 
 
 def _profile(source: ExportSource, window: Window) -> dict[str, object]:
-    """What every file of a source has in common."""
+    """The profile that all files of a source share."""
     rasterio = _rasterio()
     rows, columns = source.store.raster
     y, x = source.store.small(f"{rows}_bnds")[window.rows], source.store.small(f"{columns}_bnds")[window.columns]

@@ -1,7 +1,7 @@
 """The folder of a run: its files, its lock and its progress.
 
 queensland/
-  identity.json      what the run computes: digests of model, parameters, grid, forcing
+  identity.json      digests of model, parameters, grid, forcing: they decide the results
   run.toml           as it was started
   output.zarr        maps and series
   checkpoints/       the newest few
@@ -47,7 +47,7 @@ OWN = (
     "branches",
     "journal.sqlite",
 )
-JOURNALS = re.compile(r"journal-[1-9][0-9]*\.sqlite|journal\.sqlite-(wal|shm|refused)")  # former ones, what a server left
+JOURNALS = re.compile(r"journal-[1-9][0-9]*\.sqlite|journal\.sqlite-(wal|shm|refused)")  # former ones, and left-overs of a server
 TABLES = ("run", "branch", "command", "emission")  # that tell a journal from another data base
 LOCK = "lock"
 SERVED = (
@@ -59,7 +59,7 @@ SERVED = (
     "status.json",
     "tokens.json",
     "run.toml",
-)  # beginnings of what a server may put there first
+)  # beginnings of files that a server may put there first
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The folder of an ensemble: a run folder with `ensemble.json`, which has name, folder and settings of each scenario.
 
 ensemble/
-  ensemble.json          "columns": of the table, with units; "scenarios": name, what it sets, folder
+  ensemble.json          "columns": of the table, with units; "scenarios": name, settings, folder
   output.zarr            the arrays that each scenario has, without a record
   branches/<number>/     a scenario: a run folder, from its first commit on
 """
@@ -36,7 +36,7 @@ class Member:
 class Ensemble:
     """The scenarios of a folder.
 
-    columns: what scenarios set -> CF attributes, and "coordinate": its name in a data set, where a state of the same name may be.
+    columns: name of a setting -> CF attributes, and "coordinate": its name in a dataset, which a state may also have.
     """
 
     members: tuple[Member, ...]

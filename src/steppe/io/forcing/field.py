@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import xarray
 
 BLOCK = 1 << 25  # [bytes] of records that are read together, where they lie in one chunk
-GAP = 1.5  # times what most records are apart; months differ by less
+GAP = 1.5  # times the usual distance of records; months differ by less
 SECOND, NOISE = 1_000_000, 1000  # [microseconds] how near a second an instant is one: of thirds of a day float64 has no exact number
-EQUAL = 1e-5  # of a level: what a float32 rounds, and more
+EQUAL = 1e-5  # of a level: more than the rounding of a float32
 
 
 class Between(NamedTuple):

@@ -90,7 +90,7 @@ class FieldReader:
         self._coming: dict[Key, Future[Array]] = {}
         self._kept: set[Key] = set()  # those of both
         self._box: Box | None = None
-        self._world: World | None = None  # where there are several ranks, whose boxes are these
+        self._world: World | None = None  # None for a single rank; with several ranks these are their boxes
         self._boxes: Sequence[Box] = ()
         self._one = False  # rank 0 reads for all
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="forcing")

@@ -1,7 +1,7 @@
 """The forcing for one computing thread: tile by tile, slab by slab, read ahead.
 
     reading thread     reads, and decodes if a processor is spare ──>  rooms in the order of tiles
-    computing thread   decodes what is not decoded yet, computes     <──  the first of them; it is free when the next is asked for
+    computing thread   decodes other rooms, and computes        <──  the first of them; it is free when the next is asked for
 
 If no processor is spare, the reading thread helps only while it waits for a device: the computing thread reads data that the system has
 in memory itself, at half the cost. It also reads a room that the reading thread has not begun when it is needed. After a jump in time

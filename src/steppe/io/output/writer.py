@@ -294,7 +294,7 @@ class OutputWriter:
             raise self._failure
 
     def restore(self, records: Mapping[str, int]) -> None:
-        """Goes back to where `records` was taken: removes what was written later and reads unfinished shards back.
+        """Goes back to the numbers `records`: removes later records, and reads unfinished shards back.
 
         Lower the counts of the progress file first, so that no reader expects the removed shards.
 

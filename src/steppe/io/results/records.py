@@ -88,7 +88,7 @@ class StoredRecords:
 
     @cached_property
     def grid(self) -> Grid:
-        """Where the cells are. Of a raster that is not one of latitude and longitude: its cells as points.
+        """The grid of the cells. The cells of a raster without latitudes and longitudes as axes are points.
 
         Raises
         ------
