@@ -237,7 +237,7 @@ class Branches:
 
     def _discard_copies(self, entries: Sequence[int]) -> None:
         if entries:
-            self._ranks.order(self._root, "forget", entries=list(entries))
+            self._ranks.order(self._root, "discard", entries=list(entries))
 
     # ---- to the disk ----------------------------------------------------------------------------------------------------------------
     def settle(self, branch: Branch) -> None:
