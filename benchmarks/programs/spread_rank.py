@@ -17,7 +17,7 @@ from benchmarks.suites.loop import Repeated
 from steppe.comm import World, open_world
 from steppe.costs import SpreadPrediction, spread_forcing
 from steppe.engine import Plan, read_run_file
-from steppe.engine.recorder import Recorder
+from steppe.engine.recorder import IntervalRecorder
 from steppe.grid import Cells, Partition, spanned
 from steppe.io import ForcingReader, SpreadReader
 from steppe.io.forcing.slab import ALL, Room, SlabMemory, Slabs
@@ -102,7 +102,7 @@ def measure(world: World, run_file: str, store: str, rounds: int) -> dict[str, A
             world.barrier()
             begin = time.perf_counter()
             for piece in given.pieces(steps):
-                model.advance(piece, given, plan.clock, Recorder(share.n_cells))
+                model.advance(piece, given, plan.clock, IntervalRecorder(share.n_cells))
             world.barrier()
             wall = time.perf_counter() - begin
             stall, sent = (0.0, 0) if spread == ALONE else (given.counters.stall_seconds, given.counters.sent)

@@ -12,7 +12,7 @@ from benchmarks.queensland import new_output, run_file
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, ratio
 from steppe.comm import BoxReach, Serial
 from steppe.engine import Plan, Simulation, read_run_file
-from steppe.engine.recorder import Recorder
+from steppe.engine.recorder import IntervalRecorder
 from steppe.kernels.sums import totals
 from steppe.models import Packed
 
@@ -63,13 +63,13 @@ def figures(quick: bool) -> list[Figure]:
 
     def advance() -> None:
         for piece in inputs.pieces(range(plan.steps)):
-            plan.model.advance(piece, inputs, plan.clock, Recorder(plan.grid.n_cells))
+            plan.model.advance(piece, inputs, plan.clock, IntervalRecorder(plan.grid.n_cells))
 
     def kernel() -> float:
         share, _, neighbours = plan.decomposed().of(0)
         reach = BoxReach(Serial(), neighbours, totals)
         plan.model.initialise(share, plan.chosen.values, plan.initial, plan.chosen.options, reach)
-        plan.model.advance(range(1), inputs, plan.clock, Recorder(plan.grid.n_cells))  # loads the kernel
+        plan.model.advance(range(1), inputs, plan.clock, IntervalRecorder(plan.grid.n_cells))  # loads the kernel
         return timed("kernel", advance)
 
     def whole() -> float:

@@ -92,7 +92,7 @@ def _dates(held: HeldSession, count: int) -> list[float]:
         begin = time.perf_counter()
         branch = held.fork(step)
         found.append(time.perf_counter() - begin)
-        held.session.drop(branch)
+        held.session.unload(branch)
     return found
 
 
@@ -102,7 +102,7 @@ def _branch_now(held: HeldSession, count: int) -> list[float]:
         begin = time.perf_counter()
         branch = held.fork(YEAR)
         found.append(time.perf_counter() - begin)
-        held.session.drop(branch)
+        held.session.unload(branch)
     return found
 
 
@@ -112,7 +112,7 @@ def _many(held: HeldSession, count: int) -> tuple[float, int]:
     branches = [held.fork(200) for _ in range(count)]
     for branch in branches:
         held.to(260, [branch])
-    return (_resident() - before) * BRANCHES / count, held.session.remembered
+    return (_resident() - before) * BRANCHES / count, held.session._branches.snapshots.bytes
 
 
 def _scenarios(held: HeldSession, rounds: int) -> list[float]:
@@ -124,7 +124,7 @@ def _scenarios(held: HeldSession, rounds: int) -> list[float]:
         together, _ = _cpu(lambda branches=branches: held.to(YEAR, branches), held)
         found.append(together / (SCENARIOS * (alone - decoding) + decoding))
         for branch in branches:
-            held.session.drop(branch)
+            held.session.unload(branch)
     return found
 
 
@@ -147,7 +147,7 @@ def _calibration(held: HeldSession, rounds: int) -> tuple[float, float]:
         held.to(DAYS, [branch])
         whole = time.process_time() - begin
         over.append(whole - _kernel(held))
-        session.drop(branch)
+        session.unload(branch)
     return float(np.median(over[2:])), float(np.median(resets[2:]))
 
 

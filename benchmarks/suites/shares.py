@@ -15,7 +15,7 @@ from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, measured, pinned,
 from benchmarks.suites.pasture import Case, Kernel, make_case
 from benchmarks.suites.pasture.case import CLAY, FORCING, USE
 from steppe.costs import CostLattice, imbalance
-from steppe.engine.recorder import Recorder
+from steppe.engine.recorder import IntervalRecorder
 from steppe.grid import Partition, builtin_grid
 from steppe.kernels import BLOCK
 from steppe.kernels.cell_kernel import MISSING, turn
@@ -126,12 +126,12 @@ def _pieces(rounds: int) -> Iterator[Figure]:
     plant, soil = (pasture.sets()[kind][name] for kind, name in zip(("plant", "soil"), CLAY, strict=True))
     for cells in (64, 237, 2048):
         case = make_case(cells, DAYS)
-        model, recorder, held = CellModel(pasture), Recorder(cells), Held(case)
+        model, recorder, held = CellModel(pasture), IntervalRecorder(cells), Held(case)
         model.initialise(SimpleNamespace(n_cells=cells), {**plant, **soil, **USE}, None, {}, None)
         for name in ("growth", "total_cover", "runoff"):
             recorder.want(name, "mean", np.arange(0, 100 * DAYS, DAYS // 2), lambda first, values: None)
 
-        def piece(model: CellModel = model, held: Held = held, case: Case = case, recorder: Recorder = recorder) -> None:
+        def piece(model: CellModel = model, held: Held = held, case: Case = case, recorder: IntervalRecorder = recorder) -> None:
             model.advance(range(DAYS), held, case.clock, recorder)
 
         samples = alternate({"piece": lambda piece=piece: thread_seconds(piece)}, 10 * rounds)["piece"]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steppe.engine.recorder import Recorder
+from steppe.engine.recorder import IntervalRecorder
 from steppe.models import Records
 
 CELLS = 3
@@ -25,7 +25,7 @@ def fill(records: list[Records], values: np.ndarray) -> None:
             record.values[slot] = combine[record.operation](record.values[slot], row)
 
 
-def feed(recorder: Recorder, values: np.ndarray, cuts: list[int]) -> None:
+def feed(recorder: IntervalRecorder, values: np.ndarray, cuts: list[int]) -> None:
     """The same in all pieces."""
     for start, stop in itertools.pairwise(cuts):
         fill(recorder.records(range(start, stop)), values[start:stop])
@@ -41,7 +41,7 @@ def test_reductions_do_not_depend_on_how_the_steps_are_cut(data):
     cuts = sorted({0, steps, *(c for c in data.draw(inner) if c < steps)})
     for method, expected in METHODS.items():
         found = {}
-        recorder = Recorder(CELLS)
+        recorder = IntervalRecorder(CELLS)
         recorder.want("x", method, edges, into(found))
         feed(recorder, values, cuts)
         assert sorted(found) == list(range(len(edges) - 1))
@@ -49,9 +49,9 @@ def test_reductions_do_not_depend_on_how_the_steps_are_cut(data):
             np.testing.assert_allclose(found[record], expected(values[a:b], axis=0), rtol=1e-13)
 
 
-def wishes(found: dict[str, dict[int, np.ndarray]], edges: np.ndarray, like: Recorder | None = None) -> Recorder:
+def wishes(found: dict[str, dict[int, np.ndarray]], edges: np.ndarray, like: IntervalRecorder | None = None) -> IntervalRecorder:
     """A recorder of every method, into found[method]."""
-    recorder = Recorder(CELLS, like)
+    recorder = IntervalRecorder(CELLS, like)
     for method in METHODS:
         recorder.want("x", method, edges, into(found.setdefault(method, {})))
     return recorder
@@ -74,7 +74,7 @@ def test_an_unfinished_interval_goes_on_from_a_checkpoint_of_any_day_to_the_bit(
 
 
 def test_equal_wishes_are_computed_once():
-    recorder = Recorder(CELLS)
+    recorder = IntervalRecorder(CELLS)
     found = []
     for _ in range(2):
         recorder.want("x", "sum", np.array([0, 2]), lambda record, values: found.append(values.tolist()))
@@ -85,7 +85,7 @@ def test_equal_wishes_are_computed_once():
 
 @pytest.mark.parametrize(("edges", "dtype"), [([0, 1, 2], "float32"), ([0, 1, 3], "float64")])
 def test_values_of_single_steps_have_the_dtype_of_their_variable_and_take_no_more_room(edges, dtype):
-    found, recorder, wide = {}, Recorder(CELLS), Recorder(CELLS)
+    found, recorder, wide = {}, IntervalRecorder(CELLS), IntervalRecorder(CELLS)
     recorder.want("x", "mean", np.array(edges), into(found), (2,), "float32")
     wide.want("x", "mean", np.array(edges), into({}), (2,), "float64")
     (record,) = recorder.records(range(1))
@@ -100,8 +100,8 @@ def test_values_of_single_steps_have_the_dtype_of_their_variable_and_take_no_mor
 def test_the_record_of_a_step_is_filled_in_where_it_goes_unless_something_else_takes_it():
     room, found = np.zeros((1, CELLS)), []
 
-    def recorder(edges: list[int], others: int = 0, dtype: str = "float64") -> Recorder:
-        made = Recorder(CELLS)
+    def recorder(edges: list[int], others: int = 0, dtype: str = "float64") -> IntervalRecorder:
+        made = IntervalRecorder(CELLS)
         for _ in range(1 + others):
             made.want("x", "mean", np.array(edges), lambda record, values: found.append(values), (), dtype, lambda record: room)
         return made
@@ -121,7 +121,7 @@ def test_the_record_of_a_step_is_filled_in_where_it_goes_unless_something_else_t
 
 @pytest.mark.parametrize("method", METHODS)
 def test_nothing_is_carried_over_a_border(method):
-    recorder = Recorder(CELLS)
+    recorder = IntervalRecorder(CELLS)
     recorder.want("x", method, np.array([0, 2, 4]), lambda record, values: None)
     feed(recorder, np.ones((4, CELLS)), [0, 2])
     assert recorder.state() == {}

@@ -56,7 +56,7 @@ def test_copies_of_the_past_that_cost_much_lie_far_apart(scenario, monkeypatch):
     def work(session: Session) -> None:
         session.load(1, OWN)
         to(session, 400)
-        found.append(session.remembered)
+        found.append(session._branches.snapshots.bytes)
 
     on_session(scenario, work)
     monkeypatch.setattr(RankState, "remember", lambda part, entry: (time.sleep(0.05), copy(part, entry))[1])

@@ -11,8 +11,8 @@ from steppe.engine.snapshots import SPACING, Snapshot, Snapshots
 END = (OPEN_END, OPEN_END)
 
 
-def filled(limit: int, steps: list[int], branch: int = 1, bytes: int = 10) -> Snapshots:
-    snapshots = Snapshots(limit)
+def filled(limit: int, steps: list[int], branch: int = 1, bytes: int = 10, released: list[int] | None = None) -> Snapshots:
+    snapshots = Snapshots(limit, ([] if released is None else released).extend)
     last = -SPACING
     for step in steps:
         if step - last >= snapshots.spacing:
@@ -64,7 +64,13 @@ def test_a_state_a_step_before_the_fork_is_better_than_one_without_diagnostics()
 
 
 def test_what_is_forgotten_makes_room_for_nearer_entries() -> None:
-    snapshots = filled(100, list(range(400)))
+    released: list[int] = []
+    snapshots = filled(100, list(range(400)), released=released)
     assert snapshots.spacing > SPACING
-    assert snapshots.discard(1)
+    there = [entry.number for entry in snapshots.entries]
+    assert there
+    assert not set(there) & set(released)
+    snapshots.discard(1)
+    assert released[-len(there) :] == there
+    assert len(set(released)) == len(released)
     assert (snapshots.entries, snapshots.spacing) == ([], SPACING)

@@ -23,7 +23,7 @@ from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, measured, output,
 from steppe.comm import BoxReach, Serial
 from steppe.engine import Plan, Simulation, read_run_file
 from steppe.engine.intervals import edges
-from steppe.engine.recorder import Recorder
+from steppe.engine.recorder import IntervalRecorder
 from steppe.engine.run_file import Every
 from steppe.grid import Ownership, tile_size, tiles
 from steppe.io import Checkpoint, Draft, OutputWriter, create_store, open_results
@@ -72,7 +72,7 @@ def written(clock: Callable[[], float], years: int, folder: Path) -> float:
 def thrown_away(clock: Callable[[], float], years: int) -> float:
     """Seconds of the same steps, with the same reading and reductions, whose records nobody keeps."""
     whole = plan(years)
-    reader, recorder = whole.reader(), Recorder(whole.grid.n_cells)
+    reader, recorder = whole.reader(), IntervalRecorder(whole.grid.n_cells)
     for name in VARIABLES:
         recorder.want(name, "mean", edges(Every(1, "day"), whole.clock, whole.steps), lambda first, values: None)
     share, _, neighbours = whole.decomposed().of(0)

@@ -127,7 +127,7 @@ def _run(plan: "Plan", all_ranks: "Ranks", stop: Stop, *, until: str | None, tim
                 write_timeline(timeline, f"{plan.model.name} on {all_ranks.world.size} ranks", simulation.timeline())
     if shows != "warnings":
         _report(summary(simulation), shows == "json")
-    if not reached or ((stop.asked or all_ranks.said.stop) and not simulation.finished):
+    if not reached or ((stop.asked or all_ranks.consensus.stop) and not simulation.finished):
         sys.stderr.write(f"Stopped before {simulation.date} with a checkpoint. The same command goes on.\n")
         return Exit.STOPPED
     if was_complete and shows != "warnings":

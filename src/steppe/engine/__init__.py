@@ -2,8 +2,8 @@
 
 run_file  the run as the user writes it          plan  its meaning, read and checked
 driver  steps branches: the one loop of all runs          ranks, rank_state  the ranks, and the state of a branch on each of them
-session, branches, query_cache  a steered run: many branches, positions, requests          simulation, script_session  a run of a script
-recomputation, again, trail  past steps and their diagnostics, computed again          checkpoint_manager  the run folder of a branch
+session, branches, query_cache  the branches of a run, their positions, answers          simulation, script_session  a run of a script
+recomputation, snapshots  past steps and their diagnostics, computed again          checkpoint_manager  the run folder of a branch
 outputs, recorder, intervals  the records          parameters, initial, events  the begin of a run
 check  its cost, and its mistakes
 

@@ -1,18 +1,15 @@
-"""The branches of a run that is steered: how each comes into memory, what is remembered of it, and when it goes to the disk.
+"""The branches of a run: how each comes into memory, and when it goes to the disk.
 
-    load ──> in memory already? │ a copy in the ring │ a checkpoint on the disk │ the initial state      the nearest to the end of its path
-               its own, or an     its own or an ancestor's
-               ancestor
+    load ──> a branch in memory │ a snapshot │ a checkpoint on the disk │ the initial state      the nearest to the end of its path
+             its own or an ancestor's
 
-A branch that forks from a copy lives in memory alone until somebody saves it or a shard of its results is full. Then it is *settled*: it
-gets a run folder, whose store shares the whole shards of the time before with the branch that the copy is of. The records before the fork
-that fill no shard are read from there, so nothing that happened after the fork is ever seen in it.
+A branch that forks from a snapshot lives in memory alone until it is saved or a shard of its results is full. Then it is *settled*: it gets
+a run folder, whose store shares the whole shards before the fork with its origin. Records before the fork that fill no shard are read from
+the store of the origin, so a branch never sees results of its origin from after the fork.
 """
 
 import os
-import time
-from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -20,22 +17,25 @@ from pathlib import Path
 from steppe.control import Leg, Position, SavedCheckpoint
 from steppe.control.orders import folder_of
 from steppe.control.wire import BEGINNING
-from steppe.engine.again import stand_behind
-from steppe.engine.branch import Branch, ClosedBranch, EarlierState, position_of, saved
+from steppe.engine.branch import FIRST, Branch, ClosedBranch, EarlierState, position_of, saved
+from steppe.engine.branch_rules import Rules
 from steppe.engine.checkpoint_manager import CheckpointManager
 from steppe.engine.differences import open_folder
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
-from steppe.engine.snapshots import BEFORE_ALL, Snapshot, Snapshots
+from steppe.engine.snapshots import BEFORE_ALL, LIMIT, Snapshot, Snapshots
 from steppe.errors import DamagedError, Failure, NoSpaceError
 from steppe.failpoint import reach
 from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store, run_id
 
-FIRST = 1  # the branch that lies in the run folder itself
+NOBODY = -1  # the number of a branch that is computed for an answer alone
+
+Say = Callable[[str, str], object]
+"""Gets news for the user: kind ("note", "warning") and text."""
 
 
 class Branches:
-    """Of one run.
+    """The branches of one run.
 
     Parameters
     ----------
@@ -46,42 +46,40 @@ class Branches:
     ranks, root
         The ranks, and the number of their states that hold the weather for those of all branches.
     say
-        Is told what a person may want to know: kind and text.
+        Gets news for the user.
+    fresh
+        Remove the results that the folder holds.
+    steered
+        Clients steer the branches; otherwise a script computes the first one alone.
     """
 
-    def __init__(self, path: Path, plan: Plan, ranks: Ranks, root: int, say: Callable[[str, str], None]) -> None:
+    def __init__(self, path: Path, plan: Plan, ranks: Ranks, root: int, say: Say, fresh: bool = False, steered: bool = True) -> None:
         self._path, self._plan, self._ranks, self._root, self._say = path, plan, ranks, root, say
+        self._steered = steered
         self.live: dict[int, Branch] = {}
-        self.snapshots = Snapshots()
-        self._copying = deque((0.0,), maxlen=2)  # [s] that the last copies for the ring took
-        self._entries = 0  # made so far
-        self.folder = open_folder(plan, path)  # held as long as there is an engine; that of another branch as long as the branch is open
-        self._settled = {FIRST}  # those whose folder is of the life that the entries are of
-
-    @property
-    def copying(self) -> float:
-        """Seconds that a copy for the ring takes; one that was disturbed says nothing."""
-        return min(self._copying)
+        self.snapshots = Snapshots(LIMIT, lambda numbers: self._ranks.order(self._root, "discard", entries=numbers))
+        self.folder = open_folder(plan, path, fresh)  # held to the end; that of another branch while the branch is open
+        self._settled = {FIRST}  # branches whose folder belongs to the same life as their snapshots
 
     # ---- into memory ----------------------------------------------------------------------------------------------------------------
     def load(self, number: int, path: Sequence[Leg], patience: int, begin: Position) -> Branch:
-        """A branch, standing as near as possible before the end of its path; one in memory stays where it is, if that is not beyond.
+        """A branch at the nearest known position before the end of its path. In memory it stays, if it is not beyond the end.
 
-        What there is of it beyond the end of its path is forgotten, on the disk, too: what led to it may change.
+        Its states beyond the end are discarded, on the disk, too: the actions before them may change.
 
-        patience: steps that may be computed again where that makes diagnostics known. begin: states before it are of no use.
+        patience: steps that may be computed again to have diagnostics. begin: states before it are not used.
 
         Raises
         ------
         DamagedError
-            What is needed to go on is not what was written, or there is no state from `begin` on.
+            A file is not what was written, or there is no state from `begin` on.
         """
         end = Position(path[-1].step, path[-1].seq)
         if number in self.live and self.live[number].position > end:
             self.discard(number)
         if number not in self.live:
             self._settle_those_from(number)  # its own results may be cut back
-            self._discard_copies(self.snapshots.discard(number, end))
+            self.snapshots.discard(number, end)
             self._discard_beyond(number, end)
             entry = self.snapshots.best(path, patience)
             before = Position(begin.step, begin.seq - 1) if begin > BEGINNING else BEFORE_ALL
@@ -103,11 +101,19 @@ class Branches:
             assert reach("load.middle")
             self.live[number] = branch
             if entry is None or entry.position != branch.position:
-                self.remember(branch)
+                self.snapshots.make(branch)
         return self.live[number]
 
+    def begin_at(self, number: int, path: Sequence[Leg], checkpoint: Checkpoint | None) -> Branch:
+        """A branch at a checkpoint of its own, None: at the initial state. A branch of that number in memory is closed before."""
+        if number in self.live:
+            self._close(number)
+        branch = self._from_checkpoint(number, path, number, checkpoint) if checkpoint else self._from_the_beginning(number, path)
+        self.live[number] = branch
+        return branch
+
     def _ancestor(self, path: Sequence[Leg], known: Position) -> Branch | None:
-        """The branch in memory that stands nearest before the end of a path; None where what is `known` is nearer."""
+        """The ancestor in memory that is nearest to the end of a path; None where the `known` position is nearer."""
         found = None
         for leg in path[:-1]:
             ancestor = self.live.get(leg.branch)
@@ -116,7 +122,7 @@ class Branches:
         return found
 
     def _durable(self, path: Sequence[Leg], known: Position) -> tuple[int, Checkpoint] | None:
-        """The nearest checkpoint on the disk before the end of a path, and the branch that it is of; None when `known` is as near."""
+        """The checkpoint that is nearest to the end of a path, with the number of its branch; None where `known` is as near."""
         for leg in reversed(path):
             folder, limit = self._folder_of(leg.branch) / "checkpoints", Position(leg.step, leg.seq)
             if limit <= known:
@@ -183,25 +189,34 @@ class Branches:
         branch.kept = "", BEGINNING
         return branch
 
-    def aside(self, number: int, path: Sequence[Leg], entry: Snapshot) -> Branch:
-        """A branch that stands at a copy and records nothing; whoever asks for it closes it."""
-        branch = self._begun(number, path, entry.position, since=entry.since)
-        branch.rules = entry.rules
-        self._or_close(branch, lambda: branch.order("recall", entry=entry.number, output="", muted=True))
+    def aside(self, on: Branch, source: Snapshot | EarlierState) -> Branch | None:
+        """A branch that records nothing, at an earlier state of another one; the caller closes it. None: no such checkpoint is whole."""
+        checkpoint = None
+        if isinstance(source, EarlierState) and source.name:
+            try:
+                checkpoint = Checkpoint.open(self._folder_of(on.number) / "checkpoints" / source.name, self._plan.identity)
+                checkpoint.verify()
+            except DamagedError:
+                return None
+        branch = self._begun(NOBODY, on.path, source.position)
+        if isinstance(source, Snapshot):
+            branch.rules, number = source.rules, source.number
+            self._or_close(branch, lambda: branch.order("recall", entry=number, output="", muted=True))
+        else:
+            branch.rules = Rules.of(checkpoint.manifest.get("rules", {})) if checkpoint else Rules()
+            there = str(checkpoint.path) if checkpoint else ""
+            self._or_close(branch, lambda: branch.order("open", output="", checkpoint=there, muted=True))
         return branch
-
-    def aside_of(self, on: Branch, behind: EarlierState) -> Branch | None:
-        """The same at the state behind the checkpoint that a branch was loaded from. None: it is removed or damaged."""
-        checkpoints = self._folder_of(on.number) / "checkpoints"
-        return stand_behind(behind, checkpoints, self._plan, self._ranks, self._root, on.path)
 
     def _begun(
         self, number: int, path: Sequence[Leg], position: Position, spent: Spent | None = None, since: Position | None = None
     ) -> Branch:
         plan = self._plan.again()
-        state_id = self._ranks.begin(plan, like=self._root)
+        state_id = self._ranks.begin(plan, like=self._root, in_pieces=self._steered)
         spent, since = spent or Spent(), position if since is None else since
-        return Branch(number, tuple(path), plan, self._ranks, state_id, position, spent, remembered=position.step, since=since)
+        return Branch(
+            number, tuple(path), plan, self._ranks, state_id, position, spent, remembered=position.step, since=since, steered=self._steered
+        )
 
     def _or_close(self, branch: Branch, work: Callable[[], object]) -> None:
         try:
@@ -212,32 +227,11 @@ class Branches:
             raise
 
     # ---- the past ------------------------------------------------------------------------------------------------------------------
-    def remember(self, branch: Branch) -> None:
-        """Makes an entry of the ring of where a branch stands; the initial state is everybody's."""
-        self._entries += 1
-        branch.remembered = branch.position.step
-        number = branch.number if branch.position > (0, 0) else FIRST
-        begin = time.perf_counter()
-        size = branch.order("remember", entry=self._entries)
-        self._copying.append(time.perf_counter() - begin)
-        self._discard_copies(
-            self.snapshots.add(Snapshot(self._entries, number, branch.position, branch.records, size, branch.since, branch.rules))
-        )
-
-    def discard_copies_but(self, branches: Collection[int]) -> None:
-        """Gives up the entries of all branches but some."""
-        for branch in {entry.branch for entry in self.snapshots.entries}.difference(branches):
-            self._discard_copies(self.snapshots.discard(branch))
-
     def recut(self, bounds: Sequence[int]) -> None:
-        """Gives the ranks other shares, while no branch is open; copies, which are of the old ones, are given up."""
+        """Gives the ranks other shares while no branch is open; snapshots, which belong to the old shares, are discarded."""
         assert not self.live, "all are closed before"
-        self.discard_copies_but(())
+        self.snapshots.discard_but(())
         self._ranks.order(self._root, "recut", bounds=list(bounds))
-
-    def _discard_copies(self, entries: Sequence[int]) -> None:
-        if entries:
-            self._ranks.order(self._root, "discard", entries=list(entries))
 
     # ---- to the disk ----------------------------------------------------------------------------------------------------------------
     def settle(self, branch: Branch) -> None:
@@ -246,7 +240,7 @@ class Branches:
         Raises
         ------
         NoSpaceError, Failure
-            The system refused.
+            The folder cannot be written.
         """
         if branch.manager:
             return
@@ -261,7 +255,7 @@ class Branches:
             self._settle_from(source, branch)
 
     def _settle_from(self, source: RunFolder, branch: Branch) -> None:
-        """The same, from the folder of the branch whose results it shares."""
+        """Settles a branch from the folder of its origin."""
         state, fork = self._ranks.state(branch.state_id), branch.path[-2]
         if not source.output.exists():
             create_store(source.output, state.outputs.groups, self._plan.provenance | {"steppe_run": source.id})
@@ -269,8 +263,8 @@ class Branches:
         progress = Progress("running", fork.step, self._plan.clock.begin(fork.step), readable)
         path = self._folder_of(branch.number)
         parent = self._folder_of(fork.branch), self._id_of(branch.path[:-1])
-        if branch.number in self._settled:  # a life of it that cannot be gone back to
-            self._discard_copies(self.snapshots.discard(branch.number))
+        if branch.number in self._settled:  # an earlier life of it, to which no path leads any more
+            self.snapshots.discard(branch.number)
         source.fork(path, *parent, progress, rows)
         assert reach("fork.middle")
         folder = self._folder(branch.number)
@@ -283,7 +277,7 @@ class Branches:
         branch.unsynced = True
 
     def _id_of(self, path: Sequence[Leg]) -> str:
-        """The run id of the branch at the end of a path: that of its folder, were it settled."""
+        """The run id of the branch at the end of a path, settled or not."""
         *before, leg = path
         if not before:
             return self.folder.id
@@ -296,14 +290,14 @@ class Branches:
 
     # ---- out of memory --------------------------------------------------------------------------------------------------------------
     def unload(self, number: int, keep: Callable[[Branch], object]) -> None:
-        """Forgets a branch that nobody needs for now; `keep` saves one that is settled, another one is computed again when it is needed."""
+        """Takes a branch out of memory. `keep` saves it if it is settled; otherwise it is computed again when it is needed."""
         self._settle_those_from(number)
         if self.live[number].manager:
             keep(self.live[number])
         self.discard(number)
 
     def close_saved(self, branch: Branch, keep: Callable[[Branch], SavedCheckpoint]) -> ClosedBranch:
-        """Closes a branch, which `keep` saves first; `reopen` brings it back.
+        """Saves a branch by `keep` and closes it; `reopen` brings it back.
 
         Raises
         ------
@@ -316,7 +310,7 @@ class Branches:
         return ClosedBranch(branch.number, branch.path, branch.position, branch.since, name)
 
     def reopen(self, closed: ClosedBranch) -> None:
-        """Brings a branch back as it was closed.
+        """Opens a closed branch at its position.
 
         Raises
         ------
@@ -326,47 +320,50 @@ class Branches:
         checkpoint = Checkpoint.open(self._folder_of(closed.number) / "checkpoints" / closed.name, self._plan.identity)
         checkpoint.verify()
         branch = self._from_checkpoint(closed.number, closed.path, closed.number, checkpoint)
-        branch.since, branch.unacknowledged = closed.since, ()  # which were told before it was closed
+        branch.position, branch.kept = closed.position, (closed.name, closed.position)
+        branch.since, branch.unacknowledged = closed.since, ()  # which were reported before it was closed
         self.live[closed.number] = branch
 
     def discard(self, number: int) -> None:
-        """Forgets a branch whose state is of no use; what is remembered of it stays as long as its results can be had."""
+        """Takes a branch with an unusable state out of memory. Its snapshots stay as long as its results can be read."""
         branch = self.live[number]
         try:
             self._settle_those_from(number)
             if branch.manager:
                 branch.flush()
-        except Failure as failure:  # it is what ends it, or comes on top; what is durable stays
-            if not isinstance(failure, NoSpaceError):  # of which the server tells
+        except Failure as failure:  # durable states stay
+            if not isinstance(failure, NoSpaceError):  # which the server reports
                 self.warn(str(failure))
-            self._discard_copies(self.snapshots.discard(number))
+            self.snapshots.discard(number)
             for other in self._sharing(number):
                 other.stranded = failure
         if branch.manager is None:
-            self._discard_copies(self.snapshots.discard(number))
+            self.snapshots.discard(number)
         self._close(number)
 
-    def close(self) -> None:
-        """Forgets all; what is not saved is lost."""
-        for number in list(self.live):
-            self._close(number)
-        self.folder.close()
+    def close(self, failure: Failure | None = None) -> None:
+        """Closes all branches; states that are not saved are lost. failure: why the run ends."""
+        try:
+            for number in list(self.live):
+                self._close(number, failure)
+        finally:
+            self.folder.close()
 
-    def _close(self, number: int) -> None:
-        """Takes a branch out of memory, and gives its folder up."""
+    def _close(self, number: int, failure: Failure | None = None) -> None:
+        """Takes a branch out of memory, and closes its folder."""
         branch = self.live.pop(number)
         try:
-            branch.close()
+            branch.close(failure)
         finally:
             self._let_go(branch)
 
     def _settle_those_from(self, number: int) -> None:
-        """Those that share results with a branch get theirs while they can be had."""
+        """Settles the branches that share results with a branch, while these can be read."""
         for other in self._sharing(number):
             self.settle(other)
 
     def _sharing(self, number: int) -> list[Branch]:
-        """The branches without a folder whose results begin with those of another one."""
+        """The branches without a folder whose results begin with those of a branch."""
         return [each for each in self.live.values() if each.manager is None and each.origin == number and any(each.first.values())]
 
     # ---- folders --------------------------------------------------------------------------------------------------------------------
@@ -374,7 +371,7 @@ class Branches:
         return folder_of(self._path, number)
 
     def _folder(self, number: int) -> RunFolder:
-        """The folder of a branch, held for writing; `_let_go` gives it up."""
+        """The folder of a branch, locked for writing until `_let_go`."""
         return self.folder if number == FIRST else open_folder(self._plan, self._folder_of(number))
 
     def _keep_in(self, branch: Branch, folder: RunFolder) -> Branch:
@@ -384,14 +381,14 @@ class Branches:
         return branch
 
     def _let_go(self, branch: Branch) -> None:
-        """Gives up the folder of a branch that is closed, and what is known of folders to which no entry belongs any more."""
+        """Closes the folder of a closed branch, and forgets folders without snapshots."""
         if branch.manager and branch.manager.folder is not self.folder:
             branch.manager.folder.close()
         branch.manager = None
         self._settled &= {FIRST, *self.live, *(entry.branch for entry in self.snapshots.entries)}
 
     def warn(self, text: str) -> None:
-        """Says what went wrong and ended nothing."""
+        """Reports a failure that ends nothing."""
         self._say("warning", text)
 
 

@@ -1,7 +1,7 @@
-"""What of a run is on the disk and how it gets there: the store of results, checkpoints, how far it is. Rank 0 has it; all ranks write.
+"""The run folder of a branch: its store of results, its checkpoints and its progress. Rank 0 manages it; all ranks write.
 
 keep ──> every rank copies, then writes its tiles behind the run ──> seal_what_is_durable ──> finish
-         the run goes on meanwhile                                    all ranks have written: a checkpoint, and progress.json
+         the run continues meanwhile                                  all tiles are durable: a checkpoint, and progress.json
 """
 
 import os
@@ -23,12 +23,12 @@ from steppe.engine.ranks import Ranks
 from steppe.errors import Failure
 from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store
 
-ROOM = 1 << 20  # bytes that are free, at least, where a branch goes on for which the disk was full
+ROOM = 1 << 20  # free bytes, at least, with which a branch continues after a full disk
 
 
 @dataclass(frozen=True)
 class _Keeping:
-    """A checkpoint on its way to the disk. number: how many its run will have begun with it; begin: on the clock."""
+    """A checkpoint on its way to the disk. number: of checkpoints that were begun, with this one; begin: time of the clock [s]."""
 
     number: int
     aside: Path
@@ -43,38 +43,38 @@ class _Keeping:
 
 
 class CheckpointManager:
-    """Keeps one run, which the ranks compute.
+    """Writes the folder of one branch.
 
     Parameters
     ----------
     folder
-        Held for writing.
+        Locked for writing.
     plan
         The run.
     ranks, number
-        The ranks, and the number of their states of it.
+        The ranks, and the number of their states of the branch.
     """
 
     def __init__(self, folder: RunFolder, plan: Plan, ranks: Ranks, number: int) -> None:
         self.folder = folder
         self.seconds = 0.0
-        """What the last checkpoint took from its beginning until it was durable."""
+        """Seconds of the last checkpoint, from its begin until it was durable."""
         self._plan, self._ranks, self._number = plan, ranks, number
         self._path: Path | None = None
         self._untold = False
         self._keeping: _Keeping | None = None
         self._begun = 0
         self.progress = Progress("running")
-        """How far it is, as readers are told."""
+        """The progress that readers of the folder see."""
 
     # ---- where it begins ------------------------------------------------------------------------------------------------------------
     def create(self) -> None:
-        """Makes the store of a run that begins, and has all ranks begin it.
+        """Makes the store of results, and begins the branch on all ranks at its initial state.
 
         Raises
         ------
         NoSpaceError, Failure
-            The system refused.
+            The folder cannot be written.
         """
         self.folder.drop_output()
         self.folder.write_run(self._plan.run.as_toml())
@@ -84,7 +84,7 @@ class CheckpointManager:
         self.progress.write(self.folder.path)
 
     def go_on_from(self, checkpoint: Checkpoint) -> None:
-        """Has all ranks go on from a checkpoint; what was written after it is removed.
+        """Begins the branch on all ranks at a checkpoint; later results are removed.
 
         Raises
         ------
@@ -100,19 +100,19 @@ class CheckpointManager:
         self._order("open", output=str(self.folder.output), checkpoint=str(checkpoint.path))
 
     def go_on(self, step: int, records: Mapping[str, int]) -> None:
-        """Tells readers that a run goes on from a step before which there are so many records; those after it will be removed."""
+        """Tells readers that the branch continues at a step with so many records; later records will be removed."""
         readable = {key: min(count, self.progress.records.get(key, 0)) for key, count in records.items()}
         self.progress = Progress("running", step, self._date(step), readable, self.progress.checkpoint)
         self.progress.write(self.folder.path)
 
     # ---- checkpoints ----------------------------------------------------------------------------------------------------------------
     def keep(self, step: int, spent: Spent, applied: int | None = None, more: Mapping[str, Any] | None = None) -> str:
-        """Begins a checkpoint of copies, so that the run continues meanwhile; gives the name that it will have.
+        """Begins a checkpoint made of copies, so that the run continues meanwhile; returns its name.
 
-        step: steps done. applied: the seq of the last action applied at this step, of a run that is steered; such a checkpoint has
-        the same name for the same position. more: for the manifest.
+        step: steps done. applied: the seq of the last action at this step, of a steered run; the same position has the same name.
+        more: for the manifest.
         """
-        if self._keeping:  # the last one is not written yet, and there is room for the copies of one
+        if self._keeping:  # there is memory for the copies of one checkpoint
             self.finish()
         begin = time.monotonic()
         self._begun += 1
@@ -125,9 +125,9 @@ class CheckpointManager:
         return aside.name.removesuffix(".tmp")
 
     def seal_what_is_durable(self) -> None:
-        """Has a checkpoint of which all ranks have written their tiles sealed behind, with the records that can be read from now on."""
+        """Seals a checkpoint behind the run once all ranks have written their tiles; readers then see its records."""
         keeping = self._keeping
-        if keeping is None or self._ranks.said.kept < keeping.number:
+        if keeping is None or self._ranks.consensus.kept < keeping.number:
             return
         self._keeping = None
         digests, contents, writer = self._order("collect"), self._state.contents, self._state.outputs.writer
@@ -155,13 +155,13 @@ class CheckpointManager:
         writer.do(seal)
 
     def finish(self) -> Path:
-        """Returns the folder of the checkpoint that was begun last, when it is durable. Raises as `wait` does."""
+        """Waits until the checkpoint that was begun last is durable; returns its folder. Raises as `wait` does."""
         self.wait()
-        assert self._path is not None, "the writer has done what it was asked for"
+        assert self._path is not None, "the writer has sealed it"
         return self._path
 
     def wait(self) -> None:
-        """Waits until all that was begun is durable.
+        """Waits until all writes that were begun are durable.
 
         Raises
         ------
@@ -169,20 +169,20 @@ class CheckpointManager:
             It cannot be written; the checkpoint before is safe.
         """
         writer = self._state.outputs.writer
-        writer.wait()  # the others sleep meanwhile: an order is waited for awake
+        writer.wait()  # before the order, in which the other ranks would wait awake
         if self._keeping:
             self._order("wait")
             self.seal_what_is_durable()
             writer.wait()
 
     def tell(self, say: Callable[[Path], None]) -> None:
-        """Calls `say` with a checkpoint that nobody was told of yet."""
+        """Reports the newest checkpoint to `say`, once."""
         if self._untold and self._path:
             self._untold = False
             say(self._path)
 
     def leave(self, failure: Failure | None = None) -> None:
-        """Says how the run was left; a checkpoint that is not durable is given up."""
+        """Writes how the run ended; removes a checkpoint that is not durable."""
         if self._keeping:
             shutil.rmtree(self._keeping.aside, ignore_errors=True)
         if self.progress.state != "running":
@@ -190,7 +190,7 @@ class CheckpointManager:
         if failure is None:
             replace(self.progress, state="stopped").write(self.folder.path)
             return
-        with suppress(Failure):  # the disk may still be full; the failure that ends the run is the one to tell
+        with suppress(Failure):  # the disk may still be full; `failure` is the one to report
             replace(self.progress, state="failed", message=str(failure)).write(self.folder.path)
 
     @property
@@ -206,7 +206,7 @@ class CheckpointManager:
 
 
 def has_room(path: Path) -> bool:
-    """Whether the disk of a run folder has room for two checkpoints, and at least for `ROOM` bytes."""
+    """True if the disk of a run folder has room for two checkpoints, and for at least `ROOM` bytes."""
     newest = max((path / "checkpoints").glob("*"), default=None)
     size = sum(file.stat().st_size for file in newest.iterdir()) if newest and newest.is_dir() else 0
     try:
@@ -219,5 +219,5 @@ def has_room(path: Path) -> bool:
 
 @cache
 def software() -> dict[str, str]:
-    """What may decide the last bits of a result beside its inputs: versions of libraries, kind of processor."""
+    """Versions of libraries and kind of processor, which may decide the last bits of a result."""
     return {**{name: version(name) for name in ("numpy", "llvmlite")}, "processor": platform.machine()}

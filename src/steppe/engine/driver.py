@@ -1,4 +1,4 @@
-"""Steps branches of a run piece by piece: the same driver for a run of a script, a served run, and a past that is computed again.
+"""Steps branches of a run piece by piece: the same driver for a script, for a server, and for past steps that are computed again.
 
 end    events, triggers, the store of the weather, room for records, time ──> the step at which the next piece ends
 step   events happen ──> one order to all ranks ──> cells that are bad, triggers that fire
@@ -16,22 +16,22 @@ from steppe.errors import BadCellError, SteppeError
 
 
 class Driver:
-    """Of one run.
+    """Steps the branches of one run.
 
     Parameters
     ----------
     happening
-        Does what the rules of a branch say.
+        Performs the rules of a branch.
     again
-        The steps were done before: their events happen, but nothing is reported, and triggers, which only observe, are left out.
+        The steps were done before: events happen without a report, and triggers, which only observe, are left out.
     """
 
     def __init__(self, rule_runner: RuleRunner, again: bool = False) -> None:
         self.pace = 0.0
-        """Seconds that a step of one branch takes; 0 before the first."""
+        """Seconds of a step of one branch; 0 before the first."""
         self._rule_runner, self._again = rule_runner, again
         self._latest: deque[float] = deque(maxlen=2)  # the same of the last pieces; in the first a kernel is loaded
-        self._steps = 0  # that the last piece was to have
+        self._steps = 0  # planned for the last piece
 
     @property
     def least(self) -> float:
@@ -44,17 +44,17 @@ class Driver:
             self.step([on], self.end([on], step))
 
     def end(self, group: Sequence[Branch], until: int, seconds: float = inf, whole: bool = True) -> int:
-        """Where the next piece of branches ends, which stand at the same step: where the store of the weather is cut, if possible.
+        """The end of the next piece of branches that stand at the same step: at a cut of the store of the weather, if possible.
 
         Parameters
         ----------
         until
             The step at which it ends at the latest.
         seconds
-            What the piece should take, of all branches together. It has at most four times as many steps as the last one.
+            The time of the piece, for all branches together. It has at most four times as many steps as the last one.
         whole
-            The piece is computed as a whole or not at all. Otherwise it has at least `PIECE` steps, where they are to be had: a slab of
-            weather is decoded for each piece anew.
+            Compute the piece as a whole or not at all. Otherwise it has at least `PIECE` steps, if possible: each piece decodes its slabs
+            of weather anew.
         """
         start, plan, state = group[0].position.step, group[0].plan, group[0].ranks.state(group[0].state_id)
         borders = [each.rules.border(start, plan.clock, plan.steps, not self._again) for each in group if each.rules]
@@ -78,19 +78,19 @@ class Driver:
     def step(
         self, group: Sequence[Branch], stop: int, keep_last_step: bool = True, discard: Callable[[Branch], object] = lambda branch: None
     ) -> list[BadCellError]:
-        """Computes branches up to a step, with what happens before and after; gives what is wrong with those that have a bad cell.
+        """Computes branches up to a step, with their rules; returns the errors of those with a bad cell.
 
         Parameters
         ----------
-        looks
-            Diagnostics of the last step will be asked for.
-        lose
-            Called with each branch whose state is of no use any more.
+        keep_last_step
+            Keep what diagnostics of the last step need.
+        discard
+            Gets each branch whose state is unusable.
 
         Raises
         ------
         SteppeError
-            The forcing or what was uploaded is damaged, or results cannot be written. All of them may stand anywhere between.
+            The forcing or an upload is damaged, or results cannot be written. Each branch may stand anywhere between.
         """
         begin, steps = perf_counter(), stop - group[0].position.step
         try:
@@ -105,7 +105,7 @@ class Driver:
                 discard(each)
             raise
         self._learn((perf_counter() - begin) / len(group), steps)
-        bad = {each.number: error for each in group if (error := each.bad)} if group[0].ranks.said.bad else {}
+        bad = {each.number: error for each in group if (error := each.bad)} if group[0].ranks.consensus.bad else {}
         for each in group:
             if each.number in bad:
                 discard(each)

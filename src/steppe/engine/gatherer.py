@@ -1,4 +1,4 @@
-"""What one rank has of arrays over all cells, and how they come together again."""
+"""The cells of one rank in arrays over all cells, and the gathering of such arrays on rank 0."""
 
 from math import prod
 from typing import Any
@@ -9,26 +9,25 @@ from numpy.typing import NDArray
 from steppe.comm import World
 from steppe.engine.outputs import positions
 from steppe.grid import Box, Cells, Ownership, Share
-
-Array = NDArray[Any]
+from steppe.models import Array
 
 
 class Gatherer:
-    """The cells of a rank.
+    """Selects, packs and gathers the cells of a rank.
 
     Parameters
     ----------
     world, deal
-        All ranks, and which has which packed cells.
+        All ranks, and the packed cells of each of them.
     share
-        What this rank computes, which packs and unpacks.
+        The share of this rank, which packs and unpacks.
     """
 
     def __init__(self, world: World, deal: Ownership, share: Share | Box) -> None:
         self._world, self._deal, self._share = world, deal, share
 
     def positions(self, cells: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Which of some packed cells it has, and where they are among its own."""
+        """Which of some packed cells this rank has, and their positions among its own cells."""
         return positions(cells, self._deal.mine)
 
     @property
@@ -37,44 +36,35 @@ class Gatherer:
         return self._deal.mine
 
     def own(self, values: Any) -> Any:
-        """Of values for all packed cells those of this rank; one number stays one."""
+        """The values of this rank, of those of all packed cells; one number stays one."""
         if np.ndim(values) == 0:
             return values
         mine = self._deal.mine
         return values[..., mine.start : mine.stop] if isinstance(mine, range) else values[..., mine]
 
     def packed(self, values: Array) -> Array:
-        """Values as the model has them, in the order of packed cells."""
+        """Values of the model in the order of packed cells."""
         return values if values.ndim < 2 else self._share.pack(values)
 
     def unpacked(self, values: Any) -> Any:
-        """The reverse."""
+        """Values in the order of packed cells as the model has them."""
         return values if np.ndim(values) == 0 else self._share.unpack(values)
 
-    def gathered(self, values: Array) -> Array | None:
-        """On rank 0 the values of all packed cells, (..., cells); every rank gives those of its own."""
-        parts = self._parts(values, [len(cells) for cells in self._deal.cells])
+    def gathered(self, values: Array, cells: Array | None = None) -> Array | None:
+        """On rank 0 the values (..., cells) of all packed cells, or of some in their order; each rank gives those of its own cells."""
+        parts = self._parts(values, [len(theirs) for theirs in self._deal.cells] if cells is None else None)
         if parts is None:
             return None
-        if len(parts) == 1:
+        if cells is None and len(parts) == 1:
             return parts[0]
-        whole = np.empty((*values.shape[:-1], self._deal.n_cells), values.dtype)
-        for cells, part in zip(self._deal.cells, parts, strict=True):
-            whole[..., slice(cells.start, cells.stop) if isinstance(cells, range) else cells] = part
-        return whole
-
-    def gathered_of(self, values: Array, cells: Array) -> Array | None:
-        """On rank 0 the values of some packed cells, as they come, (..., cells); every rank gives those that it has of them."""
-        parts = self._parts(values, None)
-        if parts is None:
-            return None
-        whole = np.empty((*values.shape[:-1], len(cells)), values.dtype)
+        whole = np.empty((*values.shape[:-1], self._deal.n_cells if cells is None else len(cells)), values.dtype)
         for theirs, part in zip(self._deal.cells, parts, strict=True):
-            whole[..., positions(cells, theirs)[0]] = part
+            own = slice(theirs.start, theirs.stop) if isinstance(theirs, range) else theirs
+            whole[..., own if cells is None else positions(cells, theirs)[0]] = part
         return whole
 
     def _parts(self, values: Array, lengths: list[int] | None) -> list[Array] | None:
-        """On rank 0 what every rank gives, (..., cells)."""
+        """On rank 0 the values of each rank, (..., cells)."""
         leading = values.shape[:-1]
         parts = self._world.gather(values.ravel(), lengths=lengths and [length * prod(leading) for length in lengths])
         return None if parts is None else [part.reshape(*leading, part.size // max(1, prod(leading))) for part in parts]

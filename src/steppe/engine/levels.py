@@ -3,62 +3,45 @@
 each rank: values of the chosen cells, or pixels ── one reduction of (least, greatest) ──> span ──> levels ── gather ──> rank 0
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.api.query import MapQuery
-from steppe.comm import World
-from steppe.engine.plan import Plan
 from steppe.engine.query_cut import cut_of
-from steppe.grid import Ownership
+from steppe.models import Array
 from steppe.view import Span, extremes, following, levels_of
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from steppe.engine.rank_state import RankState
 
 
 class Made(NamedTuple):
-    """What an order for frames gives: the span that they have, and of each branch the levels of the chosen cells, in their order."""
+    """The result of an order for frames: the common span, and for each branch the levels of the chosen cells, in their order."""
 
     span: Span
     levels: Sequence[Array]
 
 
-class Holder(Protocol):
-    """The state of a branch on this rank (`RankState`)."""
-
-    plan: Plan
-    deal: Ownership
-    world: World
-
-    def exported(self, name: str) -> Array:
-        """A variable at the last step, in the order of this rank's packed cells."""
-
-    def index_of(self, cells: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Which of some packed cells this rank has, and where they are among its own."""
-
-    def gathered(self, values: Array, cells: Array | None) -> Array | None:
-        """On rank 0 values of all packed cells, or of some."""
-
-
-def begin_frames(states: Sequence[Holder], query: MapQuery, bits: int, span: Sequence[Any] | None) -> Callable[[], Made | None]:
-    """This rank's half of an order for a frame of each branch; what is returned is done with the others, and gives them on rank 0."""
+def begin_frames(states: Sequence[RankState], query: MapQuery, bits: int, span: Sequence[Any] | None) -> Callable[[], Made | None]:
+    """This rank's half of an order for a frame of each branch; the function that it returns does the common half."""
     first = states[0]
     world = first.world
     cut = cut_of(query, first.plan.grid, None)
     before = None if span is None else Span(*span)
     exported = [state.exported(query.name) for state in states]
     if cut.reduce:
-        here, index = (np.asarray(first.deal.mine), slice(None)) if cut.cells is None else first.index_of(cut.cells)
+        here, index = (np.asarray(first.deal.mine), slice(None)) if cut.cells is None else first.gatherer.positions(cut.cells)
 
         def pixels() -> Made | None:
             found = [cut.reduced(values[index], here, world).ravel()[cut.seen] for values in exported]
             return _made(found, before, bits) if world.rank == 0 else None
 
         return pixels
-    chosen = exported if cut.cells is None else [values[first.index_of(cut.cells)[1]] for values in exported]
+    chosen = exported if cut.cells is None else [values[first.gatherer.positions(cut.cells)[1]] for values in exported]
     ends = [extremes(values) for values in chosen]
 
     def cells() -> Made | None:
@@ -66,7 +49,7 @@ def begin_frames(states: Sequence[Holder], query: MapQuery, bits: int, span: Seq
         least, most = world.reduce(mine, "max").tolist() if world.size > 1 else mine.tolist()
         after = following(before, -least, most)
         found = [levels_of(values, known, after, bits) for values, (known, _, _) in zip(chosen, ends, strict=True)]
-        levels = [state.gathered(each, cut.cells) for state, each in zip(states, found, strict=True)]
+        levels = [state.gatherer.gathered(each, cut.cells) for state, each in zip(states, found, strict=True)]
         return Made(after, [each for each in levels if each is not None]) if world.rank == 0 else None
 
     return cells

@@ -1,7 +1,7 @@
-"""The engine's process: one thread steps and does what is ordered, one listens and answers what is shown, one sends frames to who watches,
-one says that all is well and ends the process when the first does not come back.
+"""The engine's process. One thread steps and performs orders, one listens and answers from kept values, one sends frames to viewers. One
+sends heartbeats, and ends the process when the stepping thread hangs.
 
-server ──> listening thread ── questions ──> Session.answer ── shown at the last boundary ──> server
+server ──> listening thread ── questions ──> Session.answer ── values of the last boundary ──> server
                    │ orders, other questions
                    v
                 a queue ──> stepping thread: EngineEndpoint.receive, poll ──> Session
@@ -34,10 +34,10 @@ from steppe.failpoint import reach
 from steppe.files import LockedError, lock
 
 BEAT = 0.1  # [s]
-NAP = 0.1  # [s] at most between two looks around when there is nothing to do
+NAP = 0.1  # [s] at most between two polls of an idle engine
 LOADING = 300.0  # [s] that reading and compiling may keep an engine silent
-ORPHAN = 600.0  # [s] without a server after which an engine that has nothing to do ends
-STUBBORN = 5.0  # [s] that another engine of the run has to give the run folder up
+ORPHAN = 600.0  # [s] without a server after which an idle engine ends
+STUBBORN = 5.0  # [s] that another engine of the run has to release the run folder
 LOCK = "engine.lock"  # in the run folder
 
 
@@ -47,13 +47,13 @@ class EngineLoop:
     Parameters
     ----------
     folder
-        The run folder, in which the run file and the door are.
+        The run folder, with the run file and the rendezvous.
     epoch
-        Which start it is.
+        The number of this start.
     ranks
         The ranks.
     stop
-        Whether the process was asked to stop.
+        True if the process was asked to stop.
     """
 
     def __init__(self, folder: Path, epoch: int, ranks: Ranks, stop: Callable[[], bool]) -> None:
@@ -62,18 +62,18 @@ class EngineLoop:
         self._line = ServerConnection(folder, epoch, ranks.world.size, self._hear, lambda: self._orders.put(None))
         self._behind: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._positions: Mapping[int, Position] = {}  # replaced whole
-        self._doing = "loading"  # what may keep it silent
+        self._doing = "loading"  # work during which there are no heartbeats
         self._session: Session | None = None
         self._left: Shutdown | None = None
         self._listening = threading.Thread(target=self._line.listen, daemon=True)
 
     def run(self, cores: int | None = None) -> Exit:
-        """Serves until it is told to leave, asked to stop, or alone for long. cores: that it should use; default: all.
+        """Serves until the server sends a shutdown, `stop` is True, or there was no server for long. cores: to use; default: all.
 
         Raises
         ------
         SteppeError
-            The run file, the data or the folder are not what is needed. The server has the error, too.
+            The run file, the data or the folder are wrong. The server gets the error, too.
         """
         with ExitStack() as rest:
             try:
@@ -86,7 +86,7 @@ class EngineLoop:
                 self._line.close()
 
     def _run(self, cores: int | None, rest: ExitStack) -> Exit:
-        """Serves. rest: takes what is to be closed when the server has heard how it ended."""
+        """Serves. rest: gets what is closed after the server has received the end."""
         plan = Plan.of(read_run_file(self._folder / RUN_FILE), cores=cores)
         rest.enter_context(closing(Lock(self._folder / LOCK)))
         self._begin_to_listen()
@@ -94,6 +94,8 @@ class EngineLoop:
             threading.Thread(target=work, daemon=True).start()
         self._session = session = Session(self._folder, plan, self._ranks, lambda kind, text: self._line.send(News(0, kind, text)))
         rest.enter_context(closing(session))
+        for note in session.notes:
+            self._line.send(News(0, "note", note))
         endpoint = EngineEndpoint(session, self._line.send, time.monotonic, self._behind.put, time.thread_time)
         while True:
             busy = self._take_all(endpoint)
@@ -145,7 +147,7 @@ class EngineLoop:
             self._orders.put(message)
 
     def _answered(self, get: Get) -> bool:
-        """Answers from what is shown, if it is; the stepper does not notice."""
+        """Answers from kept values, if there are any; the stepping thread does not notice."""
         if self._session is None:
             return False
         try:
@@ -165,7 +167,7 @@ class EngineLoop:
         return True
 
     def compiles(self, text: str) -> None:
-        """The stepping thread compiles: no beat may come while it holds the interpreter."""
+        """Announces that the stepping thread compiles: no heartbeat may come while it holds the interpreter."""
         self._doing = "compiling"
         if self._session:
             self._session.watch.grant(LOADING)
@@ -179,12 +181,12 @@ class EngineLoop:
             time.sleep(BEAT)
 
     def _work_behind(self) -> None:
-        """Joins and sends frames; of each channel one is under way at a time, so there are never many."""
+        """Joins and sends frames; each channel has at most one under way, so there are never many."""
         while True:
             self._behind.get()()
 
     def _end_if_it_hangs(self) -> None:
-        """All ranks end with this one; the server starts others, which begin at the last durable state."""
+        """Kills this process, with which all ranks end; the server starts others at the last durable state."""
         wrong = self._session.watch.overdue() if self._session else ""
         if wrong:
             sys.stderr.write(f"{self._session.watch.stack() if self._session else ''}steppe: {wrong}\n")
@@ -194,7 +196,7 @@ class EngineLoop:
 
 
 def ended_by(error: Exception) -> EngineExit:
-    """What the server is sent of the error that ends an engine. A mistake, and a file that is damaged, await every other engine, too."""
+    """The message to the server about the error that ends an engine. A mistake or a damaged file would end every other engine, too."""
     if isinstance(error, NoSpaceError):
         return EngineExit(error.code, error.fault, False)
     if isinstance(error, SteppeError):
@@ -203,7 +205,7 @@ def ended_by(error: Exception) -> EngineExit:
 
 
 class Lock:
-    """The lock on a run folder. Whoever holds it and does not give it up within some seconds is ended: it hangs."""
+    """The lock on a run folder. A process that does not release it within some seconds hangs, and is killed."""
 
     def __init__(self, path: Path) -> None:
         begin, killed = time.monotonic(), False
@@ -224,5 +226,5 @@ class Lock:
                 os.kill(int(pid), signal.SIGKILL)
 
     def close(self) -> None:
-        """Gives it up."""
+        """Releases the lock."""
         os.close(self._file)

@@ -1,6 +1,6 @@
-"""Which branches of a run are open: those that were used last, within a budget of files and bytes. The others rest on the disk.
+"""The open branches of a run: those that were used last, within a budget of files and bytes. The others are closed, on the disk.
 
-open ── not used for longest, and the budget is exceeded ──> saved and closed: at rest ── needed ──> open, at the same position
+open ── least recently used, and the budget is exceeded ──> saved and closed ── used again ──> open, at the same position
 """
 
 import os
@@ -14,48 +14,48 @@ from steppe.engine.branch import Branch, ClosedBranch
 from steppe.engine.branches import Branches
 from steppe.errors import DamagedError, Failure
 
-FILES = 64  # branches that are open: each has a lock, and a thread that writes
-GONE = 20  # branches that were dropped, of which copies are remembered
-SHARE = 0.5  # of the memory of this machine that they may take
-AGAIN = 10.0  # [s] after a branch could not be saved until another one is tried: the disk may have room then
+FILES = 64  # open branches: each has a lock, and a thread that writes
+GONE = 20  # unloaded branches whose snapshots are kept
+SHARE = 0.5  # of the memory of this machine for open branches
+AGAIN = 10.0  # [s] after a failed save until the next one: the disk may have room then
 
 
 class Budget(NamedTuple):
-    """How many branches may be open, and how many bytes they may take. What is used at once is open beyond that, too."""
+    """The number of open branches and their bytes, at most. Branches that are used at once are open beyond that, too."""
 
     files: int = FILES
     bytes: int = int(SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
 
 class OpenBranches:
-    """The owner of the open branches of a run.
+    """Opens and closes the branches of a run.
 
     Parameters
     ----------
     branches
-        How they come into memory and out of it.
+        The branches in memory.
     keep
-        Saves a branch that is closed next.
+        Saves a branch before it is closed.
     """
 
     def __init__(self, branches: Branches, keep: Callable[[Branch], SavedCheckpoint]) -> None:
         self.budget = Budget()
         self._branches, self._keep = branches, keep
         self._closed: dict[int, ClosedBranch] = {}
-        self._gone: list[int] = []  # those that were dropped last
+        self._gone: list[int] = []  # those that were unloaded last
         self._not_before = 0.0
 
     def __contains__(self, number: int) -> bool:
-        """Whether a branch is open or rests; one that has met a bad cell is neither."""
+        """True if a branch is open or closed; a bad cell takes it out of memory."""
         return number in self._branches.live or number in self._closed
 
     @property
     def ways(self) -> set[int]:
-        """The branches that lie on the path of one that is open or rests."""
+        """The branches on the paths of all open and closed ones."""
         return {leg.branch for some in (self._branches.live, self._closed) for each in some.values() for leg in each.path}
 
     def find(self, number: int) -> Branch | ClosedBranch:
-        """A branch as it is; it need not be open for what is asked of it.
+        """A branch, open or closed.
 
         Raises
         ------
@@ -68,21 +68,21 @@ class OpenBranches:
         return found
 
     def load(self, number: int, path: Sequence[Leg], patience: int, begin: Position) -> Branch:
-        """See `Branches.load`: one that rests stands where it stood."""
+        """See `Branches.load`: a closed branch is at the position where it was closed."""
         closed = self._closed.pop(number, None)
         if closed and closed.position <= Position(path[-1].step, path[-1].seq):
-            with suppress(DamagedError):  # an earlier state is looked for, and this one is named
+            with suppress(DamagedError):  # `load` takes an earlier state, and names this one
                 self._branches.reopen(closed)
         self._branches.load(number, path, patience, begin)
         return self.use(number)[0]
 
     def use(self, *numbers: int) -> list[Branch]:
-        """Some branches, open; others are closed where the budget asks for that.
+        """Opens some branches; others are closed if the budget is exceeded.
 
         Raises
         ------
         Failure
-            One was not loaded, or what was saved of it is damaged.
+            One was not loaded, or its checkpoint is damaged.
         """
         live = self._branches.live
         for number in numbers:
@@ -95,7 +95,7 @@ class OpenBranches:
         return [live[number] for number in numbers]
 
     def close_all(self) -> None:
-        """Closes all branches, which come back from where they are saved when they are used next.
+        """Saves and closes all branches; each is opened when it is used next.
 
         Raises
         ------
@@ -106,17 +106,17 @@ class OpenBranches:
             self._closed[each.number] = self._branches.close_saved(each, self._keep)
 
     def unload(self, number: int, keep: bool) -> None:
-        """Forgets a branch, and copies of those that were dropped long ago. keep: one that is open and settled is saved before."""
+        """Takes a branch out of memory, and the snapshots of those that were unloaded long ago. keep: save its state if it has a folder."""
         if self._closed.pop(number, None) is None:
             if keep:
                 self._branches.unload(number, self._keep)
             else:
                 self._branches.discard(number)
         self._gone = [*[each for each in self._gone if each != number][1 - GONE :], number]
-        self._branches.discard_copies_but(self.ways.union(self._gone))
+        self._branches.snapshots.discard_but(self.ways.union(self._gone))
 
     def _make_room(self, used: int) -> None:
-        """Closes those that were not used for longest; not the last ones, which are used now."""
+        """Closes the least recently used branches; not the last ones, which are used now."""
         live = self._branches.live
         if time.monotonic() < self._not_before:
             return

@@ -1,4 +1,4 @@
-"""What a run keeps: from the run file to reductions in the recorder and records in the store."""
+"""The records of a run: from the run file to reductions in the recorder and records in the store."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,11 +14,12 @@ from steppe.clock import DAY
 from steppe.comm import Operation, Serial, World
 from steppe.engine.intervals import edges
 from steppe.engine.plan import Plan, regions_of
-from steppe.engine.recorder import AT_ONCE, Deliver, Recorder, Room
+from steppe.engine.recorder import AT_ONCE, Deliver, IntervalRecorder, Room
 from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection, every
 from steppe.grid import Cells, Ownership
 from steppe.io import SHARD_STEPS, SINGLE, Axis, Group, Output, OutputCost, OutputWriter
 from steppe.kernels.sums import Columns, columns, largest_products, limb_sums, means_of, total_weight
+from steppe.models import Array
 from steppe.timeline import span
 from steppe.variable import Role
 
@@ -26,7 +27,7 @@ ROOM = 256 << 20  # bytes of the buffers of all arrays with levels together
 
 
 class _Region(NamedTuple):
-    """The cells of a region that this rank has (positions in its own), their weights, and the weight of all cells of the region."""
+    """The cells of a region on this rank (positions in its own), their weights, and the weight of all cells of the region."""
 
     places: Columns
     weights: NDArray[np.float64]
@@ -34,7 +35,7 @@ class _Region(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """What an array holds: a variable reduced over intervals between some steps, of each cell (regions None) or of regions."""
+    """The content of an array: a variable reduced over intervals between some steps, of each cell (regions None) or of regions."""
 
     variable: str
     method: str
@@ -43,7 +44,7 @@ class _Wanted(NamedTuple):
 
 
 class _Due(NamedTuple):
-    """Records of a series of which this rank has its part."""
+    """Records of a series, with the cells of this rank."""
 
     key: str
     first: int
@@ -59,16 +60,16 @@ class Outputs:
     plan
         The run.
     world, deal
-        All ranks, and what this one computes; default: a single rank computes all.
+        All ranks, and the ownership of this one; default: a single rank computes all.
     like
-        Those of another branch of the same run, of the same deal: what is to be recorded was found out for them.
+        Those of another branch of the same run and share, whose plan of records is used.
     """
 
     def __init__(self, plan: Plan, world: World | None = None, deal: Ownership | None = None, like: "Outputs | None" = None) -> None:
         self._world = world or Serial()
         self._deal = deal or Ownership.alone(plan.grid.n_cells)
         at_once = 1 if plan.model.needs.neighbours else AT_ONCE
-        self.recorder: Recorder = Recorder(len(self._deal.mine), like.recorder if like else None, at_once)
+        self.recorder: IntervalRecorder = IntervalRecorder(len(self._deal.mine), like.recorder if like else None, at_once)
         self.groups: list[Group] = like.groups if like else []
         self._due: list[_Due] = []
         self._plan = plan
@@ -82,7 +83,7 @@ class Outputs:
             self.recorder.want(variable, method, borders, deliver, plan.variables.leading(variable), self._dtype(variable), room)
 
     def _dtype(self, name: str) -> str:
-        """What holds the values of a variable exactly, and its model can fill: machine code of cells and parameters need float64."""
+        """The dtype that holds a variable exactly and that its model can fill: machine code of cells and parameters need float64."""
         variable, fields = self._plan.variables[name], self._plan.model.needs.neighbours
         return "float32" if fields and variable.dtype == "float32" and variable.role is not Role.PARAMETER else "float64"
 
@@ -96,7 +97,7 @@ class Outputs:
         self.groups = [replace(group, room=ROOM // max(1, levelled)) for group in self.groups]
 
     def open(self, path: Path | None) -> None:
-        """Opens the store, which is there; None: it will be later, see `OutputWriter.settle`.
+        """Opens the store; None: it will exist later, see `OutputWriter.settle`.
 
         Raises
         ------
@@ -108,7 +109,7 @@ class Outputs:
         self._writer = OutputWriter(path, self.groups, self._plan.run.engine.write_behind, world, deals)
 
     def exchange(self) -> None:
-        """Brings records to the ranks that write them; every rank calls it after the same steps."""
+        """Sends records to the ranks that write them; every rank calls it after the same steps."""
         due, self._due = self._due, []
         parts = [(each.values.reshape(prod(each.values.shape[:-1]), each.values.shape[-1]), r) for each in due for r in each.regions]
         largest = [largest_products(values, r.places, r.weights) for values, r in parts]
@@ -121,7 +122,7 @@ class Outputs:
             self.writer.put(each.key, each.first, values if self._world.rank == 0 else values[..., :0])
         self.writer.exchange()
 
-    def _of_all(self, parts: list[NDArray[Any]], operation: Operation) -> list[NDArray[Any]]:
+    def _of_all(self, parts: list[Array], operation: Operation) -> list[Array]:
         """The same arrays, reduced over all ranks in one message."""
         if not parts or self._world.size == 1:
             return parts
@@ -148,20 +149,20 @@ class Outputs:
 
     @property
     def cost(self) -> OutputCost:
-        """What all records of the whole run come to."""
+        """The cost of all records of the whole run."""
         costs = [group.cost() for group in self.groups]
         return OutputCost(sum(cost.values for cost in costs), sum(cost.files for cost in costs), sum(cost.seconds for cost in costs))
 
     @cached_property
     def steps_between_exchanges(self) -> int:
-        """How many steps may be made, at most, before `exchange` is called again."""
+        """Steps between two calls of `exchange`, at most."""
         rows = [(group, group.layout(output).shard[0]) for group in self.groups for output in group.outputs]
         return min([length * int(group.axis.steps.min()) for group, length in rows], default=SHARD_STEPS)
 
     def record_of(self, variable: str, step: int, rounded: bool = False) -> tuple[str, int] | None:
-        """Key and number of a record of maps with the values of a variable after so many steps; None when there is none.
+        """Key and number of a record of maps with the values of a variable after so many steps; None if there is none.
 
-        rounded: of a record in float32 of a variable in float64, instead of one with its very bits.
+        rounded: from a record in float32 of a variable in float64, not from one with the same bits.
         """
         fitting = SINGLE if rounded else None
         keys = {f"{g.name}/{o.variable.name}".lstrip("/") for g in self.groups for o in g.outputs if o.bits == fitting}
@@ -181,12 +182,12 @@ class Outputs:
 
     @property
     def complete(self) -> bool:
-        """Whether every record of the run is in."""
+        """True if all records of the run are complete."""
         rows = [group.axis.rows for group in self.groups for _ in group.outputs]
         return list(self.writer.records.values()) == rows
 
     def close(self) -> None:
-        """Ends recording and writing; what was not committed is lost."""
+        """Ends recording and writing; records without a commit are lost."""
         if self._writer:
             self._writer.close()
         self.recorder.close()
@@ -244,7 +245,7 @@ class Outputs:
 
 
 def positions(cells: NDArray[np.int64], mine: Cells) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Which of some packed cells are among `mine`, and at which positions there."""
+    """Which of some packed cells are among `mine`, and their positions there."""
     if isinstance(mine, range):
         here = (cells >= mine.start) & (cells < mine.stop)
         return here, cells[here] - mine.start

@@ -1,21 +1,20 @@
-"""What people see of branches: what is asked for is computed, gathered or reduced once for each position, and shown from then on.
+"""Answers about branches: the values for a query are computed, gathered or reduced once for each position, and then kept.
 
-    stepper ── get, show ──> shown: position, values ──> answer ── speaker
-                             replaced whole
+    stepping thread ── get, show ──> shown: position, values ──> answer ── listening thread
+                                     replaced as a whole
 
-What somebody asked for in the last two seconds is shown anew after each piece of steps; nothing else is copied or gathered. Of a single
-rank whole variables are kept, from which anything is cut; of many what was asked for, reduced where the data lie.
+Queries of the last two seconds are answered again after each piece of steps; nothing else is copied or gathered. With a single rank whole
+variables are kept, from which all answers are cut; with many ranks the values of the query, reduced where the data lie.
 """
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from steppe.api.query import MapQuery
 from steppe.comm import Serial
@@ -27,26 +26,26 @@ from steppe.engine.uploads import cells_of
 from steppe.errors import Failure, Mistake, NotComputedError, RequestError, UnknownNameError, nearest
 from steppe.failpoint import reach
 from steppe.levels import parted
+from steppe.models import Array
 from steppe.variable import Role, Variable
 from steppe.view import choose_colours, levels, png
 
-Array = NDArray[Any]
 Answer = tuple[dict[str, Any], memoryview]
 
-MOST = 256  # things that are shown of a branch that stands still
-AT_HAND = 16 << 20  # bytes of states that are gathered before each long step
-HOT = 2.0  # [s] after its last request something is shown
+MOST = 256  # values that are kept of a branch at one position
+AT_HAND = 16 << 20  # bytes of states that are gathered after each long step
+HOT = 2.0  # [s] after the last request for a query in which it is answered again
 
 
 class Shown(NamedTuple):
-    """What may be said of a branch. values: key of what was asked -> values."""
+    """The kept values of a branch. values: key of a query -> values."""
 
     position: Position
     values: Mapping[MapQuery, Array]
 
 
 class _Asked(NamedTuple):
-    """A query, how it is cut, and the key of what is kept for it; whole: that is all cells of the variable."""
+    """A query, its cut, and the key of its kept values. whole: these are all cells of the variable."""
 
     query: MapQuery
     cells: Array | None
@@ -56,7 +55,7 @@ class _Asked(NamedTuple):
 
 
 class QueryCache:
-    """At the branches of one run. ranks: how many compute it."""
+    """The answers about the branches of one run. ranks: how many compute it."""
 
     def __init__(self, plan: Plan, ranks: int) -> None:
         self._plan, self._ranks = plan, ranks
@@ -67,12 +66,12 @@ class QueryCache:
         self._states = _small(plan)
 
     def get(self, on: Branch, query: MapQuery) -> Answer:
-        """An answer, computed now; by the stepper.
+        """Computes an answer; on the stepping thread.
 
         Raises
         ------
         Mistake
-            What is asked for does not exist, or not yet.
+            The variable or the step does not exist, or not yet.
         """
         asked = self._asked(query)
         if asked.query.step not in (None, on.position.step):
@@ -92,31 +91,31 @@ class QueryCache:
         return {**head, "moved": moved}, body
 
     def rounded(self, on: Branch, query: MapQuery) -> Answer:
-        """An answer about a step that is over, from a record in float32; its head says so. Raises as `get`."""
+        """An answer about a past step, from a record in float32; the head has `rounded`. Raises as `get`."""
         asked = self._asked(query)
         return self._recorded(on, asked, int(asked.query.step or 0), rounded=True)
 
     def once(self, on: Branch, query: MapQuery) -> Answer:
-        """An answer of a branch of which nothing is shown: nobody will ask again. Raises as `get`."""
+        """An answer of a branch of which no values are kept. Raises as `get`."""
         asked = self._asked(replace(query, step=None))
         before = self.moved[asked.query.name]
         head, body = self._made(Shown(on.position, {asked.key: self._gathered(on, asked)}), asked)
         return {**head, "moved": self.moved[asked.query.name] - before}, body
 
     def answer(self, branch: int, query: MapQuery) -> Answer | None:
-        """An answer from what is shown; by the speaker, at any moment. None: only the stepper can give it.
+        """An answer from kept values, on the listening thread at any moment. None: only the stepping thread has it.
 
         Raises
         ------
         Mistake
-            What is asked for does not exist.
+            The variable does not exist.
         """
         shown = self.shown.get(branch)
         if shown is None or query.along:
             return None
         try:
             asked = self._asked(query)
-        except Failure:  # the stepper tells it
+        except Failure:  # the stepping thread reports it
             return None
         self._heat(branch, asked)
         if _held(shown, asked) is None or asked.query.step not in (None, shown.position.step):
@@ -124,7 +123,7 @@ class QueryCache:
         return self._answer(shown, asked)
 
     def show(self, on: Branch, every_state: bool = False) -> None:
-        """Shows where a branch stands, with what somebody asked for a moment ago, or all states as well."""
+        """Shows a branch at its position, with the values of recent queries, and all states if asked for."""
         now = time.monotonic()
         wanted = [asked for asked, at in list(self._hot.get(on.number, {}).values()) if now - at < HOT]
         self._hot[on.number] = {asked.key: self._hot[on.number][asked.key] for asked in wanted}
@@ -135,18 +134,27 @@ class QueryCache:
             if asked.key not in values:
                 try:
                     values[asked.key] = self._gathered(on, asked)
-                except Mistake:  # a diagnostic of a step that is not at hand: who asks is told
+                except Mistake:  # a missing diagnostic: the answer to the next query reports it
                     continue
         self.shown[on.number] = Shown(on.position, values)
         assert reach("shown.swapped")
 
+    def values(self, on: Branch, name: str, gather: Callable[[], Array]) -> Array:
+        """A whole variable of a branch at its position, ([levels,] cells), by `gather` if it is not kept."""
+        shown, key = self.shown.get(on.number), MapQuery(name=name)
+        if shown is None or shown.position != on.position:
+            shown = Shown(on.position, {})
+        if key not in shown.values:
+            self.shown[on.number] = shown = Shown(on.position, {**shown.values, key: gather()})
+        return shown.values[key]
+
     def discard(self, branch: int) -> None:
-        """Nothing is shown of a branch any more."""
+        """Discards the kept values of a branch."""
         self.shown.pop(branch, None)
         self._hot.pop(branch, None)
 
     def _recorded(self, on: Branch, asked: _Asked, step: int, rounded: bool = False) -> Answer:
-        """An answer about a step that is over, from what was recorded of it."""
+        """An answer about a past step, from its records."""
         name = asked.query.name
         values = on.recorded(name, step, rounded) if step < on.position.step else None
         if values is None:
@@ -164,7 +172,7 @@ class QueryCache:
     # ---- inside ---------------------------------------------------------------------------------------------------------------------
     def _heat(self, branch: int, asked: _Asked) -> None:
         self._hot.setdefault(branch, {})[asked.key] = asked, time.monotonic()
-        if branch not in self.shown:  # it was hidden meanwhile
+        if branch not in self.shown:  # it was discarded meanwhile
             self._hot.pop(branch, None)
 
     def _asked(self, query: MapQuery) -> _Asked:
@@ -228,7 +236,7 @@ class QueryCache:
 
 
 def _held(shown: Shown, asked: _Asked) -> Array | None:
-    """What is shown of a variable, or of all levels of one of which a level is asked for; None: nothing."""
+    """The kept values of a query; of one level also from those of all levels. None: there are none."""
     name, level = parted(asked.query.name)
     every = MapQuery(name=name)
     if asked.key not in shown.values and asked.whole and level is not None and every in shown.values:
@@ -238,7 +246,7 @@ def _held(shown: Shown, asked: _Asked) -> Array | None:
 
 
 def _small(plan: Plan) -> list[str]:
-    """The states that are shown while a long step goes on: in the order of the model as many as fit into `AT_HAND`."""
+    """The states that are shown during a long step: in the order of the model, as many as fit into `AT_HAND`."""
     found, room = [], AT_HAND
     for name, variable in plan.model.variables.items():
         size = prod(plan.variables.leading(name)) * plan.grid.n_cells * np.dtype(variable.dtype).itemsize
@@ -251,7 +259,7 @@ def _small(plan: Plan) -> list[str]:
 def image_of(
     values: Array, variable: Variable, low: float | None = None, high: float | None = None, style: str | None = None
 ) -> tuple[bytes, dict[str, Any]]:
-    """A PNG file of a map (rows, columns), and what its colours mean: low, high, style. What is not given is chosen from the values.
+    """A PNG file of a map (rows, columns), and the meaning of its colours: low, high, style. Defaults are chosen from the values.
 
     Raises
     ------

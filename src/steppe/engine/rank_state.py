@@ -1,7 +1,7 @@
 """The state of a branch on one rank: its cells, their weather, their records. Rank 0 commands, all ranks do the same.
 
-Each method that is an order works in two halves: what a rank does alone, which may fail, is done at once; what the ranks do together it
-returns, to be called only when nobody failed. So no rank ever waits for a message of one that gave up.
+Each method that is an order works in two halves. It does the rank's own work at once, which may fail. It returns the common work of all
+ranks, which is called only if no rank failed. So no rank waits for a message of a failed one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe import timeline
 from steppe.api.expression import names_of, parse
@@ -30,14 +29,14 @@ from steppe.errors import SteppeError
 from steppe.grid import Decomposition
 from steppe.io import Checkpoint, Contents, Draft, FieldReader, ForcingReader, SpreadReader
 from steppe.kernels.sums import totals
-from steppe.models import Inputs
+from steppe.models import Array, Inputs
 
-Array = NDArray[Any]
+Reader = ForcingReader | SpreadReader | FieldReader
 Together = Callable[[], Any]
 
 
 class StateCopy(NamedTuple):
-    """A copy of all that changes in a run, on one rank."""
+    """A copy of all that changes in a branch, on one rank."""
 
     model: Any
     recorded: Mapping[str, Array]
@@ -45,11 +44,11 @@ class StateCopy(NamedTuple):
 
 
 def nothing() -> None:
-    """What ranks do together after most orders."""
+    """The common work after most orders: none."""
 
 
 class RankState:
-    """What one rank computes of a run.
+    """The share of one rank of a branch.
 
     Parameters
     ----------
@@ -58,9 +57,11 @@ class RankState:
     world
         All ranks.
     where
-        Kept true: what is told of this rank when it fails.
+        Updated with each piece of steps; printed when this rank fails.
     like
-        Another state on this rank, of the same run: its weather is used as well.
+        Another state of the same run on this rank, whose weather is shared.
+    in_pieces
+        The weather is asked for in short pieces: slabs are kept decoded.
 
     Raises
     ------
@@ -68,19 +69,19 @@ class RankState:
         The weather does not fit the run.
     """
 
-    def __init__(self, plan: Plan, world: World, where: RankLocation, like: "RankState | None" = None) -> None:
+    def __init__(self, plan: Plan, world: World, where: RankLocation, like: "RankState | None" = None, in_pieces: bool = True) -> None:
         self.plan, self.world, self.model, self._where = plan, world, plan.model, where
         self.kept = 0  # checkpoints of which this rank's tiles are durable
-        self.notes: list[str] = []  # that a person may want to know
+        self.notes: list[str] = []  # for the user
         self._draft = Draft()
         self._digests: dict[int, bytes] = {}
         self._open = False
-        self.torn = False  # a step failed half way: its state is of no use
+        self.torn = False  # a step failed half way: the state is unusable
         self._beside: Sequence[RankState] = ()
-        self.reader: ForcingReader | SpreadReader | FieldReader | None = like.reader if like else plan.reader()
+        self.reader: Reader | None = like.reader if like else plan.reader()
         self._shares = like is not None
         self._copies: dict[int, StateCopy] = like._copies if like else {}
-        if isinstance(self.reader, ForcingReader) and like:
+        if isinstance(self.reader, ForcingReader) and like and in_pieces:
             self.reader.keep_slabs()
         self._take(like.cut if like else plan.decomposed(world.size), like)
 
@@ -90,8 +91,8 @@ class RankState:
         self.share, self.deal, neighbours = cut.of(self.world.rank)
         self.arrays = ModelArrays(self.world)
         self.reach = BoxReach(self.world, neighbours, totals, self.arrays)
-        self._gatherer = Gatherer(self.world, self.deal, self.share)
-        self._setting = Setting(self.plan, self.world, self._gatherer)
+        self.gatherer = Gatherer(self.world, self.deal, self.share)
+        self._setting = Setting(self.plan, self.world, self.gatherer)
         self.outputs: Outputs = Outputs(self.plan, self.world, self.deal, like.outputs if like else None)
         self.outputs.recorder.on_piece = self._at
 
@@ -101,7 +102,7 @@ class RankState:
 
     # ---- orders ---------------------------------------------------------------------------------------------------------------------
     def spread(self) -> Together:
-        """Shares out who reads the weather for whom."""
+        """Chooses which ranks read the weather, and for which others."""
         spread, spare = self.plan.run.forcing.spread if self.plan.run.forcing else "", self.plan.threads < self.plan.cores
         if spread == RETIRED:
             spread = "auto"
@@ -113,16 +114,16 @@ class RankState:
         return nothing
 
     def open(self, output: str, checkpoint: str, muted: bool = False) -> Together:
-        """Begins, or goes on from a checkpoint; the store of results is there. output "": it is not yet, see `settle`.
+        """Begins at the initial state or at a checkpoint. output: the store of results; "": there is none yet, see `settle`.
 
-        muted: nothing is recorded from it.
+        muted: record nothing.
         """
         if muted:
             self.outputs.recorder.mute()
         return self._begin_with(lambda: self._initialise(checkpoint), output)
 
     def _begin_with(self, state: Callable[[], tuple[Mapping[str, int] | None, Mapping[str, Array]]], output: str) -> Together:
-        """Begins with a state; `state` gives the numbers of records and the unfinished ones that belong to it."""
+        """Begins with a state; `state` returns the numbers of its records and its unfinished records."""
         records: Mapping[str, int] | None = None
         recorded: Mapping[str, Array] = {}
         error = None
@@ -140,22 +141,22 @@ class RankState:
         return nothing
 
     def settle(self, output: str, source: str, records: dict[str, int]) -> Together:
-        """Takes a store of results, which holds the whole shards of the first `records`; the rest of them are in the store `source`."""
+        """Attaches the store of results of a branch, which shares the whole shards of the first `records` with the store `source`."""
         self.outputs.writer.settle(Path(output), Path(source), records)
         return nothing
 
     def flush(self) -> Together:
-        """Begins to write all records."""
+        """Begins to write all records behind the run."""
         return lambda: self.outputs.writer.commit_behind(lambda records: None)
 
     def remember(self, entry: int) -> Together:
-        """Makes a copy of all that changes, under a number; gives its bytes on all ranks."""
+        """Makes a copy of the state under a number; returns its bytes on all ranks."""
         self._copies[entry] = copy = self._copy()
         mine = sum(values.nbytes for values in (*self.model.state.values(), *copy.recorded.values()))
         return lambda: int(self.world.reduce(np.array([mine], np.int64), "sum")[0])
 
     def recall(self, entry: int, output: str, muted: bool = False) -> Together:
-        """Goes back to a copy, of whichever branch; output as for `open`. muted: nothing is recorded from it."""
+        """Begins at a copy, of any branch; output and muted as for `open`."""
         copy = self._copies[entry]
         if muted:
             self.outputs.recorder.mute()
@@ -176,18 +177,18 @@ class RankState:
         return copy.records, {name: values.copy() for name, values in copy.recorded.items()}
 
     def discard(self, entries: list[int]) -> Together:
-        """Gives up copies."""
+        """Frees copies."""
         for entry in entries:
             del self._copies[entry]
         return nothing
 
     def _initialise(self, checkpoint: str) -> tuple[Mapping[str, int] | None, Mapping[str, Array]]:
-        """Gives the model its state; of a checkpoint the numbers of records and the unfinished ones."""
+        """Gives the model its state; returns the numbers of records and the unfinished records of the checkpoint."""
         plan = self.plan
         records: Mapping[str, int] | None = None
         groups: dict[str, dict[str, Any]] = {
-            "state": {name: self._gatherer.own(values) for name, values in plan.initial.items()},
-            "parameter": {name: self._gatherer.own(values) for name, values in plan.chosen.values.items()},
+            "state": {name: self.gatherer.own(values) for name, values in plan.initial.items()},
+            "parameter": {name: self.gatherer.own(values) for name, values in plan.chosen.values.items()},
             "recorder": {},
         }
         if checkpoint:
@@ -196,13 +197,13 @@ class RankState:
             for full, values in found.load(self.deal).items():
                 group, _, name = full.partition("/")
                 groups[group][name] = values
-        state = {name: self._gatherer.unpacked(values) for name, values in groups["state"].items()}
+        state = {name: self.gatherer.unpacked(values) for name, values in groups["state"].items()}
         self.model.initialise(self.share, groups["parameter"], state, plan.chosen.options, self.reach)
         self._open = True
         return records, groups["recorder"]
 
     def recut(self, bounds: list[int]) -> Together:
-        """Takes other shares of the cells, of which rank r has those from bounds[r] to bounds[r + 1]; the same for []. `open` is next."""
+        """Takes another share: rank r gets the cells from bounds[r] to bounds[r + 1]; []: the same share. `open` must follow."""
         self.outputs.close()
         self._take(self.plan.decomposed(self.world.size, bounds) if bounds else self.cut)
         if bounds and self.reader and not self._shares and not isinstance(self.reader, FieldReader):
@@ -210,14 +211,14 @@ class RankState:
         return nothing
 
     def tell_busy(self) -> Together:
-        """On rank 0 how long each rank has computed so far, in seconds of CPU time."""
+        """On rank 0 the CPU time [s] that each rank has computed so far."""
         mine = np.array([self.model.busy])
         return lambda: [float(part[0]) for part in self.world.gather(mine) or ()]
 
     def step(self, start: int, stop: int, keep_last_step: bool, beside: Sequence["RankState"] = ()) -> Together:
-        """Computes the steps `start` .. `stop` - 1. looks: somebody may look afterwards. beside: other branches, which do the same steps.
+        """Computes the steps `start` .. `stop` - 1. beside: other branches, which do the same steps.
 
-        After an error all of them may stand anywhere between.
+        keep_last_step: keep what diagnostics of the last step need. After an error each branch may stand anywhere between.
         """
         self._beside = beside
         if keep_last_step:
@@ -233,37 +234,37 @@ class RankState:
             each.outputs.writer.check()
 
         def together() -> None:
-            self._beside = ()  # some of them may be closed next
+            self._beside = ()  # these may be closed next
             for each in (self, *beside):
                 each.outputs.exchange()
 
         return together
 
     def goes_back(self, start: int, stop: int) -> bool:
-        """Whether it stands where it stood when these steps failed: a model that undoes them does, unless an event lies between them."""
+        """True if failed steps leave the state as it was: the model undoes them, and no event lies between them."""
         return self.model.undoes and not any(start < action.step < stop for action in self.plan.actions)
 
     def export(self, name: str, cells: Array | None = None) -> Together:
-        """A variable at the last step: on rank 0 of all cells, in packed order, or of some packed cells, as they come."""
+        """A variable at the last step, on rank 0: of all cells in packed order, or of some packed cells in their order."""
         values = self.exported(name)
-        mine = values if cells is None else values[..., self.index_of(cells)[1]]
-        return lambda: self.gathered(mine, cells)
+        mine = values if cells is None else values[..., self.gatherer.positions(cells)[1]]
+        return lambda: self.gatherer.gathered(mine, cells)
 
     def reduce(self, query: MapQuery, cells: Array | None) -> Together:
-        """On rank 0 a map of a variable at the last step with fewer pixels than cells, reduced by the ranks."""
+        """On rank 0 a map of a variable at the last step with fewer pixels than cells; the ranks reduce it."""
         cut = cut_of(query, self.plan.grid, cells)
         values = self.exported(query.name)
         if cut.cells is None:
             return lambda: cut.reduced(values, np.asarray(self.deal.mine), self.world)
-        here, index = self.index_of(cut.cells)
+        here, index = self.gatherer.positions(cut.cells)
         return lambda: cut.reduced(values[index], here, self.world)
 
     def frames(self, query: MapQuery, bits: int, span: list[Any] | None, beside: Sequence["RankState"] = ()) -> Together:
-        """On rank 0 what people who watch see of this branch and of others beside it, see `begin_frames`."""
+        """On rank 0 the levels of a frame of this branch and of others beside it, see `begin_frames`."""
         return begin_frames((self, *beside), query, bits, span)
 
     def evaluate(self, expressions: list[str]) -> Together:
-        """On all ranks of each expression whether it is true at the last step, and why it has no value, "" if it has one."""
+        """On all ranks, for each expression: True if it holds at the last step, and the reason why it has no value, or ""."""
         trees = [parse(text, self.plan.variables) for text in expressions]
         fields = {name: self.exported(name) for name in sorted(set().union(*map(names_of, trees)))}
         evaluation = Evaluation(fields, self.plan.grid.cell_area[np.asarray(self.deal.mine)], self.world)
@@ -272,17 +273,17 @@ class RankState:
     def set(self, name: str, value: float | Array, cells: Array | None, operation: str = "set") -> Together:
         """Sets, scales or adds to a state, a parameter or an event input, everywhere or in some packed cells.
 
-        Gives the sums over them before and after.
+        Returns the sums over these cells before and after.
         """
         return self._setting.set(name, value, cells, operation)
 
     def digest(self) -> Together:
-        """A number that says whether two states, with their parameters, have the same bits; the same for any number of ranks."""
+        """A number that is equal for equal bits of state and parameters, on any number of ranks."""
         mine = digest(self._arrays(), self.deal.mine, self.world.rank == 0)
         return lambda: int(self.world.reduce(np.array([mine], np.int64), "sum")[0])
 
     def keep(self, aside: str) -> Together:
-        """Begins a checkpoint, of copies; `kept` grows when this rank's part of it is durable."""
+        """Begins a checkpoint made of copies; `kept` grows when the tiles of this rank are durable."""
         self.outputs.writer.check()
         self._draft.copy(self._arrays() | {f"recorder/{name}": v for name, v in self.outputs.recorder.state().items()}, self.deal)
 
@@ -293,7 +294,7 @@ class RankState:
         return together
 
     def wait(self) -> Together:
-        """Returns when all that was begun to be written is durable."""
+        """Waits until all writes that were begun are durable."""
         self.outputs.writer.wait()
         return nothing
 
@@ -311,11 +312,11 @@ class RankState:
         return together
 
     def tell_status(self) -> Together:
-        """On rank 0 the first bad cell of all ranks, counted in packed cells, with the number of all."""
+        """On rank 0 the first bad cell of all ranks, as a packed cell, with the number of bad cells."""
         return first_bad(self.model.status(), self.deal, self.world)
 
     def watch(self) -> Together:
-        """Begins a timeline of what this rank's threads do."""
+        """Begins a timeline of the threads of this rank."""
 
         def together() -> None:
             self.world.barrier()
@@ -324,12 +325,12 @@ class RankState:
         return together
 
     def tell_timeline(self) -> Together:
-        """Ends it: on rank 0 the spans of all ranks."""
+        """Ends the timeline; returns the spans of all ranks on rank 0."""
         mine = timeline.packed(timeline.stop())
         return lambda: [timeline.unpacked(part) for part in self.world.gather(mine) or ()]
 
     def close(self) -> Together:
-        """Ends reading and writing; what is not in a checkpoint is lost."""
+        """Ends reading and writing; states without a checkpoint are lost."""
         self.outputs.close()
         if self.reader and not self._shares:
             self.reader.close()
@@ -341,40 +342,32 @@ class RankState:
         if name in self.plan.inputs:
             variable, values = self.plan.inputs[name]
             return np.broadcast_to(values, self.plan.grid.n_cells)[self.deal.mine].astype(variable.dtype)
-        return self._gatherer.packed(self.model.export(name))
+        return self.gatherer.packed(self.model.export(name))
 
-    def index_of(self, cells: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Which of some packed cells this rank has, and where they are among its own."""
-        return self._gatherer.positions(cells)
-
-    def gathered(self, values: Array, cells: Array | None) -> Array | None:
-        """On rank 0 values of all packed cells, or of some as they come; each rank gives those that it has."""
-        return self._gatherer.gathered(values) if cells is None else self._gatherer.gathered_of(values, cells)
-
-    # ---- what others ask of it -----------------------------------------------------------------------------------------------------
+    # ---- questions of other classes -------------------------------------------------------------------------------------------------
     def undo(self) -> None:
-        """Takes back what this rank did for an order in which another one failed."""
+        """Undoes this rank's half of an order in which another rank failed."""
         self._setting.undo()
 
     @property
     def bad(self) -> bool:
-        """Whether a cell is bad, of this branch or of one that went beside it."""
+        """True if a cell of this branch, or of one beside it, is bad."""
         return any(each._open and bool(each.model.status().count) for each in (self, *self._beside))
 
     @property
     def contents(self) -> Contents:
-        """What is in the checkpoint that was begun last."""
+        """The contents of the checkpoint that was begun last."""
         return self._draft.contents
 
     # ---- inside ---------------------------------------------------------------------------------------------------------------------
     def _advance(self, start: int, stop: int) -> None:
-        """All steps, and what is to be set before some of them."""
+        """Computes steps, with the changes that the run file orders before some of them."""
         at, states = start, (self, *self._beside)
         for action in sorted((each for each in self.plan.actions if start <= each.step < stop), key=lambda each: each.step):
             if at < action.step:
                 self._advance_all(states, range(at, action.step))
             at = action.step
-            index = None if action.cells is None else self._gatherer.positions(action.cells)[1]
+            index = None if action.cells is None else self.gatherer.positions(action.cells)[1]
             for each in states:
                 for name, value in action.values.items():
                     each.model.set(name, value, index if self.plan.variables[name].dims else None)
@@ -390,7 +383,7 @@ class RankState:
     def _arrays(self) -> dict[str, Array]:
         """State and parameters, in packed order."""
         groups = {"state": self.model.state, "parameter": self.model.parameters}
-        return {f"{group}/{name}": self._gatherer.packed(v) for group, values in groups.items() for name, v in values.items()}
+        return {f"{group}/{name}": self.gatherer.packed(v) for group, values in groups.items() for name, v in values.items()}
 
     def _at(self, steps: range) -> None:
         mine = self.deal.mine

@@ -1,10 +1,10 @@
-"""The ranks of a run and how rank 0 commands them; with a single rank a call of a function, with many a broadcast before it.
+"""The ranks of a run, commanded by rank 0. With one rank an order is a call of a function, with many a broadcast precedes it.
 
-    rank 0   order ──call──> all ranks: what each does alone ── who failed? who was asked to stop? ──> what they do together
-             ^                                                                                              │
-             └───────────────────────────────── result, or the error of the first rank that failed ─────────┘
+    rank 0   order ──call──> all ranks: the work of each ── any failure? any request to stop? ──> the common work
+             ^                                                                                        │
+             └─────────────────────────── result, or the error of the first rank that failed ─────────┘
 
-Ranks that have nothing to do sleep. An order is one message, a long one two; an answer costs one reduction of four numbers.
+Idle ranks sleep. An order is one message, a long one two; its consensus costs one reduction of four numbers.
 """
 
 import ctypes
@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.api.query import MapQuery
 from steppe.comm import RankLocation, Serial, World, agree_on
@@ -26,16 +25,15 @@ from steppe.engine.plan import Plan
 from steppe.engine.rank_state import RankState, Together, nothing
 from steppe.engine.run_file import RunFile
 from steppe.errors import Failure, SteppeError
+from steppe.models import Array
 from steppe.timeline import span
 
-Array = NDArray[Any]
-
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-HEAD = 512  # [bytes] of the message that an order is sent with: its length, and most orders whole
+HEAD = 512  # [bytes] of the first message of an order: its length, and most orders as a whole
 
 
 class Consensus(NamedTuple):
-    """What all ranks said after an order. kept: checkpoints that are durable on all of them."""
+    """The result of the reduction after an order. kept: number of checkpoints that are durable on all ranks."""
 
     stop: bool
     bad: bool
@@ -50,44 +48,45 @@ class _Order:
 
 
 def never() -> bool:
-    """Nobody asks this rank to stop."""
+    """Default stop predicate: never."""
     return False
 
 
 class Ranks:
-    """All ranks, commanded by rank 0, which holds this. Several runs, branches of one another, may be under way: a state each.
+    """All ranks, commanded by rank 0, which has this object. They may compute several branches, with a state for each.
 
     Parameters
     ----------
     world
         All ranks; default: this process alone.
     stop
-        Whether this rank was asked to stop; of the others `serve_orders` is told.
+        True if rank 0 was asked to stop; the other ranks give theirs to `serve_orders`.
     where
-        Kept true: where rank 0 is.
+        Updated with the position of rank 0.
     """
 
     def __init__(self, world: World | None = None, stop: Callable[[], bool] = never, where: RankLocation | None = None) -> None:
         self.world = world or Serial()
         self._where = where or RankLocation()
-        self.said = Consensus(False, False, 0)
+        self.consensus = Consensus(False, False, 0)
         self._stop = stop
         self._states: dict[int, RankState] = {}
         self._begun = 0
-        self._lost = False  # an order was left half way: the ranks do not wait for another one
+        self._lost = False  # an order was interrupted: the ranks do not wait for another one
 
-    def begin(self, plan: Plan, like: int | None = None) -> int:
-        """Every rank makes its state of a run; gives the number of the state.
+    def begin(self, plan: Plan, like: int | None = None, in_pieces: bool = True) -> int:
+        """Makes a state of a run on every rank; returns the number of the state.
 
-        like: the number of another state of the same run, whose weather it uses as well and which must stay.
+        like: the number of another state of the same run, whose weather is shared, and which must stay. in_pieces: the weather is asked for
+        in short pieces, so its slabs stay decoded.
 
         Raises what `RankState` raises.
         """
         number, self._begun = self._begun, self._begun + 1
         if like is not None:
-            self._send(_Order(number, "begin", {"like": like}))
+            self._send(_Order(number, "begin", {"like": like, "in_pieces": in_pieces}))
             state = self._states[like]
-            self._do(None, lambda: self._add(number, RankState(plan, self.world, self._where, state)))
+            self._do(None, lambda: self._add(number, RankState(plan, self.world, self._where, state, in_pieces)))
             return number
         self._send(_Order(number, "begin", {"run": plan.run.as_toml()} if self.world.size > 1 else {}))
         self._do(None, lambda: self._add(number, RankState(plan, self.world, self._where)))
@@ -99,18 +98,18 @@ class Ranks:
         return number
 
     def state(self, number: int) -> RankState:
-        """Rank 0's own state of a run."""
+        """The state with a number on rank 0."""
         return self._states[number]
 
     def order(self, number: int, what: str, /, **arguments: Any) -> Any:
-        """Has every rank do a method of its `RankState` of a run; gives what it gives on rank 0, and sets `said`.
+        """Calls a method of `RankState` on every rank; returns the result of rank 0 and sets `consensus`.
 
-        An argument `beside` is a list of numbers of other states, which the method gets itself.
+        An argument `beside` is a list of numbers of other states; the method gets these states.
 
         Raises
         ------
         SteppeError
-            What the first rank that failed raised.
+            The error of the first rank that failed.
         Failure
             A step of this state failed half way.
         """
@@ -134,7 +133,7 @@ class Ranks:
                 _forget(self._states, number)
 
     def dismiss(self, code: int = 0) -> None:
-        """Ends `serve_orders` on the other ranks, which gives them `code`."""
+        """Ends `serve_orders` on the other ranks, which returns `code`."""
         self._send(_Order(-1, "dismiss", {"code": code}))
 
     def _add(self, number: int, state: RankState) -> Together:
@@ -147,7 +146,7 @@ class Ranks:
 
     def _do(self, state: RankState | None, alone: Callable[[], Together]) -> Any:
         try:
-            self.said, result = _settled(self.world, state, alone, self._stop)
+            self.consensus, result = _settled(self.world, state, alone, self._stop)
         except SteppeError:
             raise
         except BaseException:
@@ -157,9 +156,9 @@ class Ranks:
 
 
 def serve_orders(world: World, stop: Callable[[], bool] = never, where: RankLocation | None = None, cores: int | None = None) -> int:
-    """What ranks other than 0 do: orders, until they are dismissed; gives the code of `Ranks.dismiss`.
+    """Performs the orders of rank 0 on another rank until rank 0 dismisses it; returns the code of `Ranks.dismiss`.
 
-    cores: how many this rank should use. The rest as for `Ranks`.
+    cores: the number that this rank should use. The other parameters are those of `Ranks`.
     """
     where = where or RankLocation()
     states: dict[int, RankState] = {}
@@ -183,7 +182,7 @@ Crew, obey = Ranks, serve_orders  # the former names, which scripts have
 
 
 def _forget(states: dict[int, RankState], number: int) -> None:
-    """The system gets back what a state held: glibc keeps what was freed between blocks that are in use. Half a millisecond."""
+    """Removes a state and returns its memory to the system: glibc keeps free blocks between used ones. Takes half a millisecond."""
     del states[number]
     if _trim:
         _trim(0)
@@ -197,7 +196,7 @@ def _with_states(arguments: Mapping[str, Any], states: Mapping[int, RankState]) 
 def _begin(states: dict[int, RankState], order: _Order, world: World, where: RankLocation, cores: int | None) -> Together:
     if "like" in order.arguments:
         like = states[order.arguments["like"]]
-        states[order.state_id] = RankState(like.plan.again(), world, where, like)
+        states[order.state_id] = RankState(like.plan.again(), world, where, like, order.arguments["in_pieces"])
         return nothing
     run = RunFile.model_validate(tomllib.loads(order.arguments["run"]))
     states[order.state_id] = RankState(Plan.of(run, cores=cores), world, where)
@@ -205,7 +204,7 @@ def _begin(states: dict[int, RankState], order: _Order, world: World, where: Ran
 
 
 def _settled(world: World, state: RankState | None, alone: Callable[[], Together], stop: Callable[[], bool]) -> tuple[Consensus, Any]:
-    """Both halves of an order."""
+    """Does both halves of an order."""
     failure, together = None, nothing
     try:
         together = alone()
@@ -218,12 +217,12 @@ def _settled(world: World, state: RankState | None, alone: Callable[[], Together
         if state and not failure:
             state.undo()
         agree_on(world, failure)
-    said = Consensus(bool(stopped), bool(bad), -kept)
+    consensus = Consensus(bool(stopped), bool(bad), -kept)
     try:
-        return said, together()
+        return consensus, together()
     except SteppeError as error:
         if world.size > 1:
-            world.abort(str(error), error.exit_code)  # the others wait for what this rank does not send
+            world.abort(str(error), error.exit_code)  # the others wait for a message of this rank
         raise
 
 
@@ -248,7 +247,7 @@ def _received(world: World) -> _Order:
 
 
 def _encoded(order: _Order) -> Array:
-    """An order as bytes: JSON, with arrays behind it; a query is read once on each rank."""
+    """An order as bytes: JSON, followed by its arrays. Each rank reads a query once."""
     arrays: list[Array] = []
 
     def plain(value: Any) -> Any:

@@ -1,52 +1,65 @@
-"""The past of branches, computed once more: from a copy in the ring, with what was done since, beside the branches that go on.
+"""Past steps of branches, computed again for diagnostics that are not kept: from a copy in memory, or from the state behind a checkpoint.
 
-entry ── steps, actions ──> the step that somebody asks for: looked at, and forgotten
+    earlier state ── steps, actions, events ──> a branch that stands where the run stood, with the diagnostics of that step
+
+That branch records nothing and uses the weather of the run. The run itself does not change.
 """
 
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from steppe.control import OPEN_END, Position
-from steppe.engine.again import NOBODY, Do, Go, redo, up_to
-from steppe.engine.branch import Actions, Branch, ClosedBranch, EarlierState
+from steppe.engine.branch import Actions, Arguments, Branch, ClosedBranch, EarlierState
 from steppe.engine.branches import Branches
+from steppe.engine.snapshots import Snapshot
 from steppe.errors import Failure
+
+Do = Callable[[Branch, str, Arguments], object]
+"""Performs an action, by kind and arguments, on a branch."""
+
+Go = Callable[[Branch, int], object]
+"""Computes a branch up to a step."""
 
 
 class Recomputation:
-    """What was done to the branches of one run since this engine began."""
+    """Knows the actions on the branches of one run since this session began.
+
+    Parameters
+    ----------
+    branches
+        The branches of the run.
+    do, go
+        Perform an action, and compute a branch up to a step, without a report.
+    """
 
     def __init__(self, branches: Branches, do: Do, go: Go) -> None:
         self._branches, self._do, self._go = branches, do, go
-        self._actions: dict[int, dict[Position, tuple[str, Mapping[str, Any]]]] = defaultdict(dict)  # of each branch
-        self._there: tuple[int, Branch] | None = None  # of which branch a past was looked at last, and what stands there
+        self._actions: dict[int, dict[Position, tuple[str, Arguments | Callable[[], Arguments]]]] = defaultdict(dict)  # of each branch
+        self._there: tuple[int, Branch] | None = None  # number of the branch that was recomputed last, and its recomputed twin
 
-    def note(self, branch: Branch, kind: str, arguments: Mapping[str, Any]) -> None:
-        """An action was done where a branch stands."""
+    def note(self, branch: Branch, kind: str, arguments: Arguments | Callable[[], Arguments]) -> None:
+        """Remembers an action that was performed at the position of a branch. arguments: or a function that returns them."""
         self._actions[branch.number][branch.position] = kind, arguments
 
     def since(self, on: Branch, position: Position) -> Actions:
-        """What was done on the way of a branch from a position to where it stands, in order."""
-        limits = {leg.branch: Position(leg.step, leg.seq) for leg in on.path} | {on.number: on.position}
-        return dict(sorted(self._between(position, limits).items()))
+        """The actions on the path of a branch from a position to its own, in order."""
+        return self.between(position, _limits(on, on.position))
 
     def discard(self, branch: int, after: Position) -> None:
-        """What was done to a branch after a position may come to be something else."""
+        """Forgets the actions on a branch after a position: others may come in their place."""
         for position in [position for position in self._actions.get(branch, ()) if position > after]:
             del self._actions[branch][position]
 
     def keep_only(self, branches: Container[int]) -> None:
-        """Gives up what was done to branches but to some, and to those of which there are copies: no other can be come to again from it."""
-        copied = {entry.branch for entry in self._branches.snapshots.entries}
+        """Forgets the actions on all branches but some, and but those with snapshots: no other state is computed from them."""
+        copied = {snapshot.branch for snapshot in self._branches.snapshots.entries}
         for branch in [branch for branch in self._actions if branch not in branches and branch not in copied]:
             del self._actions[branch]
 
     def first(self, on: Branch | ClosedBranch, most: float) -> int:
         """The first step from which on each step of a branch can be shown again by computing `most` steps at most."""
-        limits = {leg.branch: Position(leg.step, leg.seq) for leg in on.path} | {on.number: on.position}
-        known = (each for each in self._branches.snapshots.entries if each.branch in limits and each.position <= limits[each.branch])
+        known = self._branches.snapshots.within(_limits(on, on.position))
         found = on.position.step
         for step in sorted({each.position.step for each in known if each.position >= on.since}, reverse=True):
             if found - step > most + 1:
@@ -55,36 +68,26 @@ class Recomputation:
         return found
 
     @contextmanager
-    def at(self, on: Branch, step: int, most: float) -> Iterator[Branch | None]:
-        """A branch that stands where another one stood when a step was done, before anything that was ordered for then.
+    def at(self, on: Branch, step: int, most: int) -> Iterator[Branch | None]:
+        """A branch that stands where another one stood when a step was done, before any action at that step.
 
-        It knows the diagnostics of that step; of step 0 there are none. None where more than `most` steps had to be computed, or what was
-        done on the way is not known. It stays until `leave`: who asks for a series asks for the next step next.
+        It has the diagnostics of that step; step 0 has none. None: more than `most` steps had to be computed, or the actions on the way
+        are not known. It stays in memory until `leave`: a client that asks for a series asks for the next step next.
         """
         limit = Position(step - 1, OPEN_END) if step else Position(0, 0)
-        limits = {leg.branch: min(limit, Position(leg.step, leg.seq)) for leg in on.path} | {on.number: limit}
-        within = (each for each in self._branches.snapshots.entries if each.branch in limits and each.position <= limits[each.branch])
-        entry = max((each for each in within if each.position >= on.since), key=lambda each: each.position, default=None)
-        source = entry or (on.behind if step <= on.since.step else None)
-        if source is None or not source.position.step < max(step, 1) <= source.position.step + most:
+        source = self._source(on, step, limit)
+        then = None
+        if source is not None and source.position.step < max(step, 1) <= source.position.step + most:
+            then = self._on_the_way(on, source.position, Position(step, 0)) or self._branches.aside(on, source)
+        if source is None or then is None:
             yield None
             return
-        then = self._on_the_way(on, source.position, limit) if entry else None
-        if then is not None:
-            actions = self._between(then.position, limits)
-        elif isinstance(source, EarlierState):
-            actions = up_to(source.actions, limit)
-            then = self._branches.aside_of(on, source)
-        else:
-            actions = self._between(source.position, limits)
-            then = self._branches.aside(NOBODY, on.path, source)
-        if then is None:
-            yield None
-            return
+        actions = source.actions if isinstance(source, EarlierState) else self.between(source.position, _limits(on, limit))
         try:
-            redo(then, actions, self._do, self._go)
+            self.redo(then, {at: done for at, done in actions.items() if then.position < at <= limit})
             self._go(then, step)
             stands = then.position
+            then.position = on.position if step == on.position.step else stands  # with the actions at that step
             yield then
         except BaseException:
             then.close()
@@ -92,8 +95,17 @@ class Recomputation:
         then.position = stands
         self._there = on.number, then
 
+    def _source(self, on: Branch, step: int, limit: Position) -> Snapshot | EarlierState | None:
+        """The nearest state from which a step is computed again: a snapshot, the newest checkpoint, or the state behind that."""
+        within = [each for each in self._branches.snapshots.within(_limits(on, limit)) if each.position >= on.since]
+        if within:
+            return max(within, key=lambda each: each.position)
+        if on.kept and on.since <= on.kept[1] and on.kept[1].step < step:
+            return EarlierState(*on.kept, self.since(on, on.kept[1]))
+        return on.behind if on.kept and step <= on.kept[1].step else None
+
     def _on_the_way(self, on: Branch, after: Position, before: Position) -> Branch | None:
-        """What stands where a past was looked at last, if that is on the way; else it is given up."""
+        """The branch that was recomputed last, if it stands between two positions of the same branch; otherwise it is closed."""
         if self._there and self._there[0] == on.number and after <= self._there[1].position <= before:
             (_, then), self._there = self._there, None
             return then
@@ -101,30 +113,47 @@ class Recomputation:
         return None
 
     def leave(self) -> None:
-        """Nobody looks at the past any more, or it may come to be another."""
+        """Closes the recomputed branch: no client asks for it any more, or the past may change."""
         if self._there:
             self._there[1].close()
             self._there = None
 
     def bring_back(self, on: Branch, to: Position, since: Position, go: Go) -> None:
-        """Does once more what a branch had done when it was lost, up to a position.
+        """Performs the actions on a lost branch again, up to a position.
 
-        since: from where on it is known what that was. go: computes a branch up to a step, as it is usually done.
+        since: from where on they are known. go: computes a branch up to a step, with its reports.
 
         Raises
         ------
         Failure
-            It is not known, or it fails again.
+            They are not known, or one fails again.
         """
         if on.position < since:
             raise Failure(
                 f"Branch {on.number} cannot be brought back to step {to.step}: its last state on the disk is from before {since}."
             )
-        limits = {leg.branch: min(to, Position(leg.step, leg.seq)) for leg in on.path} | {on.number: to}
-        redo(on, self._between(on.position, limits), self._do, go)
+        self.redo(on, self.between(on.position, _limits(on, to)), go)
         go(on, to.step)
 
-    def _between(self, position: Position, limits: Mapping[int, Position]) -> Actions:
-        """The actions of some branches behind a position, up to one for each."""
-        done_to = ((last, self._actions.get(number, {})) for number, last in limits.items())
-        return {at: done for last, actions in done_to for at, done in actions.items() if position < at <= last}
+    def redo(self, on: Branch, actions: Actions, go: Go | None = None) -> None:
+        """Performs actions, each at its step. go: computes the steps between; default: without a report."""
+        for position in sorted(actions):
+            (go or self._go)(on, position.step)
+            self._do(on, *actions[position])
+            on.position, on.saved = position, None
+
+    def between(self, position: Position, limits: Mapping[int, Position]) -> Actions:
+        """The actions on some branches behind a position, up to a limit for each branch, in order."""
+        found: dict[Position, tuple[str, Arguments]] = {}
+        for number, last in limits.items():
+            actions = self._actions.get(number, {})
+            for at in [at for at in actions if position < at <= last]:
+                kind, arguments = actions[at]
+                arguments = arguments() if callable(arguments) else arguments
+                actions[at] = found[at] = kind, arguments
+        return dict(sorted(found.items()))
+
+
+def _limits(on: Branch | ClosedBranch, limit: Position) -> dict[int, Position]:
+    """The position up to which each branch on a path counts, none beyond `limit`."""
+    return {leg.branch: min(limit, Position(leg.step, leg.seq)) for leg in on.path} | {on.number: limit}

@@ -1,4 +1,4 @@
-"""Reductions over time, taken in the model's loop. What is unfinished is part of the checkpoint."""
+"""Reductions over time, computed in the loop of the model. Unfinished intervals are part of a checkpoint."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from steppe.models import Records
 
-PIECE = 64  # steps: what a run advances at once at least, and the slots of an accumulator at most
-AT_ONCE = 6 * PIECE  # steps: what threads compute before they meet, where there are not too many slots
+PIECE = 64  # steps of a piece of a run, at least, and slots of an accumulator, at most
+AT_ONCE = 6 * PIECE  # steps between two meetings of the threads, where the slots suffice
 OPERATION = {"mean": "sum", "sum": "sum", "min": "min", "max": "max", "last": "last"}
 START = {"sum": 0.0, "min": np.inf, "max": -np.inf}
 
 Array = NDArray[np.floating[Any]]
 Deliver = Callable[[int, Array], None]  # first record, values (records, [levels,] cells)
-Room = Callable[[int], Array | None]  # a record -> where its values (1, [levels,] cells) go at once, before they are delivered
+Room = Callable[
+    [int], Array | None
+]  # a record -> the array for its values (1, [levels,] cells), which are stored there before they are delivered
 
 
 @dataclass
@@ -49,7 +51,7 @@ class Reduction:
 
     @property
     def operation(self) -> str:
-        """What a step does to the slot of its interval: where each has one of its own, it is the value whatever the method."""
+        """The operation of a step on the slot of its interval; "last" where each step has an interval of its own."""
         return "last" if self.lengths[1] == 1 else OPERATION[self.method]
 
     def slots(self, steps: range) -> NDArray[np.int64]:
@@ -57,19 +59,19 @@ class Reduction:
         return np.searchsorted(self.edges, np.arange(steps.start, steps.stop), side="right") - 1
 
 
-class Recorder:
+class IntervalRecorder:
     """The reductions of a run, for the cells of one share.
 
     like: the recorder of another branch of the same run and share. Both use the same buffers: a branch that does not step holds none.
     at_once: steps that the model records at once, at most.
     """
 
-    def __init__(self, n_cells: int, like: "Recorder | None" = None, at_once: int = AT_ONCE) -> None:
+    def __init__(self, n_cells: int, like: "IntervalRecorder | None" = None, at_once: int = AT_ONCE) -> None:
         self._cells, self._at_once = n_cells, at_once
         self._reductions: list[Reduction] = []
         self._spare: list[list[Array]] = like._spare if like else []  # of each reduction
         self._open: list[tuple[Reduction, int, Records, Array | None]] = []
-        self.on_piece: Callable[[range], None] = lambda steps: None  # is told what will be computed next
+        self.on_piece: Callable[[range], None] = lambda steps: None  # gets the steps that are computed next
 
     def want(
         self,
@@ -99,22 +101,22 @@ class Recorder:
         )
 
     def mute(self) -> None:
-        """Reduces as before, by the same kernel, and hands on nothing."""
+        """Reduces as before, by the same kernel, but delivers nothing."""
         for reduction in self._reductions:
             reduction.deliver.clear()
 
     def close(self) -> None:
-        """Gives its memory up, and those that it hands records to: they hold it, and the collector would find both only much later."""
+        """Frees its memory and its receivers: they refer to each other, and the collector would free them only much later."""
         self._reductions, self._open, self.on_piece = [], [], lambda steps: None
 
     @property
     def most_steps(self) -> int:
-        """Steps that may be recorded at once: not more slots than `PIECE`, however short the intervals are."""
+        """Steps that may be recorded at once: at most `PIECE` slots, for intervals of any length."""
         shortest = min([reduction.lengths[0] for reduction in self._reductions], default=AT_ONCE)
         return min(AT_ONCE, PIECE * shortest)
 
     def records(self, steps: range) -> list[Records]:
-        """Slots and accumulators of `steps` for every reduction; those of an interval begun earlier hold what it has so far."""
+        """Slots and accumulators of `steps` for every reduction; an interval that began earlier continues with its accumulator."""
         self.on_piece(steps)
         self._open = []
         known: dict[int, tuple[int, int, NDArray[np.int32]]] = {}  # of reductions over the same intervals
@@ -142,7 +144,7 @@ class Recorder:
         return [record for _, _, record, _ in self._open]
 
     def finish(self, steps: range) -> None:
-        """Hands on the intervals that end within `steps` and keeps the last one when it goes on."""
+        """Delivers the intervals that end within `steps`, and keeps the last one if it continues."""
         for reduction, first, record, buffer in self._open:
             ends = reduction.edges[first + 1 : first + 1 + len(record.values)]
             whole = int(ends.searchsorted(steps.stop, side="right"))
@@ -163,13 +165,13 @@ class Recorder:
         self._open = []
 
     def spare_at_most(self, buffers: int) -> None:
-        """Gives up spare buffers of each reduction beyond so many."""
+        """Frees spare buffers of each reduction beyond so many."""
         for spare in self._spare:
             del spare[buffers:]
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the accumulators: the slots of as many steps as are recorded at once, and what is carried to the next."""
+        """Bytes of the accumulators: the slots of the steps that are recorded at once, and the unfinished interval."""
         sizes = ((r, prod(r.leading) * np.dtype(r.dtype).itemsize) for r in self._reductions)
         return self._cells * sum((self._most_slots(reduction) + 1) * size for reduction, size in sizes)
 

@@ -1,48 +1,44 @@
-"""The session of a run that a script commands: its folder, where it stands, its steps, its checkpoints and the way back.
+"""The session of a run that a script commands: it computes the first branch alone, and makes its checkpoints behind the run.
 
-`Simulation` is its face. A served run is a `Session`, which holds many branches; both step by one driver.
+`Simulation` is its face. A server steers the branches of a `Session` by the methods of that class.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.control import OPEN_END, Leg
-from steppe.control.wire import BEGINNING
-from steppe.engine.again import redo
-from steppe.engine.balance import Balance
-from steppe.engine.branch import Branch
-from steppe.engine.branches import FIRST
+from steppe.control import OPEN_END, Leg, Position
+from steppe.engine.branch import FIRST, MOST, Arguments, Branch, saved
 from steppe.engine.cadence import Cadence
 from steppe.engine.checkpoint_manager import CheckpointManager, software
-from steppe.engine.differences import open_folder
-from steppe.engine.driver import Driver
+from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
-from steppe.engine.rank_state import RankState
+from steppe.engine.rank_state import RankState, Reader
 from steppe.engine.ranks import Ranks
-from steppe.engine.rule_runner import RuleRunner
-from steppe.engine.trail import Trail
-from steppe.engine.uploads import read_change
+from steppe.engine.session import Session
+from steppe.engine.snapshots import BEFORE_ALL
+from steppe.engine.uploads import write_upload
 from steppe.errors import Failure, NotComputedError
-from steppe.io import Checkpoint, Spent, expect_no_ensemble
-from steppe.models import Increment
+from steppe.io import Checkpoint, RunFolder, Spent, expect_no_ensemble
+from steppe.models import Array, Increment
 
-SECONDS_BETWEEN_ORDERS = 0.1  # as long as a person may wait for an answer
+SECONDS_BETWEEN_ORDERS = 0.1  # as long as a user may wait for an answer
+MOST_BYTES = 64 << 20  # of arrays that were set since the last checkpoint; beyond them the way to the present state is not known
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened. kind: "started", "resumed", "progress", "checkpoint", "note", "warning", "stopped" or "finished"; of
-    rules "event", "message", "pause" or "image".
+    """An event of a run. kind: "started", "resumed", "progress", "checkpoint", "note", "warning", "stopped" or "finished"; of rules
+    "event", "message", "pause" or "image".
 
-    Commands that show events add "compiling", which Steppe's log says.
+    Commands that show events add "compiling", which Steppe logs.
     """
 
     kind: str
@@ -52,104 +48,104 @@ class Event:
     date: str
 
 
-class ScriptSession:
-    """Of one run, in its folder.
+class ScriptSession(Session):
+    """The session of one run in its folder.
 
     Parameters
     ----------
     plan, path
         The run, and its folder.
     fresh
-        Begins it anew.
+        Remove the results that the folder holds.
     ranks
         The ranks.
     on_event
-        Gets what happens.
+        Gets the events.
 
     Raises what `Simulation` raises.
     """
 
     def __init__(self, plan: Plan, path: Path, fresh: bool, ranks: Ranks, on_event: Callable[[Event], None]) -> None:
-        self.plan, self.ranks, self.on_event = plan, ranks, on_event
+        self.on_event = on_event
         self.failure: Failure | None = None
-        self._sound = True  # no cell was found bad: the state may be kept
-        self._closed = False
+        self._first: Branch | None = None
+        self._sound = True  # no cell was found bad: the state may be saved
+        self._ended = False
         self._spent, self._seconds, self._begun = Spent(), 0.0, 0.0
-        self._closing = ExitStack()
+        self._unwritten, self._bytes = 0, 0  # changes since the last checkpoint, and the bytes of their arrays
+        super().__init__(path, plan, ranks, self.tell, fresh, steered=False)
         with ExitStack() as opening:  # undone when something below fails
-            number = ranks.begin(plan)
-            self.on = Branch(FIRST, (Leg(FIRST, OPEN_END, OPEN_END),), plan, ranks, number, BEGINNING, Spent())
-            opening.callback(self.on.order, "close")
-            self.outputs, self.reader = self.state.outputs, self.state.reader
-            self.folder = open_folder(plan, path, fresh)
-            opening.callback(self.folder.close)
-            expect_no_ensemble(self.folder.path)
-            self.on.manager = self._manager = CheckpointManager(self.folder, plan, ranks, number)
-            self._rule_runner = RuleRunner(self.folder.path, plan, partial(read_change, self.folder.path, plan))
-            self._driver = Driver(self._rule_runner)
+            opening.callback(super().close)
+            expect_no_ensemble(path)
             checkpoint = Checkpoint.newest(self.folder.checkpoints, plan.identity, partial(self.tell, "warning"))
             self._begin_at(checkpoint)
             if checkpoint:
                 self._spent = Spent(**checkpoint.manifest["spent"])
                 self._warn_of_software(checkpoint)
-            self._trail = Trail(self.on, self.folder, Driver(self._rule_runner, again=True).up_to)
-            opening.callback(lambda: self._manager.leave(self.failure))
-            opening.callback(lambda: self.outputs.close())  # those there are then: a recut makes others
-            opening.callback(self._trail.leave)
-            self._closing = opening.pop_all()
+            opening.pop_all()
         self.resumed = checkpoint is not None
-        self.version = self._kept_version = 1  # of what is safe
+        self.version = self._saved_version = 1  # of the state, and of its newest checkpoint
+        self._states = {self.on.position: checkpoint.path.name if checkpoint else ""}  # of this session, and their checkpoints
         self._cadence = Cadence(plan.run.engine.checkpoint, plan.run.time.length)
-        self._balance = Balance(plan.grid.n_cells)
-        if checkpoint and (even := self._balance.begin(self.state.cut.partition, self.folder)):
-            self._cut(even.bounds, checkpoint.path)
+
+    @property
+    def on(self) -> Branch:
+        """The branch."""
+        assert self._first is not None, "it is in memory"
+        return self._first
+
+    @property
+    def folder(self) -> RunFolder:
+        """The run folder."""
+        return self._branches.folder
 
     @property
     def state(self) -> RankState:
-        """What this process computes itself."""
+        """The state of the branch on this rank."""
         return self.ranks.state(self.on.state_id)
 
     @property
     def date(self) -> str:
         """The begin of the next step."""
-        return self.plan.clock.begin(self.on.position.step)
+        return self.plan.clock.begin(self._first.position.step if self._first else 0)
 
     def tell(self, kind: str, text: str) -> None:
-        """Reports an event where the run stands."""
-        self.on_event(Event(kind, text, self.on.position.step, self.plan.steps, self.date))
+        """Reports an event at the present step."""
+        step = self._first.position.step if self._first else 0
+        self.on_event(Event(kind, text, step, self.plan.steps, self.date))
 
     @property
     def spent(self) -> Spent:
-        """What stepping took so far, with the sessions before this one."""
+        """The cost of stepping so far, with the sessions before this one."""
         seconds = self._seconds + (time.perf_counter() - self._begun if self._begun else 0.0)
         stall_in = self.reader.counters.stall_seconds if self.reader else 0.0
-        return self._spent + Spent(seconds, stall_in, self.outputs.writer.stall, self.plan.model.compiling)
+        return self._spent + Spent(seconds, stall_in, self.outputs.writer.stall, self.on.plan.model.compiling)
 
     # ---- time -----------------------------------------------------------------------------------------------------------------------
-    def advance(self, end: int, stop: Callable[[], bool], keep_last_step: bool = False) -> bool:
-        """Computes up to a step; whether that was reached, before `stop` said yes or a trigger paused the run.
+    def compute(self, end: int, stop: Callable[[], bool], keep_last_step: bool = False) -> bool:
+        """Computes up to a step; True if it was reached, before `stop` returned True or a trigger paused the run.
 
-        looks: diagnostics of the last step will be asked for.
+        keep_last_step: keep what diagnostics of the last step need.
         """
-        self._trail.leave()
+        self._recomputation.leave()
         with self._timed():
             while (step := self.on.position.step) < end:
-                if stop() or self.ranks.said.stop:
+                if stop() or self.ranks.consensus.stop:
                     return False
                 until = self._driver.end([self.on], self._cadence.border(step, end), SECONDS_BETWEEN_ORDERS, whole=False)
-                if until == end and not keep_last_step and self._cadence.far((step - self._trail.step) * self._driver.pace):
-                    self._keep()
+                if until == end and not keep_last_step and self._cadence.far((step - self._kept[1].step) * self._driver.pace):
+                    self._begin_checkpoint()
                 bad = self._driver.step([self.on], until, keep_last_step)
                 self.version += 1
                 if bad:
                     self._sound = False
                     raise bad[0]
                 self.tell("progress", self.date)
-                paused = self._tell_fired()
+                paused = self._report_firings()
                 self._manager.seal_what_is_durable()
-                self._manager.tell(self._tell_kept)
+                self._report_checkpoint()
                 if until < self.plan.steps and self._cadence.due(until, self._manager.seconds):
-                    self._keep()
+                    self._begin_checkpoint()
                     if better := self._balance.measured(self.on, self.tell):
                         self.recut(better.bounds)
                 if paused:
@@ -157,21 +153,41 @@ class ScriptSession:
         return True
 
     def rewind(self, step: int) -> None:
-        """Goes back to where the run stood after so many steps, before anything was set then."""
-        self._trail.leave()
+        """Returns to the state after so many steps, before any change at that step; later states and changes are discarded.
+
+        Raises
+        ------
+        NotComputedError
+            This session has no state of that step or before it.
+        """
+        end, checkpoints = Position(step, 0), self.folder.checkpoints
+        there = {
+            at: name for at, name in self._states.items() if self.on.since <= at <= end and (not name or (checkpoints / name).is_dir())
+        }
+        if not there:
+            raise NotComputedError(
+                f"This session has no state of the run from before step {step}. Go back less far, or begin the run again."
+            )
+        self._recomputation.leave()
+        self._cache.discard(FIRST)
         self._manager.wait()
-        checkpoint, position, actions = self._trail.go_back(step)
-        self._renew([])
-        self._begin_at(checkpoint)
-        self.on.kept = checkpoint.path.name if checkpoint else "", position
-        redo(self.on, actions, self._trail.do, self._driver.up_to)
+        at = max(there)
+        actions = self._recomputation.between(at, {FIRST: end})
+        self._recomputation.discard(FIRST, end)
+        beyond = {name for position, name in self._states.items() if position > at}
+        Checkpoint.remove(checkpoints, self.plan.identity, lambda each: each.path.name in beyond)
+        self._states = {position: name for position, name in self._states.items() if position <= at}
+        name, since = self._states[at], self.on.since
+        self._begin_at(Checkpoint.open(checkpoints / name, self.plan.identity) if name else None)
+        self.on.position, self.on.kept, self.on.since = at, (name, at), since
+        self._recomputation.redo(self.on, actions, self._driver.up_to)
         self._driver.up_to(self.on, step)
-        for each in self._rule_runner.taken():  # which were told before
+        for each in self._rule_runner.taken():  # which were reported before
             self._rule_runner.acknowledge(each.branch, each.step, each.source)
         self.version, self._sound = self.version + 1, True
 
-    def add_trigger(self, arguments: Mapping[str, Any]) -> int:
-        """Watches for something; gives the number of the trigger."""
+    def add_trigger(self, arguments: Arguments) -> int:
+        """Adds a trigger; returns its number."""
         number = 1 + max(self.on.rules.numbers, default=0)
         self._rule_runner.order(self.on, "trigger", {**arguments, "id": number})
         self.version += 1
@@ -193,73 +209,104 @@ class ScriptSession:
 
     # ---- looking and changing ---------------------------------------------------------------------------------------------------------
     def look(self, what: str, /, **arguments: Any) -> Any:
-        """An order that looks at the last step, which is computed again where this session has not made it."""
+        """The result of an order about the last step, which is computed again if this session has not computed it."""
         try:
             return self.on.order(what, **arguments)
         except NotComputedError:
-            then = self._trail.last_step(self.on.position.step)
-            if then is None:
-                raise
-            return then.order(what, **arguments)
+            with self._recomputation.at(self.on, self.on.position.step, OPEN_END) as then:
+                if then is None:
+                    raise
+                return then.order(what, **arguments)
 
-    def set(self, name: str, value: float | NDArray[Any], cells: NDArray[np.int64] | None) -> Increment:
+    def values(self, name: str) -> Array:
+        """A variable at the last step, ([levels,] cells); kept for the next caller."""
+        return self._cache.values(self.on, name, lambda: self.look("export", name=name))
+
+    def set(self, name: str, value: float | Array, cells: NDArray[np.int64] | None) -> Increment:
         """Sets a variable everywhere or in some packed cells."""
         increment: Increment = self.on.order("set", name=name, value=value, cells=cells)
-        self._trail.note(self.on.position.step, name, value, cells)
+        self.on.position, self.on.saved = Position(self.on.position.step, self.on.position.seq + 1), None
+        self._unwritten += 1
+        self._bytes += sum(values.nbytes for values in (value, cells) if isinstance(values, np.ndarray))
+        if self._unwritten > MOST or self._bytes > MOST_BYTES:  # no earlier state leads here any more
+            self.on.since = self.on.position
+            self._recomputation.discard(FIRST, BEFORE_ALL)
+        else:
+            kept = np.array(value) if isinstance(value, np.ndarray) else value
+            self._recomputation.note(self.on, "set", cache(partial(self._arguments, name, kept, cells)))
         self.version += 1
         return increment
 
-    # ---- keeping ----------------------------------------------------------------------------------------------------------------------
+    def _arguments(self, name: str, value: float | Array, cells: NDArray[np.int64] | None) -> Arguments:
+        """A change as a journal has it; its arrays are written to the uploads."""
+        write = partial(write_upload, self.folder.path)
+        given = {"upload": write(np.asarray(value, "<f8"))} if isinstance(value, np.ndarray) else {"value": value}
+        return {"variable": name, **given} | ({} if cells is None else {"cells": write(np.asarray(cells, "<u4"))})
+
+    # ---- checkpoints ----------------------------------------------------------------------------------------------------------------
     def checkpoint(self) -> Path:
-        """A checkpoint, durable when this returns."""
+        """Writes a checkpoint, durable when this returns."""
         with self._timed():
-            self._keep()
+            self._begin_checkpoint()
             path = self._manager.finish()
-        self._manager.tell(self._tell_kept)
+        self.on.saved = saved(path, self.on.position)
+        self._report_checkpoint()
         return path
 
-    def save(self) -> None:
-        """Has the state in a checkpoint, unless it is of no use or the session was closed; all of them are durable when this returns."""
-        if self._sound and not self._closed and not self.state.torn:
-            if self.version != self._kept_version:
-                self._keep()
+    def save_last(self) -> None:
+        """Saves the present state, unless it is of no use or the session has ended; all checkpoints are durable when this returns."""
+        if self._sound and not self._ended and not self.state.torn:
+            if self.version != self._saved_version:
+                self._begin_checkpoint()
             self._manager.wait()
-            self._manager.tell(self._tell_kept)
+            self._report_checkpoint()
 
-    def _keep(self) -> None:
+    def _begin_checkpoint(self) -> None:
         """Begins a checkpoint; the last one, too, is made of copies, so that all runs need the same memory."""
-        step = self.on.position.step
-        name = self._manager.keep(step, self.spent, more=self.on.told(self._rule_runner.unacknowledged(), self._trail.behind(step)))
-        self._trail.keep(step, name)
-        self._manager.tell(self._tell_kept)  # of the one before, which may have been waited for
-        self._kept_version = self.version
+        self.on.spent = self.spent
+        self.on.begin_checkpoint(self._rule_runner.unacknowledged(), partial(self._recomputation.since, self.on))
+        self._states[self.on.position] = self._kept[0]
+        self._unwritten, self._bytes = 0, 0
+        self._report_checkpoint()  # of the one before, for which the manager may have waited
+        self._saved_version = self.version
         self._cadence.made()
 
     def recut(self, bounds: Sequence[int]) -> None:
         """Gives the ranks other shares of the cells: rank r those from bounds[r] to bounds[r + 1]."""
-        self._cut(bounds, self.checkpoint())
+        self.checkpoint()
+        self._recomputation.leave()
+        self._recut([int(bound) for bound in bounds])
+        self._turn_to(self._branch(FIRST))
 
-    def _cut(self, bounds: Sequence[int], checkpoint: Path) -> None:
-        self._trail.leave()
-        self._renew([int(bound) for bound in bounds])
-        self.on.order("open", output=str(self.folder.output), checkpoint=str(checkpoint))
-
-    def close(self) -> None:
+    def close(self, failure: Failure | None = None) -> None:
         """Ends reading and writing and frees the folder."""
-        self._closed = True
-        self._closing.close()
+        if not self._ended:
+            self._ended = True
+            super().close(failure or self.failure)
 
     # ---- inside -----------------------------------------------------------------------------------------------------------------------
-    def _renew(self, bounds: list[int]) -> None:
-        """Has all ranks ready to begin at another state, with other shares where there are bounds."""
-        self.on.order("recut", bounds=bounds)
-        self.outputs, self.reader = self.state.outputs, self.state.reader
+    @property
+    def _manager(self) -> CheckpointManager:
+        return self.on.settled
+
+    @property
+    def _kept(self) -> tuple[str, Position]:
+        """Name and position of the newest checkpoint, or of the initial state."""
+        assert self.on.kept is not None, "it begins at one"
+        return self.on.kept
 
     def _begin_at(self, checkpoint: Checkpoint | None) -> None:
-        """Goes on from a checkpoint, or from the initial state."""
-        self.on.begin(checkpoint)
+        """Continues at a checkpoint, or at the initial state."""
+        self._turn_to(self._branches.begin_at(FIRST, [Leg(FIRST, OPEN_END, OPEN_END)], checkpoint))
         self._rule_runner.again(self.on)
-        self._rule_runner.taken()  # they stay unheeded: a server tells them
+        self._rule_runner.taken()  # they stay without an acknowledgement: a server reports them
+
+    def _turn_to(self, branch: Branch) -> None:
+        if self._first:
+            self._spent += Spent(0.0, 0.0, self.outputs.writer.stall, self._first.plan.model.compiling)
+        self._first = branch
+        self.outputs: Outputs = self.state.outputs  # both answer after the end of the session, too
+        self.reader: Reader | None = self.state.reader
 
     def _warn_of_software(self, checkpoint: Checkpoint) -> None:
         then, now = checkpoint.manifest["software"], software()
@@ -267,13 +314,13 @@ class ScriptSession:
             different = [f"{name} {then.get(name)}, now {now[name]}" for name in now if then.get(name) != now[name]]
             self.tell("warning", f"The run was begun with {'; '.join(different)}. Its last bits may differ from those of a run in one go.")
 
-    def _tell_fired(self) -> bool:
-        """Tells what events and triggers did; whether the run is to pause."""
+    def _report_firings(self) -> bool:
+        """Reports the effects of rules; True if the run is to pause."""
         fired = self._rule_runner.taken()
         for each in fired:
             self.tell(each.kind, each.text)
             self._rule_runner.acknowledge(each.branch, each.step, each.source)
         return any(each.kind == "pause" for each in fired)
 
-    def _tell_kept(self, path: Path) -> None:
-        self.tell("checkpoint", str(path))
+    def _report_checkpoint(self) -> None:
+        self._manager.tell(lambda path: self.tell("checkpoint", str(path)))

@@ -1,7 +1,7 @@
-"""A run that is steered: its branches, where they stand, what is done to them. The engine's process talks to this alone.
+"""A session of a run: its branches, their positions, and the actions on them. The engine process and `Simulation` use it alone.
 
-stepper   load, advance, apply, save, get ──> shown at boundaries of steps ──> answer   speaker
-          one thread                                                           never waits for a step
+stepping thread   load, advance, apply, save, get ──> answers shown at boundaries of steps ──> answer   listening thread
+                                                                                                        never waits for a step
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +14,8 @@ from steppe.control import Leg, Outcome, Position, SavedCheckpoint
 from steppe.control.orders import CHANGES
 from steppe.control.wire import BEGINNING, RuleFiring
 from steppe.engine.balance import Balance
-from steppe.engine.branch import Branch
-from steppe.engine.branches import Branches
+from steppe.engine.branch import Arguments, Branch
+from steppe.engine.branches import Branches, Say
 from steppe.engine.checkpoint_manager import has_room
 from steppe.engine.driver import Driver
 from steppe.engine.facts import facts_of
@@ -33,27 +33,27 @@ from steppe.errors import Failure, Mistake, NotComputedError
 from steppe.failpoint import reach
 from steppe.io import Checkpoint
 
-PIECE = 0.1  # [s] that a piece of steps takes, about, while nobody looks: so long may the stepper keep the first who does waiting
-BESIDE = 0.025  # [s] more for each branch that goes along: short pieces cost more a step
+PIECE = 0.1  # [s] that a piece of steps takes, about, while no client asks: the first that does waits so long
+BESIDE = 0.025  # [s] more for each further branch of the piece: short pieces cost more a step
 LONGEST = 0.4  # [s] that a piece may take
-REMEMBER = 0.1  # [s] of steps, at least, between copies of a branch
-COPYING = 0.01  # of the time of the steps, that copies may take at most
-PATIENCE = 0.1  # [s] of steps that may be computed again for a branch to know its diagnostics
-AGAIN = 1.0  # [s] of steps that may be computed again for somebody who looks at the past
-HERE = 60.0  # [s] of steps that may be for the step at which a branch stands: no record replaces its diagnostics
-AT_FIRST = 400  # steps that may be, while nobody knows how long one takes
-LONG = 0.2  # [s] a step that takes longer has all states shown
+REMEMBER = 0.1  # [s] of steps, at least, between snapshots of a branch
+COPYING = 0.01  # part of the time of the steps that snapshots may take at most
+PATIENCE = 0.1  # [s] of steps that may be computed again so that a loaded branch has its diagnostics
+AGAIN = 1.0  # [s] of steps that may be computed again for a question about a past step
+HERE = 60.0  # [s] of steps that may be computed again for the present step: no record replaces its diagnostics
+AT_FIRST = 400  # steps that may be computed again before the first step was timed
+LONG = 0.2  # [s] of a step, above which all states are shown after each step
 
 
 class _Lost(NamedTuple):
-    """Where a branch stood before the step in which it was lost, and from where on it is known how it came there."""
+    """The position of a branch before the step in which it was lost. since: from where on the actions on it are known."""
 
     position: Position
     since: Position
 
 
 class Session:
-    """Fulfils what `control` asks of an engine.
+    """The branches of one run, which an engine steps; see `SessionProtocol`.
 
     Parameters
     ----------
@@ -64,7 +64,11 @@ class Session:
     ranks
         The ranks that compute it; default: this process alone.
     say
-        Is told what a person may want to know: kind ("note", "warning") and text.
+        Gets news for the user; default: nobody.
+    fresh
+        Remove the results that the folder holds.
+    steered
+        Clients steer the branches; otherwise a script computes the first one alone.
 
     Raises
     ------
@@ -73,18 +77,18 @@ class Session:
     """
 
     def __init__(
-        self, folder: Path, plan: Plan, ranks: Ranks | None = None, say: Callable[[str, str], None] = lambda kind, text: None
+        self, folder: Path, plan: Plan, ranks: Ranks | None = None, say: Say | None = None, fresh: bool = False, steered: bool = True
     ) -> None:
-        self.plan, self.ranks, self._path, self._say = plan, ranks or Ranks(), folder, say
+        self.plan, self.ranks, self._path, self._say = plan, ranks or Ranks(), folder, say or (lambda kind, text: None)
         self.watch = Watch(plan.run.engine.step_limit)
         self._cache = QueryCache(plan, self.ranks.world.size)
         self._frames = Frames(plan)
         self._read_change = partial(read_change, folder, plan)
         self._rule_runner = RuleRunner(folder, plan, self._read_change)
         self._driver = Driver(self._rule_runner)
-        self._root = self.ranks.begin(plan)  # which holds the weather, and computes nothing
+        self._root = self.ranks.begin(plan)  # holds the weather, and computes nothing
         try:
-            self._branches = Branches(folder, plan, self.ranks, self._root, say)
+            self._branches = Branches(folder, plan, self.ranks, self._root, self._say, fresh, steered)
         except BaseException:
             self.ranks.order(self._root, "close")
             raise
@@ -94,31 +98,29 @@ class Session:
         self._balance = Balance(plan.grid.n_cells)
         if even := self._balance.begin(self.ranks.state(self._root).cut.partition, self._branches.folder):
             self._branches.recut(even.bounds)
-        for note in self.ranks.state(self._root).notes:
-            say("note", note)
-
-    def describe(self) -> dict[str, Any]:
-        """What the run is; JSON can hold it."""
-        return facts_of(self.plan)
 
     @property
-    def remembered(self) -> int:
-        """Bytes of the copies of the past."""
-        return self._branches.snapshots.bytes
+    def notes(self) -> Sequence[str]:
+        """Notes on the plan for the user."""
+        return self.ranks.state(self._root).notes
+
+    def describe(self) -> dict[str, Any]:
+        """Describes the run in types of JSON."""
+        return facts_of(self.plan)
 
     # ---- positions ------------------------------------------------------------------------------------------------------------------
     def load(self, branch: int, path: Sequence[Leg], begin: Position = BEGINNING) -> Position:
-        """Makes a branch stand as near as possible before the end of its path, not before `begin`; gives where.
+        """Brings a branch to the nearest known position before the end of its path, from `begin` on; returns that position.
 
-        One that is in memory stays where it is, if that is not beyond. What there is beyond the end of its path is forgotten. One that was
-        lost in a step stands where that began.
+        A branch in memory stays where it is, if that is not beyond the end. States beyond the end are discarded. A branch that was lost in
+        a step returns to the begin of that step.
 
         Raises
         ------
         DamagedError
-            There are checkpoints, and none is whole, or none from `begin` on.
+            No checkpoint is whole, or none from `begin` on.
         Failure
-            It cannot be brought back to where it was.
+            The branch cannot be brought back to its position.
         """
         self._recomputation.leave()
         before, end = self._branches.live.get(branch), Position(path[-1][1], path[-1][2])
@@ -134,26 +136,26 @@ class Session:
         return on.position
 
     def position(self, branch: int) -> Position:
-        """Where a branch stands."""
+        """The position of a branch."""
         return self.open_branches.find(branch).position
 
     def has(self, branch: int) -> bool:
-        """Whether a branch is loaded; one that has met a bad cell is not any more."""
+        """True if a branch is loaded; a bad cell unloads it."""
         return branch in self.open_branches
 
     def dirty(self, branch: int) -> bool:
-        """Whether a branch has gone on since its last checkpoint, or since it left its parent."""
+        """True if a branch has changed since its last checkpoint, or since its fork."""
         on = self.open_branches.find(branch)
         begin = Position(*on.path[-2][1:]) if len(on.path) > 1 else Position(0, 0)
         return isinstance(on, Branch) and on.saved is None and on.position > begin
 
     def unload(self, branch: int, keep: bool = True) -> None:
-        """Forgets a branch that nobody needs for now; `load` brings it back, without `keep` from its last durable state.
+        """Takes a branch out of memory; `load` brings it back, without `keep` from its last durable state.
 
         Raises
         ------
         NoSpaceError, Failure
-            It cannot be saved, and stays.
+            It cannot be saved, and stays in memory.
         """
         self._recomputation.leave()
         self._lost.pop(branch, None)
@@ -163,34 +165,34 @@ class Session:
             self._recomputation.keep_only(self.open_branches.ways)
 
     def has_room(self) -> bool:
-        """Whether the disk has room to go on."""
+        """True if the disk has room for the next writes."""
         return has_room(self._path)
 
     def kept(self, branch: int) -> int:
-        """The first step from which on a branch can be shown again within about a second."""
+        """The first step of a branch that can be shown again within about a second."""
         return self._recomputation.first(self.open_branches.find(branch), AGAIN / self._driver.pace if self._driver.pace else 0.0)
 
     def _branch(self, number: int) -> Branch:
         return self.open_branches.use(number)[0]
 
     def _keep(self, on: Branch) -> SavedCheckpoint:
-        """Saves a branch that is closed next, of which nothing is shown any more."""
+        """Saves a branch that is closed next, and discards its cached answers."""
         found = on.save(self._rule_runner.unacknowledged(on.number), partial(self._recomputation.since, on))
         self._cache.discard(on.number)
         return found
 
     # ---- time -----------------------------------------------------------------------------------------------------------------------
     def advance(self, branches: Sequence[int], until: int, looked: float) -> None:
-        """Computes one piece of steps, about 100 ms, of branches that stand at the same step, not beyond `until`.
+        """Computes one piece of steps, about 100 ms, of branches that stand at the same step, at most up to `until`.
 
-        looked: seconds after which somebody wants to see the next, 0 for nobody.
+        looked: seconds after which a client wants the next step; 0: no client does.
 
         Raises
         ------
         BadCellError
-            A cell of a branch is bad: that branch is not in memory any more, and `load` takes it back to before.
+            A cell of a branch is bad: that branch is out of memory, and `load` takes it back to the begin of the step.
         Failure
-            The forcing is damaged, or results cannot be written: so it is with all of them.
+            The forcing is damaged, or results cannot be written: all of the branches are out of memory.
         """
         self._recomputation.leave()
         group = self.open_branches.use(*branches)
@@ -207,11 +209,11 @@ class Session:
                 self._branches.settle(each)
         assert reach("step.before")
         bad = self._driver.step(group, stop, discard=lambda each: self._discard(each, begin_at[each.number]))
-        between = max(REMEMBER, self._branches.copying / COPYING)
+        between = max(REMEMBER, self._branches.snapshots.copying / COPYING)
         for each in group:
             if each.number in self._branches.live:
                 if stop - each.remembered >= max(self._branches.snapshots.spacing, between / self._driver.pace):
-                    self._branches.remember(each)
+                    self._branches.snapshots.make(each)
                 self._show(each)
         if bad:
             raise bad[0]
@@ -229,23 +231,23 @@ class Session:
         self._branches.discard(branch.number)
 
     # ---- changes --------------------------------------------------------------------------------------------------------------------
-    def apply(self, branch: int, seq: int, kind: str, arguments: Mapping[str, Any]) -> Outcome:
-        """Does an action where a branch stands. What it cannot do changes nothing but the position, and is told in the outcome.
+    def apply(self, branch: int, seq: int, kind: str, arguments: Arguments) -> Outcome:
+        """Performs an action at the position of a branch. An impossible action changes the position alone; its outcome has the reason.
 
         kind "set": variable, operation ("set", "scale", "add"), value or upload (digest of one number for each cell), cells (digest of a
         list of packed ones). "event": the same, with id and step or yearly (month-day). "trigger": id, expression, action, text, variable.
-        "remove": rule, the id of either. Other kinds do nothing to a state.
+        "remove": rule, the id of either. Other kinds do not change a state.
 
         Raises
         ------
         Failure
-            The action came late, or what was uploaded cannot be read.
+            The action came late, or its upload cannot be read.
         """
         self._recomputation.leave()
         with self.watch.at(f"command {seq}"):
             return self._applied(self._branch(branch), seq, kind, arguments)
 
-    def _applied(self, on: Branch, seq: int, kind: str, arguments: Mapping[str, Any]) -> Outcome:
+    def _applied(self, on: Branch, seq: int, kind: str, arguments: Arguments) -> Outcome:
         if seq <= on.position.seq:
             raise Failure(f"Action {seq} came after {on.position.seq} was applied at step {on.position.step}. This is a defect of Steppe.")
         ok, detail = self._do(on, kind, arguments)
@@ -255,8 +257,8 @@ class Session:
         self._show(on)
         return outcome
 
-    def _do(self, on: Branch, kind: str, arguments: Mapping[str, Any]) -> tuple[bool, dict[str, Any]]:
-        """Whether an action could be done, and what it did."""
+    def _do(self, on: Branch, kind: str, arguments: Arguments) -> tuple[bool, dict[str, Any]]:
+        """True if an action was possible, and its effect."""
         try:
             if kind == "set":
                 return True, on.change(self._read_change(arguments))
@@ -267,23 +269,23 @@ class Session:
         return True, {}
 
     def fired(self) -> Sequence[RuleFiring]:
-        """What events and triggers did since this was asked last, in their order; or had done when what was loaded was saved."""
+        """Effects of rules since the last call, in their order; after a load also those without an acknowledgement in that state."""
         return self._rule_runner.taken()
 
     def unacknowledged(self) -> Sequence[RuleFiring]:
-        """What events and triggers did that is not heeded; it is saved with the states behind it."""
+        """Effects of rules without an acknowledgement; they are saved with later states."""
         return self._rule_runner.unacknowledged()
 
     def acknowledge(self, branch: int, step: int, source: str) -> None:
-        """Somebody knows what a rule did."""
+        """Acknowledges the effect of a rule; it is not reported again."""
         self._rule_runner.acknowledge(branch, step, source)
 
     def digest(self, branch: int) -> int:
-        """The digest of the state of a branch, as outcomes have it; the same for any number of ranks."""
+        """The digest of the state of a branch, the same for any number of ranks."""
         return self._branch(branch).digest
 
     def save(self, branch: int, pin: bool = False) -> SavedCheckpoint:
-        """A checkpoint of where a branch stands, durable when this returns; the same position has the same name. pin: it stays for ever.
+        """Writes a checkpoint of a branch, durable when this returns; the same position has the same name. pin: never remove it.
 
         Raises
         ------
@@ -304,7 +306,7 @@ class Session:
         return found
 
     def _recut(self, bounds: Sequence[int]) -> None:
-        """Gives the ranks other shares, unless a branch lives in memory alone. All are closed, and come back as they were saved."""
+        """Gives the ranks other shares, unless a branch has no folder. Closes all branches; each is reopened when it is used."""
         if all(each.manager for each in self._branches.live.values()):
             try:
                 self.open_branches.close_all()
@@ -313,17 +315,17 @@ class Session:
                 return
             self._branches.recut(bounds)
 
-    # ---- what people see ------------------------------------------------------------------------------------------------------------
+    # ---- answers --------------------------------------------------------------------------------------------------------------------
     def get(self, branch: int, query: MapQuery) -> Answer:
-        """An answer, computed now; by the stepper. `moved` in the head: bytes that had to come for it.
+        """Computes an answer; on the stepping thread. `moved` in the head: bytes that were computed or gathered for it.
 
-        A step that is over, and diagnostics that are not at hand, are computed again from an earlier state: within a second for a step
-        that is over, within a minute for the step at which the branch stands.
+        Past steps and missing diagnostics are computed again from an earlier state: within a second for a past step, within a minute for
+        the present one.
 
         Raises
         ------
         Mistake
-            What is asked for does not exist, or not yet.
+            The variable or the step does not exist, or not yet.
         """
         on = self._branch(branch)
         with self.watch.at("an answer"):
@@ -344,33 +346,31 @@ class Session:
                     return self._cache.rounded(on, query)
                 if then is None:
                     raise
-                if step == on.position.step:
-                    then.position = on.position  # which the step itself does not know of
                 return self._cache.once(then, query)
 
     def _patience(self, on: Branch, step: int) -> int:
-        """How many steps may be computed again for an answer about a step."""
+        """The number of steps that may be computed again for an answer about a step."""
         if step < on.position.step:
             return int(AGAIN / self._driver.pace) if self._driver.pace else AT_FIRST
         pace = self._driver.pace or on.spent.seconds / max(step, 1)
         return int(HERE / pace) if pace else AT_FIRST
 
     def answer(self, branch: int, query: MapQuery) -> Answer | None:
-        """An answer from what is shown; by the speaker, at any moment. None: only the stepper can give it.
+        """A cached answer, on the listening thread at any moment. None: only the stepping thread has it.
 
         Raises
         ------
         Mistake
-            What is asked for does not exist.
+            The variable does not exist.
         """
         return self._cache.answer(branch, query)
 
     def frames(
         self, branches: Sequence[int], query: MapQuery, bits: int, span: Sequence[Any] | None
     ) -> tuple[list[Any], Callable[[], memoryview]]:
-        """A frame of each branch where it stands: the span that they have, and what makes the bytes of all. See `Frames.make`.
+        """A frame of each branch at its position: the common span, and a function that makes the bytes of all. See `Frames.make`.
 
-        Diagnostics of a single branch that are not at hand are computed again, as for `get`.
+        Missing diagnostics of a single branch are computed again, as for `get`.
         """
         shown = self.open_branches.use(*branches)
         with self.watch.at("a frame"):
@@ -383,7 +383,6 @@ class Session:
                 with self._recomputation.at(on, on.position.step, self._patience(on, on.position.step)) as then:
                     if then is None:
                         raise
-                    then.position = on.position  # which the step itself does not know of
                     return self._frames.make([then], query, bits, span)
 
     @property
@@ -391,8 +390,10 @@ class Session:
         """Bytes of each variable that were computed or gathered for answers."""
         return self._cache.moved
 
-    def close(self) -> None:
-        """Ends all branches; what is not saved is lost."""
-        self._recomputation.leave()
-        self._branches.close()
-        self.ranks.order(self._root, "close")
+    def close(self, failure: Failure | None = None) -> None:
+        """Closes all branches; states that are not saved are lost. failure: why the run ends."""
+        try:
+            self._recomputation.leave()
+            self._branches.close(failure)
+        finally:
+            self.ranks.order(self._root, "close")

@@ -1,6 +1,6 @@
 """One run, in one process or on many ranks: initialise, step, look, change, checkpoint, branch.
 
-It holds the run folder and commands the ranks (`ranks`), of which it is one itself. It never prints; `on_event` tells what happens.
+It owns the run folder and commands the ranks, as rank 0. It never prints; `on_event` gets the events.
 """
 
 from __future__ import annotations
@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.api.query import MapQuery
 from steppe.engine.branch_rules import ACTIONS
@@ -27,7 +26,7 @@ from steppe.errors import Failure, ModelError, RequestError, nearest
 from steppe.grid import RegionLike
 from steppe.html_summary import html_summary
 from steppe.io import Checkpoint, ReadCounters, Spent
-from steppe.models import Increment
+from steppe.models import Array, Increment, Model
 from steppe.timeline import Spans
 from steppe.variable import Variable
 
@@ -36,10 +35,10 @@ if TYPE_CHECKING:
 
 
 class Simulation:
-    """A run that people can step, look at, change and branch.
+    """A run that a script steps, looks at, changes and branches.
 
-    Everything that a run file can get wrong is raised as a `Mistake` before anything is written. A run folder with an unfinished run
-    is continued from its newest checkpoint. What is set by hand is in the next checkpoint; a process that dies before it loses it.
+    A wrong run file raises a `Mistake` before a file is written. A run folder with an unfinished run continues from its newest
+    checkpoint. The next checkpoint has the values that a script has set; a process that dies before it loses them.
     """
 
     def __init__(
@@ -52,23 +51,22 @@ class Simulation:
         ranks: Ranks | None = None,
         crew: Ranks | None = None,
     ) -> None:
-        """Opens the run folder `path` (default: that of the run file) and goes on where it stands.
+        """Opens the run folder `path` (default: that of the run file) and continues at its newest checkpoint.
 
         ranks: the ranks that compute it; ranks other than 0 call `serve_orders`. Default: this process alone. crew: its former name.
 
         Raises
         ------
         Mistake
-            Anything wrong in the run file or the data that it names.
+            The run file or data that it names are wrong.
         FolderError
             The folder holds another run, foreign files, or is in use.
         DamagedError
             A checkpoint or a store is damaged and no older one is good.
         """
         self.plan = run if isinstance(run, Plan) else Plan.of(run)
-        self.grid, self.clock, self.steps, self.model = self.plan.grid, self.plan.clock, self.plan.steps, self.plan.model
+        self.grid, self.clock, self.steps = self.plan.grid, self.plan.clock, self.plan.steps
         self.ranks = ranks or crew or Ranks()
-        self._kept: dict[str, tuple[int, NDArray[Any]]] = {}
         self._session = session = ScriptSession(
             self.plan, Path(path or self.plan.run.output.path), fresh, self.ranks, on_event or (lambda event: None)
         )
@@ -76,7 +74,7 @@ class Simulation:
         self._session.tell("resumed" if session.resumed else "started", f"at {self.date}")
         if not session.resumed:
             for kind, text in (
-                *(("note", text) for text in session.state.notes),
+                *(("note", text) for text in session.notes),
                 ("note", announcement(self.plan, session.outputs)),
                 ("warning", shortage(self.plan, session.outputs, checkpoint_size(self.model))),
             ):
@@ -96,38 +94,43 @@ class Simulation:
 
     # ---- time -----------------------------------------------------------------------------------------------------------------------
     @property
+    def model(self) -> Model:
+        """The model, with the state of this rank."""
+        return self._session.on.plan.model
+
+    @property
     def step_index(self) -> int:
-        """How many steps are done."""
+        """The number of steps done."""
         return self._session.on.position.step
 
     @property
     def version(self) -> int:
-        """How often the state has changed in this session."""
+        """The number of changes of the state in this session."""
         return self._session.version
 
     @property
     def outputs(self) -> Outputs:
-        """What is recorded."""
+        """The records of the run."""
         return self._session.outputs
 
     @property
     def date(self) -> str:
-        """The day that the next step will compute, ISO text."""
+        """The begin of the next step, ISO text."""
         return self.clock.begin(self.step_index)
 
     @property
     def finished(self) -> bool:
-        """Whether the last step of the run file is done."""
+        """True if the last step of the run file is done."""
         return self.step_index >= self.steps
 
     @property
     def reading(self) -> ReadCounters | None:
-        """What reading the weather has cost this process so far; None for a model without."""
+        """The cost of reading the weather in this process so far; None for a model without weather."""
         return self._session.reader.counters if self._session.reader else None
 
     @property
     def spent(self) -> Spent:
-        """What stepping took so far, with the sessions before this one."""
+        """The cost of stepping so far, with the sessions before this one."""
         return self._session.spent
 
     def step(self, n: int = 1) -> None:
@@ -148,13 +151,13 @@ class Simulation:
             raise finished(self.plan, self.folder.path)
         if n < 1:
             raise RequestError(f"step(n) computes one step or more, n is {n}.")
-        self._session.advance(min(self.step_index + n, self.steps), lambda: False, keep_last_step=True)
+        self._session.compute(min(self.step_index + n, self.steps), lambda: False, keep_last_step=True)
 
     def run(self, until: str | None = None, stop: Callable[[], bool] = lambda: False) -> bool:
-        """Computes up to and with the day `until` (default: the end); True when that was reached.
+        """Computes up to and with the day `until` (default: the end); True if that was reached.
 
-        `stop` is asked every tenth of a second, or every 64 days where they take longer; when it says yes, or a trigger pauses the run, a
-        checkpoint is written and the run can be continued. Checkpoints are written as the run file says, and at the end.
+        `stop` is called every tenth of a second, or every 64 days where they take longer. If it returns True, or a trigger pauses the run,
+        a checkpoint is written and the run can be continued. Checkpoints are written as the run file says, and at the end.
 
         Raises
         ------
@@ -162,20 +165,20 @@ class Simulation:
             `until` is outside the run.
         """
         end = self.steps if until is None else self.plan.step_after(until)
-        reached = self._session.advance(end, stop)
+        reached = self._session.compute(end, stop)
         self.checkpoint()
         self._session.tell("finished" if self.finished else "stopped", f"at {self.date}")
         return reached
 
     def rewind(self, to: int | str) -> None:
-        """Goes back to where the run stood after so many steps, or at the end of a date, before anything was set then.
+        """Returns to the state after so many steps, or at the end of a date, before any change at that step.
 
-        What was set and recorded after it is forgotten. The run goes on from the nearest checkpoint of this session, or from its start.
+        Later changes and records are discarded. The run continues from the nearest checkpoint of this session, or from its start.
 
         Raises
         ------
         RequestError
-            The run has not come there.
+            The run has not reached it.
         NotComputedError
             This session has no state of the run before it.
         """
@@ -185,7 +188,7 @@ class Simulation:
         self._session.rewind(step)
 
     def add_trigger(self, expression: str, action: str = "message", *, text: str = "", variable: str = "") -> int:
-        """Has something done when an expression becomes true, which is looked at after each step; gives its number.
+        """Adds an action for when an expression becomes true; it is evaluated after each step. Returns the number of the trigger.
 
         Parameters
         ----------
@@ -194,24 +197,24 @@ class Simulation:
         action
             "message": `on_event` gets it. "pause": `run` and `step` end there, too. "image": a map of `variable` is saved, too.
         text
-            What to say then.
+            The message of the event.
 
         Raises
         ------
         Mistake
-            The expression or the action cannot be.
+            The expression or the action is not possible.
         """
         if action not in ACTIONS:
             raise RequestError(f'A trigger has no action "{action}". Write one of {", ".join(ACTIONS)}.')
         return self._session.add_trigger({"expression": expression, "action": action, "text": text, "variable": variable})
 
     def remove_trigger(self, number: int) -> None:
-        """Watches for something no longer. Raises `RequestError` where there is no such trigger."""
+        """Removes a trigger. Raises `RequestError` if there is none with this number."""
         self._session.remove_rule(number)
 
     # ---- looking and changing ---------------------------------------------------------------------------------------------------------
     def __getitem__(self, name: str) -> xarray.DataArray:
-        """Any variable at the last step, on the grid: state, diagnostic, forcing or parameter. Computed when first asked for.
+        """Any variable at the last step, on the grid: state, diagnostic, forcing or parameter. The first call computes it.
 
         Raises
         ------
@@ -221,16 +224,13 @@ class Simulation:
         variable, values = self._variable(name), self.get(name)
         return labelled(values, variable, self.grid, self.clock, self.step_index, self.plan.variables.levels(name))
 
-    def get(self, name: str, region: RegionLike = "all") -> NDArray[Any]:
+    def get(self, name: str, region: RegionLike = "all") -> Array:
         """Values of the packed cells of a region, (cells,), in the variable's unit; (levels, cells) of a variable with levels.
 
         One level of it has a name, too: `get("ozone[3]")`.
         """
         self._variable(name)
-        version, values = self._kept.get(name, (-1, np.empty(0)))
-        if version != self.version:
-            values = self._session.look("export", name=name)
-            self._kept[name] = (self.version, values)
+        values = self._session.values(name)
         return values if region == "all" else values[..., self.grid.select(region)]
 
     def image(self, name: str, width: int | None = None, low: float | None = None, high: float | None = None) -> bytes:
@@ -262,7 +262,7 @@ class Simulation:
         return image_of(values, self._variable(name), low, high)[0]
 
     def set(
-        self, name: str, value: float | NDArray[Any] | xarray.DataArray, region: RegionLike = "all", level: int | str | None = None
+        self, name: str, value: float | Array | xarray.DataArray, region: RegionLike = "all", level: int | str | None = None
     ) -> Increment:
         """Sets a state, a parameter or an event input (of the next step) in a region from now on.
 
@@ -296,17 +296,17 @@ class Simulation:
         return self.plan.variables[name]
 
     def watch(self) -> None:
-        """Begins a timeline of what the threads of all ranks do; `timeline` ends it."""
+        """Begins a timeline of the threads of all ranks; `timeline` ends it."""
         self._session.on.order("watch")
 
     def timeline(self) -> list[Spans]:
-        """What the threads of each rank did since `watch`, by rank; for `steppe.timeline.to_trace` and `steppe.view.draw_timeline`."""
+        """The spans of the threads of each rank since `watch`, by rank; for `steppe.timeline.to_trace` and `steppe.view.draw_timeline`."""
         spans: list[Spans] = self._session.on.order("tell_timeline")
         return spans
 
     # ---- keeping ----------------------------------------------------------------------------------------------------------------------
     def checkpoint(self) -> Path:
-        """Writes a checkpoint, durable when this returns, and gives its folder.
+        """Writes a checkpoint, durable when this returns; returns its folder.
 
         Raises
         ------
@@ -330,9 +330,9 @@ class Simulation:
         self._session.recut(bounds)
 
     def branch(self, name: str = "") -> Simulation:
-        """A run of its own that starts from here: it shares what is committed and is free to differ from now on.
+        """Another run that begins at this state, and shares the results so far.
 
-        name: of its folder in `branches/` of this run; without it a number.
+        name: of its folder in `branches/` of this run; default: a number.
 
         Raises
         ------
@@ -346,7 +346,7 @@ class Simulation:
         return Simulation(Plan.of(self.plan.run, cores=self.plan.cores), folder, on_event=self._session.on_event, ranks=self.ranks)
 
     def close(self) -> None:
-        """Ends reading and writing and frees the folder. What is not in a checkpoint is lost; leaving a `with` block makes one first."""
+        """Ends reading and writing and frees the folder. A state without a checkpoint is lost; leaving a `with` block makes one first."""
         self._session.close()
 
     def __enter__(self) -> Simulation:
@@ -356,13 +356,13 @@ class Simulation:
         self._session.failure = error if isinstance(error, Failure) else None
         try:
             if error is None:
-                self._session.save()
+                self._session.save_last()
         finally:
             self.close()
 
 
 def run(run_file: RunFile | Path | str, path: Path | str | None = None, *, fresh: bool = False) -> Path:
-    """Runs a run file to its end, or goes on with it, and gives the run folder; `steppe.open` opens it.
+    """Computes or continues the run of a run file to its end; returns the run folder, which `steppe.open` opens.
 
     Raises what `Simulation` and its `run` raise.
     """

@@ -1,26 +1,27 @@
-"""What is remembered of the past of branches, so that any date can be gone back to: which copies there are, not the copies themselves.
+"""Copies of the states of branches in the memory of the ranks: which there are, and which are discarded for others.
 
-entry every 8 steps or more ──> too many bytes ──> of each branch only those that are 16 steps apart, then 32, 64, ...
+a copy every 8 steps or more ──> too many bytes ──> of each branch only those that are 16 steps apart, then 32, 64, ...
 """
 
-from collections.abc import Mapping, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from steppe.control import Leg, Position
+from steppe.engine.branch import FIRST, Branch
 from steppe.engine.branch_rules import NONE, Rules
 
 LIMIT = 256 << 20  # bytes of all copies
-SPACING = 8  # steps between entries of a branch, at least
-
-
+SPACING = 8  # steps between copies of a branch, at least
 BEFORE_ALL = Position(-1, 0)
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A copy of a state that every rank has under this number. records: how many there were then of each output; rules: those then.
+    """A copy of a state, which every rank has under this number. records: numbers of records of each output at that time.
 
-    since: the position from which on all that was done on the way to it was done by this engine.
+    since: the position from which on this engine did all that was done on the way to it. rules: those of that time.
     """
 
     number: int
@@ -33,45 +34,78 @@ class Snapshot:
 
 
 class Snapshots:
-    """The entries of all branches. limit: bytes of all together."""
+    """The snapshots of all branches.
 
-    def __init__(self, limit: int = LIMIT) -> None:
-        self.limit = limit
+    Parameters
+    ----------
+    limit
+        Bytes of all together.
+    release
+        Frees the copies with some numbers on all ranks.
+    """
+
+    def __init__(self, limit: int = LIMIT, release: Callable[[list[int]], object] = lambda numbers: None) -> None:
+        self.limit, self._release = limit, release
         self.spacing = SPACING
-        """Steps that a branch should go between entries."""
+        """Steps that a branch should go between snapshots."""
         self.entries: list[Snapshot] = []  # in the order in which they were made
+        self._made = 0
+        self._copying = deque((0.0,), maxlen=2)  # [s] of the last copies
 
     @property
     def bytes(self) -> int:
         """Of all copies."""
         return sum(entry.bytes for entry in self.entries)
 
-    def add(self, entry: Snapshot) -> list[int]:
-        """Takes an entry; gives the numbers of those that are to be forgotten for it."""
-        self.entries.append(entry)
-        gone: list[int] = []
-        while self.bytes > self.limit and len(self.entries) > 1:
-            thinned = self._thinned()
-            kept = {each.number for each in thinned}
-            gone += [each.number for each in self.entries if each.number not in kept]
-            self.entries = thinned
-        return gone
+    @property
+    def copying(self) -> float:
+        """Seconds that a copy takes: of the faster one of the last two."""
+        return min(self._copying)
 
-    def discard(self, branch: int, after: Position = BEFORE_ALL) -> list[int]:
-        """Gives up the entries of a branch, or those after a position; their numbers."""
-        gone = [entry.number for entry in self.entries if entry.branch == branch and entry.position > after]
-        self.entries = [entry for entry in self.entries if entry.number not in gone]
+    def make(self, branch: Branch) -> None:
+        """Makes a snapshot of the state of a branch; that of the initial state serves all branches."""
+        self._made += 1
+        branch.remembered = branch.position.step
+        number = branch.number if branch.position > (0, 0) else FIRST
+        begin = time.perf_counter()
+        size = branch.order("remember", entry=self._made)
+        self._copying.append(time.perf_counter() - begin)
+        self.add(Snapshot(self._made, number, branch.position, branch.records, size, branch.since, branch.rules))
+
+    def add(self, entry: Snapshot) -> None:
+        """Takes a snapshot, and discards others where there are too many bytes."""
+        self.entries.append(entry)
+        while self.bytes > self.limit and len(self.entries) > 1:
+            self._keep(self._thinned())
+
+    def discard(self, branch: int, after: Position = BEFORE_ALL) -> None:
+        """Discards the snapshots of a branch, or those after a position."""
+        self._keep([entry for entry in self.entries if entry.branch != branch or entry.position <= after])
         while self.spacing > SPACING and 4 * self.bytes < self.limit:
             self.spacing //= 2
-        return gone
+
+    def discard_but(self, branches: Collection[int]) -> None:
+        """Discards the snapshots of all branches but some."""
+        for branch in {entry.branch for entry in self.entries}.difference(branches):
+            self.discard(branch)
+
+    def _keep(self, entries: list[Snapshot]) -> None:
+        kept = {entry.number for entry in entries}
+        gone = [entry.number for entry in self.entries if entry.number not in kept]
+        self.entries = entries
+        if gone:
+            self._release(gone)
+
+    def within(self, limits: Mapping[int, Position]) -> list[Snapshot]:
+        """The snapshots of some branches, up to a position for each of them."""
+        return [entry for entry in self.entries if entry.branch in limits and entry.position <= limits[entry.branch]]
 
     def best(self, path: Sequence[Leg], patience: int = 0) -> Snapshot | None:
-        """The entry that is nearest to the end of a path, not beyond the limit of its leg.
+        """The snapshot that is nearest to the end of a path, not beyond the limit of its leg.
 
-        patience: so many steps may be computed again, to come to where a branch forks by a step: only then there are diagnostics.
+        patience: steps that may be computed again, so that a branch comes to its fork by a step and has the diagnostics of that.
         """
-        limits = {leg.branch: Position(leg.step, leg.seq) for leg in path}
-        within = [entry for entry in self.entries if entry.branch in limits and entry.position <= limits[entry.branch]]
+        within = self.within({leg.branch: Position(leg.step, leg.seq) for leg in path})
         found = max(within, key=lambda entry: entry.position, default=None)
         if found is None or len(path) < 2 or found.branch == path[-1].branch:
             return found
@@ -80,7 +114,7 @@ class Snapshots:
         return before or found
 
     def _thinned(self) -> list[Snapshot]:
-        """Without every other one of each branch; where all are far apart, without the one that was made first."""
+        """Those that stay: not every other one of each branch; where all are far apart, not the one that was made first."""
         steps = [entry.position.step for entry in self.entries]
         spacing = self.spacing
         while spacing <= max(steps) - min(steps):
@@ -92,7 +126,7 @@ class Snapshots:
         return self.entries[1:]
 
     def _apart(self, spacing: int) -> list[Snapshot]:
-        """Of each branch the newest entry, and of each stretch of the steps the first."""
+        """Of each branch the newest snapshot, and of each stretch of steps the first."""
         newest = {entry.branch: entry.number for entry in self.entries}
         seen: set[tuple[int, int]] = set()
         kept = []

@@ -118,6 +118,8 @@ def run_ensemble(
     numbers = {scenario.name: number for number, scenario in enumerate(scenarios, 2)}
     session = Session(folder, plan, ranks, say)
     try:
+        for note in session.notes:
+            say("note", note)
         members = tuple(Member(each.name, dict(each.set), folder / "branches" / str(numbers[each.name])) for each in scenarios)
         there = Ensemble.read(folder)
         if there and there.members != members:
