@@ -1,4 +1,4 @@
-"""What to say of a cell that left its limits."""
+"""The error of a cell that left its limits."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from steppe.models import Status
 
 
 def bad_cell(status: Status, plan: Plan) -> BadCellError:
-    """What to raise when a step left bad cells behind; status: the first of them, counted in packed cells of the whole grid."""
+    """The error of a step with bad cells. status: the first bad cell, as a packed cell of the whole grid."""
     grid, variables = plan.grid, plan.variables
     place = f"cell {status.cell:,} (longitude {grid.cell_lon[status.cell]:g}, latitude {grid.cell_lat[status.cell]:g})"
     when = plan.clock.name(status.step)
@@ -31,7 +31,7 @@ def bad_cell(status: Status, plan: Plan) -> BadCellError:
 
 
 def first_bad(status: Status, deal: Ownership, world: World) -> Callable[[], Status]:
-    """Gives on rank 0 the first bad cell of all ranks, counted in packed cells, with the number of all. status: of this rank's model."""
+    """On rank 0 the first bad cell of all ranks, as a packed cell, with the number of bad cells. status: of the model on this rank."""
     if status.count:
         status = replace(status, cell=int(deal.mine[status.cell]))
     mine = np.frombuffer(json.dumps(asdict(status)).encode(), np.uint8)

@@ -1,4 +1,4 @@
-"""Whether the ranks are evenly busy, from how long each of them computed between checkpoints; what was found outlives the session."""
+"""Balances the shares of the ranks by the time that each of them computed between checkpoints; the next session begins with it."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -12,19 +12,17 @@ from steppe.io import RunFolder, read_costs
 
 
 class Balance:
-    """What is known of the cost of cells."""
+    """The measured cost of cells."""
 
     def __init__(self, n_cells: int) -> None:
         self.lattice = CostLattice(n_cells)
-        self._last: dict[int, tuple[Sequence[float], int]] = {}  # of each branch how long its ranks were busy, up to which step
+        self._last: dict[int, tuple[Sequence[float], int]] = {}  # for each state: seconds that its ranks were busy, up to which step
         self._commits = 0  # since the cells were last dealt out
 
     def measured(self, on: Branch, say: Callable[[str, str], object]) -> Partition | None:
-        """Other shares, when the present ones are uneven and moving pays by far; asked once after each checkpoint of a branch.
+        """Other shares, if the present ones are uneven and moving pays by far; called once after each checkpoint of a branch.
 
-        The next session begins with what is known of the cost of cells.
-
-        say: gets kind and text of what a person may want to know.
+        The costs are kept in the run folder for the next session. say: gets kind and text of a note for the user.
         """
         state, step = on.ranks.state(on.state_id), on.position.step
         now = state.cut.partition
@@ -46,12 +44,12 @@ class Balance:
         return found
 
     def keep(self, folder: RunFolder) -> None:
-        """Leaves what is known for the next session. It is advice: where it cannot be written, the next one measures anew."""
+        """Writes the costs for the next session. They are advice: if they cannot be written, the next session measures anew."""
         with suppress(Failure):
             folder.keep_costs(self.lattice.kept())
 
     def begin(self, now: Partition | None, folder: RunFolder) -> Partition | None:
-        """Shares to begin with, when the present ones are uneven by what an earlier session left, whatever ranks it had."""
+        """Shares to begin with, if the present ones are uneven by the costs of an earlier session, with any number of ranks."""
         if now is None or now.ranks == 1:
             return None
         self.lattice.recall(read_costs(folder.path))

@@ -1,9 +1,9 @@
-"""What happens by itself in a branch: events on a calendar, and triggers. They are a part of its state, and in its checkpoints.
+"""The rules of a branch: events on a calendar, and triggers. They are a part of its state and of its checkpoints.
 
     event     at a step, or every year ──> before that step is computed: a variable is set, scaled or added to
     trigger   when its expression becomes true ──> after the step: a pause, a message or an image
 
-Whether a trigger was true after the step before is state, too, so that whoever computes the step again finds the same.
+The truth of a trigger after the step before is state, too, so a step that is computed again has the same effects.
 """
 
 import json
@@ -22,7 +22,7 @@ AHEAD = 9  # years in which 29 February is looked for: 1900 had none
 
 @dataclass(frozen=True)
 class CalendarEvent:
-    """A change on a date. change: the arguments of a `set`; step: the one before which it happens, None: every year; yearly: month-day."""
+    """A change on a date, before a step. change: the arguments of a `set`; step: None for every year; yearly: month-day."""
 
     id: int
     change: Mapping[str, Any]
@@ -30,7 +30,7 @@ class CalendarEvent:
     yearly: str = ""
 
     def next(self, start: int, clock: Clock, steps: int) -> int | None:
-        """The first step from `start` on before which it happens; None when there is none."""
+        """The first step from `start` on before which it happens; None if there is none."""
         if self.step is not None:
             return self.step if self.step >= start else None
         first = clock.date(start).year
@@ -46,8 +46,8 @@ class CalendarEvent:
 
 @dataclass(frozen=True)
 class TriggerRule:
-    """Something that is watched for. action: "pause", "message" or "image", of `variable`; was: whether it was true; off: why it is not any
-    more.
+    """An expression with an action. action: "pause", "message" or "image" of `variable`; was: its truth at the last step; off: why it is
+    not evaluated any more, or "".
     """
 
     id: int
@@ -61,7 +61,7 @@ class TriggerRule:
 
 @dataclass(frozen=True)
 class Rules:
-    """All of a branch, in the order of their numbers."""
+    """All rules of a branch, in the order of their numbers."""
 
     events: tuple[CalendarEvent, ...] = ()
     triggers: tuple[TriggerRule, ...] = ()
@@ -71,20 +71,20 @@ class Rules:
 
     @property
     def numbers(self) -> list[int]:
-        """Of all rules."""
+        """The numbers of all rules."""
         return [each.id for each in self.events] + [each.id for each in self.triggers]
 
     def without(self, id: int) -> Self:
-        """The others."""
+        """The rules without one of them."""
         events = tuple(each for each in self.events if each.id != id)
         return replace(self, events=events, triggers=tuple(each for each in self.triggers if each.id != id))
 
     def with_event(self, event: CalendarEvent) -> Self:
-        """With one more."""
+        """The rules with one more event."""
         return replace(self, events=(*self.events, event))
 
     def with_trigger(self, trigger: TriggerRule) -> Self:
-        """With one more, or with another one of its number."""
+        """The rules with one more trigger, or with another one of its number."""
         others = (each for each in self.triggers if each.id != trigger.id)
         return replace(self, triggers=tuple(sorted((*others, trigger), key=lambda each: each.id)))
 
@@ -98,7 +98,7 @@ class Rules:
         return [each for each in self.events if each.next(start, clock, steps) == start]
 
     def border(self, start: int, clock: Clock, steps: int, observed: bool = True) -> int:
-        """The step up to which nothing of this happens when one goes on from `start`: the next event, or the next step of triggers.
+        """The step up to which no rule acts from `start` on: the next event, or the next step for triggers.
 
         observed: triggers count.
         """
@@ -107,7 +107,7 @@ class Rules:
         return min((step for each in self.events if (step := each.next(start + 1, clock, steps)) is not None), default=steps)
 
     def plain(self) -> dict[str, Any]:
-        """As JSON has it; {} when there are none."""
+        """The rules in types of JSON; {} if there are none."""
         return asdict(self) if self else {}
 
     @classmethod
@@ -118,7 +118,7 @@ class Rules:
 
     @property
     def digest(self) -> int:
-        """A number of 63 bits that says whether two are the same; 0 when there are none."""
+        """A number of 63 bits, equal for equal rules; 0 if there are none."""
         if not self:
             return 0
         return int.from_bytes(sha256(json.dumps(self.plain(), sort_keys=True).encode()).digest()[:8], "little") >> 1

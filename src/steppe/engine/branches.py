@@ -28,7 +28,7 @@ from steppe.errors import DamagedError, Failure, NoSpaceError
 from steppe.failpoint import reach
 from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store, run_id
 
-NOBODY = -1  # the number of a branch that is computed for an answer alone
+RECOMPUTED = -1  # the number of a branch that is computed again for an answer
 
 Say = Callable[[str, str], object]
 """Gets news for the user: kind ("note", "warning") and text."""
@@ -198,7 +198,7 @@ class Branches:
                 checkpoint.verify()
             except DamagedError:
                 return None
-        branch = self._begun(NOBODY, on.path, source.position)
+        branch = self._begun(RECOMPUTED, on.path, source.position)
         if isinstance(source, Snapshot):
             branch.rules, number = source.rules, source.number
             self._or_close(branch, lambda: branch.order("recall", entry=number, output="", muted=True))

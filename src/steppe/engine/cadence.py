@@ -1,4 +1,4 @@
-"""When a run makes checkpoints, after the `checkpoint` of its run file: "auto", "none", or every so many days."""
+"""The times of checkpoints, by `checkpoint` of the run file: "auto", "none", or an interval."""
 
 import time
 from datetime import timedelta
@@ -6,12 +6,12 @@ from datetime import timedelta
 from steppe.clock import DAY, length, length_text
 from steppe.errors import RunFileError
 
-BETWEEN = 10.0  # [s] between checkpoints of "auto", and at least 50 times what the last one cost
-BACK = 1.0  # [s] of steps from the newest checkpoint to the last piece of a run; beyond them it makes another one there
+BETWEEN = 10.0  # [s] between checkpoints of "auto", and at least 50 times the time of the last one
+BACK = 1.0  # [s] of steps from the newest checkpoint to the last piece of a run; above which another one is made before that piece
 
 
 class Cadence:
-    """Of one session of a run.
+    """The times of the checkpoints of one session.
 
     Parameters
     ----------
@@ -42,11 +42,11 @@ class Cadence:
         return min(end, (step // self.steps + 1) * self.steps) if self.steps else end
 
     def due(self, step: int, seconds: float) -> bool:
-        """Whether a checkpoint is due after so many steps. seconds: what the last one took."""
+        """True if a checkpoint is due after so many steps. seconds: of the last one."""
         if self.steps:
             return step % self.steps == 0
         return self._auto and time.monotonic() - self._last > max(BETWEEN, 50 * seconds)
 
     def far(self, seconds: float) -> bool:
-        """Whether the last step would be computed again from too far, before the last piece. seconds: of the steps since the newest one."""
+        """True if the steps since the newest checkpoint would take too long to compute again. seconds: of these steps."""
         return seconds > BACK and not self._never

@@ -1,14 +1,13 @@
-"""What `steppe check` finds and what a run will cost, before it starts."""
+"""The mistakes and the cost of a run, before it starts, for `steppe check`."""
 
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.arrays import ModelArrays
 from steppe.comm import BoxReach, Serial
@@ -17,12 +16,12 @@ from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.io import FieldReader, ForcingProblem, ForcingReader, ForcingStore, scan
 from steppe.kernels.sums import totals
-from steppe.models import Model
+from steppe.models import Array, Model
 from steppe.variable import Role
 
 
 class Cost(NamedTuple):
-    """What a run needs. Bytes of memory by part; bytes of results in memory and, about, on disk; free: bytes that the disk has.
+    """The cost of a run. Bytes of memory by part; bytes of results in memory and, about, on disk; free: free bytes of the disk.
 
     seconds: of computing, measured on its first days; encode_seconds: of writing, of one core; compiling: seconds that the check itself
     waited for machine code, which the run will find in the cache. rounded: maps of results that are rounded -> their precision.
@@ -70,11 +69,11 @@ class Cost(NamedTuple):
 
 CHECKPOINTS = 3  # two are kept, and one is being written
 WORTH_SAYING = 100_000_000  # bytes of results in memory
-SPARE = 1.2  # times what is needed should be free
+SPARE = 1.2  # times the bytes of a run should be free
 
 
 def shortage(plan: Plan, outputs: Outputs, checkpoint: int) -> str:
-    """A sentence when the disk of the run folder is too small for a whole run with checkpoints of so many bytes; otherwise nothing."""
+    """A sentence if the disk of the run folder is too small for a whole run with checkpoints of so many bytes; otherwise ""."""
     need, free = outputs.cost.files + CHECKPOINTS * checkpoint, free_space(plan.run.output.path)
     if free >= SPARE * need:
         return ""
@@ -85,7 +84,7 @@ def shortage(plan: Plan, outputs: Outputs, checkpoint: int) -> str:
 
 
 def announcement(plan: Plan, outputs: Outputs) -> str:
-    """A sentence when what a run will write is worth one; otherwise nothing."""
+    """A sentence if a run will write much; otherwise ""."""
     cost = outputs.cost
     if cost.values < WORTH_SAYING:
         return ""
@@ -96,17 +95,17 @@ def announcement(plan: Plan, outputs: Outputs) -> str:
 
 
 def free_space(path: Path) -> int:
-    """Bytes that are free on the disk where `path` is or will be."""
+    """Free bytes of the disk where `path` is or will be."""
     return shutil.disk_usage(next(folder for folder in (path, *path.parents) if folder.exists())).free
 
 
 def checkpoint_size(model: Model) -> int:
-    """Bytes of a checkpoint, without what unfinished reductions hold."""
+    """Bytes of a checkpoint without its unfinished reductions."""
     return sum(np.asarray(values).nbytes for values in (*model.state.values(), *model.parameters.values()))
 
 
 def problems(plan: Plan) -> list[ForcingProblem]:
-    """Values of the forcing that the model could not bear; reads all of it."""
+    """Values of the forcing outside the limits of the model; reads all of it."""
     if isinstance(plan.forcing, ForcingStore):
         return scan(plan.forcing.path, {name: v for name, v in plan.model.variables.items() if v.role is Role.FORCING})
     reader = plan.reader()
@@ -162,7 +161,7 @@ def estimate(plan: Plan) -> Cost:
     )
 
 
-def _first_settings(plan: Plan) -> Iterator[tuple[str, float, NDArray[Any] | None]]:
+def _first_settings(plan: Plan) -> Iterator[tuple[str, float, Array | None]]:
     """The first setting of each parameter by an event: name, value, cells (None: all)."""
     seen: set[str] = set()
     for action in plan.actions:
@@ -173,7 +172,7 @@ def _first_settings(plan: Plan) -> Iterator[tuple[str, float, NDArray[Any] | Non
 
 
 def in_cell_days(per_second: float, unit: str = "day") -> str:
-    """A rate as people read it: three digits and a unit."""
+    """A rate with three digits and a unit."""
     rounded = float(f"{per_second:.3g}")
     for size, prefix in ((1e6, " M"), (1e3, " k"), (1.0, "")):
         if rounded >= size:
@@ -182,7 +181,7 @@ def in_cell_days(per_second: float, unit: str = "day") -> str:
 
 
 def in_bytes(number: int) -> str:
-    """A number of bytes as people read it: three digits and a unit."""
+    """A number of bytes with three digits and a unit."""
     size = float(number)
     for unit in ("B", "kB", "MB", "GB"):
         if size < 1000:

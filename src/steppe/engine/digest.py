@@ -1,24 +1,22 @@
-"""Numbers that say whether two states are the same, however they are cut; and what a change makes of what there is."""
+"""Digests of states, equal for equal bits on any number of ranks; and the values that a change gives."""
 
 from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import RequestError, nearest
 from steppe.grid import Cells
-
-Array = NDArray[Any]
+from steppe.models import Array
 
 OPERATIONS = ("set", "scale", "add")
 
 
 def changed(operation: str, before: Array, value: float | Array) -> float | Array:
-    """What is to be set: `value` itself, what there is times it, or what there is and it together; float64.
+    """The values after a change: `value` itself, the present values times it, or their sum; float64.
 
     Raises
     ------

@@ -1,24 +1,22 @@
-"""What the expression of a trigger is worth, on all ranks at once; the same for any number of them."""
+"""The value of the expression of a trigger, on all ranks together; the same for any number of ranks."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.api.expression import Node
 from steppe.comm import World
 from steppe.kernels.sums import total
-
-Array = NDArray[Any]
+from steppe.models import Array
 
 
 class NoValueError(Exception):
-    """The expression has no value: something is divided by 0, or is not finite. Raised on all ranks alike."""
+    """The expression has no value: it divides by 0, or is not finite. All ranks raise it together."""
 
 
 class Evaluation:
-    """Of expressions, at one step; every rank makes one and asks for the same.
+    """Evaluates expressions at one step; every rank makes one and evaluates the same expressions.
 
     Parameters
     ----------
@@ -34,14 +32,14 @@ class Evaluation:
         self._fields, self._area, self._world = fields, area, world
 
     def answer(self, tree: Node) -> tuple[bool, str]:
-        """Whether an expression is true, and why it has no value, "" if it has one."""
+        """True if an expression holds, and the reason why it has no value, or ""."""
         try:
             return self.holds(tree), ""
         except NoValueError as error:
             return False, str(error)
 
     def holds(self, tree: Node) -> bool:
-        """Whether an expression is true.
+        """True if an expression holds.
 
         Raises
         ------

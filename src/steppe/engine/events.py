@@ -1,24 +1,23 @@
-"""Actions on a calendar: states, parameters and event inputs that are set at the start of a day."""
+"""The events of a run file: states, parameters and event inputs that are set before a step."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from steppe.clock import Clock
 from steppe.engine.run_file import EventSection
 from steppe.errors import RequestError, RunFileError, nearest
 from steppe.grid import Grid
 from steppe.levels import parted
+from steppe.models import Array
 from steppe.variable import Role, Variables
 
 
 class Action(NamedTuple):
-    """What is set before step `step`: name -> value, for the packed `cells`; None: for all, so that a parameter stays one number."""
+    """A change before step `step`: name -> value, for the packed `cells`; None: for all, so that a parameter stays one number."""
 
     step: int
     values: dict[str, float]
-    cells: NDArray[Any] | None
+    cells: Array | None
 
 
 def calendar(sections: Sequence[EventSection], clock: Clock, steps: int, grid: Grid, variables: Variables) -> list[Action]:
@@ -51,7 +50,7 @@ def calendar(sections: Sequence[EventSection], clock: Clock, steps: int, grid: G
 
 
 def _on_level(section: EventSection, variables: Variables) -> dict[str, float]:
-    """What is set of the level that an event names."""
+    """The values that an event sets, for the level that it names."""
     assert section.level is not None
     try:
         return {variables.layer(name, section.level): value for name, value in section.set.items()}

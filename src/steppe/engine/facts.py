@@ -1,4 +1,4 @@
-"""What a run is, in words and numbers that JSON can hold: for programs that have neither its files nor its model."""
+"""The description of a run in types of JSON, for programs that have neither its files nor its model."""
 
 from math import isfinite
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whether the run file and the model fit: what a run file gives and the model cannot use is refused by name."""
+"""Compares a run file with its model: a key that the model cannot use is refused by name."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_fits(plan: "Plan") -> None:
-    """Refuses what the model of a run would ignore.
+    """Refuses keys that the model of a run would ignore.
 
     Raises
     ------

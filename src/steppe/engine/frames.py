@@ -1,4 +1,4 @@
-"""Frames of the live socket, made of the levels that the ranks give, when somebody watches."""
+"""Frames of the live socket, made of the levels that the ranks compute while viewers watch."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -22,12 +22,11 @@ from steppe.grid import Grid, MapWindow, window_of
 from steppe.view import Span, fit_of, scale_of
 from steppe.view.span import SHARES
 
-Array = NDArray[Any]
 SAMPLES, SAMPLING = 12, 0.3  # records of the past, and [s], from which a range of colours begins
 
 
 class Frames:
-    """Makes them for one run."""
+    """Makes the frames of one run."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -35,14 +34,14 @@ class Frames:
     def make(
         self, branches: Sequence[Branch], query: MapQuery, bits: int, span: Sequence[Any] | None
     ) -> tuple[list[Any], Callable[[], memoryview]]:
-        """The span of a frame of each branch, and what joins them, one behind the other; that may be called on another thread.
+        """The span of a frame of each branch, and a function that joins the frames, which may be called on another thread.
 
-        query: the variable and which part of the map. span: that of the frames before, None for none.
+        query: the variable and the part of the map. span: that of the frames before, None for none.
 
         Raises
         ------
         Mistake
-            There is no such variable, or it is not known at this step.
+            There is no such variable, or it has no values at this step.
         """
         name = query.name
         if name not in self._plan.variables:
@@ -78,7 +77,7 @@ class Frames:
 
 
 def _with_records(fit: tuple[float, ...], branches: Sequence[Branch], name: str) -> tuple[float, ...]:
-    """The member `fit` of a span, widened by the same of records of the past, as many as there is time for."""
+    """The member `fit` of a span, widened by that of past records, as many as the time allows."""
     begin = time.monotonic()
     ends = [fit[:2]] if fit else []
     for each in branches:
@@ -94,7 +93,7 @@ def _with_records(fit: tuple[float, ...], branches: Sequence[Branch], name: str)
 
 @lru_cache(64)
 def _layout(grid: Grid, query: MapQuery) -> tuple[MapWindow, NDArray[np.int64] | None]:
-    """The part of the map that is seen, and where in it the levels go, None for one after the other."""
+    """The part of the map in view, and the place of each level in it, None for one after the other."""
     cut = cut_of(query, grid, None)
     inside = None if query.box is None else grid.select({"box": list(query.box)})
     return window_of(grid, inside, query.width, query.height, query.stride), cut.seen if cut.reduce else cut.places

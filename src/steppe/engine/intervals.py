@@ -1,4 +1,4 @@
-"""Where the intervals of an output begin and end, as steps of the clock."""
+"""The begins and ends of the intervals of an output, as steps of the clock."""
 
 import cftime
 import numpy as np

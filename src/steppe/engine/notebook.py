@@ -1,10 +1,9 @@
-"""How a `Simulation` shows itself in Python: maps as xarray, the facts of its card, and what it answers when it is finished."""
+"""The faces of a `Simulation` in Python: maps as xarray, the facts of its summary, and the error when it is finished."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.clock import Clock
 from steppe.engine.outputs import Outputs
@@ -12,6 +11,7 @@ from steppe.engine.plan import Plan
 from steppe.errors import FinishedError, GridError
 from steppe.grid import Grid
 from steppe.levels import Space
+from steppe.models import Array
 from steppe.variable import Variable
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def labelled(
-    values: NDArray[Any], variable: Variable, grid: Grid, clock: Clock, step: int, levels: tuple[str, Space] | None = None
+    values: Array, variable: Variable, grid: Grid, clock: Clock, step: int, levels: tuple[str, Space] | None = None
 ) -> "xarray.DataArray":
     """A map with coordinates, unit and date, of values ([levels,] cells) after so many steps."""
     import xarray
@@ -55,7 +55,7 @@ def pixels(grid: Grid, width: int | None) -> tuple[int, int] | None:
 
 
 def facts(plan: Plan, outputs: Outputs, folder: Path, step: int) -> dict[str, str]:
-    """What the card of a run says."""
+    """The facts of the summary of a run."""
     recorded = dict.fromkeys(output.variable.name for group in outputs.groups for output in group.outputs)
     found = {
         f"next {plan.clock.unit}": "none, it is finished" if step >= plan.steps else plan.clock.begin(step),
@@ -68,7 +68,7 @@ def facts(plan: Plan, outputs: Outputs, folder: Path, step: int) -> dict[str, st
 
 
 def finished(plan: Plan, folder: Path) -> FinishedError:
-    """The error of an order for a run that is at its last step."""
+    """The error of an order to a run at its last step."""
     return FinishedError(
         f'The run "{folder}" is already at its last step, {plan.steps} ({plan.clock.name(plan.steps - 1)}). Start it again with '
         "fresh=True. To branch from a date, serve the run with `steppe serve`, connect, and call "

@@ -1,4 +1,4 @@
-"""The options of a run: what the run file sets, and what the model picks by what the weather holds, each with its reason."""
+"""The options of a run: those of the run file, and those that the model picks by the variables of the weather, with reasons."""
 
 from collections.abc import Collection, Mapping
 from types import ModuleType

@@ -138,7 +138,7 @@ def _by_land_type(
 
 
 def _class_name(table: Mapping[str, Any], sets: Mapping[str, Any]) -> str:
-    """What a land type is called: by its name, else by the sets that it takes."""
+    """The name of a land type; without one the names of its sets."""
     return str(table.get("name") or ", ".join(str(table[kind]) for kind in sets if kind in table) or f"type {table['id']}")
 
 

@@ -32,7 +32,7 @@ def open_grid(run: RunFile) -> Grid:
 
 
 def place_name(run: RunFile) -> str:
-    """What titles call the place: the built-in region, or the name of the file that the grid comes from."""
+    """The name of the place in titles: the built-in region, or the file of the grid."""
     section = run.grid or GridSection.model_construct(region=None, file=None, points=None, rectangle=None, gaussian=None)
     if section.rectangle:
         return f"{section.rectangle.rows:,} x {section.rectangle.columns:,} cells"
@@ -50,7 +50,7 @@ def _of_weather(section: ForcingSection) -> Grid:
     if section.fields is not None:
         return FieldStore.open(section.fields).grid()
     assert section.store is not None
-    ForcingStore.open(section.store)  # says what is wrong with the store before its grid is read
+    ForcingStore.open(section.store)  # reports a mistake in the store before its grid is read
     return _of_file(section.store)
 
 

@@ -1,4 +1,4 @@
-"""Everything that a run file means, read and checked before anything is computed or written."""
+"""The meaning of a run file, read and checked before a step is computed or a file is written."""
 
 import hashlib
 import json
@@ -44,9 +44,9 @@ def usable_cores() -> int:
 
 @dataclass(repr=False)
 class Plan:
-    """A run, ready to start: nothing computed, nothing written.
+    """A run, ready to start: nothing is computed or written.
 
-    Raises the `Mistake` that a run file, a store or a parameter deserves when it is made.
+    Raises a `Mistake` for a wrong run file, store or parameter when it is made.
     """
 
     run: RunFile
@@ -60,7 +60,7 @@ class Plan:
     chosen: Chosen
     initial: Mapping[str, Any]
     actions: list[Action]
-    made_of: Mapping[str, Any]  # what of [parameters] the model has taken
+    made_of: Mapping[str, Any]  # the entries of [parameters] that the model has used
 
     def __repr__(self) -> str:
         return f"<Plan of {self.model.name} {self.model.version}, {', '.join(f'{name}: {text}' for name, text in self._facts().items())}>"
@@ -175,14 +175,14 @@ class Plan:
 
     @cached_property
     def inputs(self) -> dict[str, tuple[Variable, Any]]:
-        """Name -> declaration and values of what the run file gives for cells and the model does not know by that name."""
+        """Name -> declaration and values of maps of the run file whose names the model does not have."""
         if self.chosen.land_type is None or "land_type" in self.model.variables:
             return {}
         return {"land_type": (replace(LAND_TYPE, classes=self.chosen.classes), self.chosen.land_type)}
 
     @cached_property
     def variables(self) -> Variables:
-        """All that can be looked at, by name: the variables of the model, then the inputs."""
+        """All variables of the run, by name: those of the model, then the inputs."""
         inputs = {name: variable for name, (variable, _) in self.inputs.items()}
         return Variables({**self.model.variables, **inputs}, self.model.spaces)
 
@@ -193,7 +193,7 @@ class Plan:
 
     @property
     def maps(self) -> list[OutputSection | MapsSection]:
-        """What is recorded of each cell: by the plain keys, when they name a variable, and by every [[output.maps]]."""
+        """The maps that are recorded: by the plain keys, if they name a variable, and by every [[output.maps]]."""
         output = self.run.output
         return [*([output] if output.variables else []), *output.maps]
 
@@ -216,7 +216,7 @@ class Plan:
                 self.grid.select(region)
 
     def recordable(self, name: str, where: str) -> Variable:
-        """The variable of this name, when it can be recorded."""
+        """The variable of this name; raises `RunFileError` if it cannot be recorded."""
         known = {n: v for n, v in self.model.variables.items() if v.role in (Role.STATE, Role.DIAGNOSTIC, Role.FORCING)}
         if name not in known:
             raise RunFileError(f'{where}: there is no variable "{name}" to record.{nearest(name, known)}')
@@ -250,7 +250,7 @@ class Plan:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Attributes of the output store: what made it, of what."""
+        """Attributes of the output store: its model, weather and identity."""
         weather = dict(self.forcing.attributes) if self.forcing else {}
         if isinstance(self.forcing, FieldStore):
             weather = {"weather": f"fields of {self.forcing.path.name}", "summary": weather.get("title", "")}
@@ -271,7 +271,7 @@ class Plan:
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """What decides the results, in words with digests: two runs with the same are the same run."""
+        """The identity of the run, in words with digests: runs with equal identities have equal results."""
         run = self.run
         return {
             "model": f"{self.model.name} {self.model.version} {self.model.digest[:16]}",
@@ -292,7 +292,7 @@ class Plan:
 
 
 def clock_of(run: RunFile, calendar: str) -> tuple[Clock, int]:
-    """The clock of a run, and how many steps it makes. A date as the end of the run is the end of that day.
+    """The clock of a run, and its number of steps. A date as the end of the run is the end of that day.
 
     Raises
     ------
@@ -326,7 +326,7 @@ def _with_step(run: RunFile, model: Model) -> RunFile:
 
 
 def check_step(run: RunFile, model: Model) -> None:
-    """Raises `RunFileError` when a model of daily weather is to make other steps."""
+    """Raises `RunFileError` if a model of daily weather shall make other steps."""
     packed = run.forcing is not None and run.forcing.fields is None
     if packed and run.time.length != DAY:
         raise RunFileError(

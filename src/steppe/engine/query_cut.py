@@ -1,4 +1,4 @@
-"""How a query of a variable at one step is answered: from which cells, in which form. Pure: the same on every rank."""
+"""The cut of a query of a variable at one step: its cells, and the form of its answer. Pure: the same on every rank."""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -13,8 +13,8 @@ from steppe.comm import World
 from steppe.errors import RequestError
 from steppe.grid import Grid, Raster, window_of
 from steppe.kernels.sums import binned_sums, values_of
+from steppe.models import Array
 
-Array = NDArray[Any]
 Box = tuple[float, float, float, float]
 
 
@@ -38,13 +38,13 @@ def check(query: MapQuery) -> None:
 
 
 def numbers_of(query: MapQuery) -> MapQuery:
-    """What decides which numbers are in the answer: equal for equal numbers at one position."""
+    """The members of a query that decide the numbers of its answer: equal for equal numbers at one position."""
     return replace(query, step=None, format=None, low=None, high=None, style=None)
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """Where the values of an answer come from and go to.
+    """The source and the place of each value of an answer.
 
     cells: packed cells, None for all of them in their order. places: where each goes in the flat answer, None for one after the other.
     reduce: how cells of one place are taken together; "" when each has one of its own. weights, order: area and row-major index of each.
@@ -72,7 +72,7 @@ class Cut:
         return values if self.cells is None else values[..., self.cells]
 
     def placed(self, chosen: Array) -> Array:
-        """The answer from the values of its cells, (cells,); what is no cell is NaN, of whole numbers the least there is."""
+        """The answer from the values of its cells, (cells,); other places are NaN, in whole numbers the least number."""
         if self.places is None:
             return chosen.reshape(*chosen.shape[:-1], *self.shape)
         missing = np.nan if chosen.dtype.kind == "f" else np.iinfo(chosen.dtype).min
@@ -81,9 +81,9 @@ class Cut:
         return found
 
     def reduced(self, chosen: Array, here: Any, world: World) -> Array:
-        """The answer from the values of those cells that this rank has, `here` among its cells; every rank calls it.
+        """The answer from the values of the cells on this rank, `here` among its cells; every rank calls it.
 
-        The same bits for any number of ranks. What is not finite is passed over; a place without a value is NaN.
+        It has the same bits on any number of ranks. Values that are not finite are left out; a place without a value is NaN.
         """
         assert self.places is not None, "it has pixels"
         assert self.weights is not None
@@ -119,7 +119,7 @@ def _binned(values: Array, places: NDArray[np.int64], count: int, world: World) 
 
 
 def cut_of(query: MapQuery, grid: Grid, cells: Array | None) -> Cut:
-    """How a query is answered on a grid. cells: those that it has chosen.
+    """The cut of a query on a grid. cells: those that it has chosen.
 
     Raises
     ------

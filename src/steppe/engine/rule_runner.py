@@ -1,13 +1,13 @@
-"""What events and triggers do to a branch that is stepped, and what there is to tell of it."""
+"""Performs the events and triggers of branches, and reports their effects."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from steppe.api.expression import ExpressionError, parse
 from steppe.control.wire import RuleFiring
-from steppe.engine.branch import Branch
+from steppe.engine.branch import Arguments, Branch
 from steppe.engine.branch_rules import MOST, CalendarEvent, TriggerRule
 from steppe.engine.plan import Plan
 from steppe.engine.query_cache import image_of
@@ -18,7 +18,7 @@ IMAGES = "images"  # in the run folder
 
 
 class RuleRunner:
-    """Does what the rules of branches say.
+    """Performs the rules of the branches of one run.
 
     Parameters
     ----------
@@ -27,21 +27,21 @@ class RuleRunner:
     plan
         The run.
     change
-        Makes of the arguments of a change what `Branch.change` takes.
+        Converts the arguments of a change to those of `Branch.change`.
     """
 
-    def __init__(self, folder: Path, plan: Plan, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
+    def __init__(self, folder: Path, plan: Plan, change: Callable[[Arguments], dict[str, Any]]) -> None:
         self._folder, self._plan, self._change = folder, plan, change
         self._fired: list[RuleFiring] = []
         self._unacknowledged: dict[tuple[int, int, str], RuleFiring] = {}  # by branch, step and source
 
-    def order(self, on: Branch, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Adds an event or a trigger, or removes one; gives its number. The arguments are those of `Session.apply`.
+    def order(self, on: Branch, kind: str, arguments: Arguments) -> dict[str, Any]:
+        """Adds or removes an event or a trigger; returns its number. The arguments are those of `Session.apply`.
 
         Raises
         ------
         Mistake
-            It cannot be; nothing has changed.
+            The rule is not possible; nothing has changed.
         """
         if kind == "remove":
             if arguments["rule"] not in on.rules.numbers:
@@ -67,37 +67,37 @@ class RuleRunner:
         return {"rule": event.id}
 
     def taken(self) -> list[RuleFiring]:
-        """What was done since this was asked last."""
+        """The effects of rules since the last call."""
         found, self._fired = self._fired, []
         return found
 
     def unacknowledged(self, branch: int | None = None) -> list[RuleFiring]:
-        """What nobody has noted yet, of all branches or one."""
+        """Effects without an acknowledgement, of all branches or one."""
         return [each for each in self._unacknowledged.values() if branch in (None, each.branch)]
 
     def acknowledge(self, branch: int, step: int, source: str) -> None:
-        """Somebody has."""
+        """Acknowledges an effect; it is not reported again."""
         self._unacknowledged.pop((branch, step, source), None)
 
     def again(self, on: Branch) -> None:
-        """Tells what was not heeded when the checkpoint was saved of which a branch was made."""
+        """Reports the effects that had no acknowledgement in the checkpoint with which a branch begins."""
         for each in on.unacknowledged:
             self._add(each)
         on.unacknowledged = ()
 
     def events(self, on: Branch) -> None:
-        """Makes the changes of the step that is computed next, and tells. One that cannot be made changes nothing.
+        """Performs the events of the next step, and reports them. An impossible change has no effect.
 
         Raises
         ------
         SteppeError
-            What was uploaded is damaged. The state is of no use any more.
+            An upload is damaged. The state is unusable.
         """
         for event, kind, text in self.make(on):
             self._tell(on, on.position.step + 1, event, kind, text)
 
     def make(self, on: Branch) -> list[tuple[CalendarEvent, str, str]]:
-        """The same, which tells nobody: of each event what there is to say."""
+        """Performs the events of the next step; returns each with the kind and the text of its report."""
         step, said = on.position.step, []
         for event in on.rules.due(step, self._plan.clock, self._plan.steps) if on.rules.events else ():
             name = f"Event {event.id}, {self._plan.clock.begin(step)}" if self._plan.clock.step else f"Event {event.id}, step {step}"
@@ -111,12 +111,12 @@ class RuleRunner:
         return said
 
     def triggers(self, on: Branch) -> None:
-        """Looks, after a step, which triggers have become true, and does what they say.
+        """Evaluates the triggers after a step, and performs the actions of those that have become true.
 
         Raises
         ------
         SteppeError
-            A variable of theirs cannot be had.
+            A variable of a trigger cannot be computed.
         """
         watched = on.rules.watched
         if not watched:
@@ -132,7 +132,7 @@ class RuleRunner:
             if holds != trigger.was:
                 on.rules = on.rules.with_trigger(replace(trigger, was=holds))
 
-    def _check_image(self, arguments: Mapping[str, Any]) -> None:
+    def _check_image(self, arguments: Arguments) -> None:
         if arguments["action"] != "image":
             return
         if arguments["variable"] not in self._plan.variables:
@@ -154,7 +154,7 @@ class RuleRunner:
         self._tell(on, step, trigger, trigger.action, text)
 
     def _picture(self, on: Branch, trigger: TriggerRule) -> str:
-        """Saves a map; gives its name in the folder of images. Made again it is the same file."""
+        """Saves a map; returns its name in the folder of images. The same trigger and step have the same file."""
         name, folder = f"{on.number}-{on.position.step}-{trigger.id}.png", self._folder / IMAGES
         values = self._plan.grid.unpack(on.order("export", name=trigger.variable))
         content = image_of(values, self._plan.variables[trigger.variable])[0]

@@ -254,7 +254,7 @@ class ScriptSession(Session):
         return path
 
     def save_last(self) -> None:
-        """Saves the present state, unless it is of no use or the session has ended; all checkpoints are durable when this returns."""
+        """Saves the present state, unless it is unusable or the session has ended; all checkpoints are durable when this returns."""
         if self._sound and not self._ended and not self.state.torn:
             if self.version != self._saved_version:
                 self._begin_checkpoint()

@@ -1,4 +1,4 @@
-"""A variable in some cells over many steps: from records many at once, else step by step; what is not at hand is named, with the reason."""
+"""A variable in some cells over many steps: from records many at once, otherwise step by step; missing steps have a reason."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,9 +15,9 @@ from steppe.engine.query_cache import Answer
 from steppe.engine.uploads import cells_of
 from steppe.errors import NotComputedError
 from steppe.kernels.sums import columns, weighted_means
+from steppe.models import Array
 
-Array = NDArray[Any]
-TURN = 0.1  # [s] of an answer; the rest is asked for again, so that the branches go on between
+TURN = 0.1  # [s] of an answer; the client asks for the rest again, and branches step in between
 NO_RECORD = 'No record of "{name}" holds these steps'
 
 

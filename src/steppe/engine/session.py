@@ -64,7 +64,7 @@ class Session:
     ranks
         The ranks that compute it; default: this process alone.
     say
-        Gets news for the user; default: nobody.
+        Gets news for the user; default: news are dropped.
     fresh
         Remove the results that the folder holds.
     steered

@@ -1,10 +1,8 @@
-"""A change of a variable on one rank: the same sums and the same refusals for any number of ranks; undone where another rank failed."""
+"""A change of a variable on one rank: the same sums and refusals on any number of ranks; undone if another rank failed."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.comm import World
 from steppe.engine.digest import changed
@@ -13,19 +11,17 @@ from steppe.engine.plan import Plan
 from steppe.errors import RangeError
 from steppe.kernels.sums import total
 from steppe.levels import parted
-from steppe.models import Increment
-
-Array = NDArray[Any]
+from steppe.models import Array, Increment
 
 
 class Setting:
-    """Of the cells that one rank holds.
+    """Changes variables in the cells of one rank.
 
     Parameters
     ----------
     plan, world
         The run, and all ranks.
-    holding
+    gatherer
         The cells of this rank.
     """
 
@@ -35,13 +31,13 @@ class Setting:
         self._before: tuple[str, Array, Array | None] | None = None
 
     def undo(self) -> None:
-        """Takes back a change that another rank could not make."""
+        """Undoes a change that failed on another rank."""
         if self._before:
             (name, values, index), self._before = self._before, None
             self._model.set(name, values if values.ndim else float(values), index)
 
     def set(self, name: str, value: float | Array, cells: Array | None, operation: str) -> Callable[[], Increment]:
-        """Sets, scales or adds to a variable, everywhere or in some packed cells; what it returns gives the sums before and after.
+        """Sets, scales or adds to a variable, everywhere or in some packed cells; the function that it returns gives the sums.
 
         Raises
         ------
@@ -59,7 +55,7 @@ class Setting:
         if known:
             value = changed(operation, before, value)
             self._refuse_cell(name, value, cells)
-        self._model.set(name, value, index)  # which says what cannot be set
+        self._model.set(name, value, index)  # which refuses variables that cannot be set
         after = self._values(name, index)
         self._before = name, before, index
 
@@ -74,7 +70,7 @@ class Setting:
         return together
 
     def _refuse_cell(self, name: str, value: float | Array, cells: Array | None) -> None:
-        """Raises `RangeError` for the first of many values that its variable cannot have; any number of ranks names the same cell."""
+        """Raises `RangeError` for the first value outside the limits of its variable; the same cell on any number of ranks."""
         if np.ndim(value):
             variable, values = self._plan.variables[name], np.asarray(value, np.float64)
             wrong = np.argwhere(~((values >= variable.low) & (values <= variable.high) & np.isfinite(values)))

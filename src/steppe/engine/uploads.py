@@ -1,4 +1,4 @@
-"""Arrays that people sent for a run: files in its folder named by the SHA-256 of their bytes."""
+"""Arrays that clients uploaded for a run: files in its folder named by the SHA-256 of their bytes."""
 
 import hashlib
 import re
@@ -14,26 +14,27 @@ from numpy.typing import NDArray
 from steppe.engine.plan import Plan
 from steppe.errors import DamagedError, RequestError, ShapeError, UnknownNameError, nearest
 from steppe.io import write_durable
+from steppe.models import Array
 
 FOLDER = "uploads"
-UNUSED = "unused"  # below it: what no order named when it was sent; an order that the journal has just taken may name it
+UNUSED = "unused"  # folder of uploads that no order named yet; a new order of the journal may name one
 
 
 def read_change(run_folder: Path, plan: Plan, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What `Branch.change` takes, from the arguments of a `set` order, with the arrays that were sent for it.
+    """The arguments of `Branch.change`, from those of a `set` order, with its uploaded arrays.
 
     Raises
     ------
     UnknownNameError
         There is no such variable.
     RequestError, DamagedError
-        There is no value, or what was sent cannot be read.
+        There is no value, or an upload cannot be read.
     """
     name, n_cells = arguments["variable"], plan.grid.n_cells
     if name not in plan.variables:
         raise UnknownNameError(f'There is no variable "{name}".{nearest(name, plan.variables)}')
     cells = read_cells(run_folder, arguments["cells"], n_cells) if arguments.get("cells") else None
-    value: float | NDArray[Any] | None = arguments.get("value")
+    value: float | Array | None = arguments.get("value")
     if arguments.get("upload"):
         value = read_values(run_folder, arguments["upload"], n_cells if cells is None else len(cells))
     if value is None:
@@ -41,13 +42,13 @@ def read_change(run_folder: Path, plan: Plan, arguments: Mapping[str, Any]) -> d
     return {"name": name, "value": value, "cells": cells, "operation": arguments.get("operation") or "set"}
 
 
-def write_upload(run_folder: Path, values: NDArray[Any]) -> str:
-    """Keeps an array among the uploads, durably; gives the SHA-256 that names it.
+def write_upload(run_folder: Path, values: Array) -> str:
+    """Writes an array to the uploads, durably; returns the SHA-256 that names it.
 
     Raises
     ------
     NoSpaceError, Failure
-        The system refused.
+        The file cannot be written.
     """
     data = values.tobytes()
     digest, folder = hashlib.sha256(data).hexdigest(), run_folder / FOLDER
@@ -58,14 +59,14 @@ def write_upload(run_folder: Path, values: NDArray[Any]) -> str:
 
 @lru_cache(16)
 def read_cells(run_folder: Path, digest: str, n_cells: int) -> NDArray[np.int64]:
-    """Packed cells that were sent, uint32.
+    """Uploaded packed cells, uint32.
 
     Raises
     ------
     RequestError
         One is no cell of the grid, or there are none.
     DamagedError
-        The file is missing or not what was sent.
+        The file is missing or not what the client uploaded.
     """
     return cells_of(_read(run_folder, digest), n_cells)
 
@@ -81,15 +82,15 @@ def cells_of(data: bytes, n_cells: int) -> NDArray[np.int64]:
     return cells
 
 
-def read_values(run_folder: Path, digest: str, count: int) -> NDArray[Any]:
-    """Values for some cells that were sent, float32 or float64: which, their length tells.
+def read_values(run_folder: Path, digest: str, count: int) -> Array:
+    """Uploaded values for some cells, float32 or float64 by their length.
 
     Raises
     ------
     ShapeError
-        They are not one for each cell.
+        There is not one value for each cell.
     DamagedError
-        The file is missing or not what was sent.
+        The file is missing or not what the client uploaded.
     """
     data = _read(run_folder, digest)
     for dtype in ("<f4", "<f8"):

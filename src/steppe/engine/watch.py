@@ -1,4 +1,4 @@
-"""What the thread that steps is at and since when, so that another one notices when it does not come back."""
+"""The work of the stepping thread and its begin, by which another thread detects that it hangs."""
 
 import sys
 import threading
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-OTHER = 10  # times as long as a step may take what is no step: to read and write states, to answer
-FRAMES = 8  # of the stack that are told
+OTHER = 10  # times the limit of a step, for other work: reading and writing states, answers
+FRAMES = 8  # of the stack that are reported
 
 
 class Work(NamedTuple):
-    """What is done, since when on the clock, and how long it may take, in seconds."""
+    """A work, its begin on the clock [s], and its limit [s]."""
 
     what: str
     since: float
@@ -21,7 +21,7 @@ class Work(NamedTuple):
 
 
 class Watch:
-    """Of one thread, which says what it does. step_limit: seconds that a step of one branch may take."""
+    """The work of one thread. step_limit: seconds that a step of one branch may take."""
 
     def __init__(self, step_limit: float) -> None:
         self._step_limit = step_limit
@@ -30,7 +30,7 @@ class Watch:
 
     @contextmanager
     def at(self, what: str, times: int = OTHER) -> Iterator[None]:
-        """While something is done, which may take so many times as long as a step of a branch."""
+        """A context for a work that may take so many times as long as a step of a branch."""
         before, self._thread = self._work, threading.get_ident()
         self._work = Work(what, time.monotonic(), times * self._step_limit)
         try:
@@ -39,12 +39,12 @@ class Watch:
             self._work = before
 
     def grant(self, seconds: float) -> None:
-        """What is being done may take so long: it compiles."""
+        """Extends the limit of the present work: it compiles."""
         if self._work:
             self._work = self._work._replace(limit=max(self._work.limit, seconds))
 
     def overdue(self) -> str:
-        """What is wrong, when it takes too long; else nothing."""
+        """A sentence if the present work takes too long; otherwise ""."""
         work = self._work
         if work is None or time.monotonic() - work.since <= work.limit:
             return ""
@@ -53,6 +53,6 @@ class Watch:
         return f"The engine has been at {work.what} for {seconds:.3g} s and is ended. {advice}"
 
     def stack(self) -> str:
-        """Where the thread is."""
+        """The stack of the thread."""
         frame = sys._current_frames().get(self._thread)
         return "".join(traceback.format_stack(frame)[-FRAMES:]) if frame else ""
