@@ -17,7 +17,7 @@ KEY = '    ceiling: Annotated[float, _key("Greater values become it.", low=-1e11
 CUT = "        values = values if self.ceiling is None else np.minimum(values, self.ceiling)\n"
 CHANGES = {  # file -> what stands before a text
     "api/query.py": {"    width: Annotated": KEY},
-    "engine/requests.py": {
+    "engine/query_cut.py": {
         "    lat: list[float] | None = None\n": "    ceiling: float | None = None\n",
         "        return values if self.cells is None": CUT,
         "    return _cut(cast": "    from dataclasses import replace as changed\n\n"
