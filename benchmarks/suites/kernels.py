@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from benchmarks.figures import Figure, MissingPeer
 from benchmarks.rounds import alternate, pinned, ratio
-from steppe.measure import processor_loops as ours
-from steppe.measure.arithmetic import ADDEND, DEPTH, FACTOR, multiply_add_of
-from steppe.measure.machine import largest_cache
-from steppe.measure.system import addresses
+from steppe.measure.processor import streams as ours
+from steppe.measure.processor.arithmetic import ADDEND, DEPTH, FACTOR, multiply_add_of
+from steppe.measure.timing.machine import largest_cache
+from steppe.measure.timing.system import addresses
 
 ENOUGH = 0.8  # of the C compiler's rate
 ROUNDS, QUICK_ROUNDS = 31, 7

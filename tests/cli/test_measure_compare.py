@@ -7,7 +7,7 @@ import pytest
 
 from steppe.errors import Exit
 from steppe.measure import Document, write_document
-from steppe.measure.series import series_of
+from steppe.measure.timing.rounds import series_of
 
 
 def measured(times):

@@ -43,7 +43,7 @@ import numpy as np
 from steppe.comm import find_launch
 from steppe.comm.raw import open_raw
 raw = open_raw(find_launch(), "multiple")
-from steppe.measure import loops
+from steppe.measure.messages import loops
 assert raw.thread_level == "multiple"
 found = np.empty(100)
 loops.ticks(raw.addresses, found)

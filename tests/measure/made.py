@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from steppe.measure import SamplePoints
-from steppe.measure.family import Floats
-from steppe.measure.formula import made_points
-from steppe.measure.rehearsal import SIZES
+from steppe.measure.laws.family import Floats
+from steppe.measure.laws.formula import made_points
+from steppe.measure.laws.rehearsal import SIZES
 
 FEW = (2, 4, 8, 12, 16)
 MANY = tuple(range(2, 17))

@@ -13,8 +13,8 @@ import pytest
 from steppe.cli.progress import Shares
 from steppe.errors import Mistake
 from steppe.measure import Document, joined, read_document
-from steppe.measure.document import check_target
-from steppe.measure.series import series_of
+from steppe.measure.records.document import check_target
+from steppe.measure.timing.rounds import series_of
 from tests.comm.mpis import ROOT, mpiexec_of, run_ranks
 from tests.measure.ranks import CORES, refused, two_cores
 from tests.small_disk import mount_small_disk
@@ -127,7 +127,7 @@ def test_every_command_says_so_before_it_measures(command, tmp_path):
 
 SHORT = """
 from steppe.cli import progress, run_command
-from steppe.measure import session
+from steppe.measure.messages import session
 progress.SECONDS_BETWEEN_LINES = 0.0
 session.plan = lambda *a, plan=session.plan, **k: [task for task in plan(*a, **k) if task.operation in ("barrier", "allreduce")]
 run_command(["measure", "messages", "--quick"])

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from steppe.measure import Document, compare, compared_text
-from steppe.measure.comparison import Match
-from steppe.measure.series import series_of
+from steppe.measure.report.comparison import Match
+from steppe.measure.timing.rounds import series_of
 
 
 def document(*series, **more):

@@ -17,7 +17,7 @@ from steppe.measure import (
     record_weaknesses,
     write_document,
 )
-from steppe.measure.document import decode, encode
+from steppe.measure.records.document import decode, encode
 from tests.measure.made import points_of
 from tests.small_disk import mount_small_disk
 

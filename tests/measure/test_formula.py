@@ -5,7 +5,7 @@ import pytest
 
 from steppe.errors import Mistake
 from steppe.measure import read_formulas
-from steppe.measure.formula import made_points
+from steppe.measure.laws.formula import made_points
 
 
 def test_formulas_give_seconds_and_bytes_a_second(tmp_path):

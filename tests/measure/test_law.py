@@ -3,8 +3,8 @@ import pytest
 
 from steppe.errors import Mistake
 from steppe.measure import fit, predict
-from steppe.measure.family import EXPONENTS, FAMILIES, RATE_FAMILIES, Curve, fit_family
-from steppe.measure.law import choose_law, leading_term
+from steppe.measure.laws.family import EXPONENTS, FAMILIES, RATE_FAMILIES, Curve, fit_family
+from steppe.measure.laws.law import choose_law, leading_term
 from tests.measure.made import FEW, MANY, points_of
 
 P = np.array(MANY, float)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from steppe.measure import read_document
-from steppe.measure.plan import (
+from steppe.measure.messages.plan import (
     ARRAY,
     BEHIND,
     COLLECTIVES,
@@ -78,8 +78,8 @@ CLOCKS = """
 from dataclasses import replace
 from steppe.comm import find_launch
 from steppe.comm.raw import open_raw
-from steppe.measure.messages import Messages
-from steppe.measure.plan import Task
+from steppe.measure.messages.messages import Messages
+from steppe.measure.messages.plan import Task
 raw = open_raw(find_launch())
 messages = Messages(raw, 0.02, 0.05, 64)
 messages.ticks = replace(messages.ticks, cost=(50e-9, 1e-6)[raw.rank])
@@ -115,8 +115,8 @@ if launch.rank == 1:
     sleeper = subprocess.Popen([sys.executable, "-c", {SLEEPER!r}], stdin=subprocess.PIPE)
 from steppe.comm.raw import open_raw
 raw = open_raw(launch)
-from steppe.measure.messages import Messages
-from steppe.measure.plan import Task
+from steppe.measure.messages.messages import Messages
+from steppe.measure.messages.plan import Task
 for _ in range(10):  # on a busy machine both ranks may be kept from running alike for some seconds
     messages = Messages(raw, 0.02, 0.05, 64)
     end = time.monotonic() + 3.0

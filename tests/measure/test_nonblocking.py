@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from steppe.measure.plan import NON_BLOCKING, NON_BLOCKING_BEHIND
-from steppe.measure.sentences import overlap_words
-from steppe.measure.series import series_of
+from steppe.measure.messages.plan import NON_BLOCKING, NON_BLOCKING_BEHIND
+from steppe.measure.report.sentences import overlap_words
+from steppe.measure.timing.rounds import series_of
 from tests.comm.mpis import each_mpi
 from tests.measure.ranks import hold_on_both, two_cores
 
@@ -13,8 +13,8 @@ import time
 import numpy as np
 from steppe.comm import find_launch
 from steppe.comm.raw import open_raw
-from steppe.measure.messages import Messages
-from steppe.measure.plan import COLLECTIVES, NON_BLOCKING, NON_BLOCKING_BEHIND, Task
+from steppe.measure.messages.messages import Messages
+from steppe.measure.messages.plan import COLLECTIVES, NON_BLOCKING, NON_BLOCKING_BEHIND, Task
 raw = open_raw(find_launch())
 messages = Messages(raw, 0.02, 0.05, 256)
 send, receive = (buffer.view(np.float64) for buffer in messages._buffers)

@@ -5,10 +5,10 @@ import pickle
 import numpy as np
 
 from steppe.comm.raw import page_buffer
-from steppe.measure.objects import made
-from steppe.measure.plan import ARRAY, BUFFERS, DICT, FIRST, FRESH, LATER, OUT_OF_BAND, PACKING, PICKLED, TOUCHED, UNPACKING, Task
-from steppe.measure.sentences import first_words, object_words
-from steppe.measure.series import series_of
+from steppe.measure.messages.objects import made
+from steppe.measure.messages.plan import ARRAY, BUFFERS, DICT, FIRST, FRESH, LATER, OUT_OF_BAND, PACKING, PICKLED, TOUCHED, UNPACKING, Task
+from steppe.measure.report.sentences import first_words, object_words
+from steppe.measure.timing.rounds import series_of
 from tests.comm.mpis import each_mpi
 from tests.measure.ranks import hold_on_both, printed, two_cores
 
@@ -32,8 +32,8 @@ raw.close()
 MEASURED = """
 from steppe.comm import find_launch
 from steppe.comm.raw import open_raw
-from steppe.measure.messages import Messages
-from steppe.measure.plan import plan
+from steppe.measure.messages.messages import Messages
+from steppe.measure.messages.plan import plan
 raw = open_raw(find_launch())
 messages = Messages(raw, 0.02, 0.01, 1 << 20)
 tasks = [task for task in plan(2, quick=True, huge=False) if task.group == "Python objects" or "message" in task.variant]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from steppe.measure import Document
-from steppe.measure.offsets import MOST, SAME, beyond, clocks_text, crooked_clocks, fit_clock, record_clocks, reference, turns
-from steppe.measure.report import report_html
+from steppe.measure.messages.offsets import MOST, SAME, beyond, clocks_text, crooked_clocks, fit_clock, record_clocks, reference, turns
+from steppe.measure.report.html_report import report_html
 from tests.comm.mpis import each_mpi
 from tests.measure.ranks import records, two_cores
 
@@ -121,7 +121,7 @@ import json, time
 import numpy as np
 from steppe.comm import find_launch
 from steppe.comm.raw import open_raw
-from steppe.measure import offsets
+from steppe.measure.messages import offsets
 from tests.measure.skewed import skew
 raw = open_raw(find_launch())
 offsets.MOST = {most}

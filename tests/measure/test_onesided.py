@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from steppe.measure.plan import ALLOCATED, COMPUTES, CREATED
-from steppe.measure.sentences import owner_words
-from steppe.measure.series import series_of
+from steppe.measure.messages.plan import ALLOCATED, COMPUTES, CREATED
+from steppe.measure.report.sentences import owner_words
+from steppe.measure.timing.rounds import series_of
 from tests.comm.mpis import each_mpi
 from tests.measure.ranks import hold_on_both, printed, two_cores
 
@@ -12,8 +12,8 @@ ARRIVES = """
 import numpy as np
 from steppe.comm import find_launch
 from steppe.comm.raw import open_raw, page_buffer, pointers
-from steppe.measure.onesided import OneSided
-from steppe.measure.plan import ALLOCATED, CREATED, Task
+from steppe.measure.messages.onesided import OneSided
+from steppe.measure.messages.plan import ALLOCATED, CREATED, Task
 raw = open_raw(find_launch())
 sided, mine = OneSided(raw, 800), page_buffer(800)
 numbers, place = mine.view(np.float64), np.int64(pointers([mine])[0])
@@ -43,8 +43,8 @@ raw.close()
 WAITS = """
 from steppe.comm import find_launch
 from steppe.comm.raw import open_raw
-from steppe.measure.messages import Messages
-from steppe.measure.plan import ALLOCATED, COMPUTES, CREATED, Task
+from steppe.measure.messages.messages import Messages
+from steppe.measure.messages.plan import ALLOCATED, COMPUTES, CREATED, Task
 raw = open_raw(find_launch())
 messages = Messages(raw, 0.02, 0.05, 64)
 medians = [

@@ -5,9 +5,9 @@ import pytest
 
 from steppe.errors import Mistake
 from steppe.measure import Document, read_document, write_document
-from steppe.measure.plan import COMPUTES, CREATED, PING_PONG
-from steppe.measure.price import beside, check_beside, price_words, settings_of
-from steppe.measure.series import series_of
+from steppe.measure.messages.plan import COMPUTES, CREATED, PING_PONG
+from steppe.measure.messages.price import beside, check_beside, price_words, settings_of
+from steppe.measure.timing.rounds import series_of
 from tests.measure.ranks import printed, refused, two_cores
 
 SINGLE = {"name": "MPICH", "version": "MPICH 5", "thread_level": "single", "asynchronous_progress": "not asked for"}
@@ -74,7 +74,8 @@ import sys
 from pathlib import Path
 from steppe.comm import find_launch
 from steppe.comm.raw import open_raw
-from steppe.measure import session, write_document
+from steppe.measure import write_document
+from steppe.measure.messages import session
 raw = open_raw(find_launch(), sys.argv[1])
 kept = {"ping-pong", ""}
 session.plan = lambda *a, plan=session.plan, **k: [task for task in plan(*a, **k) if task.variant in kept and task.bytes in (0, 8)]

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from steppe.errors import Mistake
-from steppe.measure import check_cell, measure_processor, processor, rates_text
-from steppe.measure.arithmetic import ADDEND, DEPTH, FACTOR, FUNCTIONS, loop_of, multiply_add_of
-from steppe.measure.cores import Cores
-from steppe.measure.processor_loops import add, chase, copy, gather, ring, scale, triad
-from steppe.measure.series import series_of
-from steppe.measure.system import addresses
+from steppe.measure import check_cell, measure_processor, rates_text
+from steppe.measure.processor import processor
+from steppe.measure.processor.arithmetic import ADDEND, DEPTH, FACTOR, FUNCTIONS, loop_of, multiply_add_of
+from steppe.measure.processor.cores import Cores
+from steppe.measure.processor.streams import add, chase, copy, gather, ring, scale, triad
+from steppe.measure.timing.rounds import series_of
+from steppe.measure.timing.system import addresses
 from tests.comm.mpis import ROOT
 
 ALLOWED = sorted(os.sched_getaffinity(0))

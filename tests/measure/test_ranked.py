@@ -7,15 +7,15 @@ import jsonschema
 import numpy as np
 
 from steppe.measure import read_document
-from steppe.measure.output import APART, COLUMNS, FIELDS, GATHERED, LAYERS, ROWS, cuts, part_of, volume
-from steppe.measure.output import PRIVATE as OWN
-from steppe.measure.ranked import ALONE, BROADCAST, PRIVATE, SHARED, TOGETHER, pattern
-from steppe.measure.ranked_session import QUICK_REQUESTS, numbers_of
-from steppe.measure.rates import by_ranks
-from steppe.measure.report import report_html
+from steppe.measure.files.rank_output import APART, COLUMNS, FIELDS, GATHERED, LAYERS, ROWS, cuts, part_of, volume
+from steppe.measure.files.rank_output import PRIVATE as OWN
+from steppe.measure.files.ranked import ALONE, BROADCAST, PRIVATE, SHARED, TOGETHER, pattern
+from steppe.measure.files.ranked_session import QUICK_REQUESTS, numbers_of
+from steppe.measure.report.html_report import report_html
+from steppe.measure.report.rate_text import by_ranks
 from tests.comm.mpis import ROOT, each_mpi
 from tests.measure.ranks import SCHEMA, measured, printed, refused, two_cores
-from tests.measure.test_files import can_forget
+from tests.measure.test_one_process import can_forget
 from tests.small_disk import mount_small_disk
 
 MIB = 1 << 20
@@ -80,7 +80,7 @@ from steppe.comm import find_launch
 from steppe.comm.raw import open_raw
 from steppe.comm.team import Team
 from steppe.errors import Failure
-from steppe.measure.ranked import Ranked
+from steppe.measure.files.ranked import Ranked
 from pathlib import Path
 raw = open_raw(find_launch())
 ranked = Ranked(Team(raw), Path(os.environ["PLACE"]), 80_000, 8_000, 0.0)

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from steppe.measure import Document, read_document
-from steppe.measure.recipe_tables import recipe_text
-from steppe.measure.recipes import LENGTHS, SIZES, fit_recipe
-from steppe.measure.report import report_html
-from steppe.measure.series import series_of
+from steppe.measure.messages.recipes import LENGTHS, SIZES, fit_recipe
+from steppe.measure.report.html_report import report_html
+from steppe.measure.report.recipe_tables import recipe_text
+from steppe.measure.timing.rounds import series_of
 from tests.measure.ranks import SCHEMA, measured, refused, two_cores
 
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from steppe.measure.plan import ACKNOWLEDGED, ALLOCATED, COMPUTES, CREATED, NON_BLOCKING, NON_BLOCKING_BEHIND
-from steppe.measure.rivals import find_slower
-from steppe.measure.series import series_of
+from steppe.measure.messages.plan import ACKNOWLEDGED, ALLOCATED, COMPUTES, CREATED, NON_BLOCKING, NON_BLOCKING_BEHIND
+from steppe.measure.messages.rivals import find_slower
+from steppe.measure.timing.rounds import series_of
 
 
 def times(group, operation, variant, size, median, seed=1):

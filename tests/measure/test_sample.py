@@ -6,8 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from steppe.measure.machine import Others
-from steppe.measure.sample import FIRST_LOOK, MOST_BLOCKS, figures, is_enough, median_interval, modes
+from steppe.measure.records.sample import FIRST_LOOK, MOST_BLOCKS, figures, is_enough, median_interval, modes
+from steppe.measure.timing.machine import Others
 
 
 def lognormal(random, sigma, size):

@@ -3,9 +3,9 @@
 import numpy as np
 
 from steppe.measure import Document, compare, compared_text, read_document
-from steppe.measure.plan import plan
-from steppe.measure.series import series_of
-from steppe.measure.windows import Windows, often_last
+from steppe.measure.messages.plan import plan
+from steppe.measure.messages.windows import Windows, often_last
+from steppe.measure.timing.rounds import series_of
 from tests.comm.mpis import each_mpi
 from tests.measure.ranks import measured, printed, records, two_cores
 
@@ -48,8 +48,8 @@ import json
 import numpy as np
 from steppe.comm import find_launch
 from steppe.comm.raw import open_raw
-from steppe.measure.messages import Messages
-from steppe.measure.plan import Task
+from steppe.measure.messages.messages import Messages
+from steppe.measure.messages.plan import Task
 from tests.measure.skewed import skew
 raw = open_raw(find_launch())
 held = skew(raw, 3e-3, 10e-6) if raw.rank == 1 else None
@@ -84,8 +84,8 @@ def test_ranks_begin_together_although_their_clocks_differ(mpi):
 SLEEPS = """
 from steppe.comm import find_launch
 from steppe.comm.raw import open_raw
-from steppe.measure.messages import Messages
-from steppe.measure.plan import Task
+from steppe.measure.messages.messages import Messages
+from steppe.measure.messages.plan import Task
 from tests.measure.skewed import sleep
 raw = open_raw(find_launch())
 held = sleep(raw, 10e-3, 15e-3) if raw.rank == 1 else None

@@ -7,11 +7,11 @@ import pytest
 from tests.shared import shared_path
 
 from steppe.measure import SamplePoints, find_weaknesses, fit, of_fit, predict, read_formulas, read_table
-from steppe.measure.family import FAMILIES, RATE_FAMILIES, fit_family
-from steppe.measure.formula import made_points
-from steppe.measure.law import choose_law
-from steppe.measure.operation import plain
-from steppe.measure.rehearsal import rehearse
+from steppe.measure.laws.family import FAMILIES, RATE_FAMILIES, fit_family
+from steppe.measure.laws.formula import made_points
+from steppe.measure.laws.law import choose_law
+from steppe.measure.laws.operation import plain
+from steppe.measure.laws.rehearsal import rehearse
 
 # table: no bytes / 2 and intercept / 2 [us], r_inf weighted and plain, rate at 10^6 bytes [MB/s], worst residual [%]
 TABLES = {

@@ -6,7 +6,7 @@ from tests.measure.test_ranked import STORED
 from tests.shared import shared_path
 
 from steppe.measure import read_document
-from steppe.measure.ranked import ALONE, BROADCAST, TOGETHER
+from steppe.measure.files.ranked import ALONE, BROADCAST, TOGETHER
 
 COLUMNS = {"unix_file_io_s": ALONE, "parallel_file_io_s": TOGETHER, "broadcast_s": BROADCAST}
 

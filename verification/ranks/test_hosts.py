@@ -40,9 +40,9 @@ MEASURE = """
 import json
 from steppe.comm import find_launch
 from steppe.comm.raw import open_raw
-from steppe.measure.messages import Messages
-from steppe.measure.places import as_text, here, of_text, pairs
-from steppe.measure.plan import PING_PONG, Task
+from steppe.measure.messages.messages import Messages
+from steppe.measure.timing.rank_places import as_text, here, of_text, pairs
+from steppe.measure.messages.plan import PING_PONG, Task
 raw = open_raw(find_launch())
 places = [of_text(text) for text in raw.texts(as_text(here()))]
 messages = Messages(raw, 0.05, 2.0, 64)

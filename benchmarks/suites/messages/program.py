@@ -9,8 +9,8 @@ from dataclasses import replace
 from steppe.comm import find_launch
 from steppe.comm.raw import Raw, open_raw
 from steppe.errors import Mistake
-from steppe.measure.messages import Messages
-from steppe.measure.plan import PING_PONG, UNDER_WAY, Task
+from steppe.measure.messages.messages import Messages
+from steppe.measure.messages.plan import PING_PONG, UNDER_WAY, Task
 
 LARGE = 1 << 20
 

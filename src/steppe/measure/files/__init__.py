@@ -1,0 +1,1 @@
+"""Files: requests of one process, common files and output of many ranks."""

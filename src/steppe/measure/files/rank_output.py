@@ -1,0 +1,201 @@
+"""Three ways in which ranks write the output of a step (Blom 1998): what the computation sees of each, and when the output is on the disk.
+
+    one gathers     all send their part to rank 0, which puts the parts in order and writes one file; all wait for that
+    a file each     every rank writes its part to a file of its own
+    a writer apart  the last rank computes nothing: it takes the parts, puts them in order and writes them while the others compute on
+
+The third is the paper's with another hand: there the system wrote behind each processor's back (BUFFER OUT). The output is that of the
+paper: 66 concentrations, 32 layers, 64 x 64 columns, that is 4 x 32^3 x 66 numbers of 4 bytes (REAL*4), cut into rows of columns. It is a
+number for each place, so that what is in the files can be held against it.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.comm.team import SendHandle, Team
+from steppe.errors import Failure
+from steppe.measure.files.ranked import samples
+from steppe.measure.laws.family import Floats
+from steppe.measure.records.document import Measured
+from steppe.measure.timing.rounds import OF_RANKS, series_of
+
+LAYERS, ROWS, COLUMNS = 32, 64, 64
+FIELDS, QUICK_FIELDS = 66, 11
+GATHERED, PRIVATE, APART = "one gathers", "a file each", "a writer apart"
+SEEN, DURABLE = "output, seen by the computation", "output, until durable"
+SLICES = 40  # of the computation, after each of which messages may go on
+LEAST = 0.02  # [s] of the computation
+Fields = NDArray[np.float32]
+
+
+def volume(fields: int) -> int:
+    """Bytes of the output of a step."""
+    return 4 * fields * LAYERS * ROWS * COLUMNS
+
+
+def cuts(ranks: int) -> list[int]:
+    """First rows of all ranks, and the end."""
+    return [ROWS * rank // ranks for rank in range(ranks + 1)]
+
+
+def part_of(fields: int, low: int, high: int) -> Fields:
+    """Rows from `low` to before `high` (fields, layers, rows, columns): how many numbers of the whole stand before each."""
+    at = np.arange(fields * LAYERS * ROWS * COLUMNS, dtype=np.float32).reshape(fields, LAYERS, ROWS, COLUMNS)
+    return np.ascontiguousarray(at[:, :, low:high])
+
+
+class OutputTimes:
+    """The ranks and their parts of the output. All of them make one with the same arguments, and call `measure` for the same ways."""
+
+    def __init__(self, team: Team, folder: Path, fields: int, budget: float) -> None:
+        self._team, self._folder, self._fields, self._budget = team, folder, fields, budget
+        self._durable = LEAST  # [s] that a file of one rank took: the computation that shall hide it is as long
+
+    def measure(self, way: str) -> list[Measured]:
+        """Both times of one way; nothing where there is no rank to spare for a writer."""
+        if way == APART and self._team.size < 2:
+            return []
+        take, path = {GATHERED: self._gathered, PRIVATE: self._private, APART: self._apart}[way]()
+        times = samples(self._team, take, self._budget)
+        self._check(way, path)
+        if way == GATHERED:
+            self._durable = max(LEAST, float(np.median(times[1])))
+        return [
+            series_of(OF_RANKS, name, way, volume(self._fields), one, 1, False, self._team.size)
+            for name, one in zip((SEEN, DURABLE), times, strict=True)
+        ]
+
+    def _shape(self, rows: int) -> tuple[int, int, int, int]:
+        return self._fields, LAYERS, rows, COLUMNS
+
+    def _gathered(self) -> tuple[Callable[[], tuple[float, ...]], Path]:
+        team, ends, path = self._team, cuts(self._team.size), self._folder / "gathered"
+        mine = part_of(self._fields, ends[team.rank], ends[team.rank + 1])
+        lengths = [int(np.prod(self._shape(high - low))) for low, high in pairwise(ends)]
+        whole = np.zeros(self._shape(ROWS), np.float32) if team.rank == 0 else None
+
+        def take() -> tuple[float, ...]:
+            if team.rank == 0:
+                path.write_bytes(b"")
+            begin = self._begin()
+            parts = team.gather(mine, lengths)
+            if whole is not None and parts is not None:
+                place = 0
+                for (low, high), length in zip(pairwise(ends), lengths, strict=True):
+                    whole[:, :, low:high] = parts[place : place + length].reshape(self._shape(high - low))
+                    place += length
+            return self._written(begin, path, whole)
+
+        return take, path
+
+    def _private(self) -> tuple[Callable[[], tuple[float, ...]], Path]:
+        team, ends = self._team, cuts(self._team.size)
+        mine, path = part_of(self._fields, ends[team.rank], ends[team.rank + 1]), self._folder / f"own-{team.rank}"
+
+        def take() -> tuple[float, ...]:
+            path.write_bytes(b"")
+            return self._written(self._begin(), path, mine)
+
+        return take, path
+
+    def _apart(self) -> tuple[Callable[[], tuple[float, ...]], Path]:
+        """The last rank writes; the others copy their part, as the next step changes it, and send the copy while they compute."""
+        team, writer = self._team, self._team.size - 1
+        ends, path = cuts(writer), self._folder / "apart"
+        spans = list(pairwise(ends))
+        mine = part_of(self._fields, *spans[team.rank]) if team.rank < writer else np.zeros(0, np.float32)
+        copy, state = np.zeros_like(mine), np.ones(mine.size)
+        parts = [np.zeros(self._shape(high - low), np.float32) for low, high in spans] if team.rank == writer else []
+        whole = np.zeros(self._shape(ROWS), np.float32) if team.rank == writer else None
+        seconds = team.raw.told(self._durable)
+        sweeps = self._sweeps(state, seconds)
+
+        def take() -> tuple[float, ...]:
+            if team.rank == writer:
+                path.write_bytes(b"")
+            begin = self._begin()
+            if whole is None:
+                _compute(state, sweeps, None)
+            alone = team.raw.now() - begin
+            begin = self._begin()
+            if whole is None:
+                copy[:] = mine
+                sent = team.begin_send(copy, writer)
+                begun = team.raw.now() - begin
+                _compute(state, sweeps, sent)
+                sent.Wait()
+                more = team.raw.now() - begin - alone
+                return self._agreed("", max(begun, more), 0.0)
+            for rank, ((low, high), part) in enumerate(zip(spans, parts, strict=True)):
+                team.receive(part, rank)
+                whole[:, :, low:high] = part
+            text = _store(path, whole, lambda: None)
+            durable = team.raw.now() - begin
+            return self._agreed(text, 0.0, durable)
+
+        return take, path
+
+    def _sweeps(self, state: Floats, seconds: float) -> int:
+        """How often the computation goes over the numbers of a rank in `seconds`; the same on every rank."""
+        begin, count = time.monotonic(), 0
+        while time.monotonic() - begin < LEAST:
+            _sweep(state)
+            count += 1
+        return max(1, int(self._team.raw.together(np.array([count * seconds / (time.monotonic() - begin)])).min() / SLICES)) * SLICES
+
+    def _begin(self) -> float:
+        self._team.raw.barrier()
+        return self._team.raw.now()
+
+    def _written(self, begin: float, path: Path, array: Fields | None) -> tuple[float, ...]:
+        """Writes what this rank has; until that is done, and until it is on the disk."""
+        moments: list[float] = []
+        text = "" if array is None else _store(path, array, lambda: moments.append(self._team.raw.now() - begin))
+        end = self._team.raw.now() - begin
+        return self._agreed(text, moments[0] if moments else end, end)
+
+    def _agreed(self, text: str, *times: float) -> tuple[float, ...]:
+        """The longest times of all ranks; an error on all, when there is one on any."""
+        wrong, *longest = self._team.longest(float(bool(text)), *times)
+        if wrong:
+            raise Failure(next(one for one in self._team.raw.texts(text) if one))
+        return tuple(longest)
+
+    def _check(self, way: str, path: Path) -> None:
+        """Holds the files against what they must be."""
+        ends = cuts(self._team.size)
+        low, high = (ends[self._team.rank], ends[self._team.rank + 1]) if way == PRIVATE else (0, ROWS)
+        looks = way == PRIVATE or self._team.rank == 0
+        right = not looks or path.read_bytes() == part_of(self._fields, low, high).tobytes()
+        self._agreed("" if right else f'{way}: "{path.name}" does not hold what was written.')
+
+
+def _sweep(state: Floats) -> None:
+    state *= 0.5
+    state += 0.5
+
+
+def _compute(state: Floats, sweeps: int, sent: SendHandle | None) -> None:
+    for number in range(sweeps):
+        _sweep(state)
+        if sent is not None and number % max(1, sweeps // SLICES) == 0:
+            sent.Test()
+
+
+def _store(path: Path, array: Fields, written: Callable[[], None]) -> str:
+    """Writes an array and waits until it is on the disk; what went wrong."""
+    try:
+        with path.open("r+b") as file:
+            file.write(array.data)
+            file.flush()
+            written()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return f'"{path.name}" cannot be written: {error.strerror or error}.'
+    return ""

@@ -1,0 +1,129 @@
+"""All that is measured of files on ranks: a folder that all see, every method on p = 1, 2, 4 ... ranks: a `Document` on every rank."""
+
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from steppe.comm.launch import find_library
+from steppe.comm.raw import Raw
+from steppe.comm.team import Team
+from steppe.errors import Failure, Mistake
+from steppe.measure.files.disk import describe_place, workplace
+from steppe.measure.files.rank_output import APART, FIELDS, GATHERED, PRIVATE, QUICK_FIELDS, OutputTimes, volume
+from steppe.measure.files.ranked import ALONE, BROADCAST, COLD, SHARED, TOGETHER, WARM, Ranked
+from steppe.measure.files.ranked import PRIVATE as OWN
+from steppe.measure.records.document import Document, Measured
+from steppe.measure.timing.machine import Others, describe_machine
+from steppe.measure.timing.rank_places import as_text, crowded, here, of_text
+from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds
+from steppe.measure.timing.system import steady_ticks
+
+MIB = 1 << 20
+QUICK_FILE, FILE = 16, 64  # [MiB] of the file that all read
+QUICK_REQUESTS, REQUESTS = (58_032, MIB), (58_032, 232_128, MIB, 4 * MIB)  # the first: a day's rain of ADVISE (1995)
+PRECISION = 0.02
+BUDGET, QUICK_BUDGET = 1.5, 0.2  # [s] of a series
+Task = Callable[[], list[Measured]]
+
+
+def numbers_of(ranks: int) -> list[int]:
+    """1, 2, 4 ... and all."""
+    return sorted({ranks, *(1 << i for i in range(ranks.bit_length()) if 1 << i <= ranks)})
+
+
+def measure_ranked_files(
+    raw: Raw, directory: Path, quick: bool, size: int | None, tell: Tell, stop: Callable[[], bool], passes: int | None = None
+) -> Document:
+    """Measures files of a directory that all ranks see; every rank calls it. size: of the file that all read [MiB].
+
+    tell: how far it is; stop: asked on rank 0 between series; passes: over all series, `ROUNDS` when None.
+
+    Raises
+    ------
+    Mistake
+        The directory is none, cannot be written in, has too little room, or some rank does not see it. On every rank.
+    Failure
+        The disk or MPI fails meanwhile.
+    """
+    length = (size or (QUICK_FILE if quick else FILE)) * MIB
+    fields, team = QUICK_FIELDS if quick else FIELDS, Team(raw)
+    places = [of_text(text) for text in raw.texts(as_text(here()))]
+    library, others = find_library(), Others()
+    warnings = crowded(places, oversubscribe=True, library=library.name)
+    with _common_folder(raw, directory, max(length, volume(fields))) as folder:
+        try:
+            tasks = _plan(team, folder, quick, length, fields, warnings)
+            series, complete = measure_rounds(tasks, PRECISION, tell, lambda: bool(raw.told(float(stop()))), passes or ROUNDS)
+        except OSError as error:
+            raise Failure(f'Files in "{directory}" cannot be measured by rank {raw.rank}: {error.strerror or error}.') from None
+        raw.barrier()
+    clock, taken = steady_ticks(), float(raw.together(np.array([others.share()])).max())
+    mpi = {"name": library.name, "version": library.version, "thread_level": raw.thread_level, "path": str(library.file)}
+    return Document(
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        complete=complete,
+        machine={**describe_machine(), "filesystem": describe_place(directory), "mpi": mpi, "ranks": [place.binding for place in places]},
+        clock={"resolution": clock.resolution, "cost": clock.cost, "away": clock.away, "others": taken},
+        warnings=warnings,
+        series=series,
+    )
+
+
+@contextmanager
+def _common_folder(raw: Raw, directory: Path, largest: int) -> Iterator[Path]:
+    """A folder that rank 0 makes and takes away, and that all see; what is wrong with it is an error on all."""
+    with ExitStack() as stack:
+        made, problem = "", ""
+        if raw.rank == 0:
+            try:
+                made = str(stack.enter_context(workplace(directory, largest)))
+            except Mistake as mistake:
+                problem = str(mistake)
+        problem = raw.texts(problem)[0]
+        folder = Path(raw.texts(made)[0])
+        host = socket.gethostname()
+        unseen = [text for text in raw.texts("" if problem or folder.is_dir() else f"rank {raw.rank} on {host}") if text]
+        if unseen:
+            problem = (
+                f'"{directory}" is not the same for all ranks: {unseen[0]} does not see what rank 0 made in it. Give one that all share.'
+            )
+        if problem:
+            raise Mistake(problem)
+        try:
+            yield folder
+        except BaseException:  # the rank that says why may end all the others, rank 0 among them, before it takes its folder away
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+def _plan(team: Team, folder: Path, quick: bool, length: int, fields: int, warnings: list[str]) -> list[Task]:
+    """What all ranks do, in one order; a rank that does not take part in something has nothing to do meanwhile."""
+    budget, tasks = (QUICK_BUDGET if quick else BUDGET) / ROUNDS, list[Task]()
+    for p in numbers_of(team.size):
+        part = team.first(p)
+        for request in QUICK_REQUESTS if quick else REQUESTS:
+            ranked = None if part is None else Ranked(part, folder, length, request, budget)
+            left = 0 if ranked is None else ranked.prepare()
+            left = int(team.raw.told(float(left)))
+            if left and not tasks:
+                warnings.append(f"Reads could not be made cold: {left} pages of the file stay in memory on this file system.")
+            for state in (WARM,) if left else (COLD, WARM):
+                for method in (ALONE, TOGETHER, BROADCAST):
+                    tasks.append(_nothing if ranked is None else partial(ranked.read, state, method))
+            if request == MIB:
+                for method in (OWN, SHARED):
+                    tasks.append(_nothing if ranked is None else partial(ranked.write, method))
+        output = None if part is None else OutputTimes(part, folder, fields, budget)
+        for way in (GATHERED, PRIVATE, APART):
+            tasks.append(_nothing if output is None else partial(output.measure, way))
+    return tasks
+
+
+def _nothing() -> list[Measured]:
+    return []

@@ -1,0 +1,119 @@
+"""Known laws as formulas in p, and times made from them, on which fits are tried.
+
+A file of laws is JSON: objects `{"t0": "41 + 42*p", "r_inf": "1.05"}`, t0 in microseconds, r_inf in MB/s, null where it is not known, under
+their names, in groups or not. `p` is the number of ranks, `log` the natural logarithm.
+"""
+
+import ast
+import json
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steppe.errors import Mistake
+from steppe.measure.laws.family import Floats
+from steppe.measure.laws.operation import AGGREGATE
+from steppe.measure.laws.points import MB, US, SamplePoints, medians
+
+OUTLIERS = (3.0, 10.0)  # times as long, evenly spread
+Function = Callable[[Floats], Floats]
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A law as it was published. t0 (p) [s], rate (p) [bytes/s]; None where it is not known."""
+
+    environment: str
+    operation: str
+    t0: Function | None
+    rate: Function | None
+
+    @property
+    def title(self) -> str:
+        """Environment and operation."""
+        return f"{self.environment} {self.operation}".strip()
+
+
+def read_formulas(path: Path) -> list[Formula]:
+    """The laws of a JSON file.
+
+    Raises
+    ------
+    Mistake
+        The file cannot be read, holds no laws, or a formula is none.
+    """
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Mistake(f'"{path}" cannot be read as JSON: {getattr(error, "strerror", None) or error}.') from None
+    found = [_formula(path, names, law) for names, law in _laws(held, [])]
+    if not found:
+        raise Mistake(f'"{path}" holds no laws: no object with "t0" and "r_inf".')
+    return found
+
+
+def _laws(held: Any, names: list[str]) -> Iterator[tuple[list[str], dict[str, Any]]]:
+    if isinstance(held, dict):
+        if {"t0", "r_inf"} <= set(held):
+            yield names, held
+            return
+        for name, inner in held.items():
+            yield from _laws(inner, [*names, name])
+
+
+def _formula(path: Path, names: list[str], law: dict[str, Any]) -> Formula:
+    title, groups = names[-1], " ".join(names[:-1]).replace("_", "-")
+    operation = next((one for one in (*AGGREGATE, "barrier") if f" {title}".endswith(f" {one}")), "")
+    environment = title.removesuffix(operation).strip()
+    operation = operation or next((one for one in AGGREGATE if one in groups), "")
+    t0, rate = (_function(path, title, law[key], unit) for key, unit in (("t0", US), ("r_inf", MB)))
+    return Formula(environment, operation, t0, rate)
+
+
+def _function(path: Path, title: str, text: str | None, unit: float) -> Function | None:
+    if text is None:
+        return None
+    try:
+        tree = ast.parse(text, mode="eval").body
+        _evaluate(tree, np.array([2.0]))
+    except (SyntaxError, TypeError, ValueError) as error:
+        raise Mistake(f'"{path}", {title}: "{text}" is no formula in p: {error}. Write as 41 + 42*p**1.2 - 3*log(p).') from None
+    return lambda p: np.asarray(unit * _evaluate(tree, p), float) * np.ones_like(p)
+
+
+def _evaluate(tree: ast.expr, p: Floats) -> Any:
+    match tree:
+        case ast.Constant(value=int() | float() as value):
+            return float(value)
+        case ast.Name(id="p"):
+            return p
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            return _BINARY[type(op)](_evaluate(left, p), _evaluate(right, p))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_evaluate(operand, p)
+        case ast.Call(func=ast.Name(id="log"), args=[argument], keywords=[]):
+            return np.log(_evaluate(argument, p))
+    raise ValueError(f"{ast.unparse(tree)} is not understood")
+
+
+def made_points(times: Floats, n: Floats, p: Floats, noise: float, outliers: float, repeats: int, seed: int) -> SamplePoints:
+    """Points as if they were measured: times (points,) [s] of sizes n on p ranks, `repeats` each.
+
+    noise: standard deviation relative to the time; outliers: the share of times that are 3 to 10 times as long.
+    """
+    random = np.random.default_rng(seed)
+    shape = (times.size, repeats)
+    made = times[:, None] * np.maximum(1.0 + noise * random.standard_normal(shape), 0.01)
+    made *= np.where(random.random(shape) < outliers, random.uniform(*OUTLIERS, shape), 1.0)
+    return medians(np.repeat(n, repeats), np.repeat(p, repeats), made.reshape(-1))

@@ -1,0 +1,236 @@
+"""Which law in p the points support: chosen by an information criterion, held against points left out, with its uncertainty.
+
+The points know how uncertain they are (`sigma`), from their repeats. So a family is judged by chi-square + k ln n, and the simplest one
+within `NEAR` of the best is taken. A criterion that estimates sigma from the residuals calls everything constant at five points.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from steppe.measure.laws.family import FAMILIES, Curve, Family, Fits, Floats, fit_family
+
+NEAR = 6.0  # differences of the criterion below it do not count
+DRAWS = 500
+SEED = 8_128
+APART = 0.10  # how far families may differ at twice the ranks before the choice between them counts as open
+POOR = 0.10  # a law further than this from a point does not describe it
+UNLIKELY = 5.0  # a misfit so many times its expectation is none of chance
+
+
+@dataclass(frozen=True)
+class Law:
+    """What the points say about a quantity that depends on p.
+
+    p, values, sigma (n,): the points. criterion: of each family. left_out: its worst relative error at a point that was left out.
+    shares: how often each family is chosen when the points are drawn anew. intervals: 95 % of each coefficient, then of the exponent.
+    doubts: why it should not be believed, in words. change: the largest p of the mechanism that it describes, where another follows.
+    """
+
+    curve: Curve
+    p: Floats
+    values: Floats
+    sigma: Floats
+    criterion: dict[str, float]
+    left_out: dict[str, float]
+    shares: dict[str, float]
+    intervals: list[tuple[float, float]]
+    doubts: list[str]
+    change: float | None = None
+    drawn: list[Curve] = field(default_factory=list, repr=False)
+
+    def draws(self, p: float) -> Floats:
+        """The quantity at p, of all sets of points that were drawn (draws,)."""
+        return np.array([float(curve(p)[0]) for curve in self.drawn])
+
+    def band(self, p: float) -> tuple[float, float]:
+        """95 % of them."""
+        low, high = np.quantile(self.draws(p), (0.025, 0.975))
+        return float(low), float(high)
+
+    @property
+    def described(self) -> Floats:
+        """The p that the law is fitted to."""
+        return self.p if self.change is None else self.p[self.p <= self.change]
+
+    @property
+    def worst(self) -> float:
+        """Largest relative distance of a point from the law."""
+        p = self.described
+        return float(np.abs(self.curve(p) / self.values[: p.size] - 1.0).max())
+
+    @property
+    def leading(self) -> str:
+        """The highest term that moves the quantity by more than 5 % at the largest p."""
+        return leading_term(self.curve, float(self.described[-1]))
+
+    @property
+    def local_exponent(self) -> float:
+        """d ln / d ln p between the least p measured from half the largest on, and the largest."""
+        high = float(self.described[-1])
+        inner = self.described[(self.described >= high / 2.0) & (self.described < high)]
+        low = float(inner[0]) if inner.size else float(self.described[-2])
+        at = self.curve([low, high])
+        return float(np.log(at[1] / at[0]) / np.log(high / low)) if (at > 0.0).all() else float("nan")
+
+
+def leading_term(curve: Curve, p: float) -> str:
+    """The highest term of a law that moves it by more than 5 % at p."""
+    names, columns = curve.family.names(curve.exponent), curve.family.columns(np.array([p]), np.array([curve.exponent]))[0, 0]
+    whole = abs(float(columns @ np.array(curve.coefficients)))
+    heavy = [
+        name
+        for name, column, value in zip(names, columns, curve.coefficients, strict=True)
+        if name != "1" and abs(column * value) > 0.05 * whole
+    ]
+    if not heavy:
+        return "1"
+    return f"1/{heavy[-1]}" if curve.family.inverse else heavy[-1]
+
+
+def choose_law(
+    p: Floats, values: Floats, sigma: Floats, families: Sequence[Family] = FAMILIES, draws: Floats | None = None
+) -> tuple[Law | None, list[str]]:
+    """The law that the points support, or None and why there is none.
+
+    p (n,) ascending; values, sigma (n,) in one unit; draws (draws, n): the points drawn anew, by default from their own sigma.
+    """
+    if p.size < 3:
+        return None, [f"{p.size} value{'s' if p.size != 1 else ''} of p: a law in p needs at least 3."]
+    if draws is None:
+        draws = values + sigma * np.random.default_rng(SEED).standard_normal((DRAWS, p.size))
+    change = _change(p, values, sigma, families)
+    n = p.size if change is None else int((p <= change).sum())
+    inner, given, doubt = p[:n], values[:n], sigma[:n]
+    fits = _fit_all(families, inner, given[None], doubt)
+    criterion = {fit.family.name: float(_criterion(fit, n)[0]) for fit in fits}
+    left_out = _left_out(families, inner, given, doubt)
+    chosen = _chosen(fits, n)[0]
+    best = min((error for name, error in left_out.items() if name in criterion), default=np.nan)
+    own = left_out.get(fits[chosen].family.name, np.nan)
+    overruled = own > max(2.0 * best, POOR) and _misfit_is_chance(fits, left_out, best, n)
+    if overruled:
+        chosen = next(i for i, fit in enumerate(fits) if left_out.get(fit.family.name) == best)
+    taken = fits[chosen]
+    # a law that misses its points by more than they scatter is as uncertain as it misses them
+    wide = float(np.sqrt(max(1.0, taken.misfit[0] / max(1, n - taken.family.parameters))))
+    anew = given + wide * (draws[:, :n] - given)
+    drawn, shares = _drawn(families, inner, anew, wide * doubt)
+    law = Law(
+        curve=taken.curve(),
+        p=p,
+        values=values,
+        sigma=sigma,
+        criterion=criterion,
+        left_out=left_out,
+        shares=shares,
+        intervals=_intervals(taken.family, inner, anew, wide * doubt),
+        doubts=[],
+        change=change,
+        drawn=drawn,
+    )
+    law.doubts.extend(_doubts(law, fits, wide))
+    return law, []
+
+
+def _fit_all(families: Sequence[Family], p: Floats, values: Floats, sigma: Floats) -> list[Fits]:
+    return [fit_family(family, p, values, sigma) for family in families if family.is_told_by(p)]
+
+
+def _criterion(fit: Fits, n: int) -> Floats:
+    return np.asarray(fit.misfit + fit.family.parameters * np.log(n))
+
+
+def _chosen(fits: list[Fits], n: int) -> list[int]:
+    """For each set of points the simplest family near the best."""
+    criterion = np.stack([_criterion(fit, n) for fit in fits])
+    size = np.array([fit.family.parameters for fit in fits])[:, None]
+    near = criterion <= criterion.min(axis=0) + NEAR
+    return list(np.where(near, size * 1e12 + criterion, np.inf).argmin(axis=0))
+
+
+def _drawn(families: Sequence[Family], p: Floats, draws: Floats, sigma: Floats) -> tuple[list[Curve], dict[str, float]]:
+    fits = _fit_all(families, p, draws, sigma)
+    curves = [fits[which].curve(number) for number, which in enumerate(_chosen(fits, p.size))]
+    names = [curve.family.name for curve in curves]
+    shares = {name: names.count(name) / len(names) for name in sorted(set(names), key=names.count, reverse=True)}
+    return curves, shares
+
+
+def _intervals(family: Family, p: Floats, draws: Floats, sigma: Floats) -> list[tuple[float, float]]:
+    fit = fit_family(family, p, draws, sigma)
+    columns = [*fit.coefficients.T, *([fit.exponent] if family.has_exponent else [])]
+    return [(float(low), float(high)) for low, high in (np.quantile(column, (0.025, 0.975)) for column in columns)]
+
+
+def _left_out(families: Sequence[Family], p: Floats, values: Floats, sigma: Floats) -> dict[str, float]:
+    """Worst relative error of each family at points that it was not fitted to."""
+    worst = {}
+    for family in families:
+        kept = [np.arange(p.size) != out for out in range(p.size)]
+        if not all(family.is_told_by(p[keep], 0) for keep in kept):
+            continue
+        errors = []
+        for out, keep in enumerate(kept):
+            law = fit_family(family, p[keep], values[None, keep], sigma[keep]).curve()
+            errors.append(abs(float(law(p[out])[0]) / values[out] - 1.0))
+        worst[family.name] = max(errors)
+    return worst
+
+
+def _misfit_is_chance(fits: list[Fits], left_out: dict[str, float], best: float, n: int) -> bool:
+    """Whether the family that predicts best may describe the points: one that contradicts their own scatter may not overrule."""
+    fit = next(fit for fit in fits if left_out.get(fit.family.name) == best)
+    return bool(fit.misfit[0] <= UNLIKELY * max(1, n - fit.family.parameters))
+
+
+def _change(p: Floats, values: Floats, sigma: Floats, families: Sequence[Family]) -> float | None:
+    """The p after which another mechanism is at work: two laws, or a law and single points, are better than one law for all."""
+    found, least = None, _least(families, p, values, sigma)[0] - NEAR
+    if least <= 3.0 * np.log(p.size):  # what a constant, one more value and the cut cost without any misfit
+        return None
+    for cut in range(4, p.size):
+        rest = p.size - cut
+        lower = _least(families, p[:cut], values[:cut], sigma[:cut])
+        upper = _least(families, p[cut:], values[cut:], sigma[cut:])[0] if rest >= 4 else rest * np.log(p.size)
+        both = lower[0] + upper + np.log(p.size)
+        if both < least and abs(float(lower[1](p[cut])[0]) / values[cut] - 1.0) > APART:
+            found, least = float(p[cut - 1]), both
+    return found
+
+
+def _least(families: Sequence[Family], p: Floats, values: Floats, sigma: Floats) -> tuple[float, Curve]:
+    fits = _fit_all(families, p, values[None], sigma)
+    best = min(fits, key=lambda fit: float(_criterion(fit, p.size)[0]))
+    return float(_criterion(best, p.size)[0]), best.curve()
+
+
+def _doubts(law: Law, fits: list[Fits], wide: float) -> list[str]:
+    doubts = []
+    if law.change is not None:
+        after = law.p[law.p > law.change]
+        off = law.values[law.described.size] / float(law.curve(after[0])[0])
+        doubts.append(
+            f"Another mechanism is at work above p = {law.change:g}: at p = {after[0]:g} the value is {off:.2f} times what the law of "
+            "the smaller p says. The law holds up to there."
+        )
+    if wide**2 > UNLIKELY and law.worst > POOR:
+        doubts.append(
+            f"No family describes the points: the best misses one by {law.worst:.0%}, {wide:.0f} times what their scatter allows."
+        )
+    n = law.described.size
+    if n < 4 or (n < 5 and n - law.curve.family.parameters <= 1):
+        doubts.append(f"{n} values of p are too few to hold a law against them.")
+    twice = 2.0 * float(law.described[-1])
+    own = float(law.curve(twice)[0])
+    rivals = [fit for fit in fits if fit.family.name != law.curve.family.name]
+    rival = min(rivals, key=lambda fit: law.criterion[fit.family.name], default=None)
+    if rival is not None and law.criterion[rival.family.name] <= law.criterion[law.curve.family.name] + NEAR:
+        apart = abs(float(rival.curve()(twice)[0]) / own - 1.0)
+        if apart > APART:
+            doubts.append(
+                f"p values or repeats are too few to choose a family: {law.curve.family.name} and {rival.family.name} describe the points "
+                f"alike, and differ by {apart:.0%} at p = {twice:g}."
+            )
+    return doubts

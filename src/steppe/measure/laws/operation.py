@@ -1,0 +1,155 @@
+"""t(n, p) = t0(p) + n / r_inf(p): the whole fit of one operation, what follows from it, and what it predicts.
+
+    points ── line.py: a line for each p, in pieces where the protocol changes ── law.py: t0(p) and r_inf(p) of each piece
+
+n_half(p) = t0(p) r_inf(p) (Hockney 1994); R_inf(p): all bytes that an operation brings, by r_inf (Xu and Hwang 1996, Santos et al. 1997).
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+
+from steppe.errors import Mistake
+from steppe.measure.laws.family import RATE_FAMILIES, Floats
+from steppe.measure.laws.law import DRAWS, SEED, Law, choose_law
+from steppe.measure.laws.points import SamplePoints
+from steppe.measure.laws.size_lines import Pieces, RangeLines, fit_pieces, plain_line
+
+Protocol = Literal["oneway", "pingpong", "ack"]
+AGGREGATE = {  # R_inf / r_inf: how many times n it brings
+    "point-to-point": "1",
+    "broadcast": "p",
+    "broadcast to others": "p - 1",
+    "gather": "p",
+    "scatter": "p",
+    "reduction": "p",
+    "scan": "p",
+    "allgather": "p^2",
+    "total exchange": "p^2",
+}
+WRONG = 0.5  # of a time: a line that misses one by more does not describe them
+STEP = 0.05  # of t0: how far the time of no bytes lies from the line before it is remarked
+
+
+@dataclass(frozen=True)
+class SizeRange:
+    """A range of sizes with its lines, and what the lines say about p; None with the reasons where they say nothing."""
+
+    lines: RangeLines
+    t0: Law | None
+    rate: Law | None
+    reasons: list[str]
+
+
+@dataclass(frozen=True)
+class OperationFit:
+    """A fitted operation. `name`: what tells it from others, as column -> text; times one way for `pingpong`, else as given."""
+
+    name: dict[str, str]
+    points: SamplePoints
+    protocol: Protocol
+    pieces: tuple[SizeRange, ...]
+    gain: float
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """Its name in one line."""
+        return " ".join(self.name.values()) or "all times"
+
+    @property
+    def operation(self) -> str:
+        """The operation, where it is known; else nothing."""
+        return self.name.get("operation", "")
+
+    @property
+    def latency(self) -> Floats:
+        """t0 (ranks,) [s] of the smallest messages, one way: with acknowledgements half of what was measured."""
+        return self.pieces[0].lines.t0 / (2.0 if self.protocol == "ack" else 1.0)
+
+    def piece_of(self, n: float) -> SizeRange:
+        """The piece of a size [bytes]: beyond both ends the outer ones hold."""
+        return next((piece for piece in self.pieces if n <= piece.lines.high), self.pieces[-1])
+
+
+def fit(points: SamplePoints, name: dict[str, str] | None = None, protocol: Protocol = "oneway") -> OperationFit:
+    """Fits t(n, p) to points; `protocol` says what a time is: one way, a round trip of n bytes, or n bytes and an empty answer.
+
+    Raises
+    ------
+    Mistake
+        One size on one number of ranks: nothing to fit.
+    """
+    if protocol not in get_args(Protocol):
+        raise Mistake(f'Protocol "{protocol}" is not known. Known: {", ".join(get_args(Protocol))}.')
+    if points.sizes.size == 1 and points.ranks.size < 3:
+        n, ranks = points.sizes[0], points.ranks.size
+        raise Mistake(
+            f"There are times of one size, {n:g} bytes, on {ranks} number{'s' if ranks > 1 else ''} of ranks: a line needs at least "
+            "2 sizes, a law in p at least 3 values of p."
+        )
+    if protocol == "pingpong":
+        points = SamplePoints(points.n, points.p, points.t / 2.0, points.sigma / 2.0, points.repeats, points.known)
+    found = fit_pieces(points)
+    pieces = tuple(_piece(points.ranks, lines) for lines in found.lines)
+    return OperationFit(name or {}, points, protocol, pieces, found.gain, _remarks(points, found))
+
+
+def _piece(ranks: Floats, lines: RangeLines) -> SizeRange:
+    reasons: list[str] = []
+    if ranks.size < 2:
+        return SizeRange(lines, None, None, reasons)
+    t0s, slopes = lines.draws(DRAWS, SEED)
+    t0, why = choose_law(ranks, lines.t0, lines.t0_error, draws=t0s)
+    reasons += why
+    rate = None
+    if lines.has_rate:
+        above = np.maximum(slopes, 1e-3 * lines.slope)  # a draw without any slope is no rate
+        families = RATE_FAMILIES if ranks[0] > 1.0 else RATE_FAMILIES[:-1]
+        rate, _ = choose_law(ranks, lines.rate, lines.rate_error, families, 1.0 / above)
+    elif (lines.sizes > 1).any():
+        reasons.append("The sizes are too small to tell r_inf: time does not grow with them by more than it scatters.")
+    return SizeRange(lines, t0, rate, reasons)
+
+
+def _remarks(points: SamplePoints, found: Pieces) -> list[str]:
+    said = []
+    if not points.known:
+        said.append("No repeats: each time is taken to scatter by 3 % (--spread says otherwise); changes of protocol are not looked for.")
+    if len(found.lines) > 1:
+        cuts = ", ".join(f"{lines.high:g}" for lines in found.lines[:-1])
+        said.append(
+            f"The protocol changes after {cuts} bytes."
+            if found.sure
+            else f"Possible change of protocol after {cuts} bytes; no more than that."
+        )
+    for lines in found.lines:
+        at = int(np.argmax(lines.worst))
+        if lines.worst[at] > WRONG:
+            below = " and begins below zero" if lines.t0[at] < -2.0 * lines.t0_error[at] else ""
+            where = f"{lines.low:g} to {lines.high:g} bytes on {points.ranks[at]:g} ranks"
+            said.append(f"No line describes {where}: the best one misses a time by {lines.worst[at]:.0%}{below}.")
+    first = found.lines[0]
+    two = int((first.sizes == 2).sum())
+    if two:
+        said.append(f"A line through 2 sizes is not checked by a third: {two} of {first.sizes.size} lines.")
+    if points.ranks.size == 1 and points.sizes[0] == 0.0 and points.sizes.size > 2:
+        step, line = points.t[1] - points.t[0], points.n[1] * first.slope[0]
+        if first.t0[0] - points.t[0] > max(STEP * first.t0[0], 2.0 * points.sigma[0]) and step > 2.0 * line:
+            said.append(
+                f"Without bytes the time is {points.t[0] * 1e6:.4g} us, the line begins at {first.t0[0] * 1e6:.4g} us: from 0 to "
+                f"{points.n[1]:g} bytes time grows by {step * 1e6:.3g} us, the line by {line * 1e6:.3g}. A straight line has no such step."
+            )
+    return said
+
+
+def plain(found: OperationFit) -> tuple[float, float] | None:
+    """t0 [s] and r_inf [bytes/s] without weights, of a fit of one p; None of others."""
+    return plain_line(found.points.n, found.points.t) if found.points.ranks.size == 1 and found.points.sizes.size > 1 else None
+
+
+def aggregate(operation: str, rate: float, p: float) -> float | None:
+    """R_inf [bytes/s] of an operation whose r_inf is `rate`; None where it has none or is not known."""
+    factor = {"1": 1.0, "p": p, "p - 1": p - 1.0, "p^2": p * p}.get(AGGREGATE.get(operation, ""))
+    return None if factor is None else factor * rate

@@ -1,0 +1,75 @@
+"""Measured times as they are fitted: one median for each size and number of ranks, and how uncertain it is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from steppe.errors import Mistake
+from steppe.measure.laws.family import Floats
+
+US, MB = 1e-6, 1e6  # [s] and [bytes] in which people read times and rates
+OF_MEDIAN = 1.2533  # standard error of a median, in those of a mean; for normal deviates
+OF_DEVIATION = 1.4826  # standard deviation, in median absolute deviations; for normal deviates
+FLOOR = 0.003  # of the time: what no number of repeats makes better
+SPREAD = 0.03  # of the time: assumed of times without repeats
+FEW = 5  # repeats below which their own scatter says too little
+
+
+@dataclass(frozen=True)
+class SamplePoints:
+    """Times of messages of n bytes on p ranks.
+
+    n [bytes], p, t [s], sigma [s] standard error of t, repeats: all (points,), ordered by p, then n.
+    known: whether every sigma comes from repeats, or was given; else it is assumed.
+    """
+
+    n: Floats
+    p: Floats
+    t: Floats
+    sigma: Floats
+    repeats: Floats
+    known: bool
+
+    @property
+    def ranks(self) -> Floats:
+        """The values of p, ascending."""
+        return np.unique(self.p)
+
+    @property
+    def sizes(self) -> Floats:
+        """The values of n [bytes], ascending."""
+        return np.unique(self.n)
+
+    def table(self) -> tuple[Floats, Floats]:
+        """Times and weights 1/sigma (ranks, sizes); the weight is 0 where nothing was measured."""
+        times, weights = np.zeros((2, self.ranks.size, self.sizes.size))
+        at = np.searchsorted(self.ranks, self.p), np.searchsorted(self.sizes, self.n)
+        times[at], weights[at] = self.t, 1.0 / self.sigma
+        return times, weights
+
+
+def medians(n: Floats, p: Floats, t: Floats, spread: float | None = None) -> SamplePoints:
+    """The points of single times: n [bytes], p, t [s] (times,), in any order, repeats as more of the same n and p.
+
+    spread: the scatter of one time relative to it, for times without repeats; None: 3 %, which is assumed and said to be.
+
+    Raises
+    ------
+    Mistake
+        A time is not above zero, a size or p below zero, or a value no number.
+    """
+    for name, values, least in (("n", n, 0.0), ("p", p, 1.0), ("t", t, np.nextafter(0.0, 1.0))):
+        wrong = ~(np.isfinite(values) & (values >= least))
+        if wrong.any():
+            low = "above 0" if name == "t" else f"{least:g} or more"
+            raise Mistake(f"{name} = {values[wrong][0]:g} in line {int(wrong.argmax()) + 1} of the values must be a number {low}.")
+    keys, where = np.unique(np.stack([p, n], axis=1), axis=0, return_inverse=True)
+    found = []
+    for number in range(len(keys)):
+        times = t[where.reshape(-1) == number]
+        middle = float(np.median(times))
+        assumed = (SPREAD if spread is None else spread) * middle
+        own = OF_DEVIATION * float(np.median(np.abs(times - middle))) if times.size >= FEW else assumed
+        found.append((middle, max(OF_MEDIAN ** (times.size > 1) * own / np.sqrt(times.size), FLOOR * middle), times.size))
+    middle_, sigma, repeats = np.array(found, float).T
+    return SamplePoints(keys[:, 1], keys[:, 0], middle_, sigma, repeats, known=bool((repeats >= FEW).all()) or spread is not None)

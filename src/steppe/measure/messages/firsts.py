@@ -1,0 +1,58 @@
+"""A first message beside a later one, on buffers that were touched or not: what paging costs. Importing this imports Numba.
+
+Each block has buffers of its own on both ranks, fresh from the system. What is touched was written once; nothing of the others is in memory
+until the message is read and written.
+"""
+
+# Numba declares types for some of its functions only.
+# mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, call-arg, var-annotated, unreachable"
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from steppe.comm.raw import ADDRESS, Raw, call, page_buffer, pointers, seconds
+from steppe.measure.laws.family import Floats
+from steppe.measure.messages.plan import FIRST, TOUCHED, Task
+
+TAG = 9
+BEFORE = 3  # messages before the later one
+_WTIME, _BARRIER, _SEND, _RECV = (ADDRESS[name] for name in ("Wtime", "Barrier", "Send", "Recv"))
+
+
+@njit(cache=True)
+def message(
+    f: Any, comm: Any, byte: Any, rank: Any, n: Any, buffer: Any, status: Any, before: Any, times: Any, block: Any, cost: float
+) -> int:
+    """n bytes from rank 0 to 1 and an empty answer, after `before` others on the same buffer; only that one is timed."""
+    bad, nothing = 0, np.int64(0)
+    bad += call(f[_BARRIER], (comm,)) != 0
+    for _ in range(before + 1):
+        begin = seconds(f[_WTIME])
+        if rank == 0:
+            bad += call(f[_SEND], (buffer, n, byte, np.int64(1), np.int64(TAG), comm)) != 0
+            bad += call(f[_RECV], (buffer, nothing, byte, np.int64(1), np.int64(TAG), comm, status)) != 0
+        elif rank == 1:
+            bad += call(f[_RECV], (buffer, n, byte, nothing, np.int64(TAG), comm, status)) != 0
+            bad += call(f[_SEND], (buffer, nothing, byte, nothing, np.int64(TAG), comm)) != 0
+        times[block] = seconds(f[_WTIME]) - begin - cost
+    return bad
+
+
+def first_messages(raw: Raw, task: Task, cost: float) -> Callable[[Floats, int], int]:
+    """The loop of a task; a block has one message, however many are asked for."""
+    status = np.zeros(raw.status_size, np.uint8)
+    where = raw.comm, raw.byte, np.int64(raw.rank), np.int64(task.bytes)
+    before = 0 if task.variant.startswith(FIRST) else BEFORE
+
+    def loop(times: Floats, _k: int) -> int:
+        bad = 0
+        for block in range(times.size):
+            buffer = page_buffer(task.bytes, TOUCHED in task.variant)
+            place = np.int64(pointers([buffer])[0])
+            bad += int(message(raw.addresses, *where, place, np.int64(status.ctypes.data), before, times, block, cost))
+        return bad
+
+    return loop

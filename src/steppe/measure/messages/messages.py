@@ -1,0 +1,246 @@
+"""Messages measured: what is sent, how often, and what becomes of the times.
+
+Every block is timed on each rank by a compiled loop; the time of a collective operation is the longest over the ranks, that of a message
+rank 0's, which sends first. Rank 0 alone decides on the number of operations and blocks, and whether the median is known well enough. It
+sends this to all: ranks with different counts would wait for each other's messages for ever. The time that a rank was kept from running is
+read before each series, and reported. Collective operations begin after a barrier, or by the clock (`windows.py`).
+"""
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from steppe.comm.raw import ADDRESS, Raw, huge_buffer, page_buffer, pointers
+from steppe.errors import Failure
+from steppe.measure.laws.family import Floats
+from steppe.measure.messages.firsts import first_messages
+from steppe.measure.messages.loops import collective, empty, exchange, ping_pong, ticks, window, window_both
+from steppe.measure.messages.nonblocking import started
+from steppe.measure.messages.objects import object_loop
+from steppe.measure.messages.offsets import Clocks, crooked_clocks
+from steppe.measure.messages.onesided import OneSided
+from steppe.measure.messages.plan import (
+    ACKNOWLEDGED,
+    BEHIND,
+    COLLECTIVES,
+    EACH_WAY,
+    EXCHANGE,
+    FIRST,
+    HUGE,
+    LATER,
+    NON_BLOCKING,
+    NON_BLOCKING_BEHIND,
+    PING_PONG,
+    WINDOW,
+    Task,
+    is_dear,
+)
+from steppe.measure.messages.windows import FEWEST, Windows
+from steppe.measure.records.document import Measured, Start
+from steppe.measure.records.sample import FEW, FIRST_LOOK, MOST_BLOCKS, is_enough
+from steppe.measure.timing.rounds import ROUNDS, series_of
+from steppe.measure.timing.ticks import Pace, StepWatch, Ticks, ranks_away, read_ticks
+
+RAW = getattr(time, "CLOCK_MONOTONIC_RAW", time.CLOCK_MONOTONIC)
+TICKS = 100_000
+WARM_UP, WARMING = 10, 0.1  # blocks that do not count, at most; share of the time of a pass in which those after the first must fit
+MOST = MOST_BLOCKS // ROUNDS  # of a pass
+LONG = 100.0  # a block lasts so many times what reading the clock costs
+Int = np.int64
+
+
+class Messages:
+    """The ranks with buffers and a clock whose cost is known. All ranks make one, and call `measure` for the same tasks.
+
+    precision: of the median, at which a pass of a series ends; budget [s] of a pass, at which it ends all the same; start: of collective
+    operations.
+    """
+
+    def __init__(self, raw: Raw, precision: float, budget: float, largest: int, start: Start = "barrier") -> None:
+        self._raw, self._precision, self._budget = raw, precision, budget
+        self._buffers = [page_buffer(largest) for _ in range(2)]
+        self._pointers = np.array(pointers(self._buffers), Int)
+        self._huge = [huge_buffer(largest) for _ in range(2)]
+        self._on_huge = np.array(pointers([buffer for buffer in self._huge if buffer is not None]), Int)
+        self.has_huge = bool(raw.together(np.array([float(self._on_huge.size)])).min() == 2.0)  # on every rank
+        self._statuses = np.zeros(2 * WINDOW * raw.status_size, np.uint8)
+        self._held = np.zeros(2 * WINDOW * raw.request_size, np.uint8)
+        self._requests = pointers([self._held])[0] + raw.request_size * np.arange(2 * WINDOW, dtype=Int)
+        self._work: dict[tuple[str, int, int], float] = {}  # [s] of operation, p, bytes: as long as the work that shall hide it
+        self._blocks: dict[Task, int] = {}  # operations in a block
+        self._parts: dict[tuple[int, ...], Raw | None] = {tuple(range(raw.size)): raw}
+        self._largest = largest
+        self._sided: OneSided | None = None
+        self._ticks: list[Ticks] = []
+        self._watch = StepWatch(time.time, time.monotonic)
+        self.pace = Pace(raw.now, lambda: time.clock_gettime(RAW))
+        self.ticks = self._look()
+        times = np.empty(100)
+        empty(raw.addresses, times, 1_000, self.ticks.cost)
+        self.overhead = float(np.median(times))  # [s] an operation, of the loop itself
+        self.clocks = Clocks(raw, self.ticks.resolution)
+        self.clocks.burst()
+        self._windows = Windows(self.clocks, raw.size) if start == "window" else None
+
+    def _look(self) -> Ticks:
+        differences = np.empty(TICKS)
+        ticks(self._raw.addresses, differences)
+        found = read_ticks(differences)
+        self._ticks.append(found)
+        return found
+
+    def warnings(self) -> list[str]:
+        """What was noticed on the way; every rank calls it."""
+        away = self._raw.together(np.array([np.mean([found.away for found in self._ticks])]))[:, 0]
+        clocks = self._raw.texts(" ".join(self._watch.words() + self.pace.words()))
+        said = ranks_away(away.tolist()) + crooked_clocks(self.clocks.lines())
+        said += self._windows.warnings() if self._windows is not None else []
+        return said + [f"Rank {rank}: {text}" for rank, text in enumerate(clocks) if text]
+
+    def away(self) -> float:
+        """The share of the time in which this rank was not running."""
+        return float(np.mean([found.away for found in self._ticks]))
+
+    def close(self) -> None:
+        """Gives back what belongs to MPI; every rank calls it."""
+        if self._sided is not None:
+            self._sided.close()
+
+    def measure(self, task: Task) -> Measured | None:
+        """One pass of a series, on rank 0 and every rank that took part; None on the others, and where ranks hardly began together.
+
+        Raises
+        ------
+        Failure
+            MPI says that a call failed.
+        """
+        part = self.part(task)
+        found = None if part is None else self._measured(task, part)
+        if 0 in task.ranks:
+            return found
+        texts = self._raw.texts(found.model_dump_json() if part is not None and part.rank == 0 and found is not None else "")
+        return next((Measured.model_validate_json(text) for text in texts if text), None)
+
+    def part(self, task: Task) -> Raw | None:
+        """The ranks that take part, on each of them; None on the others. All ranks call it."""
+        ranks = tuple(task.ranks)
+        if ranks not in self._parts:
+            self._parts[ranks] = self._raw.of(ranks)
+        return self._parts[ranks]
+
+    def _measured(self, task: Task, part: Raw) -> Measured | None:
+        if is_dear(task) and task in self._blocks:
+            return None  # one pass is enough
+        self._look()
+        self._watch.look()
+        before = self._warm_up(task, part)
+        by_clock = self._windows if task.group == "collective" and not task.variant else None
+        if task not in self._blocks:  # as many operations in each pass
+            operation = max(1e-9, float(np.median(before)))
+            self._blocks[task] = 1 if by_clock else int(part.told(max(1.0, math.ceil(LONG * self.ticks.cost / operation))))
+        k = self._blocks[task]
+        if by_clock is not None:
+            called = part, part.addresses[ADDRESS[COLLECTIVES[task.operation]]], self._arguments(task, part)
+            by_clock.load(*called)
+        begin = time.monotonic()
+        end = begin + self._budget
+
+        def take(blocks: int) -> Floats:
+            if by_clock is None:
+                return self._times(task, part, blocks, k)
+            return by_clock.times(*called, blocks, float(before.min()), end, self.ticks.cost)
+
+        times = take(FEW)
+        while not (done := part.told(self._is_done(times, end, FEW if is_dear(task) else FIRST_LOOK))):
+            # where ranks wait for their cores a block may take whole time slices: no more of them than there is time for
+            room = (end - time.monotonic()) * times.size / (time.monotonic() - begin)
+            blocks = int(part.told(float(np.clip(room, 1, times.size))))
+            times = np.concatenate([times, take(blocks)])
+        if by_clock:
+            name = f"{task.operation}, {task.bytes} bytes, {task.p} ranks"
+            enough = times.size >= FEWEST
+            by_clock.found[name] = by_clock.found.get(name, False) or enough
+            if not enough:
+                return None
+        if task.variant in (EXCHANGE, NON_BLOCKING):
+            self._work[task.operation, task.p, task.bytes] = float(np.median(times))
+        start: Start = "window" if by_clock else "barrier"
+        names = task.group, task.operation, task.variant, task.bytes
+        return series_of(*names, times, k, done < 2.0, task.p, placement=task.placement, start=start)
+
+    def _warm_up(self, task: Task, part: Raw) -> Floats:
+        """Times of operations that do not count: of one, and of more where there is time."""
+        begin = time.monotonic()
+        first = self._times(task, part, 1, 1)
+        room = WARMING * self._budget / (time.monotonic() - begin)
+        more = 0 if is_dear(task) else int(part.told(float(np.clip(room, 0, WARM_UP - 1))))
+        return np.concatenate([first, self._times(task, part, more, 1)]) if more else first
+
+    def _is_done(self, times: Floats, end: float, look: int) -> float:
+        """0: go on; 1: the median is known; 2: it is not, and will not be."""
+        if is_enough(times, self._precision, look):
+            return 1.0
+        return 2.0 if times.size >= MOST or time.monotonic() > end else 0.0
+
+    def _times(self, task: Task, part: Raw, blocks: int, k: int) -> Floats:
+        each = self.block_times(task, part, blocks, k)
+        return np.asarray(each.max(axis=0) if task.group == "collective" else each[0])
+
+    def block_times(self, task: Task, part: Raw, blocks: int, k: int) -> Floats:
+        """Seconds an operation (ranks, blocks) of `part`, in blocks of k operations; all ranks of it call it alike.
+
+        Raises
+        ------
+        Failure
+            MPI says that a call failed.
+        """
+        times = np.empty(blocks)
+        bad = self._loop(task, part)(times, k)
+        each = part.together(np.append(times, bad))
+        if each[:, -1].any():
+            raise Failure(f"MPI failed in {each[:, -1].sum():.0f} calls.")
+        return each[:, :-1]
+
+    def _loop(self, task: Task, part: Raw) -> Callable[[Floats, int], int]:
+        f, comm, n, cost = self._raw.addresses, Int(part.comm), Int(task.bytes), self.ticks.cost
+        rank, status = Int(part.rank), Int(self._statuses.ctypes.data)
+        work = self._work[task.operation, task.p, task.bytes] if task.variant in (BEHIND, NON_BLOCKING_BEHIND) else 0.0
+        if task.group == "collective":
+            function, arguments = COLLECTIVES[task.operation], self._arguments(task, part)
+            if task.variant:
+                begin, request = f[ADDRESS[f"I{function.lower()}"]], self._requests[0]
+                return lambda times, k: int(started(f, begin, (*arguments, request), request, status, comm, work, times, k, cost))
+            return lambda times, k: int(collective(f, f[ADDRESS[function]], arguments, comm, times, k, cost))
+        if task.group == "one-sided":
+            self._sided = self._sided or OneSided(part, self._largest)
+            return self._sided.loop(task, self._pointers[0], cost)
+        if task.group == "Python objects":
+            return object_loop(part, task)
+        if task.variant.startswith((FIRST, LATER)):
+            return first_messages(part, task, cost)
+        if task.variant in (PING_PONG, ACKNOWLEDGED):
+            back, ways = (n, Int(2)) if task.variant == PING_PONG else (Int(0), Int(1))
+            return lambda times, k: int(ping_pong(f, comm, part.byte, rank, n, back, self._pointers, status, ways, times, k, cost))
+        if task.variant in (EXCHANGE, BEHIND):
+            held = self._pointers, self._requests, status
+            return lambda times, k: int(exchange(f, comm, part.byte, rank, n, *held, work, times, k, cost))
+        loop = window_both if task.variant == EACH_WAY else window
+        buffers = self._on_huge if task.variant == HUGE else self._pointers
+        return lambda times, k: int(loop(f, comm, part.byte, rank, n, buffers, self._requests, status, times, k, cost))
+
+    def _arguments(self, task: Task, part: Raw) -> tuple[np.int64, ...]:
+        send, receive = self._pointers
+        n, count, byte, root = Int(task.bytes), Int(task.bytes // 8), part.byte, Int(0)
+        numbers = (send, receive, *((count, part.double) if n % 8 == 0 else (Int(n // 4), part.single)), part.sum)
+        found = {
+            "broadcast": (send, n, byte, root),
+            "scatter": (send, n, byte, receive, n, byte, root),
+            "gather": (send, n, byte, receive, n, byte, root),
+            "allgather": (send, n, byte, receive, n, byte),
+            "total exchange": (send, n, byte, receive, n, byte),
+            "reduction": (*numbers, root),
+            "barrier": (),
+        }.get(task.operation, numbers)
+        return tuple(Int(one) for one in (*found, part.comm))

@@ -1,0 +1,214 @@
+"""Clocks of ranks beside rank 0's: how far each is off, and how fast it moves away.
+
+    a rank          t1 ──> ask ──>         ──> t3      offset = (t1 + t3) / 2 - t2, wrong by half the round trip at most
+    its reference           └── t2 ── answer ──┘
+
+A burst is 100 of these, of which the tenth with the shortest round trips is kept; a line through those of all bursts, weighted by
+1/bound^2, is offset and drift. Up to `MOST` ranks ask rank 0, one after another. More ask along a binomial tree, all of a level at once,
+and the bounds along the way add up.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from steppe.errors import Failure
+from steppe.measure.laws.family import Floats
+from steppe.measure.records.clock_record import ClockDrift, ClockOffset
+
+if TYPE_CHECKING:
+    from steppe.comm.raw import Raw
+
+ROUND_TRIPS, KEPT = 100, 10  # of a burst
+MOST = 32  # ranks that ask rank 0 itself
+CROOKED = 3.0  # bounds that a burst may lie off the line
+RECORDED = 100  # bursts of a rank that a document keeps
+SHOWN = 6  # ranks whose clocks a terminal shows
+Int = np.int64
+
+
+@dataclass(frozen=True)
+class RankClock:
+    """A clock beside another: it shows t + offset + drift (t - at) when the other shows t [s].
+
+    No reading is wrong by more than half its round trip; `offset_bound` [s], at `at`, and `drift_bound` are what the line makes of that at
+    most, if the clock is linear; the latter is infinite after one burst. bursts (n, 3): when, offset and bound of the best reading of each.
+    """
+
+    at: float
+    offset: float
+    drift: float
+    offset_bound: float
+    drift_bound: float
+    bursts: Floats
+    crooked: float
+
+    @property
+    def linear(self) -> bool:
+        """Whether all bursts lie near the line."""
+        return self.crooked <= CROOKED
+
+    @property
+    def known_drift(self) -> float:
+        """The drift where it is surely one, else 0: a guess would be the more wrong the longer ago the last burst was."""
+        return self.drift if abs(self.drift) > self.drift_bound else 0.0
+
+    def shown(self, when: float) -> float:
+        """What it shows when the other shows `when` [s]."""
+        return when + self.offset + self.known_drift * (when - self.at)
+
+
+def fit_clock(bursts: Sequence[Floats], step: float = 0.0) -> RankClock:
+    """The line through readings: of each burst (readings, 3) [s] own time, the other's, own time.
+
+    step [s]: the least that the clocks can tell, which no bound goes below.
+    """
+    readings = np.concatenate(bursts)
+    when, offsets, bounds = readings[:, 1], (readings[:, 0] + readings[:, 2]) / 2.0 - readings[:, 1], _bounds(readings, step)
+    weights = 1.0 / bounds**2
+    weights /= weights.sum()
+    at, offset = float(weights @ when), float(weights @ offsets)
+    away = when - at
+    spread = float(weights @ away**2)
+    alone = len(bursts) < 2 or spread == 0.0
+    shares = np.zeros_like(away) if alone else weights * away / spread
+    drift = float(shares @ (offsets - offset))
+    best = np.array([_best(burst, step) for burst in bursts])
+    residuals = np.abs(best[:, 1] - offset - drift * (best[:, 0] - at)) / best[:, 2]
+    drift_bound = np.inf if alone else float(np.abs(shares) @ bounds)
+    return RankClock(at, offset, drift, float(weights @ bounds), drift_bound, best, float(residuals.max()))
+
+
+def _bounds(readings: Floats, step: float) -> Floats:
+    return np.asarray((readings[:, 2] - readings[:, 0]) / 2.0 + max(step, 1e-12))
+
+
+def _best(burst: Floats, step: float) -> tuple[float, float, float]:
+    bounds = _bounds(burst, step)
+    own, other, after = burst[bounds.argmin()]
+    return other, (own + after) / 2.0 - other, bounds.min()
+
+
+def beyond(near: RankClock, far: RankClock) -> RankClock:
+    """A clock known beside one (`far`) that is known beside a third (`near`), beside the third."""
+    at = near.at + (far.at - near.at - near.offset) / (1.0 + near.drift)
+    reach = near.drift_bound * abs(at - near.at) if len(near.bursts) > 1 else 0.0
+    bursts = far.bursts.copy()
+    bursts[:, 0] = near.at + (far.bursts[:, 0] - near.at - near.offset) / (1.0 + near.drift)
+    bursts[:, 1] += far.bursts[:, 0] - bursts[:, 0]
+    bursts[:, 2] += near.offset_bound + reach
+    drift = (1.0 + near.drift) * (1.0 + far.drift) - 1.0
+    bounds = near.offset_bound + reach + far.offset_bound, near.drift_bound + far.drift_bound
+    return RankClock(at, far.at + far.offset - at, drift, *bounds, bursts, max(near.crooked, far.crooked))
+
+
+SAME = RankClock(0.0, 0.0, 0.0, 0.0, 0.0, np.zeros((0, 3)), 0.0)  # rank 0's beside itself
+
+
+def reference(rank: int, size: int) -> int:
+    """Whom a rank asks for the time."""
+    return 0 if size <= MOST else rank - (1 << (rank.bit_length() - 1))
+
+
+def turns(size: int) -> list[range]:
+    """Ranks that ask at once, in order: each asks a rank that no other asks then, and whose clock is known."""
+    if size <= MOST:
+        return [range(rank, rank + 1) for rank in range(1, size)]
+    return [range(1 << level, min(2 << level, size)) for level in range((size - 1).bit_length())]
+
+
+class Clocks:
+    """The clocks of all ranks; all ranks make one and call `burst` alike. step [s]: the least that they can tell."""
+
+    def __init__(self, raw: "Raw", step: float) -> None:
+        self._raw, self._step = raw, step
+        self._slot = np.zeros(1)
+        self._status = np.zeros(raw.status_size, np.uint8)
+        self._bursts: list[Floats] = []  # (ranks, readings, 3) each
+
+    def burst(self) -> None:
+        """Compares all clocks once more.
+
+        Raises
+        ------
+        Failure
+            MPI says that a call failed.
+        """
+        from steppe.measure.messages.clock_loops import answer, ask
+
+        raw, rank = self._raw, self._raw.rank
+        held = raw.comm, raw.byte
+        memory = self._slot, Int(self._slot.ctypes.data), Int(self._status.ctypes.data)
+        found, bad = np.zeros((ROUND_TRIPS, 3)), 0
+        for asking in turns(raw.size):
+            if rank in asking:
+                bad += ask(raw.addresses, *held, Int(reference(rank, raw.size)), *memory, found)
+            for other in asking:
+                if reference(other, raw.size) == rank:
+                    bad += answer(raw.addresses, *held, Int(other), *memory, ROUND_TRIPS)
+        shortest = np.argsort(found[:, 2] - found[:, 0], kind="stable")[:KEPT]
+        each = raw.together(np.append(found[shortest], bad))
+        if each[:, -1].any():
+            raise Failure(f"MPI failed in {each[:, -1].sum():.0f} calls.")
+        self._bursts.append(each[:, :-1].reshape(raw.size, KEPT, 3))
+
+    def lines(self) -> list[RankClock]:
+        """The clock of each rank beside rank 0's."""
+        found = [SAME]
+        for rank in range(1, self._raw.size):
+            near = reference(rank, self._raw.size)
+            one = fit_clock([burst[rank] for burst in self._bursts], self._step)
+            found.append(beyond(found[near], one) if near else one)
+        return found
+
+    def own(self, rank: int) -> RankClock:
+        """The clock of one rank."""
+        size = self._raw.size
+        if rank == 0:
+            return SAME
+        one = fit_clock([burst[rank] for burst in self._bursts], self._step)
+        near = reference(rank, size)
+        return beyond(self.own(near), one) if near else one
+
+
+def record_clocks(lines: Sequence[RankClock]) -> tuple[list[ClockOffset], list[ClockDrift]]:
+    """Clocks of all ranks as a document keeps them: of each rank but 0; times since the first burst, of many bursts some."""
+    offsets, drifts = [], []
+    begin = min((line.bursts[0, 0] for line in lines if line.bursts.size), default=0.0)
+    for rank, line in enumerate(lines):
+        if not line.bursts.size:
+            continue
+        some = np.unique(np.linspace(0, len(line.bursts) - 1, RECORDED).round().astype(int))
+        bursts = [(when - begin, offset, bound) for when, offset, bound in line.bursts[some].tolist()]
+        offsets.append(
+            ClockOffset(rank=rank, at=line.at - begin, offset=line.offset, bound=line.offset_bound, linear=line.linear, bursts=bursts)
+        )
+        if np.isfinite(line.drift_bound):
+            drifts.append(ClockDrift(rank=rank, drift=line.drift, bound=line.drift_bound))
+    return offsets, drifts
+
+
+def crooked_clocks(lines: Sequence[RankClock]) -> list[str]:
+    """Warnings about clocks that no line describes."""
+    return [
+        f"The clock of rank {rank} is not linear beside rank 0's: it was up to {line.crooked:.3g} times its bound off the line. "
+        "Its offset and drift say little, and ranks that begin by the clock do not begin together."
+        for rank, line in enumerate(lines)
+        if not line.linear
+    ]
+
+
+def clocks_text(offsets: Sequence[ClockOffset], drifts: Sequence[ClockDrift]) -> str:
+    """A line for each rank's clock, of many ranks for those that are furthest off."""
+    speed = {one.rank: one for one in drifts}
+    shown = sorted(offsets, key=lambda one: -abs(one.offset))[:SHOWN]
+    said = ""
+    for one in sorted(shown, key=lambda one: one.rank):
+        said += f"clock of rank {one.rank} beside rank 0's: {one.offset * 1e6:+.2f} us +- {one.bound * 1e6:.2g}"
+        if (moves := speed.get(one.rank)) is not None:
+            said += f"; it gains {moves.drift * 1e6:+.3g} us a second +- {moves.bound * 1e6:.2g}"
+        said += "\n"
+    left = len(offsets) - len(shown)
+    return said + (f"clocks of {left} more ranks are nearer to rank 0's\n" if left else "")

@@ -1,0 +1,69 @@
+"""What a setting of the MPI library costs: a few series of another run, with another setting, beside those of this one.
+
+A thread level is asked for once in the life of a process, so each has a run of its own.
+"""
+
+import math
+from collections.abc import Sequence
+
+from steppe.errors import Mistake
+from steppe.measure.laws.points import US
+from steppe.measure.messages.plan import COMPUTES, PING_PONG
+from steppe.measure.records.document import Document, Measured
+
+SMALL = 8  # [bytes], where the cost of a call is all there is
+BESIDE = "beside: "  # after it, in a variant, the settings of the other run
+
+
+def check_beside(other: Document, settings: dict[str, str], library: str) -> None:
+    """Raises `Mistake` where nothing can be said of a setting by comparing with `other`; settings, library: of this run."""
+    mpi = other.machine.get("mpi")
+    if mpi is None:
+        raise Mistake("--beside: the file holds no messages. `steppe measure messages --threads multiple --json FILE` writes some.")
+    if mpi["version"] != library:
+        raise Mistake(f'--beside: the file is of "{mpi["version"]}", this run of "{library}". `steppe measure compare` shows both.')
+    if settings_of(mpi) == settings:
+        same = ", ".join(f"{name} {value}" for name, value in settings.items())
+        raise Mistake(f"--beside: the file has the settings of this run ({same}). Measure it with --threads multiple, for instance.")
+
+
+def settings_of(mpi: dict[str, str]) -> dict[str, str]:
+    """What may have a price, of a description of the library; older files know the thread level alone."""
+    return {"threads": mpi["thread_level"], "asynchronous progress": mpi.get("asynchronous_progress", "not asked for")}
+
+
+def beside(series: Sequence[Measured], mpi: dict[str, str], other: Document) -> list[Measured]:
+    """Series of the other run that tell the price, with its settings in their variants; those that this run has, too."""
+    here, there = settings_of(mpi), settings_of(other.machine["mpi"])
+    words = ", ".join(f"{name} {value}" for name, value in there.items() if here[name] != value)
+    known = {_key(one) for one in series}
+    progress = here["asynchronous progress"] != there["asynchronous progress"]
+    found = [one for one in other.series if _tells(one, progress) and _key(one) in known]
+    return [one.model_copy(update={"variant": f"{one.variant}{', ' if one.variant else ''}{BESIDE}{words}"}) for one in found]
+
+
+def _tells(one: Measured, progress: bool) -> bool:
+    small = one.bytes == SMALL and (one.variant == PING_PONG or (one.operation == "allreduce" and not one.variant))
+    return small or (one.operation == "barrier" and not one.variant) or (progress and one.variant.endswith(COMPUTES))
+
+
+def _key(one: Measured) -> tuple[str, str, str, int, int, str, str]:
+    return one.group, one.operation, one.variant, one.p, one.bytes, one.placement, one.start
+
+
+def price_words(series: Sequence[Measured]) -> list[str]:
+    """Times of the other run over those of this one, with 95 % intervals."""
+    found = {_key(one): one.statistics for one in series}
+    said = []
+    for one in series:
+        variant, _, words = one.variant.partition(BESIDE)
+        variant = variant.removesuffix(", ")
+        here = found.get(_key(one.model_copy(update={"variant": variant})))
+        if not words or here is None:
+            continue
+        there = one.statistics
+        ratio = there.median / here.median
+        width = ratio * math.hypot(there.half_width / there.median, here.half_width / here.median)
+        what = f"{one.operation}{f', {variant}' if variant else ''}{f', {one.bytes} bytes' if one.bytes else ''} on {one.p} ranks"
+        said.append(f"With {words}: {what} {there.median / US:.4g} us instead of {here.median / US:.4g}, {ratio:.3g} +- {width:.2g} times.")
+    return said

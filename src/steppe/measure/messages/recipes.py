@@ -1,0 +1,154 @@
+"""Messages measured the way that two papers measured theirs, so that machines of then and now stand in the same table.
+
+minho    Santos et al. (1997): 5 operations that do not count, then 20, a barrier before each; of each rank the mean less the cost of the
+         clock, of the ranks the longest, of 5 such runs the least. 2^2 to 2^16 bytes on 2, 4, 8, 12 and 16 ranks, as far as there are some.
+advise   ADVISE (1995): n bytes there, none back; the first message apart, then the mean of 1,000; memory that was never written
+         (fresh, as malloc gives it) and memory that was (touched, as calloc did). 0, 100, 1,000 ... 10^6 bytes; packing apart.
+"""
+
+import mmap
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from steppe.comm.raw import ADDRESS, PRIVATE, Raw, page_buffer, pointers
+from steppe.errors import Failure
+from steppe.measure.laws.family import Floats
+from steppe.measure.laws.operation import OperationFit, fit
+from steppe.measure.laws.points import medians
+from steppe.measure.messages.messages import Messages
+from steppe.measure.messages.plan import PING_PONG, Task
+from steppe.measure.records.document import Measured
+from steppe.measure.records.sample import is_enough
+from steppe.measure.timing.rounds import series_of
+
+Recipe = Literal["minho", "advise"]
+Job = Callable[[], list[Measured]]
+RANKS, SIZES = (2, 4, 8, 12, 16), [1 << i for i in range(2, 17)]
+WARM_UP, REPEATS, RUNS = 5, 20, 5
+OF_NUMBERS = ("reduction", "scan")  # of one number in single precision
+OF_BYTES = ("broadcast", "gather", "scatter", "allgather")
+LENGTHS, MESSAGES = [0, *(10**i for i in range(2, 7))], 1_000
+FRESH, TOUCHED, FIRST, LATER = "fresh", "touched", "first", "later"
+PACKED, CONVERTED = "bytes", "numbers, external32"
+SPARE = 64  # [bytes] beyond the packed ones, which a library may ask for
+Int = np.int64
+
+
+def largest(recipe: Recipe, ranks: int) -> int:
+    """Bytes of a buffer that serves all operations of a recipe."""
+    return SIZES[-1] * ranks if recipe == "minho" else LENGTHS[-1]
+
+
+def jobs(recipe: Recipe, session: Messages, raw: Raw, precision: float, placement: str) -> list[Job]:
+    """What is to be done, one after another, by all ranks alike; each gives its series on rank 0.
+
+    placement: how far ranks 0 and 1 are apart.
+    """
+    if recipe == "advise":
+        return [partial(_advise, session, raw, precision, placement, n) for n in LENGTHS]
+    tasks = [Task("point-to-point", "point-to-point", PING_PONG, 2, n, placement=placement) for n in SIZES]
+    for p in (p for p in RANKS if p <= raw.size):
+        tasks += [Task("collective", name, "", p, n) for name in OF_BYTES for n in SIZES]
+        tasks += [Task("collective", name, "", p, 4) for name in OF_NUMBERS] + [Task("collective", "barrier", "", p, 0)]
+    return [partial(_minho, session, precision, task) for task in tasks]
+
+
+def _minho(session: Messages, precision: float, task: Task) -> list[Measured]:
+    part = session.part(task)
+    if part is None:
+        return []
+    runs = []
+    for _ in range(RUNS):
+        session.block_times(task, part, 1, WARM_UP)
+        each = session.block_times(task, part, 1, REPEATS)
+        runs.append(float(each.max() if task.group == "collective" else each[0, 0]))
+    return [_series(task.group, task.operation, "minho", task.bytes, np.array(runs), precision, REPEATS, task.p, task.placement)]
+
+
+def _advise(session: Messages, raw: Raw, precision: float, placement: str, n: int) -> list[Measured]:
+    part = session.part(Task("point-to-point", "point-to-point", PING_PONG, 2, n))
+    if part is None:
+        return []
+    found = []
+    for memory in (FRESH, TOUCHED):
+        runs = np.array([_acknowledged(part, memory, n, session.ticks.cost) for _ in range(RUNS)])
+        for when, times in ((FIRST, runs[:, 0]), (LATER, runs[:, 1:].reshape(-1))):
+            names = "point-to-point", "point-to-point", f"advise, {memory}, {when}", n
+            found.append(_series(*names, times, precision, 1, 2, placement))
+    if n:
+        for name in (PACKED, CONVERTED):
+            packed = _packed(part, name, n, session.ticks.cost)
+            if packed is not None:
+                found.append(_series("packing", "pack", f"advise, {name}", n, packed, precision, REPEATS, 1, ""))
+    return found
+
+
+def _series(
+    group: str, operation: str, variant: str, n: int, times: Floats, precision: float, block: int, p: int, placement: str
+) -> Measured:
+    return series_of(group, operation, variant, n, times, block, is_enough(times, precision), p, placement=placement)
+
+
+def _acknowledged(part: Raw, memory: str, n: int, cost: float) -> Floats:
+    """Times of messages of n bytes (1 + `MESSAGES` / `RUNS`,) [s] in memory that was not used before."""
+    from steppe.measure.messages.loops import ping_pong
+
+    buffers = [page_buffer(n) if memory == TOUCHED else _fresh(n) for _ in range(2)]
+    status, times = np.zeros(part.status_size, np.uint8), np.empty(1 + MESSAGES // RUNS)
+    where = np.array(pointers(buffers), Int)
+    bad = ping_pong(
+        part.addresses, Int(part.comm), part.byte, Int(part.rank), Int(n), Int(0), where, Int(status.ctypes.data), Int(1), times, 1, cost
+    )
+    return np.asarray(_checked(part, times, bad)[0])
+
+
+def _fresh(n: int) -> Any:
+    """Bytes that were never written, on small pages."""
+    memory = mmap.mmap(-1, max(n, 1), flags=PRIVATE)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, np.uint8)
+
+
+def _packed(part: Raw, name: str, n: int, cost: float) -> Floats | None:
+    """Times [s] in which n bytes are packed, as they are or as every machine can read them; None where the library fails to."""
+    from steppe.measure.messages.recipe_loops import pack
+
+    source, target = page_buffer(n), page_buffer(n + SPARE)
+    position, form = np.zeros(1, Int), np.frombuffer(b"external32\0", np.uint8)
+    room, at = Int(n + SPARE), Int(position.ctypes.data)
+    from_, to, named = pointers([source, target, form])
+    arguments: tuple[Any, ...]
+    if name == PACKED:
+        function, arguments = "Pack", (from_, n, part.byte, to, room, at, part.comm)
+    else:
+        function, arguments = "Pack_external", (named, from_, n // 4, part.single, to, room, at)
+    times = np.empty(MESSAGES // REPEATS)
+    bad = pack(part.addresses, part.addresses[ADDRESS[function]], tuple(Int(one) for one in arguments), position, times, REPEATS, cost)
+    each = part.together(np.append(times, bad))
+    return None if each[:, -1].any() else np.asarray(each[0, :-1])
+
+
+def _checked(part: Raw, times: Floats, bad: int) -> Floats:
+    each = part.together(np.append(times, bad))
+    if each[:, -1].any():
+        raise Failure(f"MPI failed in {each[:, -1].sum():.0f} calls.")
+    return np.asarray(each[:, :-1])
+
+
+def fit_recipe(recipe: Recipe, series: Sequence[Measured]) -> list[OperationFit]:
+    """The fits of what a recipe measured, of the one time that it takes for each size: the least, or the mean."""
+    groups: dict[tuple[str, str], list[Measured]] = {}
+    for one in series:
+        if not one.variant.endswith(FIRST):
+            groups.setdefault((one.operation, one.variant), []).append(one)
+    found = []
+    for (operation, variant), group in groups.items():
+        t = np.array([one.statistics.minimum if recipe == "minho" else float(one.times().mean()) for one in group])
+        points = medians(np.array([one.bytes for one in group], float), np.array([one.p for one in group], float), t)
+        if points.sizes.size > 1 or points.ranks.size > 2:
+            found.append(fit(points, {"operation": operation, "variant": variant}, "ack" if variant.endswith(LATER) else "oneway"))
+    return found

@@ -1,0 +1,167 @@
+"""A whole measurement of messages: the ranks and their places, all series, notes, the fits: a `Document` on rank 0."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steppe.comm.launch import find_library
+from steppe.comm.raw import Raw, progress_settings
+from steppe.errors import Mistake
+from steppe.measure.laws.operation import OperationFit, fit
+from steppe.measure.laws.points import FLOOR, SamplePoints
+from steppe.measure.laws.weakness import WeakPoint, find_weaknesses, of_fit
+from steppe.measure.messages.messages import Messages
+from steppe.measure.messages.offsets import record_clocks
+from steppe.measure.messages.plan import ACKNOWLEDGED, FIRST, LATER, Task, is_fitted, largest_of, plan
+from steppe.measure.messages.price import beside as beside_series
+from steppe.measure.messages.price import check_beside, settings_of
+from steppe.measure.messages.recipes import Job, Recipe, fit_recipe, jobs, largest
+from steppe.measure.messages.rivals import find_slower
+from steppe.measure.records.clock_record import Clock
+from steppe.measure.records.document import Document, Measured, Start, read_document, record_fit, record_weaknesses
+from steppe.measure.timing.machine import describe_machine
+from steppe.measure.timing.rank_places import RankPlace, as_text, crowded, here, of_text, pairs
+from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds
+
+PRECISION = 0.02
+BETWEEN = 10.0  # [s] from one comparison of clocks to the next
+BUDGET, QUICK_BUDGET = 0.6, 0.2  # [s] of a series
+
+
+def measure_messages(
+    raw: Raw,
+    quick: bool,
+    oversubscribe: bool,
+    tell: Tell,
+    stop: Callable[[], bool],
+    beside: Path | None = None,
+    start: Start = "barrier",
+    recipe: Recipe | None = None,
+    passes: int | None = None,
+) -> tuple[Document, list[OperationFit]]:
+    """Measures what `plan` or a recipe has; every rank calls it.
+
+    tell: how far it is; stop: asked on rank 0 between series; beside: a document of another thread level or of asynchronous
+    progress, read by rank 0, whose price is told; start: of collective operations; passes: over all series, `ROUNDS` when None.
+
+    Raises
+    ------
+    Mistake
+        There is one rank, or more on a host than it has cores and it is not allowed, or `beside` tells no price. On every rank.
+    """
+    if raw.size < 2:
+        raise Mistake("Messages need at least 2 ranks; start with mpiexec -n 2 steppe measure messages.")
+    places = [of_text(text) for text in raw.texts(as_text(here()))]
+    machine = _machine(raw, places)
+    other = _beside(raw, beside, machine)
+    warnings = crowded(places, oversubscribe, find_library().name)
+    most = largest_of(plan(raw.size, quick, huge=False)) if recipe is None else largest(recipe, raw.size)
+    session = Messages(raw, PRECISION, (QUICK_BUDGET if quick else BUDGET) / ROUNDS, most, start)
+    if recipe is None:
+        todo = [_job(session, task) for task in plan(raw.size, quick, session.has_huge, pairs(places))]
+    else:
+        todo = jobs(recipe, session, raw, PRECISION, pairs(places)[0][0])
+    compared = raw.now()
+
+    def is_over() -> bool:
+        nonlocal compared
+        if raw.told(float(stop())):
+            return True
+        if raw.told(float(start == "window" or raw.now() > compared + BETWEEN)):
+            session.clocks.burst()
+            compared = raw.now()
+        return False
+
+    series, complete = measure_rounds(todo, PRECISION, tell, is_over, (passes or ROUNDS) if recipe is None else 1)
+    session.clocks.burst()
+    warnings += session.warnings()
+    session.close()
+    fits = fit_series(series) if recipe is None else fit_recipe(recipe, series)
+    document = Document(
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        complete=complete,
+        recipe=recipe or "",
+        machine=machine,
+        clock=_clock(session),
+        warnings=warnings,
+        series=series + (beside_series(series, machine["mpi"], other) if other else []),
+        fits=[record_fit(one) for one in fits],
+        weaknesses=record_weaknesses(weaknesses_of(fits, series)),
+    )
+    return document, fits
+
+
+def _beside(raw: Raw, path: Path | None, machine: dict[str, Any]) -> Document | None:
+    """The document beside which this run is, on rank 0; a mistake in it is raised on all."""
+    found, mistake = None, ""
+    if path is not None and raw.rank == 0:
+        try:
+            found = read_document(path)
+            check_beside(found, settings_of(machine["mpi"]), machine["mpi"]["version"])
+        except Mistake as error:
+            mistake = str(error)
+    if said := raw.texts(mistake)[0]:
+        raise Mistake(said)
+    return found
+
+
+def _job(session: Messages, task: Task) -> Job:
+    def do() -> list[Measured]:
+        found = session.measure(task)
+        return [] if found is None else [found]
+
+    return do
+
+
+def _clock(session: Messages) -> Clock:
+    offsets, drift = record_clocks(session.clocks.lines())
+    return Clock(
+        resolution=session.ticks.resolution,
+        cost=session.ticks.cost,
+        gaps_per_second=session.ticks.gaps,
+        away=session.away(),
+        loop=session.overhead,
+        pace=session.pace.apart(),
+        offsets=offsets,
+        drift=drift,
+    )
+
+
+def fit_series(series: Sequence[Measured]) -> list[OperationFit]:
+    """The fits of all operations that were measured with two sizes or on three numbers of ranks."""
+    groups: dict[tuple[str, str, str], list[Measured]] = {}
+    for one in series:
+        if is_fitted(one.variant):
+            groups.setdefault((one.operation, one.variant, one.placement), []).append(one)
+    several = len({placement for _, _, placement in groups if placement}) > 1
+    found = []
+    for (operation, variant, placement), group in groups.items():
+        ordered = sorted(group, key=lambda one: (one.p, one.bytes))
+        rows = [(one.bytes, one.p, one.statistics.median, one.statistics.half_width / 1.96, one.statistics.n) for one in ordered]
+        n, p, t, error, repeats = np.array(rows, float).T
+        points = SamplePoints(n, p, t, np.maximum(error, FLOOR * t), repeats, known=True)
+        if points.sizes.size > 1 or points.ranks.size > 2:
+            name = {"operation": operation, **({"variant": variant} if variant else {})}
+            name |= {"placement": placement} if several and placement else {}
+            found.append(fit(points, name, "ack" if variant == ACKNOWLEDGED or variant.startswith((FIRST, LATER)) else "oneway"))
+    return found
+
+
+def weaknesses_of(fits: Sequence[OperationFit], series: Sequence[Measured]) -> list[WeakPoint]:
+    """What laws in p and single sizes show, the greatest ratio first."""
+    subjects = [of_fit(one) for one in fits if one.pieces[0].t0 is not None]
+    found = find_slower(series)
+    for kind in {one.environment for one in subjects}:  # blocking operations and others are compared size by size
+        found += find_weaknesses([one for one in subjects if one.environment == kind])
+    return sorted(found, key=lambda one: one.ratio, reverse=True)
+
+
+def _machine(raw: Raw, places: Sequence[RankPlace]) -> dict[str, Any]:
+    library = find_library()
+    mpi = {"name": library.name, "version": library.version, "thread_level": raw.thread_level, "path": str(library.file)}
+    mpi["asynchronous_progress"] = " ".join(progress_settings()) or "not asked for"
+    return {**describe_machine(), "mpi": mpi, "ranks": [place.binding for place in places], "places": [asdict(place) for place in places]}

@@ -1,0 +1,118 @@
+"""Collective operations that all ranks begin at one time of rank 0's clock, where a barrier would let some go before others.
+
+    T0, T0 + W, T0 + 2 W ...   each rank waits for its own clock to show it, begins, and notes when it ended
+    time = last end - common begin; a sample that any rank began late is discarded on all; W doubles where too many are
+
+A rank that is kept from running misses times: the last rank to begin, when a time is missed after one that was kept, is counted, and how
+late it was. On a busy machine all ranks miss some.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steppe.errors import Failure
+from steppe.measure.laws.family import Floats
+from steppe.measure.messages.offsets import Clocks
+
+if TYPE_CHECKING:
+    from steppe.comm.raw import Raw
+
+LATE = 1e-6  # [s] after the time that a rank was to begin at
+TOO_MANY = 0.05  # of the samples that may be late
+LEAD = 500e-6  # [s] from the agreement to the first time
+ROOM, LEAST = 4.0, 20e-6  # W at first: times the operation, and no less than [s]
+FEWEST, GRACE = 5, 0.2  # samples of a pass, for which there are [s] more
+WIDEST = 16.0  # times W at first: ranks that wait for milliseconds are the sooner put aside by a busy machine
+OFTEN, FEW = 3.0, 5  # a rank is named that was the last so many times as often, or as long, as any other; in no fewer missed times
+
+
+class Windows:
+    """Of all ranks, which make one each and call it alike."""
+
+    def __init__(self, clocks: Clocks, size: int) -> None:
+        self._clocks = clocks
+        self.taken = self.late = 0
+        self.found: dict[str, bool] = {}  # series, and whether in some pass enough samples were begun in time
+        self.last, self.lost = [0] * size, [0.0] * size  # missed times, and the time until all had begun [s], by the rank that began last
+
+    def load(self, part: "Raw", function: Any, arguments: tuple[Any, ...]) -> None:
+        """Gets the loop of an operation: a time that was agreed on meanwhile would be over."""
+        from steppe.measure.messages.clock_loops import collective_at
+
+        collective_at(part.addresses, function, arguments, 0.0, 0.0, *np.empty((2, 0)))
+
+    def times(
+        self, part: "Raw", function: Any, arguments: tuple[Any, ...], blocks: int, operation: float, end: float, cost: float
+    ) -> Floats:
+        """Seconds from the common begin to the last end of at most `blocks` operations (n,), fewer when the time is over; perhaps none.
+
+        operation [s]: how long one takes at least; end: of the steady clock [s], on rank 0; cost [s] of reading the clock.
+
+        Raises
+        ------
+        Failure
+            MPI says that a call failed.
+        """
+        from steppe.measure.messages.clock_loops import collective_at
+
+        clock = self._clocks.own(part.rank)
+        width = part.told(max(LEAST, ROOM * operation))
+        widest = WIDEST * width
+        kept: list[Floats] = []
+        missing = blocks
+        while missing > 0:
+            left = part.told(end - time.monotonic())
+            if left < (width if blocks - missing >= min(FEWEST, blocks) else -GRACE):
+                break
+            begins, ends = np.empty((2, int(np.clip(left / width, min(FEWEST, missing), missing))))
+            first = part.told(part.now() + LEAD + width)
+            bad = collective_at(part.addresses, function, arguments, clock.shown(first), width * (1.0 + clock.known_drift), begins, ends)
+            each = part.together(np.concatenate([begins, ends, [bad]]))
+            if each[:, -1].any():
+                raise Failure(f"MPI failed in {each[:, -1].sum():.0f} calls.")
+            begun, ended = each[:, : begins.size], each[:, begins.size : -1]
+            late = self._count(begun)
+            kept.append(ended.max(axis=0)[~late] - cost)
+            missing -= kept[-1].size
+            if late.mean() > TOO_MANY:
+                width = min(widest, 2.0 * width)
+        return np.concatenate(kept) if kept else np.empty(0)
+
+    def _count(self, begun: Floats) -> Any:
+        """Which samples (n,) some rank began late. begun (ranks, n) [s] after the common time."""
+        late = begun.max(axis=0) > LATE
+        missed = np.flatnonzero(late & ~np.concatenate([[False], late[:-1]]))
+        for rank, time_ in zip(begun[:, missed].argmax(axis=0), begun[:, missed].max(axis=0), strict=True):
+            self.last[int(rank)] += 1
+            self.lost[int(rank)] += float(time_)
+        self.taken += late.size
+        self.late += int(late.sum())
+        return late
+
+    def warnings(self) -> list[str]:
+        """The rank that is the last far more often than the others; series that are not there."""
+        said = often_last(self.last, self.lost)
+        without = [name for name, enough in self.found.items() if not enough]
+        if without:
+            said.append(f"Fewer than {FEWEST} samples were begun by all ranks in time, and there is no series, of {'; '.join(without)}.")
+        return said
+
+
+def often_last(counts: Sequence[int], lost: Sequence[float]) -> list[str]:
+    """The rank that was the last to begin far more often than the others, or for far longer, in words.
+
+    counts: of missed times, lost: the time until it began [s], by rank.
+    """
+    for rank, (count, time_) in enumerate(zip(counts, lost, strict=True)):
+        others = [number for number in range(len(counts)) if number != rank]
+        more = count > OFTEN * max((counts[number] for number in others), default=0)
+        longer = time_ > OFTEN * max((lost[number] for number in others), default=0.0)
+        if count >= FEW and (more or longer):
+            return [
+                f"Rank {rank} was the last in {count / sum(counts):.0%} of the {sum(counts)} times that ranks did not begin together, and "
+                f"{time_ / sum(lost):.0%} of the time they lost was lost to it: something sleeps, or another program is on its core."
+            ]
+    return []

@@ -1,0 +1,1 @@
+"""The processor and its memory: streams, random reads, arithmetic, functions."""

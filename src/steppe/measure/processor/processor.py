@@ -1,0 +1,195 @@
+"""The processor and its memory measured: streams, random reads, arithmetic, functions; on one core, then on all; a model beside them.
+
+Streams go through arrays far larger than the largest cache, a piece a block, and come back to a piece when all others were touched.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from steppe.errors import Mistake
+from steppe.measure.laws.family import Floats
+from steppe.measure.processor.arithmetic import DEPTH, FUNCTIONS, NUMBERS, loop_of, multiply_add_of
+from steppe.measure.processor.cores import Cores
+from steppe.measure.processor.streams import LINE, add, chase, copy, gather, ring, scale, triad
+from steppe.measure.records.document import Document, Measured, Roof
+from steppe.measure.timing.machine import Others, describe_machine, largest_cache, memory
+from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds, series_of, take_blocks
+from steppe.measure.timing.system import addresses, steady_ticks
+
+MIB = 1 << 20
+TIMES, QUICK_TIMES = 4, 1  # the largest cache
+SMALLEST, DEFAULT_CACHE = 32 * MIB, 64 * MIB  # bytes of an array at least; of the cache where the system does not say
+ARRAYS = 3  # of a stream
+SHARE = 0.25  # of the memory that is free, at most, for them; those of one core and of all are held together
+PIECE = 1 << 20  # numbers of a stream in a block
+STEPS, READS = 20_000, 500_000  # of a block: reads that wait for each other, and that do not
+SWEEPS, CALLS = 20_000, 20  # how often a block goes over numbers that are multiplied, and over those of functions
+STREAMS = {"copy": (copy, 2), "scale": (scale, 2), "add": (add, 3), "triad": (triad, 3)}  # and the numbers that are moved
+PRECISION = 0.02
+BUDGET, QUICK_BUDGET = 3.0, 0.6  # [s] of a series
+REALS = (np.float64, np.float32)
+Task = Callable[[], list[Measured]]
+
+
+class Cell(NamedTuple):
+    """What a model does: cells a second, and for each the bytes that go to and from memory and the operations on numbers of a type."""
+
+    rate: float
+    bytes: float
+    operations: float
+    real: str
+
+
+class Processor:
+    """Arrays and threads. Memory is touched first by the thread that uses it."""
+
+    def __init__(self, quick: bool) -> None:
+        budget, self._times = (QUICK_BUDGET, QUICK_TIMES) if quick else (BUDGET, TIMES)
+        self._budget = budget / ROUNDS
+        self.warnings: list[str] = []
+        self.length = self._length()
+        self.ticks = steady_ticks()
+        self._links = np.zeros((1 << int(np.log2(self.length // (8 * LINE))), LINE), np.int64)
+        ring(self._links, 1)
+
+    def _length(self) -> int:
+        """Bytes of an array."""
+        cache, room = largest_cache() or DEFAULT_CACHE, int(SHARE * memory("MemAvailable") / ARRAYS)
+        wanted = max(SMALLEST, self._times * cache)
+        if wanted > room > 0:
+            self.warnings.append(
+                f"Arrays of {room / MIB:.0f} MiB are {room / cache:.1f} times the largest cache, not {self._times}: there is no more "
+                "memory. Streams may be too fast."
+            )
+            return max(SMALLEST, room)
+        return wanted
+
+    def _task(self, cores: Cores, works: Sequence[Callable[[], object]], series: Callable[..., Measured], count: int = 1) -> Task:
+        """Measures what all cores do together; a block has `count` operations of the series."""
+
+        def run() -> list[Measured]:
+            cores.time(works)  # loads or compiles, touches
+            times, known = take_blocks(lambda _wanted: np.array([cores.time(works)]), PRECISION, self._budget)
+            return [series(times=times / count, block=count, converged=known)]
+
+        return run
+
+    def tasks(self, cores: Cores) -> list[Task]:
+        """All that is measured on these cores."""
+        title = f"{cores.size} core{'s' if cores.size > 1 else ''}"
+        parts = (self._streams, self._random_reads, self._arithmetic, self._functions)
+        return [task for part in parts for task in part(cores, title)]
+
+    def _streams(self, cores: Cores, title: str) -> Iterator[Task]:
+        """Copy, scale, add and triad, each core with arrays of its own."""
+        each = max(2 * PIECE, self.length // 8 // cores.size)
+        held: list[Any] = [None] * cores.size
+
+        def touch(number: int) -> None:
+            held[number] = [np.full(each, 1.0 + i) for i in range(ARRAYS)]
+
+        cores.time([partial(touch, number) for number in range(cores.size)])
+        for name, (loop, moved) in STREAMS.items():
+            works = [_Turn(loop, arrays, each) for arrays in held]
+            yield self._task(cores, works, partial(series_of, "memory", name, title, 8 * moved * PIECE * cores.size))
+
+    def _random_reads(self, cores: Cores, title: str) -> Iterator[Task]:
+        """Reads that wait for each other, and that do not, of lines in no order; all cores read the same memory."""
+        starts = np.random.default_rng(2).integers(0, len(self._links), cores.size)
+        for name, loop, count in (("random reads, each after the last", chase, STEPS), ("random reads, independent", gather, READS)):
+            state = starts.copy()
+
+            def read(number: int, loop: Any = loop, count: int = count, state: Any = state) -> None:
+                state[number] = loop(self._links, state[number], count)
+
+            works = [partial(read, number) for number in range(cores.size)]
+            yield self._task(cores, works, partial(series_of, "memory", name, title, 8, work=cores.size, unit="reads"), count)
+
+    def _arithmetic(self, cores: Cores, title: str) -> Iterator[Task]:
+        """Multiplications with additions on numbers that stay in the nearest cache."""
+        for real in REALS:
+            made = [multiply_add_of(real) for _ in range(cores.size)]
+            work = 2.0 * DEPTH * made[0][1].size * SWEEPS * cores.size
+            series = partial(series_of, "arithmetic", f"multiply-add, {np.dtype(real).name}", title, 0, work=work, unit="flop")
+            yield self._task(cores, [partial(run, SWEEPS) for run, _ in made], series)
+
+    def _functions(self, cores: Cores, title: str) -> Iterator[Task]:
+        """The functions that models' equations are made of."""
+        work = float(NUMBERS * CALLS * cores.size)
+        for name in FUNCTIONS:
+            for real in REALS:
+                works = [partial(loop_of(name, real), CALLS) for _ in range(cores.size)]
+                series = partial(series_of, "functions", f"{name}, {np.dtype(real).name}", title, 0, work=work, unit="values")
+                yield self._task(cores, works, series)
+
+
+class _Turn:
+    """A stream's next piece, at each call."""
+
+    def __init__(self, loop: Callable[..., None], arrays: Sequence[Floats], size: int) -> None:
+        self._f, self._loop, self._arrays, self._pieces, self._next = addresses(), loop, arrays, size // PIECE, 0
+
+    def __call__(self) -> None:
+        part = slice(self._next * PIECE, (self._next + 1) * PIECE)
+        self._loop(self._f, *(array[part] for array in self._arrays))
+        self._next = (self._next + 1) % self._pieces
+
+
+def measure_processor(cells: Cell | None, quick: bool, tell: Tell, stop: Callable[[], bool], passes: int | None = None) -> Document:
+    """Measures on one core and on all that this process may use.
+
+    cells: a model to set beside; tell: how far it is; stop: asked between series; passes: over all series, `ROUNDS` when None.
+    """
+    machine = describe_machine()
+    allowed: list[int] = machine["allowed"]  # type: ignore[assignment]
+    processor, others = Processor(quick), Others()
+    with ExitStack() as stack:
+        counts = sorted({1, len(allowed)})
+        tasks = [task for count in counts for task in processor.tasks(stack.enter_context(Cores(allowed[:count])))]
+        series, complete = measure_rounds(tasks, PRECISION, tell, stop, passes or ROUNDS)
+        taken = others.share()  # while the threads are there
+    return Document(
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        complete=complete,
+        machine={**machine, "array": processor.length},
+        clock={"resolution": processor.ticks.resolution, "cost": processor.ticks.cost, "away": processor.ticks.away, "others": taken},
+        warnings=processor.warnings,
+        series=series,
+        roofs=[roof_of(cells, series)] if cells and complete else [],
+    )
+
+
+def check_cell(rate: float | None, size: float | None, operations: float | None, real: str) -> Cell | None:
+    """What a model does, from options that go together.
+
+    Raises
+    ------
+    Mistake
+        Some are given and not all, or one is not above 0.
+    """
+    given = {"--cells": rate, "--cell-bytes": size, "--cell-flops": operations}
+    missing = [name for name, value in given.items() if value is None]
+    if len(missing) == len(given):
+        return None
+    if missing or rate is None or size is None or operations is None:
+        raise Mistake(
+            f"{' and '.join(missing)} must be given, too: a rate is set beside memory and arithmetic by what a cell takes of both."
+        )
+    wrong = [name for name, value in given.items() if value is not None and not (0.0 < value < np.inf)]
+    if wrong:
+        raise Mistake(f"{wrong[0]} {given[wrong[0]]:g} must be above 0.")
+    return Cell(rate, size, operations, real)
+
+
+def roof_of(cell: Cell, series: Sequence[Measured]) -> Roof:
+    """A model's rate beside what triad and multiply-add allow on the most cores that were measured."""
+    triads = [one.bytes / one.statistics.median for one in series if one.operation == "triad"]
+    sums = [one.work / one.statistics.median for one in series if one.operation == f"multiply-add, {cell.real}"]
+    return Roof(
+        rate=cell.rate, bytes=cell.bytes, flops=cell.operations, memory=triads[-1] / cell.bytes, arithmetic=sums[-1] / cell.operations
+    )

@@ -1,0 +1,171 @@
+"""Times of blocks become figures that can be trusted: how long to go on, the interval of the median, two modes, outliers.
+
+No distribution is assumed but for modes. Nothing is thrown away: outliers are counted and stay.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steppe.measure.laws.family import Floats
+
+FIRST_LOOK = 30  # blocks; the next looks are at twice as many each: looking often finds what one looks for
+FEW = 6  # blocks, of which from the least to the largest is a 95 % interval: enough where they are dear
+MOST_BLOCKS = 1_920
+SERIAL = 0.2  # correlation of neighbours, from which on blocks are taken in batches
+STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)  # 97.5 % of Student's t, by degrees of freedom
+FAR = 5.0  # median absolute deviations, beyond which a time is an outlier
+LEFT_OUT = 0.005  # of the longest, when modes are looked for
+BETTER, APART, SMALLEST = 10.0, 2.5, 0.10  # what two modes must be: by the criterion, in pooled sigma, in share
+
+
+@dataclass(frozen=True)
+class SampleFigures:
+    """What a series of block times [s] says; half_width: of the 95 % interval of the median. modes: (share, median) of two, or none."""
+
+    n: int
+    minimum: float
+    p10: float
+    median: float
+    p90: float
+    p99: float
+    maximum: float
+    half_width: float
+    outliers: int
+    modes: list[tuple[float, float]]
+
+
+def independent(times: Floats) -> Floats:
+    """The blocks, or medians of batches of them where neighbours are alike: no more of them than there is knowledge of."""
+    return _batches(times) if times.size >= FIRST_LOOK and _serial(times) > SERIAL else times
+
+
+def drawn_medians(times: Floats, random: np.random.Generator, draws: int) -> Floats:
+    """Medians of samples drawn anew (draws,): the middle of n numbers between 0 and 1 is a beta variate, and says which time it is."""
+    ordered = np.sort(times)
+    middle = (ordered.size + 1) / 2.0
+    return np.asarray(ordered[(random.beta(middle, middle, draws) * ordered.size).astype(int)])
+
+
+def median_interval(times: Floats) -> tuple[float, float]:
+    """95 % interval of the median by order statistics."""
+    used = independent(times)
+    ordered, n = np.sort(used), used.size
+    low = int(np.floor(n / 2 - 0.98 * np.sqrt(n)))
+    high = int(np.ceil(1 + n / 2 + 0.98 * np.sqrt(n)))
+    return float(ordered[max(0, low - 1)]), float(ordered[min(n, high) - 1])
+
+
+def student(freedom: float) -> float:
+    """97.5 % quantile of Student's t; between whole degrees of freedom that of the lower."""
+    known = max(1, int(freedom))
+    return STUDENT[known - 1] if known <= len(STUDENT) else 1.96 + 2.6 / known
+
+
+def pass_medians(times: Floats, passes: Sequence[int]) -> Floats:
+    """The median of each pass (passes,) [s]."""
+    return np.array([np.median(part) for part in np.split(times, np.cumsum(passes)[:-1])])
+
+
+def of_passes(times: Floats, passes: Sequence[int]) -> tuple[float, float] | None:
+    """Standard error of the logarithm of the time, from how the medians of passes differ, and its degrees of freedom; None of one pass.
+
+    Blocks of one pass share what the machine was doing then: passes are what there is to know of that.
+    """
+    if len(passes) < 2:
+        return None
+    logs = np.log(np.maximum(pass_medians(times, passes), np.finfo(float).tiny))
+    return float(logs.std(ddof=1) / np.sqrt(logs.size)), logs.size - 1.0
+
+
+def is_enough(times: Floats, relative: float, fewest: int = FIRST_LOOK) -> bool:
+    """Whether the median is known to `relative`, half the interval over the median, by `fewest` blocks or more."""
+    if times.size < fewest:
+        return False
+    low, high = median_interval(times)
+    return bool((high - low) / 2.0 < relative * np.median(times))
+
+
+def figures(times: Floats) -> SampleFigures:
+    """All figures of a series (blocks,) [s]."""
+    low, high = median_interval(times)
+    p10, middle, p90, p99 = (float(value) for value in np.quantile(times, (0.1, 0.5, 0.9, 0.99)))
+    deviation = float(np.median(np.abs(times - middle)))
+    return SampleFigures(
+        times.size,
+        float(times.min()),
+        p10,
+        middle,
+        p90,
+        p99,
+        float(times.max()),
+        (high - low) / 2.0,
+        int((times > middle + FAR * max(deviation, 1e-12)).sum()),
+        modes(times),
+    )
+
+
+def modes(times: Floats) -> list[tuple[float, float]]:
+    """Share and median of two times that the blocks gather around, the shorter first; none where one is enough.
+
+    Two log-normals by expectation and maximisation. The criterion alone would call every skewed series two: they must stand apart, too.
+    """
+    ordered = np.sort(times)[: max(1, int(np.ceil(times.size * (1.0 - LEFT_OUT))))]
+    if ordered.size < FIRST_LOOK or ordered[0] <= 0.0 or ordered[0] == ordered[-1]:
+        return []
+    logs = np.log(ordered)
+    found = max((_two(logs, start) for start in (0.2, 0.5, 0.8)), key=lambda one: one[0])
+    likelihood, shares, means, sigmas = found
+    one = _likelihood(logs, np.ones(1), np.array([logs.mean()]), np.array([logs.std()]))
+    gain = 2.0 * (likelihood - one) - 3.0 * np.log(logs.size)
+    pooled = float(np.sqrt((shares * sigmas**2).sum()))
+    if gain <= BETTER or abs(means[1] - means[0]) <= APART * pooled or shares.min() < SMALLEST:
+        return []
+    weight = _weights(logs, shares, means, sigmas)
+    each = [ordered[weight[i] > 0.5] for i in range(2)]
+    return sorted(
+        ((float(share), float(np.median(part))) for share, part in zip(shares, each, strict=True) if part.size), key=lambda m: m[1]
+    )
+
+
+def _two(logs: Floats, start: float) -> tuple[float, Floats, Floats, Floats]:
+    cut = np.quantile(logs, start)
+    low, high = logs[logs <= cut], logs[logs > cut]
+    if low.size < 2 or high.size < 2:
+        return -np.inf, np.ones(2) / 2, np.zeros(2), np.ones(2)
+    floor = 1e-3 * logs.std() + 1e-12
+    shares = np.array([low.size, high.size]) / logs.size
+    means, sigmas = np.array([low.mean(), high.mean()]), np.array([low.std(), high.std()]) + floor
+    for _ in range(25):
+        weight = _weights(logs, shares, means, sigmas)
+        total = weight.sum(axis=1) + 1e-300
+        shares, means = total / logs.size, weight @ logs / total
+        sigmas = np.sqrt((weight * (logs - means[:, None]) ** 2).sum(axis=1) / total) + floor
+    return _likelihood(logs, shares, means, sigmas), shares, means, sigmas
+
+
+def _densities(logs: Floats, shares: Floats, means: Floats, sigmas: Floats) -> Floats:
+    scaled = (logs - means[:, None]) / sigmas[:, None]
+    return np.asarray(shares[:, None] * np.exp(-0.5 * scaled**2) / (sigmas[:, None] * np.sqrt(2.0 * np.pi)) + 1e-300)
+
+
+def _weights(logs: Floats, shares: Floats, means: Floats, sigmas: Floats) -> Floats:
+    density = _densities(logs, shares, means, sigmas)
+    return np.asarray(density / density.sum(axis=0))
+
+
+def _likelihood(logs: Floats, shares: Floats, means: Floats, sigmas: Floats) -> float:
+    return float(np.log(_densities(logs, shares, means, np.maximum(sigmas, 1e-12)).sum(axis=0)).sum())
+
+
+def _serial(times: Floats) -> float:
+    """Correlation of neighbours, of ranks: so that no outlier decides."""
+    order = np.argsort(np.argsort(times)).astype(float)
+    order -= order.mean()
+    return float((order[1:] * order[:-1]).sum() / max((order**2).sum(), 1e-300))
+
+
+def _batches(times: Floats) -> Floats:
+    length = int(np.sqrt(times.size))
+    return np.array([np.median(part) for part in np.array_split(times, times.size // length)])

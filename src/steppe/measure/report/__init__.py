@@ -1,0 +1,1 @@
+"""Measurements as people read them: texts for a terminal, comparisons, pictures, one HTML file."""

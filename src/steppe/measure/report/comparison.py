@@ -1,0 +1,179 @@
+"""Two documents side by side: series by series, is one slower, and how sure is that.
+
+A ratio is a median of the second over that of the first. Its interval is the wider of two: what the blocks of both runs tell, and what
+their passes tell, between which the machine changes (Student's t, Welch's degrees of freedom). Other programs only ever make times
+longer: "faster" and "slower" need least times that differ, too, and two runs that others left alone.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from steppe.measure.laws.family import Floats
+from steppe.measure.laws.points import US
+from steppe.measure.records.document import Document, Measured
+from steppe.measure.records.sample import drawn_medians, independent, of_passes, pass_medians, student
+from steppe.measure.report.facts import OTHERS, facts_of
+from steppe.measure.report.law_text import columns
+
+DRAWS = 2_000
+SHORTEST = 1e-9  # [s] that any clock tells: what is left of an operation behind work may be nothing
+ALIKE = 0.05  # a difference that does not count
+SIDES = ("first", "second")
+Word = Literal["same", "faster", "slower", "cannot tell"]
+Key = tuple[str, str, str, int, int, str, str]
+
+
+@dataclass(frozen=True)
+class Match:
+    """One series of both: medians [s], ratio second / first, its 95 % interval, and what that means.
+
+    alone: whether others left the cores to both runs.
+    """
+
+    first: Measured
+    second: Measured
+    ratio: float
+    low: float
+    high: float
+    alone: bool = True
+
+    @property
+    def word(self) -> Word:
+        """Of the second; "same" and the others only when the whole interval says so."""
+        least = self.second.statistics.minimum / max(self.first.statistics.minimum, 1e-12)
+        if self.alone and self.low > 1.0 + ALIKE < least:
+            return "slower"
+        if self.alone and self.high < 1.0 - ALIKE > least:
+            return "faster"
+        return "same" if self.low >= 1.0 - ALIKE and self.high <= 1.0 + ALIKE else "cannot tell"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """All matches; groups: geometric mean of the ratios with its 95 % interval; what only one document has; machines that differ."""
+
+    matches: list[Match]
+    groups: dict[str, tuple[float, float, float]]
+    only_first: list[Measured]
+    only_second: list[Measured]
+    remarks: list[str] = field(default_factory=list)
+
+    def slower_than(self, share: float) -> list[Match]:
+        """Those that are surely slower, and by more than a share."""
+        return [match for match in self.matches if match.word == "slower" and match.ratio > 1.0 + share]
+
+
+def compare(first: Document, second: Document, seed: int = 1) -> Compared:
+    """Series of two documents, matched by operation, variant, ranks, bytes, place and how they began."""
+    random = np.random.default_rng(seed)
+    there = {_key(one): one for one in second.series}
+    matches: list[Match] = []
+    groups: dict[str, list[Floats]] = {}
+    alone = not any(_others(document) > OTHERS for document in (first, second))
+    for one in first.series:
+        other = there.pop(_key(one), None)
+        if other is None:
+            continue
+        blocks = [np.maximum(independent(series.times()), SHORTEST) for series in (one, other)]
+        drawn = np.log(drawn_medians(blocks[1], random, DRAWS) / drawn_medians(blocks[0], random, DRAWS))
+        ratio = float(np.median(blocks[1]) / np.median(blocks[0]))
+        low, high = np.exp(np.quantile(drawn, (0.025, 0.975)))
+        half = _between([of_passes(series.times(), series.passes) for series in (one, other)])
+        low, high = min(low, ratio * math.exp(-half)), max(high, ratio * math.exp(half))
+        matches.append(Match(one, other, ratio, float(low), float(high), alone))
+        groups.setdefault(one.group, []).append(drawn)
+    means = {}
+    for name, each in groups.items():
+        ratios = [match.ratio for match in matches if match.first.group == name]
+        low, high = np.exp(np.quantile(np.mean(each, axis=0), (0.025, 0.975)))
+        mean = math.exp(float(np.mean(np.log(ratios))))
+        half = _between([_together([getattr(match, which) for match in matches if match.first.group == name]) for which in SIDES])
+        means[name] = (mean, min(float(low), mean * math.exp(-half)), max(float(high), mean * math.exp(half)))
+    known = {_key(match.first) for match in matches}
+    left = [one for one in first.series if _key(one) not in known]
+    return Compared(matches, means, left, list(there.values()), _remarks(first, second))
+
+
+def _others(document: Document) -> float:
+    """The share of the time in which others had the cores; older files do not have it."""
+    return document.clock.get("others", 0.0)
+
+
+def _between(errors: Sequence[tuple[float, float] | None]) -> float:
+    """Half of the 95 % interval of a difference of logarithms, from the errors of both (Welch 1947); 0 where one has a single pass."""
+    known = [error for error in errors if error is not None]
+    squares = [error**2 for error, _ in known]
+    if len(known) < 2 or not sum(squares):
+        return 0.0
+    freedom = sum(squares) ** 2 / sum(square**2 / each for square, (_, each) in zip(squares, known, strict=True))
+    return min(700.0, student(freedom) * math.sqrt(sum(squares)))
+
+
+def _together(series: Sequence[Measured]) -> tuple[float, float] | None:
+    """The error of the mean logarithm of all series: a pass goes over them all, and what it meets it meets in all."""
+    counts = {len(one.passes) for one in series}
+    if len(counts) != 1 or min(counts) < 2:
+        return None
+    means = np.array([pass_medians(one.times(), one.passes) for one in series])
+    means = np.exp(np.log(np.maximum(means, np.finfo(float).tiny)).mean(axis=0))
+    return of_passes(means, [1] * means.size)
+
+
+def _key(one: Measured) -> Key:
+    return one.group, one.operation, one.variant, one.p, one.bytes, one.placement, one.start
+
+
+def _remarks(first: Document, second: Document) -> list[str]:
+    said = [f"The {name} run was stopped before its end." for name, one in (("first", first), ("second", second)) if not one.complete]
+    said += [
+        f"Others had the cores for {_others(one):.0%} of the time in the {name} run: nothing is called faster or slower."
+        for name, one in (("first", first), ("second", second))
+        if _others(one) > OTHERS
+    ]
+    one, other = (facts_of({name: fact for name, fact in document.machine.items() if name != "places"}) for document in (first, second))
+    return said + [f"{name}: {one[name]} | {other[name]}" for name in sorted(one.keys() & other.keys()) if one[name] != other[name]]
+
+
+def compared_text(found: Compared) -> str:
+    """What differs between the machines, a table, the means, what has no match."""
+    said = "".join(f"{remark}\n" for remark in found.remarks)
+    rows = [["", "ranks", "bytes", "first us", "second us", "ratio", "95 %", ""]]
+    for match in found.matches:
+        one = match.first
+        rows.append(
+            [
+                _title(one),
+                str(one.p),
+                str(one.bytes),
+                f"{one.statistics.median / US:.4g}",
+                f"{match.second.statistics.median / US:.4g}",
+                f"{match.ratio:.3f}",
+                f"{match.low:.3f}-{match.high:.3f}",
+                match.word,
+            ]
+        )
+    if found.matches:
+        said += columns(rows) + "\n"
+    for name, (ratio, low, high) in found.groups.items():
+        said += f"{name}: geometric mean of the ratios {ratio:.3f}, 95 %: {low:.3f} to {high:.3f}\n"
+    words = [match.word for match in found.matches]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in ("same", "faster", "slower", "cannot tell") if word in words)
+    said += f"Second beside first: {counts or 'no series that both have'}.\n"
+    for name, series in (("first", found.only_first), ("second", found.only_second)):
+        said += f"Only in the {name}: {_listed(series)}.\n" if series else ""
+    return said
+
+
+def _title(one: Measured) -> str:
+    return f"{one.operation}, {one.kind}" if one.kind else one.operation
+
+
+def _listed(series: Sequence[Measured]) -> str:
+    titles: dict[str, list[str]] = {}
+    for one in series:
+        titles.setdefault(_title(one), []).append(str(one.bytes))
+    return "; ".join(f"{title} ({', '.join(sizes)} bytes)" for title, sizes in titles.items())

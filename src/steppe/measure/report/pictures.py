@@ -1,0 +1,303 @@
+"""Pictures of measurements as SVG texts: times with their fits, rates, residuals, laws in p, two times instead of one."""
+
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from steppe.measure.laws.family import RATE_FAMILIES, Curve, Floats
+from steppe.measure.laws.points import MB, US
+from steppe.measure.records.clock_record import Clock
+from steppe.measure.records.document import FitRecord, LawRecord, LineRecord, Measured
+from steppe.measure.report.rate_text import rate_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDTH, HEIGHT = 11.0, 3.0  # [inch] of a row of panels
+MOST = 6  # lines of a panel that an eye can follow
+FEW = 0.4  # bytes: where a size of 0 stands on an axis of logarithms
+WORST = 100.0  # [%] off its line, as which a point that is further off is drawn
+INK, FAINT = "#22282d", "#b8c0c6"
+CYCLE = ("#1f5f8b", "#c2622d", "#3f8361", "#8a4f7d", "#a98a1f", "#5c6670")
+Draw = Callable[["Axes"], None]
+
+
+def fit_picture(fit: FitRecord) -> str:
+    """Times, rates and residuals against bytes; t0, r_inf and n_half against p where there are several."""
+    n, p, t = (np.array(values) for values in (fit.points.bytes, fit.points.p, fit.points.t))
+    ranks = _some(sorted(set(p.tolist())))
+    panels: list[Draw] = []
+    if len(set(n.tolist())) > 1:
+        panels += [_times(fit, ranks, n, p, t), _rates(fit, ranks, n, p, t), _residuals(fit, ranks, n, p, t)]
+    if len(set(p.tolist())) > 1:
+        panels += _laws(fit)
+    return _svg(panels)
+
+
+def _times(fit: FitRecord, ranks: Sequence[float], n: Floats, p: Floats, t: Floats) -> Draw:
+    def draw(axes: "Axes") -> None:
+        for colour, one in zip(CYCLE, ranks, strict=False):
+            axes.plot(np.maximum(n[p == one], FEW), t[p == one] / US, "o", ms=3, color=colour, label=f"{one:g} ranks")
+            for sizes, times in _lines(fit, one):
+                axes.plot(np.maximum(sizes, FEW), times / US, lw=1, color=colour)
+        _log(axes, "time [us], and t0 + n / r_inf")
+        axes.legend(frameon=False, fontsize=8)
+
+    return draw
+
+
+def _rates(fit: FitRecord, ranks: Sequence[float], n: Floats, p: Floats, t: Floats) -> Draw:
+    def draw(axes: "Axes") -> None:
+        for colour, one in zip(CYCLE, ranks, strict=False):
+            sent = (p == one) & (n > 0)
+            axes.plot(n[sent], n[sent] / t[sent] / MB, "o-", ms=3, lw=1, color=colour)
+        _log(axes, "bytes / time [MB/s]")
+
+    return draw
+
+
+def _residuals(fit: FitRecord, ranks: Sequence[float], n: Floats, p: Floats, t: Floats) -> Draw:
+    def draw(axes: "Axes") -> None:
+        axes.axhline(0.0, color=FAINT, lw=1)
+        for colour, one in zip(CYCLE, ranks, strict=False):
+            for piece, (low, high) in _pieces(fit, one):
+                at = (p == one) & (n >= low) & (n <= high)
+                off = 100.0 * (t[at] / piece(n[at]) - 1.0)  # of a line that begins below 0 it can be anything
+                axes.plot(np.maximum(n[at], FEW), np.clip(off, -WORST, WORST), "o", ms=3, color=colour)
+        axes.set_xscale("log")
+        axes.xaxis.minorticks_off()
+        axes.set_xlabel("bytes")
+        axes.set_title("measured beside fitted [%]")
+
+    return draw
+
+
+def _pieces(fit: FitRecord, p: float) -> Iterable[tuple[Callable[[Floats], Floats], tuple[float, float]]]:
+    for piece in fit.pieces:
+        for line in piece.lines:
+            if line.p == p:
+                yield partial(_time, line), (piece.low, piece.high)
+
+
+def _time(line: LineRecord, n: Floats) -> Floats:
+    return line.t0 + (n / line.r_inf if line.r_inf else np.zeros_like(n))
+
+
+def _lines(fit: FitRecord, p: float) -> Iterable[tuple[Floats, Floats]]:
+    for line, (low, high) in _pieces(fit, p):
+        sizes = np.concatenate([[low], np.geomspace(max(low, 1.0), max(high, 1.0), 60)])
+        yield sizes, line(sizes)
+
+
+def _laws(fit: FitRecord) -> list[Draw]:
+    """Coefficients of all pieces against p, each with its law."""
+
+    def panel(title: str, value: str, error: str, law: str, scale: float) -> Draw:
+        def draw(axes: "Axes") -> None:
+            for colour, piece in zip(CYCLE, fit.pieces, strict=False):
+                lines = [line for line in piece.lines if getattr(line, value) is not None]
+                if not lines:
+                    continue
+                at = np.array([line.p for line in lines])
+                bars = [1.96 * getattr(line, error) / scale for line in lines]
+                axes.errorbar(at, [getattr(line, value) / scale for line in lines], bars, fmt="o", ms=3, lw=1, color=colour)
+                curve = curve_of(getattr(piece, law))
+                if curve is not None:
+                    between = np.linspace(at.min(), at.max(), 100)
+                    axes.plot(between, curve(between) / scale, lw=1, color=colour)
+                    _band(axes, getattr(piece, law), scale, colour)
+            axes.set_xlabel("p")
+            axes.set_title(title)
+
+        return draw
+
+    def halves(axes: "Axes") -> None:
+        for colour, piece in zip(CYCLE, fit.pieces, strict=False):
+            lines = [line for line in piece.lines if line.r_inf is not None]
+            axes.plot(
+                [line.p for line in lines], [max(0.0, line.t0) * (line.r_inf or 0.0) for line in lines], "o-", ms=3, lw=1, color=colour
+            )
+        axes.set_xlabel("p")
+        axes.set_title("n_half(p) [bytes]")
+
+    panels = [panel("t0(p) [us], its law and 95 %", "t0", "t0_error", "t0", US)]
+    if any(line.r_inf is not None for piece in fit.pieces for line in piece.lines):
+        panels += [panel("r_inf(p) [MB/s], its law and 95 %", "r_inf", "r_inf_error", "r_inf", MB), halves]
+    return panels
+
+
+def _band(axes: "Axes", law: LawRecord, scale: float, colour: str) -> None:
+    """Between what 95 % of the laws say; a band that would flatten all else is cut at the frame of the points and the law."""
+    if law.band:
+        p, low, high = np.array(law.band).T
+        frame = axes.get_ylim()
+        axes.fill_between(p, low / scale, high / scale, color=colour, alpha=0.15, lw=0)
+        reach = 0.5 * (frame[1] - frame[0])
+        axes.set_ylim(max(axes.get_ylim()[0], frame[0] - reach), min(axes.get_ylim()[1], frame[1] + reach))
+
+
+def curve_of(law: LawRecord | None) -> Curve | None:
+    """The law that was kept, as a function of p; None where there is none."""
+    families = {family.name: family for family in RATE_FAMILIES}
+    if law is None or law.family not in families:
+        return None
+    return Curve(families[law.family], tuple(law.coefficients), np.nan if law.exponent is None else law.exponent)
+
+
+def sizes_picture(titles: Sequence[str], groups: Sequence[Sequence[Measured]]) -> str:
+    """Rates against bytes, a panel for each group, a line for each variant, p10 to p90 as a band."""
+
+    def panel(title: str, series: Sequence[Measured]) -> Draw:
+        def draw(axes: "Axes") -> None:
+            variants = list(dict.fromkeys(one.variant for one in series))
+            for colour, variant in zip(CYCLE * 2, variants, strict=False):
+                ours = sorted((one for one in series if one.variant == variant), key=lambda one: one.bytes)
+                n = np.array([one.bytes for one in ours], float)
+                low, middle, high = (np.array([getattr(one.statistics, name) for one in ours]) for name in ("p90", "median", "p10"))
+                axes.fill_between(n, n / low / MB, n / high / MB, color=colour, alpha=0.15, lw=0)
+                axes.plot(n, n / middle / MB, "o-", ms=3, lw=1, color=colour, label=variant)
+            _log(axes, title)
+            axes.legend(frameon=False, fontsize=7)
+
+        return draw
+
+    return _svg([panel(title, series) for title, series in zip(titles, groups, strict=True)])
+
+
+def ranks_picture(series: Sequence[Measured]) -> str:
+    """Times against ranks, a panel for each operation, a line for each method, p10 to p90 as a band."""
+    groups: dict[str, list[Measured]] = {}
+    for one in series:
+        groups.setdefault(one.operation, []).append(one)
+    methods = list(dict.fromkeys(one.variant for one in series))
+
+    def panel(title: str, of: Sequence[Measured]) -> Draw:
+        def draw(axes: "Axes") -> None:
+            scale, unit = (1.0, "s") if max(one.statistics.median for one in of) > 1.0 else (1e-3, "ms")
+            for colour, method in zip(CYCLE * 2, methods, strict=False):
+                ours = sorted((one for one in of if one.variant == method), key=lambda one: one.p)
+                p = [one.p for one in ours]
+                low, middle, high = (np.array([getattr(one.statistics, name) for one in ours]) / scale for name in ("p10", "median", "p90"))
+                if ours:
+                    axes.fill_between(p, low, high, color=colour, alpha=0.15, lw=0)
+                    axes.plot(p, middle, "o-", ms=3, lw=1, color=colour, label=method)
+            axes.set_ylim(bottom=0.0)
+            axes.locator_params("x", integer=True)
+            axes.set_xlabel("ranks")
+            axes.set_title(f"{title} [{unit}]")
+            axes.legend(frameon=False, fontsize=7)
+
+        return draw
+
+    return _svg([panel(title, of) for title, of in groups.items()])
+
+
+def bars_picture(titles: Sequence[str], groups: Sequence[Sequence[Measured]]) -> str:
+    """Rates as bars, a panel for each group, with p10 to p90."""
+
+    def panel(title: str, series: Sequence[Measured]) -> Draw:
+        def draw(axes: "Axes") -> None:
+            variants = list(dict.fromkeys(one.variant for one in series))
+            names = list(dict.fromkeys(one.operation for one in series))
+            for colour, (number, variant) in zip(CYCLE, enumerate(variants), strict=False):
+                ours = [one for one in series if one.variant == variant]
+                at = np.array([names.index(one.operation) for one in ours]) + 0.8 * (number + 0.5) / len(variants) - 0.4
+                rates = np.array([rate_of(one)[0] for one in ours])
+                reach = np.array([[one.statistics.median / getattr(one.statistics, name) for name in ("p90", "p10")] for one in ours]).T
+                bars = np.abs(reach - 1.0) * rates
+                axes.barh(at, rates, 0.8 / len(variants), xerr=bars, color=colour, error_kw={"lw": 0.8, "ecolor": INK}, label=variant)
+            axes.set_yticks(range(len(names)), names)
+            axes.invert_yaxis()
+            axes.set_title(f"{title} [{rate_of(series[0])[1]}]")
+            axes.legend(frameon=False, fontsize=7)
+
+        return draw
+
+    return _svg([panel(title, series) for title, series in zip(titles, groups, strict=True)], of_row=2)
+
+
+def modes_picture(series: Sequence[Measured]) -> str:
+    """Histograms of series whose blocks gather around two times."""
+
+    def panel(one: Measured) -> Draw:
+        def draw(axes: "Axes") -> None:
+            times = one.times() / US
+            axes.hist(times[times <= np.quantile(times, 0.99)], 50, color=CYCLE[0])
+            for mode in one.modes:
+                axes.axvline(mode.median / US, color=CYCLE[1], lw=1)
+            axes.set_xlabel("us")
+            axes.set_title(
+                f"{one.operation}{f', {one.variant}' if one.variant else ''}\n{one.bytes} bytes{f', {one.p} ranks' if one.p > 1 else ''}",
+                fontsize=8,
+            )
+
+        return draw
+
+    return _svg([panel(one) for one in series])
+
+
+def clocks_picture(clock: Clock) -> str:
+    """What clocks of ranks gained on rank 0's since the first comparison, with the lines; those that gained the most."""
+    speed = {one.rank: one.drift for one in clock.get("drift", [])}
+    shown = sorted(clock.get("offsets", []), key=lambda one: -abs(speed.get(one.rank, 0.0)))[: len(CYCLE)]
+
+    def gained(axes: "Axes") -> None:
+        for colour, one in zip(CYCLE, sorted(shown, key=lambda one: one.rank), strict=False):
+            when, offset, bound = np.array(one.bursts).T
+            line = one.offset + speed.get(one.rank, 0.0) * (when - one.at)
+            axes.errorbar(when, (offset - line[0]) / US, bound / US, fmt="o", ms=3, lw=1, color=colour, label=f"rank {one.rank}")
+            axes.plot(when, (line - line[0]) / US, lw=1, color=colour)
+        axes.set_xlabel("s")
+        axes.set_title("gained on rank 0's clock [us], with bounds")
+        axes.legend(frameon=False, fontsize=8)
+
+    def beside(axes: "Axes") -> None:
+        axes.axhline(0.0, color=FAINT, lw=1)
+        for colour, one in zip(CYCLE, sorted(shown, key=lambda one: one.rank), strict=False):
+            when, offset, bound = np.array(one.bursts).T
+            axes.plot(when, (offset - one.offset - speed.get(one.rank, 0.0) * (when - one.at)) / bound, "o", ms=3, color=colour)
+        axes.set_xlabel("s")
+        axes.set_title("beside its line [bounds]")
+
+    return _svg([gained, beside], of_row=2)
+
+
+def _some(values: Sequence[float]) -> list[float]:
+    """At most `MOST` of them, the first and the last among them."""
+    if len(values) <= MOST:
+        return list(values)
+    return [values[i] for i in np.linspace(0, len(values) - 1, MOST).round().astype(int)]
+
+
+def _log(axes: "Axes", title: str) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.xaxis.minorticks_off()
+    axes.set_xlabel("bytes")
+    axes.set_title(title)
+
+
+def _svg(panels: Sequence[Draw], of_row: int = 3) -> str:
+    """Panels in rows as one SVG element, its letters as text, without the name of its maker."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    rows = -(-len(panels) // of_row)
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "steppe", "font.size": 9, "axes.titlesize": 9, "font.family": "sans-serif"}):
+        figure = Figure(figsize=(WIDTH, HEIGHT * rows), layout="constrained")
+        for number, draw in enumerate(panels):
+            axes = figure.add_subplot(rows, of_row, number + 1)
+            draw(axes)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.set_axisbelow(True)
+            axes.grid(True, color=FAINT, lw=0.3)
+        made = io.StringIO()
+        figure.savefig(made, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = made.getvalue()
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text[text.index("<svg") :], flags=re.DOTALL)
+    text = re.sub(r"(\d\.\d\d)\d+", r"\1", re.sub(r"\s*\n\s*", "\n", text))  # a hundredth of a point is finer than any screen
+    return re.sub(r'width="[\d.]+pt" height="[\d.]+pt"', 'role="img"', text, count=1)

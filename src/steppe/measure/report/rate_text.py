@@ -1,0 +1,101 @@
+"""Series of files and kernels as a terminal shows them: rates."""
+
+from collections.abc import Sequence
+
+from steppe.measure.laws.points import MB
+from steppe.measure.records.document import Document, Measured, Roof
+from steppe.measure.report.facts import warnings_of
+from steppe.measure.report.law_text import columns, times_of
+from steppe.measure.timing.rounds import OF_RANKS
+
+MS = 1e-3
+
+
+def head_text(document: Document) -> str:
+    """Warnings, the machine and its clock."""
+    machine, clock = document.machine, document.clock
+    said = "".join(f"WARNING: {text}\n" for text in warnings_of(document))
+    said += "" if document.complete else "Stopped before the end: what was measured until then.\n"
+    said += f"{machine['cpu']}, {len(machine['allowed'])} of {machine['cores']} cores, {machine['memory'] / 2**30:.1f} GiB\n"
+    place = machine.get("filesystem")
+    if place:
+        cold = "could not be made cold" if _only_warm(document) else "cold for this kernel"
+        said += f"{place['directory']} on {place.get('device', '?')} ({place.get('kind', 'unknown')}); {cold}\n"
+    return said + (
+        f"clock: step {clock['resolution'] * 1e9:.0f} ns, a reading {clock['cost'] * 1e9:.0f} ns (taken off); this machine was taken away "
+        f"for {clock['away']:.2%} of the time\n"
+    )
+
+
+def _only_warm(document: Document) -> bool:
+    """Whether there are reads and none of them cold; the warnings say why."""
+    reads = [f"{one.operation}, {one.variant}" for one in document.series if "read" in one.operation]
+    return bool(reads) and not any("cold" in name for name in reads)
+
+
+def rates_text(document: Document) -> str:
+    """A table for each operation; an interval in () was not narrow enough in time."""
+    said, warm = head_text(document), " (could not be made cold)" if _only_warm(document) else ""
+    groups: dict[tuple[str, str], list[Measured]] = {}
+    for one in document.series:
+        groups.setdefault((one.group, one.operation), []).append(one)
+    for (group, operation), series in groups.items():
+        said += f"\n{group}: {operation}\n{by_ranks(series) if group == OF_RANKS else _table(series, warm)}"
+        notes = dict.fromkeys(f"{one.variant}: {text}" for one in series for text in one.warnings if text.startswith("Suspect"))
+        said += "".join(f"{text}\n" for text in notes)
+    return said + "".join(f"\n{roof_text(roof)}" for roof in document.roofs)
+
+
+def roof_text(roof: Roof) -> str:
+    """A model beside the nearer roof and the other."""
+    shares = {"memory": roof.rate / roof.memory, "arithmetic": roof.rate / roof.arithmetic}
+    nearer = max(shares, key=lambda name: shares[name])
+    return (
+        f"{roof.rate / 1e6:.4g} M cells/s: {shares['memory']:.1%} of the {roof.memory / 1e6:.4g} that memory allows "
+        f"({roof.bytes:g} bytes a cell), {shares['arithmetic']:.1%} of the {roof.arithmetic / 1e6:.4g} that arithmetic allows "
+        f"({roof.flops:g} operations). The nearer roof is {nearer}.\n"
+    )
+
+
+def rate_of(one: Measured) -> tuple[float, str]:
+    """How much a second and of what: the counted work where it is an amount of its own, else bytes."""
+    if one.work and one.group != "codecs":
+        return one.work / one.statistics.median / 1e9, f"G{one.unit}/s"
+    return (one.bytes / one.statistics.median / MB if one.statistics.median > 0.0 else 0.0), "MB/s"
+
+
+def by_ranks(series: Sequence[Measured]) -> str:
+    """Milliseconds: a line for each number of ranks, a column for each method; () around an interval that was not narrow enough."""
+    found = {(one.p, one.variant): one for one in series}
+    methods = list(dict.fromkeys(one.variant for one in series))
+    rows = [[f"{series[0].bytes} bytes, ms", *(text for method in methods for text in (method, "+-"))]]
+    for p in sorted({one.p for one in series}):
+        rows.append([f"{p} rank{'s' if p > 1 else ''}", *(text for method in methods for text in _milliseconds(found.get((p, method))))])
+    return columns(rows)
+
+
+def _milliseconds(one: Measured | None) -> tuple[str, str]:
+    if one is None:
+        return "", ""
+    width = f"{one.statistics.half_width / MS:.2g}" if one.statistics.n > 1 else "-"
+    return f"{one.statistics.median / MS:.4g}", width if one.converged or one.statistics.n == 1 else f"({width})"
+
+
+def _table(series: Sequence[Measured], warm: str) -> str:
+    coded = series[0].group == "codecs"
+    unit = rate_of(series[0])[1]
+    rows = [["", "bytes", "min us", "median us", "+-", "p99 us", unit, "blocks", "far off", *(["size"] if coded else [])]]
+    for one in series:
+        found = one.statistics
+        rows.append(
+            [
+                one.variant + (warm if one.variant.endswith("warm") else ""),
+                str(one.bytes),
+                *times_of(one),
+                f"{rate_of(one)[0]:.4g}",
+                str(found.n),
+                str(one.outliers),
+                *([f"{one.work / one.bytes:.1%}"] if coded else []),
+            ]
+        )
+    return columns(rows)

@@ -1,0 +1,85 @@
+"""The system's own functions by address, for compiled loops: reading, writing, copying, the clock. Importing this imports Numba."""
+
+# Numba declares types for some of its functions only.
+# mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, call-arg, var-annotated, unreachable"
+
+import ctypes
+import time
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from steppe.comm.raw import call
+from steppe.measure.timing.ticks import Ticks, read_ticks
+
+FUNCTIONS = ("clock_gettime", "pread", "pwrite", "fsync", "memcpy")
+CLOCK, READ, WRITE, SYNC, COPY = range(len(FUNCTIONS))
+MONOTONIC = np.int64(time.CLOCK_MONOTONIC)
+
+
+def addresses() -> Any:
+    """Of `FUNCTIONS` (5,) int64."""
+    libc = ctypes.CDLL(None)
+    return np.array([ctypes.cast(getattr(libc, name), ctypes.c_void_p).value for name in FUNCTIONS], np.int64)
+
+
+@njit(cache=True)
+def now(f: Any, moment: Any, at: Any) -> float:
+    """The steady clock [s]. moment: int64 (2,), `at` its address."""
+    call(f[CLOCK], (MONOTONIC, at))
+    return moment[0] + 1e-9 * moment[1]
+
+
+@njit(cache=True)
+def ticks(f: Any, moment: Any, at: Any, found: Any) -> None:
+    """Differences of successive readings of the clock (n,) [s]."""
+    before = now(f, moment, at)
+    for i in range(found.size):
+        found[i] = now(f, moment, at) - before
+        before += found[i]
+
+
+def steady_ticks() -> Ticks:
+    """What the steady clock can tell (TICK1)."""
+    moment, found = np.zeros(2, np.int64), np.empty(100_000)
+    ticks(addresses(), moment, np.int64(moment.ctypes.data), found)
+    return read_ticks(found)
+
+
+@njit(cache=True)
+def transfer(
+    f: Any, function: Any, file: Any, memory: Any, places: Any, sizes: Any, moment: Any, at: Any, times: Any, k: int, cost: float
+) -> int:
+    """Reads or writes `sizes` bytes at `places` of a file, k of them a block; gives how many were not done whole."""
+    bad = 0
+    for block in range(times.size):
+        begin = now(f, moment, at)
+        for i in range(block * k, block * k + k):
+            bad += call(f[function], (file, memory, sizes[i], places[i])) != sizes[i]
+        times[block] = (now(f, moment, at) - begin - cost) / k
+    return bad
+
+
+@njit(cache=True)
+def write_durably(f: Any, file: Any, memory: Any, places: Any, size: Any, moment: Any, at: Any, times: Any) -> int:
+    """Writes `size` bytes at each of `places`, then waits until they are on the disk. times (2,) [s]: until written, until durable."""
+    bad = 0
+    begin = now(f, moment, at)
+    for i in range(places.size):
+        bad += call(f[WRITE], (file, memory, size, places[i])) != size
+    times[0] = now(f, moment, at) - begin
+    bad += call(f[SYNC], (file,)) != 0
+    times[1] = now(f, moment, at) - begin
+    return bad
+
+
+@njit(cache=True)
+def read_and_broadcast(f: Any, broadcast: Any, reads: bool, file: Any, memory: Any, places: Any, sizes: Any, byte: Any, comm: Any) -> int:
+    """One rank reads requests, and all get them; gives how many failed."""
+    bad = 0
+    for i in range(places.size):
+        if reads:
+            bad += call(f[READ], (file, memory, sizes[i], places[i])) != sizes[i]
+        bad += call(broadcast, (memory, sizes[i], byte, np.int64(0), comm)) != 0
+    return bad
