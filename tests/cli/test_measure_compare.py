@@ -4,10 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from steppe.errors import Exit
 from steppe.measure import Document, write_document
-from steppe.measure.timing.rounds import series_of
+from tests.measure.made import series_of
 
 
 def measured(times):
@@ -38,7 +39,7 @@ def test_a_file_without_series_is_refused(call, tmp_path):
 def test_a_file_without_single_samples_is_refused(call, tmp_path):
     """The data in a report of many series has none."""
     document, path = measured(np.full(30, 1e-5)), tmp_path / "a.json"
-    document.series[0].samples = ""
+    document.series[0] = replace(document.series[0], samples="")
     write_document(document, path)
     code, _, wrong = call("measure", "compare", str(path), str(path))
     assert code == Exit.MISTAKE

@@ -1,6 +1,6 @@
-"""Times made from a law, as if they were measured."""
+"""Times made from a law, as if they were measured, and series of given times."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from steppe.measure import SamplePoints
 from steppe.measure.laws.family import Floats
 from steppe.measure.laws.formula import made_points
 from steppe.measure.laws.rehearsal import SIZES
+from steppe.measure.records import measured
 
 FEW = (2, 4, 8, 12, 16)
 MANY = tuple(range(2, 17))
@@ -28,3 +29,23 @@ def points_of(
     p, n = (grid.reshape(-1).astype(float) for grid in np.meshgrid(ranks, chosen, indexing="ij"))
     times = t0(p) * 1e-6 + (n / (rate(p) * 1e6) if rate is not None else 0.0)
     return made_points(times * np.ones_like(p), n, p, noise, outliers, repeats, seed)
+
+
+def series_of(
+    group: str,
+    operation: str,
+    variant: str,
+    size: int,
+    times: Floats,
+    block: int,
+    converged: bool,
+    p: int = 1,
+    work: float = 0.0,
+    unit: str = "",
+    passes: Sequence[int] = (),
+    placement: str = "",
+    start: measured.Start = "barrier",
+) -> measured.Measured:
+    """A series of block times [s], its name in single words."""
+    name = measured.SeriesName(group, operation, variant, placement, start, p, size)
+    return measured.series_of(name, times, block, converged, passes, work, unit)

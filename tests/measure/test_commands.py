@@ -14,8 +14,8 @@ from steppe.cli.progress import Shares
 from steppe.errors import Mistake
 from steppe.measure import Document, joined, read_document
 from steppe.measure.records.document import check_target
-from steppe.measure.timing.rounds import series_of
 from tests.comm.mpis import ROOT, mpiexec_of, run_ranks
+from tests.measure.made import series_of
 from tests.measure.ranks import CORES, refused, two_cores
 from tests.small_disk import mount_small_disk
 

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from steppe.measure import Document, compare, compared_text
 from steppe.measure.report.comparison import Match
-from steppe.measure.timing.rounds import series_of
+from tests.measure.made import series_of
 
 
 def document(*series, **more):
@@ -47,13 +48,13 @@ def test_intervals_hold_the_true_ratio_as_often_as_they_say():
 
 def test_blocks_of_a_pass_share_what_the_machine_did_then():
     random = np.random.default_rng(7)
-    runs = [document(*(drifting(random).model_copy(update={"bytes": size}) for size in range(300))) for _ in range(2)]
+    runs = [document(*(replace(drifting(random), bytes=size) for size in range(300))) for _ in range(2)]
     found = compare(*runs)
     assert sum(match.word in ("faster", "slower") for match in found.matches) <= 15
     assert np.mean([match.low <= 1.0 <= match.high for match in found.matches]) >= 0.93
     unaware = (
-        [one.model_copy(update={"passes": []}) for one in runs[0].series],
-        [one.model_copy(update={"passes": []}) for one in runs[1].series],
+        [replace(one, passes=[]) for one in runs[0].series],
+        [replace(one, passes=[]) for one in runs[1].series],
     )
     assert np.mean([match.low <= 1.0 <= match.high for match in compare(document(*unaware[0]), document(*unaware[1])).matches]) < 0.85
 
@@ -78,7 +79,7 @@ def test_a_run_in_which_others_had_the_cores_calls_nothing_slower():
     found = compare(*runs)
     assert [match.word for match in found.matches] == ["cannot tell"]
     assert found.remarks == ["Others had the cores for 30% of the time in the second run: nothing is called faster or slower."]
-    assert compare(runs[0], runs[1].model_copy(update={"clock": {"others": 0.02}})).matches[0].word == "slower"
+    assert compare(runs[0], replace(runs[1], clock={"others": 0.02})).matches[0].word == "slower"
 
 
 def test_times_that_are_longer_now_and_then_are_not_called_slower():

@@ -44,7 +44,7 @@ def test_what_one_rank_does_for_all_is_told_from_a_power():
     assert float(law.curve(64.0)[0]) == pytest.approx(1.0 / (0.3 + 0.8 * 64.0), rel=1e-6)
     assert law.curve.formula() == "1 / (0.3 + 0.8 p)"
     assert law.curve.formula(1e3) == "1 / (300 + 800 p)"
-    assert law.leading == "1/p"
+    assert law.leading_term == "1/p"
 
 
 def test_a_tree_grows_by_rounds_and_not_smoothly():

@@ -1,5 +1,6 @@
 from steppe.measure.messages.plan import BEHIND, EXCHANGE, HUGE, UNDER_WAY
-from steppe.measure.records.document import Measured, Statistics, encode
+from steppe.measure.records.measured import Measured, encode
+from steppe.measure.records.sample import Statistics
 from steppe.measure.report.message_text import comparisons
 
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from steppe.measure.messages.plan import NON_BLOCKING, NON_BLOCKING_BEHIND
 from steppe.measure.report.sentences import overlap_words
-from steppe.measure.timing.rounds import series_of
 from tests.comm.mpis import each_mpi
+from tests.measure.made import series_of
 from tests.measure.ranks import hold_on_both, two_cores
 
 RESULTS = """

@@ -8,8 +8,8 @@ from steppe.comm.raw import page_buffer
 from steppe.measure.messages.objects import made
 from steppe.measure.messages.plan import ARRAY, BUFFERS, DICT, FIRST, FRESH, LATER, OUT_OF_BAND, PACKING, PICKLED, TOUCHED, UNPACKING, Task
 from steppe.measure.report.sentences import first_words, object_words
-from steppe.measure.timing.rounds import series_of
 from tests.comm.mpis import each_mpi
+from tests.measure.made import series_of
 from tests.measure.ranks import hold_on_both, printed, two_cores
 
 ARRIVES = """

@@ -4,8 +4,8 @@ import numpy as np
 
 from steppe.measure.messages.plan import ALLOCATED, COMPUTES, CREATED
 from steppe.measure.report.sentences import owner_words
-from steppe.measure.timing.rounds import series_of
 from tests.comm.mpis import each_mpi
+from tests.measure.made import series_of
 from tests.measure.ranks import hold_on_both, printed, two_cores
 
 ARRIVES = """

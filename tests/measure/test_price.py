@@ -7,7 +7,7 @@ from steppe.errors import Mistake
 from steppe.measure import Document, read_document, write_document
 from steppe.measure.messages.plan import COMPUTES, CREATED, PING_PONG
 from steppe.measure.messages.price import beside, check_beside, price_words, settings_of
-from steppe.measure.timing.rounds import series_of
+from tests.measure.made import series_of
 from tests.measure.ranks import printed, refused, two_cores
 
 SINGLE = {"name": "MPICH", "version": "MPICH 5", "thread_level": "single", "asynchronous_progress": "not asked for"}

@@ -5,6 +5,7 @@ import os
 import socket
 
 import pytest
+from msgspec.structs import replace
 
 from steppe.errors import Mistake
 from steppe.measure import read_document
@@ -105,7 +106,7 @@ def test_the_other_pairs_have_round_trips_and_messages_under_way():
 
 def test_series_of_other_distances_are_fitted_and_compared_apart():
     each = [
-        series(variant, time * (1 + size / 1e4)).model_copy(update={"placement": placement, "bytes": size})
+        replace(series(variant, time * (1 + size / 1e4)), placement=placement, bytes=size)
         for placement, time in (("same cache", 1e-6), ("other node", 1e-5))
         for variant in ("exchange", BEHIND)
         for size in (8, 1024)

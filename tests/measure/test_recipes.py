@@ -6,16 +6,17 @@ import pytest
 
 from steppe.measure import Document, read_document
 from steppe.measure.messages.recipes import LENGTHS, SIZES, fit_recipe
+from steppe.measure.records.document import plain_values
 from steppe.measure.report.html_report import report_html
 from steppe.measure.report.recipe_tables import recipe_text
-from steppe.measure.timing.rounds import series_of
+from tests.measure.made import series_of
 from tests.measure.ranks import SCHEMA, measured, refused, two_cores
 
 
 def by_recipe(recipe, path):
     said = measured("messages", "--recipe", recipe, "--json", str(path))
     document = read_document(path)
-    jsonschema.validate(document.model_dump(mode="json", by_alias=True), SCHEMA)
+    jsonschema.validate(plain_values(document), SCHEMA)
     assert (document.recipe, document.complete) == (recipe, True)
     return document, said
 

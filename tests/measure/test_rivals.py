@@ -3,7 +3,7 @@ import pytest
 
 from steppe.measure.messages.plan import ACKNOWLEDGED, ALLOCATED, COMPUTES, CREATED, NON_BLOCKING, NON_BLOCKING_BEHIND
 from steppe.measure.messages.rivals import find_slower
-from steppe.measure.timing.rounds import series_of
+from tests.measure.made import series_of
 
 
 def times(group, operation, variant, size, median, seed=1):

@@ -5,8 +5,8 @@ import numpy as np
 from steppe.measure import Document, compare, compared_text, read_document
 from steppe.measure.messages.plan import plan
 from steppe.measure.messages.windows import Windows, often_last
-from steppe.measure.timing.rounds import series_of
 from tests.comm.mpis import each_mpi
+from tests.measure.made import series_of
 from tests.measure.ranks import measured, printed, records, two_cores
 
 

@@ -7,8 +7,7 @@ import pytest
 from playwright.sync_api import BrowserContext
 
 from steppe.measure import Document, fit, record_fit, write_report
-from steppe.measure.timing.rounds import series_of
-from tests.measure.made import points_of
+from tests.measure.made import points_of, series_of
 
 
 @pytest.fixture(scope="module")

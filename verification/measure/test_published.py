@@ -196,12 +196,12 @@ def test_the_orders_of_table_3_are_found_and_reduction_is_the_exception(formulas
     found = {one.formula.title: one.fit for one in rehearse(list(formulas.values()), 0.05, 0.05, 100, 1, MANY) if one.fit is not None}
     for title, (latency, rate) in TABLE_3.items():
         piece = found[title].pieces[0]
-        assert _order(piece.t0.leading) == _order(latency), title
+        assert _order(piece.t0.leading_term) == _order(latency), title
         if rate is not None:
-            assert _order(piece.rate.leading) == _order(rate), title
+            assert _order(piece.rate.leading_term) == _order(rate), title
     reduction = found["MPI reduction"].pieces[0].t0
     measured("MPI reduction", "d ln t / d ln p from 8 to 16", reduction.local_exponent, "0.61; the paper says p")
-    assert reduction.leading == "p^3"
+    assert reduction.leading_term == "p^3"
     exponents = {"MPI reduction": 0.61, "MPI scan": 1.09, "MPI allgather": 1.29}
     for title, expected in exponents.items():
         assert abs(found[title].pieces[0].t0.local_exponent - expected) < 0.1, title

@@ -99,12 +99,9 @@ def fit(
     found = find_weaknesses([of_fit(one) for one in fits if one.operation and one.pieces[0].t0 is not None])
     sys.stdout.write(f"\n{weaknesses_text(found)}" if found else "")
     if json is not None:
-        from datetime import UTC, datetime
+        from steppe.measure import Document, made_now, record_fit, write_document
 
-        from steppe.measure import Document, record_fit, record_weaknesses, write_document
-
-        made = datetime.now(UTC).isoformat(timespec="seconds")
-        write_document(Document(made=made, fits=[record_fit(one) for one in fits], weaknesses=record_weaknesses(found)), json)
+        write_document(Document(made=made_now(), fits=[record_fit(one) for one in fits], weaknesses=found), json)
 
 
 def _rehearsed(laws: Path, noise: float, outliers: float, repeats: int, seed: int, ranks: list[int] | None) -> "list[OperationFit]":

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from steppe.measure.records.document import check_target as check_target
     from steppe.measure.records.document import fit_again as fit_again
     from steppe.measure.records.document import joined as joined
+    from steppe.measure.records.document import made_now as made_now
     from steppe.measure.records.document import read_document as read_document
     from steppe.measure.records.document import record_fit as record_fit
-    from steppe.measure.records.document import record_weaknesses as record_weaknesses
     from steppe.measure.records.document import write_document as write_document
     from steppe.measure.report.comparison import compare as compare
     from steppe.measure.report.comparison import compared_text as compared_text

@@ -8,7 +8,6 @@ the file before each pass over it, which is proven; caches below the kernel are 
 import os
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,11 @@ from steppe.errors import Failure
 from steppe.measure.files.codecs import Codec, codecs, maps
 from steppe.measure.files.disk import PAGE, describe_place, open_direct, put_out, workplace
 from steppe.measure.laws.family import Floats
-from steppe.measure.records.document import Document, Measured
+from steppe.measure.records.document import Document, made_now
+from steppe.measure.records.measured import Measured, SeriesName, series_of
 from steppe.measure.records.sample import is_enough
 from steppe.measure.timing.machine import Others, describe_machine
-from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds, series_of, take_blocks
+from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds, take_blocks
 from steppe.measure.timing.system import READ, addresses, steady_ticks, transfer, write_durably
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -91,7 +91,7 @@ class Files:
         if found is None:
             return []
         times, converged = found
-        return [series_of("files", "read", f"{order}, {state}", size, times, k, converged)]
+        return [series_of(SeriesName("files", "read", f"{order}, {state}", bytes=size), times, k, converged)]
 
     def _passes(self, path: Path, order: str, state: str, places: Places, sizes: Places, k: int) -> tuple[Floats, bool] | None:
         """Blocks of k requests, over and over through the file."""
@@ -148,8 +148,8 @@ class Files:
             os.close(file)
         until = np.array(durable)
         return [
-            series_of("files", "write", "into memory", size, times, k, converged),
-            series_of("files", "write", f"durable, {k} together", size, until, k, is_enough(until, PRECISION)),
+            series_of(SeriesName("files", "write", "into memory", bytes=size), times, k, converged),
+            series_of(SeriesName("files", "write", f"durable, {k} together", bytes=size), until, k, is_enough(until, PRECISION)),
         ]
 
     def codec(self, codec: Codec, size: int) -> list[Measured]:
@@ -164,18 +164,18 @@ class Files:
         sizes = np.array([len(one) for one in coded], np.int64)
         places = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)[:-1]])
         mean, out = float(sizes.mean()), np.empty(size // 2, np.int16)
+        series = partial(series_of, work=mean, unit="bytes compressed")
         found = []
         for name, each, do in (("compress", list(chunks), codec.compress), ("decompress", coded, lambda one: codec.decompress(one, out))):
             times, converged = take_blocks(_in_turn(each, do), PRECISION, self._budget)
-            found.append(series_of("codecs", name, codec.name, size, times, 1, converged, work=mean, unit="bytes compressed"))
+            found.append(series(SeriesName("codecs", name, codec.name, bytes=size), times, 1, converged))
         for state in (COLD, WARM) if self.can_be_cold else (WARM,):
             with path.open("r+b") as file:
                 os.fsync(file.fileno())
             k = count if state == COLD else min(count, max(1, round(BLOCK / mean)))
             read = self._passes(path, SEQUENTIAL, state, places, sizes, k)
             assert read is not None
-            variant = f"{codec.name}, {state}"
-            found.append(series_of("codecs", "read compressed", variant, size, read[0], k, read[1], work=mean, unit="bytes compressed"))
+            found.append(series(SeriesName("codecs", "read compressed", f"{codec.name}, {state}", bytes=size), read[0], k, read[1]))
         return found
 
 
@@ -229,10 +229,10 @@ def measure_files(
     if not quick and length < FILE * MIB:
         files.warnings.append(f"The file has {length // MIB} MiB: caches below the kernel may hold it.")
     return Document(
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        made=made_now(),
         complete=complete,
         machine={**describe_machine(), "filesystem": describe_place(directory)},
-        clock={"resolution": files.ticks.resolution, "cost": files.ticks.cost, "away": files.ticks.away, "others": others.share()},
+        clock=files.ticks.kept(others.share()),
         warnings=files.warnings,
         series=series,
     )

@@ -22,8 +22,8 @@ from steppe.comm.team import SendHandle, Team
 from steppe.errors import Failure
 from steppe.measure.files.ranked import samples
 from steppe.measure.laws.family import Floats
-from steppe.measure.records.document import Measured
-from steppe.measure.timing.rounds import OF_RANKS, series_of
+from steppe.measure.records.measured import Measured, SeriesName, series_of
+from steppe.measure.timing.rounds import OF_RANKS
 
 LAYERS, ROWS, COLUMNS = 32, 64, 64
 FIELDS, QUICK_FIELDS = 66, 11
@@ -67,7 +67,7 @@ class OutputTimes:
         if way == GATHERED:
             self._durable = max(LEAST, float(np.median(times[1])))
         return [
-            series_of(OF_RANKS, name, way, volume(self._fields), one, 1, False, self._team.size)
+            series_of(SeriesName(OF_RANKS, name, way, p=self._team.size, bytes=volume(self._fields)), one, 1, False)
             for name, one in zip((SEEN, DURABLE), times, strict=True)
         ]
 

@@ -17,8 +17,8 @@ from steppe.comm.raw import ADDRESS, page_buffer, pointers
 from steppe.comm.team import Team
 from steppe.errors import Failure
 from steppe.measure.files.disk import put_out, resident_pages
-from steppe.measure.records.document import Measured
-from steppe.measure.timing.rounds import OF_RANKS, series_of
+from steppe.measure.records.measured import Measured, SeriesName, series_of
+from steppe.measure.timing.rounds import OF_RANKS
 from steppe.measure.timing.system import READ, addresses, read_and_broadcast, transfer
 
 ALONE, TOGETHER, BROADCAST = "each reads it all", "all read together", "one reads and broadcasts"
@@ -180,4 +180,4 @@ class Ranked:
         return [self._series(f"write, {name}, by {self._request} bytes", method, one) for name, one in zip(names, times, strict=True)]
 
     def _series(self, operation: str, method: str, times: NDArray[np.float64]) -> Measured:
-        return series_of(OF_RANKS, operation, method, self._size, times, 1, False, self._team.size)
+        return series_of(SeriesName(OF_RANKS, operation, method, p=self._team.size, bytes=self._size), times, 1, False)

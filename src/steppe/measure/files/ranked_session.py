@@ -4,7 +4,6 @@ import shutil
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +17,8 @@ from steppe.measure.files.disk import describe_place, workplace
 from steppe.measure.files.rank_output import APART, FIELDS, GATHERED, PRIVATE, QUICK_FIELDS, OutputTimes, volume
 from steppe.measure.files.ranked import ALONE, BROADCAST, COLD, SHARED, TOGETHER, WARM, Ranked
 from steppe.measure.files.ranked import PRIVATE as OWN
-from steppe.measure.records.document import Document, Measured
+from steppe.measure.records.document import Document, made_now
+from steppe.measure.records.measured import Measured
 from steppe.measure.timing.machine import Others, describe_machine
 from steppe.measure.timing.rank_places import as_text, crowded, here, of_text
 from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds
@@ -63,13 +63,12 @@ def measure_ranked_files(
         except OSError as error:
             raise Failure(f'Files in "{directory}" cannot be measured by rank {raw.rank}: {error.strerror or error}.') from None
         raw.barrier()
-    clock, taken = steady_ticks(), float(raw.together(np.array([others.share()])).max())
     mpi = {"name": library.name, "version": library.version, "thread_level": raw.thread_level, "path": str(library.file)}
     return Document(
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        made=made_now(),
         complete=complete,
         machine={**describe_machine(), "filesystem": describe_place(directory), "mpi": mpi, "ranks": [place.binding for place in places]},
-        clock={"resolution": clock.resolution, "cost": clock.cost, "away": clock.away, "others": taken},
+        clock=steady_ticks().kept(float(raw.together(np.array([others.share()])).max())),
         warnings=warnings,
         series=series,
     )

@@ -5,49 +5,69 @@ within `NEAR` of the best is taken. A criterion that estimates sigma from the re
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta, Struct
 
-from steppe.measure.laws.family import FAMILIES, Curve, Family, Fits, Floats, fit_family
+from steppe.measure.laws.family import FAMILIES, RATE_FAMILIES, Curve, Family, Fits, Floats, fit_family
 
 NEAR = 6.0  # differences of the criterion below it do not count
 DRAWS = 500
+BAND = 25  # numbers of ranks at which a file keeps the band of a law
 SEED = 8_128
 APART = 0.10  # how far families may differ at twice the ranks before the choice between them counts as open
 POOR = 0.10  # a law further than this from a point does not describe it
 UNLIKELY = 5.0  # a misfit so many times its expectation is none of chance
 
 
-@dataclass(frozen=True)
-class Law:
-    """What the points say about a quantity that depends on p.
+class Law(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """A law in p with 95 % intervals, as a file keeps it.
 
-    p, values, sigma (n,): the points. criterion: of each family. left_out: its worst relative error at a point that was left out.
-    shares: how often each family is chosen when the points are drawn anew. intervals: 95 % of each coefficient, then of the exponent.
-    doubts: why it should not be believed, in words. change: the largest p of the mechanism that it describes, where another follows.
+    intervals: of each coefficient, then of the exponent. criterion: of each family. left_out: its worst relative error at a point that was
+    left out. shares: how often each family is chosen when the points are drawn anew. leading_term: see the function of that name.
+    local_exponent: d ln / d ln p at the largest p. change: the largest p that the law describes, where another mechanism follows.
+    doubts: reasons against the law, in words.
     """
 
-    curve: Curve
-    p: Floats
-    values: Floats
-    sigma: Floats
+    family: str
+    formula: str
+    coefficients: list[float]
+    exponent: float | None
+    intervals: list[tuple[float, float]]
     criterion: dict[str, float]
     left_out: dict[str, float]
     shares: dict[str, float]
-    intervals: list[tuple[float, float]]
+    leading_term: str
+    local_exponent: float | None
+    change: float | None
     doubts: list[str]
-    change: float | None = None
-    drawn: list[Curve] = field(default_factory=list, repr=False)
+    band: Annotated[list[tuple[float, float, float]], Meta(description="p, and 95 % of the laws of points drawn anew, there")] = []
+
+    @property
+    def curve(self) -> Curve:
+        """The law as a function of p."""
+        family = next(family for family in RATE_FAMILIES if family.name == self.family)
+        return Curve(family, tuple(self.coefficients), np.nan if self.exponent is None else self.exponent)
+
+
+class FittedLaw(Law, kw_only=True, frozen=True):
+    """A law with what it was fitted to: p, values (n,), and the laws of points drawn anew."""
+
+    p: Floats
+    values: Floats
+    drawn: list[Curve]
+
+    def kept(self) -> Law:
+        """The law without its points, with its band."""
+        p = np.linspace(self.described[0], self.described[-1], BAND)
+        low, high = np.quantile([curve(p) for curve in self.drawn], (0.025, 0.975), axis=0)
+        held = {name: getattr(self, name) for name in Law.__struct_fields__}
+        return Law(**{**held, "band": list(zip(p.tolist(), low.tolist(), high.tolist(), strict=True))})
 
     def draws(self, p: float) -> Floats:
-        """The quantity at p, of all sets of points that were drawn (draws,)."""
+        """The quantity at p, of each set of points drawn anew (draws,)."""
         return np.array([float(curve(p)[0]) for curve in self.drawn])
-
-    def band(self, p: float) -> tuple[float, float]:
-        """95 % of them."""
-        low, high = np.quantile(self.draws(p), (0.025, 0.975))
-        return float(low), float(high)
 
     @property
     def described(self) -> Floats:
@@ -60,19 +80,14 @@ class Law:
         p = self.described
         return float(np.abs(self.curve(p) / self.values[: p.size] - 1.0).max())
 
-    @property
-    def leading(self) -> str:
-        """The highest term that moves the quantity by more than 5 % at the largest p."""
-        return leading_term(self.curve, float(self.described[-1]))
 
-    @property
-    def local_exponent(self) -> float:
-        """d ln / d ln p between the least p measured from half the largest on, and the largest."""
-        high = float(self.described[-1])
-        inner = self.described[(self.described >= high / 2.0) & (self.described < high)]
-        low = float(inner[0]) if inner.size else float(self.described[-2])
-        at = self.curve([low, high])
-        return float(np.log(at[1] / at[0]) / np.log(high / low)) if (at > 0.0).all() else float("nan")
+def local_exponent(curve: Curve, p: Floats) -> float | None:
+    """d ln / d ln p between the least of p (n,) from half the largest on, and the largest; None where the curve is not above zero."""
+    high = float(p[-1])
+    inner = p[(p >= high / 2.0) & (p < high)]
+    low = float(inner[0]) if inner.size else float(p[-2])
+    at = curve([low, high])
+    return float(np.log(at[1] / at[0]) / np.log(high / low)) if (at > 0.0).all() else None
 
 
 def leading_term(curve: Curve, p: float) -> str:
@@ -91,7 +106,7 @@ def leading_term(curve: Curve, p: float) -> str:
 
 def choose_law(
     p: Floats, values: Floats, sigma: Floats, families: Sequence[Family] = FAMILIES, draws: Floats | None = None
-) -> tuple[Law | None, list[str]]:
+) -> tuple[FittedLaw | None, list[str]]:
     """The law that the points support, or None and why there is none.
 
     p (n,) ascending; values, sigma (n,) in one unit; draws (draws, n): the points drawn anew, by default from their own sigma.
@@ -117,17 +132,22 @@ def choose_law(
     wide = float(np.sqrt(max(1.0, taken.misfit[0] / max(1, n - taken.family.parameters))))
     anew = given + wide * (draws[:, :n] - given)
     drawn, shares = _drawn(families, inner, anew, wide * doubt)
-    law = Law(
-        curve=taken.curve(),
-        p=p,
-        values=values,
-        sigma=sigma,
+    curve = taken.curve()
+    law = FittedLaw(
+        family=taken.family.name,
+        formula=curve.formula(),
+        coefficients=list(curve.coefficients),
+        exponent=curve.exponent if taken.family.has_exponent else None,
+        intervals=_intervals(taken.family, inner, anew, wide * doubt),
         criterion=criterion,
         left_out=left_out,
         shares=shares,
-        intervals=_intervals(taken.family, inner, anew, wide * doubt),
-        doubts=[],
+        leading_term=leading_term(curve, float(inner[-1])),
+        local_exponent=local_exponent(curve, inner),
         change=change,
+        doubts=[],
+        p=p,
+        values=values,
         drawn=drawn,
     )
     law.doubts.extend(_doubts(law, fits, wide))
@@ -206,7 +226,7 @@ def _least(families: Sequence[Family], p: Floats, values: Floats, sigma: Floats)
     return float(_criterion(best, p.size)[0]), best.curve()
 
 
-def _doubts(law: Law, fits: list[Fits], wide: float) -> list[str]:
+def _doubts(law: FittedLaw, fits: list[Fits], wide: float) -> list[str]:
     doubts = []
     if law.change is not None:
         after = law.p[law.p > law.change]
@@ -224,13 +244,13 @@ def _doubts(law: Law, fits: list[Fits], wide: float) -> list[str]:
         doubts.append(f"{n} values of p are too few to hold a law against them.")
     twice = 2.0 * float(law.described[-1])
     own = float(law.curve(twice)[0])
-    rivals = [fit for fit in fits if fit.family.name != law.curve.family.name]
+    rivals = [fit for fit in fits if fit.family.name != law.family]
     rival = min(rivals, key=lambda fit: law.criterion[fit.family.name], default=None)
-    if rival is not None and law.criterion[rival.family.name] <= law.criterion[law.curve.family.name] + NEAR:
+    if rival is not None and law.criterion[rival.family.name] <= law.criterion[law.family] + NEAR:
         apart = abs(float(rival.curve()(twice)[0]) / own - 1.0)
         if apart > APART:
             doubts.append(
-                f"p values or repeats are too few to choose a family: {law.curve.family.name} and {rival.family.name} describe the points "
+                f"p values or repeats are too few to choose a family: {law.family} and {rival.family.name} describe the points "
                 f"alike, and differ by {apart:.0%} at p = {twice:g}."
             )
     return doubts

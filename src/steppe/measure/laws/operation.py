@@ -12,7 +12,7 @@ import numpy as np
 
 from steppe.errors import Mistake
 from steppe.measure.laws.family import RATE_FAMILIES, Floats
-from steppe.measure.laws.law import DRAWS, SEED, Law, choose_law
+from steppe.measure.laws.law import DRAWS, SEED, FittedLaw, choose_law
 from steppe.measure.laws.points import SamplePoints
 from steppe.measure.laws.size_lines import Pieces, RangeLines, fit_pieces, plain_line
 
@@ -37,8 +37,8 @@ class SizeRange:
     """A range of sizes with its lines, and what the lines say about p; None with the reasons where they say nothing."""
 
     lines: RangeLines
-    t0: Law | None
-    rate: Law | None
+    t0: FittedLaw | None
+    rate: FittedLaw | None
     reasons: list[str]
 
 

@@ -1,8 +1,7 @@
 """Measured times as they are fitted: one median for each size and number of ranks, and how uncertain it is."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct, field
 
 from steppe.errors import Mistake
 from steppe.measure.laws.family import Floats
@@ -15,20 +14,27 @@ SPREAD = 0.03  # of the time: assumed of times without repeats
 FEW = 5  # repeats below which their own scatter says too little
 
 
-@dataclass(frozen=True)
-class SamplePoints:
-    """Times of messages of n bytes on p ranks.
+class SamplePoints(Struct, frozen=True, forbid_unknown_fields=True):
+    """Times of messages of n bytes on p ranks, with standard errors: what is fitted, and what a file keeps of it.
 
     n [bytes], p, t [s], sigma [s] standard error of t, repeats: all (points,), ordered by p, then n.
     known: whether every sigma comes from repeats, or was given; else it is assumed.
     """
 
-    n: Floats
+    n: Floats = field(name="bytes")
     p: Floats
     t: Floats
     sigma: Floats
     repeats: Floats
     known: bool
+
+    def __post_init__(self) -> None:
+        """Raises `ValueError` where a file holds no such points."""
+        columns = (self.n, self.p, self.t, self.sigma, self.repeats)
+        if not self.t.size or {column.size for column in columns} != {self.t.size}:
+            raise ValueError("there must be as many bytes, p, t, sigma and repeats, and one at least")
+        if not np.isfinite(columns).all() or self.n.min() < 0.0 or self.p.min() < 1.0 or self.sigma.min() <= 0.0:
+            raise ValueError("bytes must be 0 or more, p 1 or more, sigma above 0, and all of them numbers")
 
     @property
     def ranks(self) -> Floats:

@@ -49,9 +49,7 @@ def predict(fit: OperationFit, n: float, p: float) -> Prediction:
             raise Mistake(f"{fit.title}: nothing can be said about p = {p:g}. {law.doubts[0]}")
         if float(law.curve(p)[0]) <= 0.0:
             what = "r_inf" if law is piece.rate else "t0"
-            raise Mistake(
-                f"{fit.title}: the law of {what}, {law.curve.family.name}, is not above zero at p = {p:g}. It cannot hold so far."
-            )
+            raise Mistake(f"{fit.title}: the law of {what}, {law.family}, is not above zero at p = {p:g}. It cannot hold so far.")
     draws, time = piece.t0.draws(p), float(piece.t0.curve(p)[0])
     if piece.rate is not None:
         rates = piece.rate.draws(p)

@@ -6,6 +6,7 @@ Weights are 1/sigma, which goes with t: so that small messages count as much as 
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from steppe.measure.laws.family import Floats
 from steppe.measure.laws.points import SamplePoints
@@ -15,6 +16,21 @@ LEAST_SIZES = 3  # of a piece
 MOST_PIECES = 6
 FOR_SURE = 6.0  # of the criterion, by which a cut must be better to be told as a change of protocol
 TURNS = 50
+
+
+class SizeLine(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """t(n) = t0 + n / r_inf on p ranks, with standard errors; r_inf None where the sizes do not determine it."""
+
+    p: float
+    t0: float
+    t0_error: float
+    r_inf: float | None
+    r_inf_error: float | None
+    worst_residual: float
+
+    def time(self, n: Floats) -> Floats:
+        """Times [s] of n bytes (sizes,)."""
+        return self.t0 + (n / self.r_inf if self.r_inf else np.zeros_like(n))
 
 
 @dataclass(frozen=True)
@@ -53,6 +69,21 @@ class RangeLines:
     def t0_error(self) -> Floats:
         """Standard error of t0 [s]."""
         return np.asarray(np.sqrt(self.covariance[:, 0, 0]))
+
+    def lines(self, ranks: Floats) -> list[SizeLine]:
+        """The line of each of the ranks (ranks,)."""
+        rates = (self.rate, self.rate_error) if self.has_rate else None
+        return [
+            SizeLine(
+                p=float(p),
+                t0=float(self.t0[i]),
+                t0_error=float(self.t0_error[i]),
+                r_inf=float(rates[0][i]) if rates else None,
+                r_inf_error=float(rates[1][i]) if rates else None,
+                worst_residual=float(self.worst[i]),
+            )
+            for i, p in enumerate(ranks)
+        ]
 
     def draws(self, number: int, seed: int) -> tuple[Floats, Floats]:
         """t0 and slope (number, ranks) of points drawn anew."""

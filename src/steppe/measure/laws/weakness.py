@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from steppe.measure.laws.family import Floats
 from steppe.measure.laws.operation import OperationFit
@@ -27,9 +28,8 @@ MIRROR = (  # what (first) must not take longer than a composition of others wit
 Draws = Callable[[float], Floats]
 
 
-@dataclass(frozen=True)
-class WeakPoint:
-    """One weakness: how many times too slow, 95 % of that, and a sentence."""
+class WeakPoint(Struct, frozen=True, forbid_unknown_fields=True):
+    """One weakness: how many times too slow an operation is, the 95 % interval of that, and a sentence."""
 
     ratio: float
     low: float
@@ -62,7 +62,7 @@ def of_fit(fit: OperationFit) -> Subject:
     return Subject(
         environment,
         fit.operation,
-        "" if t0 is None else t0.leading,
+        "" if t0 is None else t0.leading_term,
         tuple(ranks.tolist()),
         None if t0 is None else t0.draws,
         None if rate is None else lambda p: 1.0 / np.maximum(rate.draws(p), 1e-300),

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
 
 from steppe.comm.raw import ADDRESS, Raw, huge_buffer, page_buffer, pointers
@@ -38,9 +39,9 @@ from steppe.measure.messages.plan import (
     is_dear,
 )
 from steppe.measure.messages.windows import FEWEST, Windows
-from steppe.measure.records.document import Measured, Start
+from steppe.measure.records.measured import Measured, Start, series_of
 from steppe.measure.records.sample import FEW, FIRST_LOOK, MOST_BLOCKS, is_enough
-from steppe.measure.timing.rounds import ROUNDS, series_of
+from steppe.measure.timing.rounds import ROUNDS
 from steppe.measure.timing.ticks import Pace, StepWatch, Ticks, ranks_away, read_ticks
 
 RAW = getattr(time, "CLOCK_MONOTONIC_RAW", time.CLOCK_MONOTONIC)
@@ -120,8 +121,9 @@ class Messages:
         found = None if part is None else self._measured(task, part)
         if 0 in task.ranks:
             return found
-        texts = self._raw.texts(found.model_dump_json() if part is not None and part.rank == 0 and found is not None else "")
-        return next((Measured.model_validate_json(text) for text in texts if text), None)
+        tells = part is not None and part.rank == 0 and found is not None
+        texts = self._raw.texts(msgspec.json.encode(found).decode() if tells else "")
+        return next((msgspec.json.decode(text, type=Measured) for text in texts if text), None)
 
     def part(self, task: Task) -> Raw | None:
         """The ranks that take part, on each of them; None on the others. All ranks call it."""
@@ -166,9 +168,7 @@ class Messages:
                 return None
         if task.variant in (EXCHANGE, NON_BLOCKING):
             self._work[task.operation, task.p, task.bytes] = float(np.median(times))
-        start: Start = "window" if by_clock else "barrier"
-        names = task.group, task.operation, task.variant, task.bytes
-        return series_of(*names, times, k, done < 2.0, task.p, placement=task.placement, start=start)
+        return series_of(task.name("window" if by_clock else "barrier"), times, k, done < 2.0)
 
     def _warm_up(self, task: Task, part: Raw) -> Floats:
         """Times of operations that do not count: of one, and of more where there is time."""

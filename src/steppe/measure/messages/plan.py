@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from steppe.measure.records.measured import SeriesName, Start
+
 WINDOW = 64  # messages under way, as OSU has them
 KIB, MIB = 1 << 10, 1 << 20
 COLLECTIVES = {  # operation: function of MPI
@@ -47,6 +49,10 @@ class Task:
     bytes: int
     pair: tuple[int, int] = (0, 1)
     placement: str = ""
+
+    def name(self, start: Start = "barrier") -> SeriesName:
+        """The name of its series."""
+        return SeriesName(self.group, self.operation, self.variant, self.placement, start, self.p, self.bytes)
 
     @property
     def ranks(self) -> Sequence[int]:

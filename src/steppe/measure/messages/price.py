@@ -6,10 +6,13 @@ A thread level is asked for once in the life of a process, so each has a run of 
 import math
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from steppe.errors import Mistake
 from steppe.measure.laws.points import US
 from steppe.measure.messages.plan import COMPUTES, PING_PONG
-from steppe.measure.records.document import Document, Measured
+from steppe.measure.records.document import Document
+from steppe.measure.records.measured import Measured
 
 SMALL = 8  # [bytes], where the cost of a call is all there is
 BESIDE = "beside: "  # after it, in a variant, the settings of the other run
@@ -36,10 +39,10 @@ def beside(series: Sequence[Measured], mpi: dict[str, str], other: Document) -> 
     """Series of the other run that tell the price, with its settings in their variants; those that this run has, too."""
     here, there = settings_of(mpi), settings_of(other.machine["mpi"])
     words = ", ".join(f"{name} {value}" for name, value in there.items() if here[name] != value)
-    known = {_key(one) for one in series}
+    known = {one.name for one in series}
     progress = here["asynchronous progress"] != there["asynchronous progress"]
-    found = [one for one in other.series if _tells(one, progress) and _key(one) in known]
-    return [one.model_copy(update={"variant": f"{one.variant}{', ' if one.variant else ''}{BESIDE}{words}"}) for one in found]
+    found = [one for one in other.series if _tells(one, progress) and one.name in known]
+    return [replace(one, variant=f"{one.variant}{', ' if one.variant else ''}{BESIDE}{words}") for one in found]
 
 
 def _tells(one: Measured, progress: bool) -> bool:
@@ -47,18 +50,14 @@ def _tells(one: Measured, progress: bool) -> bool:
     return small or (one.operation == "barrier" and not one.variant) or (progress and one.variant.endswith(COMPUTES))
 
 
-def _key(one: Measured) -> tuple[str, str, str, int, int, str, str]:
-    return one.group, one.operation, one.variant, one.p, one.bytes, one.placement, one.start
-
-
 def price_words(series: Sequence[Measured]) -> list[str]:
     """Times of the other run over those of this one, with 95 % intervals."""
-    found = {_key(one): one.statistics for one in series}
+    found = {one.name: one.statistics for one in series}
     said = []
     for one in series:
         variant, _, words = one.variant.partition(BESIDE)
         variant = variant.removesuffix(", ")
-        here = found.get(_key(one.model_copy(update={"variant": variant})))
+        here = found.get(replace(one.name, variant=variant))
         if not words or here is None:
             continue
         there = one.statistics

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from msgspec.structs import replace
 
 from steppe.comm.raw import ADDRESS, PRIVATE, Raw, page_buffer, pointers
 from steppe.errors import Failure
@@ -20,9 +21,8 @@ from steppe.measure.laws.operation import OperationFit, fit
 from steppe.measure.laws.points import medians
 from steppe.measure.messages.messages import Messages
 from steppe.measure.messages.plan import PING_PONG, Task
-from steppe.measure.records.document import Measured
+from steppe.measure.records.measured import Measured, SeriesName, series_of
 from steppe.measure.records.sample import is_enough
-from steppe.measure.timing.rounds import series_of
 
 Recipe = Literal["minho", "advise"]
 Job = Callable[[], list[Measured]]
@@ -65,7 +65,7 @@ def _minho(session: Messages, precision: float, task: Task) -> list[Measured]:
         session.block_times(task, part, 1, WARM_UP)
         each = session.block_times(task, part, 1, REPEATS)
         runs.append(float(each.max() if task.group == "collective" else each[0, 0]))
-    return [_series(task.group, task.operation, "minho", task.bytes, np.array(runs), precision, REPEATS, task.p, task.placement)]
+    return [_series(replace(task.name(), variant="minho"), np.array(runs), precision, REPEATS)]
 
 
 def _advise(session: Messages, raw: Raw, precision: float, placement: str, n: int) -> list[Measured]:
@@ -76,20 +76,18 @@ def _advise(session: Messages, raw: Raw, precision: float, placement: str, n: in
     for memory in (FRESH, TOUCHED):
         runs = np.array([_acknowledged(part, memory, n, session.ticks.cost) for _ in range(RUNS)])
         for when, times in ((FIRST, runs[:, 0]), (LATER, runs[:, 1:].reshape(-1))):
-            names = "point-to-point", "point-to-point", f"advise, {memory}, {when}", n
-            found.append(_series(*names, times, precision, 1, 2, placement))
+            title = SeriesName("point-to-point", "point-to-point", f"advise, {memory}, {when}", placement, p=2, bytes=n)
+            found.append(_series(title, times, precision, 1))
     if n:
         for name in (PACKED, CONVERTED):
             packed = _packed(part, name, n, session.ticks.cost)
             if packed is not None:
-                found.append(_series("packing", "pack", f"advise, {name}", n, packed, precision, REPEATS, 1, ""))
+                found.append(_series(SeriesName("packing", "pack", f"advise, {name}", bytes=n), packed, precision, REPEATS))
     return found
 
 
-def _series(
-    group: str, operation: str, variant: str, n: int, times: Floats, precision: float, block: int, p: int, placement: str
-) -> Measured:
-    return series_of(group, operation, variant, n, times, block, is_enough(times, precision), p, placement=placement)
+def _series(name: SeriesName, times: Floats, precision: float, block: int) -> Measured:
+    return series_of(name, times, block, is_enough(times, precision))
 
 
 def _acknowledged(part: Raw, memory: str, n: int, cost: float) -> Floats:

@@ -18,7 +18,7 @@ from steppe.measure.laws.family import Floats
 from steppe.measure.laws.points import US
 from steppe.measure.laws.weakness import LARGE, WeakPoint, judged
 from steppe.measure.messages.plan import ACKNOWLEDGED, ALLOCATED, CREATED, NON_BLOCKING, NON_BLOCKING_BEHIND, ONE_SIDED
-from steppe.measure.records.document import Measured
+from steppe.measure.records.measured import Measured
 from steppe.measure.records.sample import drawn_medians, independent, pass_medians
 
 DRAWS = 1_000

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,9 @@ from steppe.measure.messages.price import beside as beside_series
 from steppe.measure.messages.price import check_beside, settings_of
 from steppe.measure.messages.recipes import Job, Recipe, fit_recipe, jobs, largest
 from steppe.measure.messages.rivals import find_slower
-from steppe.measure.records.clock_record import Clock
-from steppe.measure.records.document import Document, Measured, Start, read_document, record_fit, record_weaknesses
+from steppe.measure.records.clock_record import TimingClock
+from steppe.measure.records.document import Document, made_now, read_document, record_fit
+from steppe.measure.records.measured import Measured, Start
 from steppe.measure.timing.machine import describe_machine
 from steppe.measure.timing.rank_places import RankPlace, as_text, crowded, here, of_text, pairs
 from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds
@@ -82,7 +82,7 @@ def measure_messages(
     session.close()
     fits = fit_series(series) if recipe is None else fit_recipe(recipe, series)
     document = Document(
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        made=made_now(),
         complete=complete,
         recipe=recipe or "",
         machine=machine,
@@ -90,7 +90,7 @@ def measure_messages(
         warnings=warnings,
         series=series + (beside_series(series, machine["mpi"], other) if other else []),
         fits=[record_fit(one) for one in fits],
-        weaknesses=record_weaknesses(weaknesses_of(fits, series)),
+        weaknesses=weaknesses_of(fits, series),
     )
     return document, fits
 
@@ -117,9 +117,9 @@ def _job(session: Messages, task: Task) -> Job:
     return do
 
 
-def _clock(session: Messages) -> Clock:
+def _clock(session: Messages) -> TimingClock:
     offsets, drift = record_clocks(session.clocks.lines())
-    return Clock(
+    return TimingClock(
         resolution=session.ticks.resolution,
         cost=session.ticks.cost,
         gaps_per_second=session.ticks.gaps,

@@ -5,7 +5,6 @@ Streams go through arrays far larger than the largest cache, a piece a block, an
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,9 +15,10 @@ from steppe.measure.laws.family import Floats
 from steppe.measure.processor.arithmetic import DEPTH, FUNCTIONS, NUMBERS, loop_of, multiply_add_of
 from steppe.measure.processor.cores import Cores
 from steppe.measure.processor.streams import LINE, add, chase, copy, gather, ring, scale, triad
-from steppe.measure.records.document import Document, Measured, Roof
+from steppe.measure.records.document import Document, Roof, made_now
+from steppe.measure.records.measured import Measured, SeriesName, series_of
 from steppe.measure.timing.machine import Others, describe_machine, largest_cache, memory
-from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds, series_of, take_blocks
+from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds, take_blocks
 from steppe.measure.timing.system import addresses, steady_ticks
 
 MIB = 1 << 20
@@ -75,7 +75,7 @@ class Processor:
         def run() -> list[Measured]:
             cores.time(works)  # loads or compiles, touches
             times, known = take_blocks(lambda _wanted: np.array([cores.time(works)]), PRECISION, self._budget)
-            return [series(times=times / count, block=count, converged=known)]
+            return [series(times / count, count, known)]
 
         return run
 
@@ -96,7 +96,7 @@ class Processor:
         cores.time([partial(touch, number) for number in range(cores.size)])
         for name, (loop, moved) in STREAMS.items():
             works = [_Turn(loop, arrays, each) for arrays in held]
-            yield self._task(cores, works, partial(series_of, "memory", name, title, 8 * moved * PIECE * cores.size))
+            yield self._task(cores, works, partial(series_of, SeriesName("memory", name, title, bytes=8 * moved * PIECE * cores.size)))
 
     def _random_reads(self, cores: Cores, title: str) -> Iterator[Task]:
         """Reads that wait for each other, and that do not, of lines in no order; all cores read the same memory."""
@@ -108,14 +108,15 @@ class Processor:
                 state[number] = loop(self._links, state[number], count)
 
             works = [partial(read, number) for number in range(cores.size)]
-            yield self._task(cores, works, partial(series_of, "memory", name, title, 8, work=cores.size, unit="reads"), count)
+            series = partial(series_of, SeriesName("memory", name, title, bytes=8), work=float(cores.size), unit="reads")
+            yield self._task(cores, works, series, count)
 
     def _arithmetic(self, cores: Cores, title: str) -> Iterator[Task]:
         """Multiplications with additions on numbers that stay in the nearest cache."""
         for real in REALS:
             made = [multiply_add_of(real) for _ in range(cores.size)]
             work = 2.0 * DEPTH * made[0][1].size * SWEEPS * cores.size
-            series = partial(series_of, "arithmetic", f"multiply-add, {np.dtype(real).name}", title, 0, work=work, unit="flop")
+            series = partial(series_of, SeriesName("arithmetic", f"multiply-add, {np.dtype(real).name}", title), work=work, unit="flop")
             yield self._task(cores, [partial(run, SWEEPS) for run, _ in made], series)
 
     def _functions(self, cores: Cores, title: str) -> Iterator[Task]:
@@ -124,7 +125,7 @@ class Processor:
         for name in FUNCTIONS:
             for real in REALS:
                 works = [partial(loop_of(name, real), CALLS) for _ in range(cores.size)]
-                series = partial(series_of, "functions", f"{name}, {np.dtype(real).name}", title, 0, work=work, unit="values")
+                series = partial(series_of, SeriesName("functions", f"{name}, {np.dtype(real).name}", title), work=work, unit="values")
                 yield self._task(cores, works, series)
 
 
@@ -154,10 +155,10 @@ def measure_processor(cells: Cell | None, quick: bool, tell: Tell, stop: Callabl
         series, complete = measure_rounds(tasks, PRECISION, tell, stop, passes or ROUNDS)
         taken = others.share()  # while the threads are there
     return Document(
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        made=made_now(),
         complete=complete,
         machine={**machine, "array": processor.length},
-        clock={"resolution": processor.ticks.resolution, "cost": processor.ticks.cost, "away": processor.ticks.away, "others": taken},
+        clock=processor.ticks.kept(taken),
         warnings=processor.warnings,
         series=series,
         roofs=[roof_of(cells, series)] if cells and complete else [],

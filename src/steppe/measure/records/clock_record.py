@@ -1,15 +1,12 @@
-"""Clocks as a document keeps them."""
+"""Clocks as a file keeps them."""
 
-from pydantic import BaseModel, ConfigDict
-from typing_extensions import TypedDict
+from typing import TypedDict
 
-
-class _ClockPart(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+from msgspec import Struct
 
 
-class ClockOffset(_ClockPart):
-    """How far the clock of a rank is before rank 0's [s], `at` [s] after the first burst, at most `bound` wrong if it is linear.
+class ClockOffset(Struct, kw_only=True, forbid_unknown_fields=True):
+    """How far the clock of a rank is before rank 0's [s], `at` [s] after the first burst; at most `bound` wrong if it is linear.
 
     `bursts`: when, offset and bound of the best reading of each [s].
     """
@@ -22,23 +19,20 @@ class ClockOffset(_ClockPart):
     bursts: list[tuple[float, float, float]]
 
 
-class ClockDrift(_ClockPart):
-    """What the clock of a rank gains on rank 0's, in seconds a second, at most `bound` wrong if it is linear."""
+class ClockDrift(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What the clock of a rank gains on rank 0's, in seconds a second; at most `bound` wrong if it is linear."""
 
     rank: int
     drift: float
     bound: float
 
 
-class Clock(TypedDict, total=False):
-    """The clock that timed [s].
+class TimingClock(TypedDict, total=False):
+    """The clock that timed, and the machine meanwhile. Older files lack some of these, newer ones have more.
 
-    Its least step, what a reading costs, gaps a second, the share of time in which rank 0 was not running, what the loop itself costs,
-    what it gains in a second of the host's own, the share of time in which others had the cores; how the clocks of other ranks go beside
-    rank 0's.
+    resolution, cost, loop [s]: the least step, a reading, the loop itself. away, others: shares of the time in which rank 0 was not running
+    and in which others had the cores. pace [s/s]: gain on the host's own clock. offsets, drift: clocks of other ranks beside rank 0's.
     """
-
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
 
     resolution: float
     cost: float

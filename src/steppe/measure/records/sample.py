@@ -4,9 +4,9 @@ No distribution is assumed but for modes. Nothing is thrown away: outliers are c
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from steppe.measure.laws.family import Floats
 
@@ -20,9 +20,8 @@ LEFT_OUT = 0.005  # of the longest, when modes are looked for
 BETTER, APART, SMALLEST = 10.0, 2.5, 0.10  # what two modes must be: by the criterion, in pooled sigma, in share
 
 
-@dataclass(frozen=True)
-class SampleFigures:
-    """What a series of block times [s] says; half_width: of the 95 % interval of the median. modes: (share, median) of two, or none."""
+class Statistics(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Figures of block times [s]; `half_width`: half of the 95 % interval of the median."""
 
     n: int
     minimum: float
@@ -32,8 +31,13 @@ class SampleFigures:
     p99: float
     maximum: float
     half_width: float
-    outliers: int
-    modes: list[tuple[float, float]]
+
+
+class Mode(Struct, frozen=True, forbid_unknown_fields=True):
+    """One of two times that the samples gather around: its share and its median [s]."""
+
+    share: float
+    median: float
 
 
 def independent(times: Floats) -> Floats:
@@ -87,26 +91,21 @@ def is_enough(times: Floats, relative: float, fewest: int = FIRST_LOOK) -> bool:
     return bool((high - low) / 2.0 < relative * np.median(times))
 
 
-def figures(times: Floats) -> SampleFigures:
-    """All figures of a series (blocks,) [s]."""
+def figures(times: Floats) -> Statistics:
+    """The figures of a series (blocks,) [s]."""
     low, high = median_interval(times)
     p10, middle, p90, p99 = (float(value) for value in np.quantile(times, (0.1, 0.5, 0.9, 0.99)))
-    deviation = float(np.median(np.abs(times - middle)))
-    return SampleFigures(
-        times.size,
-        float(times.min()),
-        p10,
-        middle,
-        p90,
-        p99,
-        float(times.max()),
-        (high - low) / 2.0,
-        int((times > middle + FAR * max(deviation, 1e-12)).sum()),
-        modes(times),
-    )
+    ends = {"minimum": float(times.min()), "maximum": float(times.max())}
+    return Statistics(n=times.size, p10=p10, median=middle, p90=p90, p99=p99, half_width=(high - low) / 2.0, **ends)
 
 
-def modes(times: Floats) -> list[tuple[float, float]]:
+def count_outliers(times: Floats) -> int:
+    """How many times (blocks,) [s] lie above the median by more than `FAR` median absolute deviations."""
+    middle = np.median(times)
+    return int((times > middle + FAR * max(float(np.median(np.abs(times - middle))), 1e-12)).sum())
+
+
+def modes(times: Floats) -> list[Mode]:
     """Share and median of two times that the blocks gather around, the shorter first; none where one is enough.
 
     Two log-normals by expectation and maximisation. The criterion alone would call every skewed series two: they must stand apart, too.
@@ -123,10 +122,8 @@ def modes(times: Floats) -> list[tuple[float, float]]:
     if gain <= BETTER or abs(means[1] - means[0]) <= APART * pooled or shares.min() < SMALLEST:
         return []
     weight = _weights(logs, shares, means, sigmas)
-    each = [ordered[weight[i] > 0.5] for i in range(2)]
-    return sorted(
-        ((float(share), float(np.median(part))) for share, part in zip(shares, each, strict=True) if part.size), key=lambda m: m[1]
-    )
+    each = [(float(share), ordered[own > 0.5]) for share, own in zip(shares, weight, strict=True)]
+    return sorted((Mode(share, float(np.median(part))) for share, part in each if part.size), key=lambda mode: mode.median)
 
 
 def _two(logs: Floats, start: float) -> tuple[float, Floats, Floats, Floats]:

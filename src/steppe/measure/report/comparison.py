@@ -14,7 +14,8 @@ import numpy as np
 
 from steppe.measure.laws.family import Floats
 from steppe.measure.laws.points import US
-from steppe.measure.records.document import Document, Measured
+from steppe.measure.records.document import Document
+from steppe.measure.records.measured import Measured
 from steppe.measure.records.sample import drawn_medians, independent, of_passes, pass_medians, student
 from steppe.measure.report.facts import OTHERS, facts_of
 from steppe.measure.report.law_text import columns
@@ -24,7 +25,6 @@ SHORTEST = 1e-9  # [s] that any clock tells: what is left of an operation behind
 ALIKE = 0.05  # a difference that does not count
 SIDES = ("first", "second")
 Word = Literal["same", "faster", "slower", "cannot tell"]
-Key = tuple[str, str, str, int, int, str, str]
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,12 @@ class Compared:
 def compare(first: Document, second: Document, seed: int = 1) -> Compared:
     """Series of two documents, matched by operation, variant, ranks, bytes, place and how they began."""
     random = np.random.default_rng(seed)
-    there = {_key(one): one for one in second.series}
+    there = {one.name: one for one in second.series}
     matches: list[Match] = []
     groups: dict[str, list[Floats]] = {}
     alone = not any(_others(document) > OTHERS for document in (first, second))
     for one in first.series:
-        other = there.pop(_key(one), None)
+        other = there.pop(one.name, None)
         if other is None:
             continue
         blocks = [np.maximum(independent(series.times()), SHORTEST) for series in (one, other)]
@@ -93,8 +93,8 @@ def compare(first: Document, second: Document, seed: int = 1) -> Compared:
         mean = math.exp(float(np.mean(np.log(ratios))))
         half = _between([_together([getattr(match, which) for match in matches if match.first.group == name]) for which in SIDES])
         means[name] = (mean, min(float(low), mean * math.exp(-half)), max(float(high), mean * math.exp(half)))
-    known = {_key(match.first) for match in matches}
-    left = [one for one in first.series if _key(one) not in known]
+    known = {match.first.name for match in matches}
+    left = [one for one in first.series if one.name not in known]
     return Compared(matches, means, left, list(there.values()), _remarks(first, second))
 
 
@@ -121,10 +121,6 @@ def _together(series: Sequence[Measured]) -> tuple[float, float] | None:
     means = np.array([pass_medians(one.times(), one.passes) for one in series])
     means = np.exp(np.log(np.maximum(means, np.finfo(float).tiny)).mean(axis=0))
     return of_passes(means, [1] * means.size)
-
-
-def _key(one: Measured) -> Key:
-    return one.group, one.operation, one.variant, one.p, one.bytes, one.placement, one.start
 
 
 def _remarks(first: Document, second: Document) -> list[str]:

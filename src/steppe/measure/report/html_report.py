@@ -4,15 +4,19 @@ import json
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
+
+from msgspec.structs import fields, replace
 
 from steppe.files import write_whole, writing
 from steppe.measure.laws.points import MB, US
 from steppe.measure.messages.offsets import clocks_text
-from steppe.measure.records.document import Document, FitRecord, Measured
+from steppe.measure.records.document import Document, FitRecord, document_json, plain_values
+from steppe.measure.records.measured import Measured
 from steppe.measure.report.facts import facts_of, warnings_of
 from steppe.measure.report.law_text import times_of
 from steppe.measure.report.message_text import comparisons
-from steppe.measure.report.pictures import bars_picture, clocks_picture, curve_of, fit_picture, modes_picture, ranks_picture, sizes_picture
+from steppe.measure.report.pictures import bars_picture, clocks_picture, fit_picture, modes_picture, ranks_picture, sizes_picture
 from steppe.measure.report.rate_text import rate_of, roof_text
 from steppe.measure.report.recipe_tables import recipe_text
 from steppe.measure.timing.rounds import OF_RANKS
@@ -96,10 +100,10 @@ def _fits(document: Document) -> list[str]:
     pictures = _fit_pictures(document.fits)
     for number, fit in enumerate(document.fits):
         laws = [
-            f"{name}(p) = {curve.formula(scale)} {unit}, from {piece.low:g} to {piece.high:g} bytes"
+            f"{name}(p) = {law.curve.formula(scale)} {unit}, from {piece.low:g} to {piece.high:g} bytes"
             for piece in fit.pieces
             for name, law, scale, unit in (("t0", piece.t0, US, "us"), ("r_inf", piece.r_inf, MB, "MB/s"))
-            if (curve := curve_of(law)) is not None
+            if law is not None
         ]
         remarks = "".join(f"<br>{escape(text)}" for text in [*laws, *fit.remarks])
         title = ", ".join(fit.name.values()) or "all times"
@@ -111,7 +115,7 @@ def _fit_pictures(fits: Sequence[FitRecord]) -> dict[int, str]:
     """Of as many fits as there is room for, by their number; those of the most points first."""
     found: dict[int, str] = {}
     room = MOST_PICTURES
-    for number in sorted(range(len(fits)), key=lambda number: -len(fits[number].points.bytes)):
+    for number in sorted(range(len(fits)), key=lambda number: -fits[number].points.n.size):
         picture = fit_picture(fits[number])
         room -= len(picture)
         if room < 0:
@@ -154,7 +158,7 @@ def _of_ranks(document: Document) -> list[str]:
 
 def _shortened(series: Sequence[Measured]) -> list[Measured]:
     """Durable writes as one line, however many waited together."""
-    return [one.model_copy(update={"variant": one.variant.partition(",")[0]}) for one in series]
+    return [replace(one, variant=one.variant.partition(",")[0]) for one in series]
 
 
 def _kernels(document: Document) -> list[str]:
@@ -228,13 +232,18 @@ def _machine(document: Document) -> str:
     return f"<h2>The machine</h2><table>{rows}</table>" if facts else ""
 
 
+def _without_samples(series: dict[str, Any]) -> dict[str, Any]:
+    """The values of a series without its samples and its defaults, which a reader puts in again."""
+    defaults = {field.name: field.default_factory() if callable(field.default_factory) else field.default for field in fields(Measured)}
+    return {name: "" if name == "samples" else value for name, value in series.items() if value != defaults[name]}
+
+
 def _data(document: Document) -> str:
-    text = document.model_dump_json(by_alias=True)
+    text = document_json(document).decode()
     said = "The data is in this file."
     if len(text) > MOST_DATA:
-        held = document.model_copy(update={"series": []}).model_dump(mode="json", by_alias=True)
-        series = (one.model_copy(update={"samples": ""}) for one in document.series)
-        held["series"] = [one.model_dump(mode="json", exclude_defaults=True) for one in series]  # a reader puts the defaults in again
+        held = plain_values(document)
+        held["series"] = [_without_samples(one) for one in held["series"]]
         text = json.dumps(held, separators=(",", ":"))
         said = "The data is in this file, without single samples: those are in the JSON file that it was made of."
     safe = text.replace("<", "\\u003c")

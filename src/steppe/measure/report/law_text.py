@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from steppe.measure.laws.law import Law
+from steppe.measure.laws.law import FittedLaw
 from steppe.measure.laws.operation import OperationFit, SizeRange, aggregate, plain
 from steppe.measure.laws.points import MB, US
 from steppe.measure.laws.prediction import Prediction
 from steppe.measure.laws.rehearsal import Rehearsal
 from steppe.measure.laws.times_table import Series
 from steppe.measure.laws.weakness import WeakPoint
-from steppe.measure.records.document import Measured, Weakness
+from steppe.measure.records.measured import Measured
 
 FIRST = 1.5  # times the later ones, from which on a first message is reported
 
@@ -86,18 +86,22 @@ def laws_of(found: OperationFit) -> str:
     return said
 
 
-def _why(law: Law, scale: float) -> str:
+def _why(law: FittedLaw, scale: float) -> str:
     shares = ", ".join(f"{name} {share:.0%}" for name, share in list(law.shares.items())[:3])
     scales = [law.curve.unit(scale)] * len(law.curve.coefficients) + [1.0] * law.curve.family.has_exponent
     names = [*law.curve.family.names(law.curve.exponent), *(["e"] if law.curve.family.has_exponent else [])]
     intervals = "; ".join(
         f"{name}: {low / by:.4g} to {high / by:.4g}" for name, (low, high), by in zip(names, law.intervals, scales, strict=True)
     )
-    left = law.left_out.get(law.curve.family.name, np.nan)
+    left = law.left_out.get(law.family, np.nan)
     text = f"  95 %: {intervals}\n"
     text += f"  drawn anew: {shares}; furthest from a point {law.worst:.1%}, from one left out {left:.1%}\n"
-    text += f"  leading term {law.leading}; d ln / d ln p at the largest p: {law.local_exponent:.2f}\n"
+    text += f"  leading term {law.leading_term}; d ln / d ln p at the largest p: {_exponent(law)}\n"
     return text + "".join(f"  {doubt}\n" for doubt in law.doubts)
+
+
+def _exponent(law: FittedLaw) -> str:
+    return f"{np.nan if law.local_exponent is None else law.local_exponent:.2f}"
 
 
 def remarks_of(series: Sequence[Series], fits: Sequence[OperationFit]) -> str:
@@ -126,8 +130,8 @@ def rehearsals_text(found: Sequence[Rehearsal]) -> str:
                 one.formula.title,
                 t0.curve.formula(US) if t0 else "-",
                 rate.curve.formula(MB) if rate else "-",
-                t0.leading if t0 else "-",
-                f"{t0.local_exponent:.2f}" if t0 else "-",
+                t0.leading_term if t0 else "-",
+                _exponent(t0) if t0 else "-",
                 f"{one.t0_error:.1%}",
                 "-" if np.isnan(one.rate_error) else f"{one.rate_error:.1%}",
             ]
@@ -135,7 +139,7 @@ def rehearsals_text(found: Sequence[Rehearsal]) -> str:
     return columns(rows, left=3)
 
 
-def weaknesses_text(findings: Sequence[WeakPoint | Weakness]) -> str:
+def weaknesses_text(findings: Sequence[WeakPoint]) -> str:
     """The list, greatest first."""
     if not findings:
         return ""

@@ -9,8 +9,9 @@ from steppe.measure.laws.points import MB
 from steppe.measure.messages.offsets import clocks_text
 from steppe.measure.messages.plan import BEHIND, EXCHANGE, HUGE, UNDER_WAY, WINDOW
 from steppe.measure.messages.price import price_words
-from steppe.measure.records.clock_record import Clock
-from steppe.measure.records.document import Document, Measured
+from steppe.measure.records.clock_record import TimingClock
+from steppe.measure.records.document import Document
+from steppe.measure.records.measured import Measured
 from steppe.measure.report.facts import warnings_of
 from steppe.measure.report.law_text import columns, laws_of, lines_of, times_of, weaknesses_text
 from steppe.measure.report.recipe_tables import recipe_text
@@ -51,7 +52,7 @@ def messages_text(document: Document, fits: Sequence[OperationFit]) -> str:
     return f"{measured_text(document)}\n{lines_of(fits) if fits else ''}{laws}{weaknesses_text(document.weaknesses)}"
 
 
-def _pace(clock: Clock) -> str:
+def _pace(clock: TimingClock) -> str:
     """Older files do not have it."""
     return f"; it gains {clock['pace'] * 1e6:+.3g} us in a second of the host's own" if "pace" in clock else ""
 

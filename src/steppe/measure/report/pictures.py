@@ -3,15 +3,16 @@
 import io
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steppe.measure.laws.family import RATE_FAMILIES, Curve, Floats
+from steppe.measure.laws.family import Floats
+from steppe.measure.laws.law import Law
 from steppe.measure.laws.points import MB, US
-from steppe.measure.records.clock_record import Clock
-from steppe.measure.records.document import FitRecord, LawRecord, LineRecord, Measured
+from steppe.measure.records.clock_record import TimingClock
+from steppe.measure.records.document import FitRecord
+from steppe.measure.records.measured import Measured
 from steppe.measure.report.rate_text import rate_of
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ Draw = Callable[["Axes"], None]
 
 def fit_picture(fit: FitRecord) -> str:
     """Times, rates and residuals against bytes; t0, r_inf and n_half against p where there are several."""
-    n, p, t = (np.array(values) for values in (fit.points.bytes, fit.points.p, fit.points.t))
+    n, p, t = fit.points.n, fit.points.p, fit.points.t
     ranks = _some(sorted(set(p.tolist())))
     panels: list[Draw] = []
     if len(set(n.tolist())) > 1:
@@ -80,11 +81,7 @@ def _pieces(fit: FitRecord, p: float) -> Iterable[tuple[Callable[[Floats], Float
     for piece in fit.pieces:
         for line in piece.lines:
             if line.p == p:
-                yield partial(_time, line), (piece.low, piece.high)
-
-
-def _time(line: LineRecord, n: Floats) -> Floats:
-    return line.t0 + (n / line.r_inf if line.r_inf else np.zeros_like(n))
+                yield line.time, (piece.low, piece.high)
 
 
 def _lines(fit: FitRecord, p: float) -> Iterable[tuple[Floats, Floats]]:
@@ -105,11 +102,10 @@ def _laws(fit: FitRecord) -> list[Draw]:
                 at = np.array([line.p for line in lines])
                 bars = [1.96 * getattr(line, error) / scale for line in lines]
                 axes.errorbar(at, [getattr(line, value) / scale for line in lines], bars, fmt="o", ms=3, lw=1, color=colour)
-                curve = curve_of(getattr(piece, law))
-                if curve is not None:
+                if (fitted := getattr(piece, law)) is not None:
                     between = np.linspace(at.min(), at.max(), 100)
-                    axes.plot(between, curve(between) / scale, lw=1, color=colour)
-                    _band(axes, getattr(piece, law), scale, colour)
+                    axes.plot(between, fitted.curve(between) / scale, lw=1, color=colour)
+                    _band(axes, fitted, scale, colour)
             axes.set_xlabel("p")
             axes.set_title(title)
 
@@ -130,7 +126,7 @@ def _laws(fit: FitRecord) -> list[Draw]:
     return panels
 
 
-def _band(axes: "Axes", law: LawRecord, scale: float, colour: str) -> None:
+def _band(axes: "Axes", law: Law, scale: float, colour: str) -> None:
     """Between what 95 % of the laws say; a band that would flatten all else is cut at the frame of the points and the law."""
     if law.band:
         p, low, high = np.array(law.band).T
@@ -138,14 +134,6 @@ def _band(axes: "Axes", law: LawRecord, scale: float, colour: str) -> None:
         axes.fill_between(p, low / scale, high / scale, color=colour, alpha=0.15, lw=0)
         reach = 0.5 * (frame[1] - frame[0])
         axes.set_ylim(max(axes.get_ylim()[0], frame[0] - reach), min(axes.get_ylim()[1], frame[1] + reach))
-
-
-def curve_of(law: LawRecord | None) -> Curve | None:
-    """The law that was kept, as a function of p; None where there is none."""
-    families = {family.name: family for family in RATE_FAMILIES}
-    if law is None or law.family not in families:
-        return None
-    return Curve(families[law.family], tuple(law.coefficients), np.nan if law.exponent is None else law.exponent)
 
 
 def sizes_picture(titles: Sequence[str], groups: Sequence[Sequence[Measured]]) -> str:
@@ -240,7 +228,7 @@ def modes_picture(series: Sequence[Measured]) -> str:
     return _svg([panel(one) for one in series])
 
 
-def clocks_picture(clock: Clock) -> str:
+def clocks_picture(clock: TimingClock) -> str:
     """What clocks of ranks gained on rank 0's since the first comparison, with the lines; those that gained the most."""
     speed = {one.rank: one.drift for one in clock.get("drift", [])}
     shown = sorted(clock.get("offsets", []), key=lambda one: -abs(speed.get(one.rank, 0.0)))[: len(CYCLE)]

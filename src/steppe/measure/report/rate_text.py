@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from steppe.measure.laws.points import MB
-from steppe.measure.records.document import Document, Measured, Roof
+from steppe.measure.records.document import Document, Roof
+from steppe.measure.records.measured import Measured
 from steppe.measure.report.facts import warnings_of
 from steppe.measure.report.law_text import columns, times_of
 from steppe.measure.timing.rounds import OF_RANKS

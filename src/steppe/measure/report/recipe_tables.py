@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from steppe.measure.laws.points import MB, US
-from steppe.measure.records.document import Document, Measured
+from steppe.measure.records.document import Document
+from steppe.measure.records.measured import Measured
 from steppe.measure.report.law_text import columns
 
 MEMORIES, TIMES = ("fresh", "touched"), ("first", "later")

@@ -24,7 +24,7 @@ from steppe.measure.messages.plan import (
     UNPACKING,
     WORK,
 )
-from steppe.measure.records.document import Measured
+from steppe.measure.records.measured import Measured
 
 WAITS = 0.5  # of the owner's work: an operation that waits longer waits for its end
 

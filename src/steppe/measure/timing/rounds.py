@@ -1,14 +1,15 @@
-"""Times of blocks become a series as it is kept, once they say enough or their time is over."""
+"""Blocks of one series, and passes over all series, until the medians are known or the time is over."""
 
 import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
+from msgspec.structs import replace
 
 from steppe.measure.laws.family import Floats
-from steppe.measure.records.document import Measured, Mode, Start, Statistics, encode
-from steppe.measure.records.sample import FIRST_LOOK, MOST_BLOCKS, figures, is_enough, of_passes, student
+from steppe.measure.records.measured import Measured, SeriesName, series_of
+from steppe.measure.records.sample import FIRST_LOOK, MOST_BLOCKS, is_enough
 
 FEWEST = 2  # blocks of a pass, when the time is over
 OF_RANKS = "files of ranks"  # the group of series whose ranks have a file in common
@@ -16,16 +17,16 @@ ROUNDS = 5  # passes over all series
 
 
 class Tell(Protocol):
-    """Is told how far a measurement is."""
+    """Shows how far a measurement is."""
 
     def __call__(self, part: float, now: str = "") -> None:
-        """part: the share that is done; now: what was measured last, in words."""
+        """part: the share that is done; now: the title of the last series."""
 
 
 def take_blocks(take: Callable[[int], Floats], precision: float, budget: float) -> tuple[Floats, bool]:
-    """Blocks until the median is known to `precision` or `budget` [s] is over, and whether it is.
+    """Block times until the median is known to `precision` or `budget` [s] is over; and whether the median is known.
 
-    take: times at least one and at most so many blocks, and gives their times [s].
+    take: measures one block or more, at most as many as its argument; returns their times [s].
     """
     end = time.monotonic() + budget
     times, look = np.empty(0), FIRST_LOOK
@@ -42,12 +43,12 @@ def take_blocks(take: Callable[[int], Floats], precision: float, budget: float) 
 def measure_rounds(
     tasks: Sequence[Callable[[], list[Measured]]], precision: float, tell: Tell, stop: Callable[[], bool], rounds: int = ROUNDS
 ) -> tuple[list[Measured], bool]:
-    """All tasks, `rounds` times, and whether it ran to its end. What a machine does meanwhile changes within minutes: series whose blocks
-    were all taken in one second would be sure of what the next run contradicts.
+    """Does all tasks `rounds` times; returns the series, and whether it came to its end.
 
-    tell: of each task that is done; stop: asked before each.
+    A machine changes within minutes: series whose blocks were all taken in one second would be sure of what the next run contradicts.
+    tell: called after each task; stop: called before each.
     """
-    found: dict[tuple[str, str, str, str, int, int], list[Measured]] = {}
+    found: dict[SeriesName, list[Measured]] = {}
     complete, count = True, rounds * len(tasks)
     for number in range(count):
         if stop():
@@ -55,73 +56,14 @@ def measure_rounds(
             break
         title = ""
         for one in tasks[number % len(tasks)]():
-            found.setdefault((one.group, one.operation, one.variant, one.placement, one.p, one.bytes), []).append(one)
+            found.setdefault(one.name, []).append(one)
             title = ", ".join(text for text in (one.operation, one.variant, f"{one.p} ranks" if one.p > 1 else "") if text)
         tell((number + 1) / count, title)
-    return [parts[0] if len(parts) == 1 else _together(parts, precision) for parts in found.values()], complete
+    return [parts[0] if len(parts) == 1 else _together(name, parts, precision) for name, parts in found.items()], complete
 
 
-def _together(parts: Sequence[Measured], precision: float) -> Measured:
+def _together(name: SeriesName, parts: Sequence[Measured], precision: float) -> Measured:
     times, one = np.concatenate([part.times() for part in parts]), parts[0]
-    passes = [part.statistics.n for part in parts]
-    names = one.group, one.operation, one.variant, one.bytes
-    found = series_of(*names, times, one.block, False, one.p, one.work, one.unit, passes, one.placement, one.start)
+    found = series_of(name, times, one.block, False, [part.statistics.n for part in parts], one.work, one.unit)
     statistics = found.statistics
-    known = is_enough(times, precision) and statistics.half_width < precision * statistics.median
-    return found.model_copy(update={"converged": known})
-
-
-def series_of(
-    group: str,
-    operation: str,
-    variant: str,
-    size: int,
-    times: Floats,
-    block: int,
-    converged: bool,
-    p: int = 1,
-    work: float = 0.0,
-    unit: str = "",
-    passes: Sequence[int] = (),
-    placement: str = "",
-    start: Start = "barrier",
-) -> Measured:
-    """Block times (blocks,) [s] of operations of `size` bytes, with their figures; two times instead of one are reported.
-
-    passes: blocks of each pass; the interval of the median is no narrower than their medians allow.
-    """
-    found, between = figures(times), of_passes(times, passes)
-    width = 0.0 if between is None else found.median * float(np.expm1(min(700.0, student(between[1]) * between[0])))
-    statistics = Statistics(
-        n=found.n,
-        minimum=found.minimum,
-        p10=found.p10,
-        median=found.median,
-        p90=found.p90,
-        p99=found.p99,
-        maximum=found.maximum,
-        half_width=max(width, found.half_width),
-    )
-    said = [
-        f"In {share:.0%} of the blocks the time is {at * 1e6:.3g} us instead of {found.modes[0][1] * 1e6:.3g} us."
-        for share, at in found.modes[1:]
-    ]
-    return Measured(
-        group=group,
-        operation=operation,
-        variant=variant,
-        placement=placement,
-        start=start,
-        p=p,
-        bytes=size,
-        block=block,
-        samples=encode(times),
-        passes=list(passes),
-        work=work,
-        unit=unit,
-        statistics=statistics,
-        converged=converged,
-        modes=[Mode(share=share, median=at) for share, at in found.modes],
-        outliers=found.outliers,
-        warnings=said,
-    )
+    return replace(found, converged=is_enough(times, precision) and statistics.half_width < precision * statistics.median)

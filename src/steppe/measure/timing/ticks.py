@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from steppe.measure.laws.family import Floats
+from steppe.measure.records.clock_record import TimingClock
 
 GAP = 10e-6  # [s] between two readings, from which on the rank was not running
 STEP = 1e-3  # [s] by which the wall's clock may part from the steady one between two looks
@@ -22,6 +23,10 @@ class Ticks:
     cost: float
     gaps: float
     away: float
+
+    def kept(self, others: float) -> TimingClock:
+        """The clock as a file keeps it. others: the share of the time in which others had the cores."""
+        return {"resolution": self.resolution, "cost": self.cost, "away": self.away, "others": others}
 
 
 def read_ticks(differences: Floats) -> Ticks:

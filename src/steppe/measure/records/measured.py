@@ -1,0 +1,109 @@
+"""Series of times with their figures, as they are measured and as a file keeps them."""
+
+import base64
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from steppe.measure.laws.family import Floats
+from steppe.measure.records.sample import Mode, Statistics, count_outliers, figures, modes, of_passes, student
+
+Start = Literal["barrier", "window"]
+
+
+class SeriesName(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is timed: an operation of `bytes` on `p` ranks. Two measurements are compared series by series, by this name."""
+
+    group: str
+    operation: str
+    variant: str = ""
+    placement: Annotated[str, Meta(description="how far the two ranks of a message are apart; empty for a collective operation")] = ""
+    start: Annotated[Start, Meta(description="how ranks begin a collective operation: after a barrier, or at a time of the clock")] = (
+        "barrier"
+    )
+    p: int = 1
+    bytes: int = 0
+
+    @property
+    def kind(self) -> str:
+        """Variant, placement and start in words: they distinguish series of one operation."""
+        return ", ".join(text for text in (self.variant, self.placement, "begun by the clock" if self.start == "window" else "") if text)
+
+
+class Measured(SeriesName, kw_only=True, frozen=True):
+    """One series of times. `samples`: base64 of little-endian float32 [s], one a block."""
+
+    block: Annotated[int, Meta(description="operations in a block; a sample is the time of one of them")]
+    samples: str
+    passes: Annotated[list[int], Meta(description="blocks of each pass over all series, in their order; empty: there was one")] = []
+    work: Annotated[float, Meta(description="amount of work of an operation beside its bytes, in `unit`; 0: none is counted")] = 0.0
+    unit: str = ""
+    statistics: Statistics
+    converged: bool
+    modes: list[Mode] = []
+    outliers: int = 0
+    warnings: list[str] = []
+
+    def __post_init__(self) -> None:
+        """Raises `ValueError` when `samples` cannot be decoded."""
+        try:
+            decode(self.samples)
+        except ValueError as error:
+            raise ValueError(f"samples must be base64 of float32: {error}") from None
+
+    @property
+    def name(self) -> SeriesName:
+        """The name alone, by which the series of two measurements are matched."""
+        return SeriesName(self.group, self.operation, self.variant, self.placement, self.start, self.p, self.bytes)
+
+    def times(self) -> Floats:
+        """The samples (blocks,) [s]."""
+        return decode(self.samples)
+
+
+def encode(times: Floats) -> str:
+    """Samples [s] as text of a file."""
+    return base64.b64encode(np.asarray(times, "<f4").tobytes()).decode()
+
+
+def decode(text: str) -> Floats:
+    """Samples (blocks,) [s] as float64. Raises `ValueError` when the text holds no float32."""
+    return np.frombuffer(base64.b64decode(text), "<f4").astype(np.float64)
+
+
+def series_of(
+    name: SeriesName, times: Floats, block: int, converged: bool, passes: Sequence[int] = (), work: float = 0.0, unit: str = ""
+) -> Measured:
+    """The series of block times (blocks,) [s], with its figures; a second mode is reported as a warning.
+
+    passes: blocks of each pass; the interval of the median is no narrower than their medians allow.
+    """
+    found, between, two = figures(times), of_passes(times, passes), modes(times)
+    if between is not None:
+        width = found.median * float(np.expm1(min(700.0, student(between[1]) * between[0])))
+        found = replace(found, half_width=max(width, found.half_width))
+    return Measured(
+        group=name.group,
+        operation=name.operation,
+        variant=name.variant,
+        placement=name.placement,
+        start=name.start,
+        p=name.p,
+        bytes=name.bytes,
+        block=block,
+        samples=encode(times),
+        passes=list(passes),
+        work=work,
+        unit=unit,
+        statistics=found,
+        converged=converged,
+        modes=two,
+        outliers=count_outliers(times),
+        warnings=[
+            f"In {mode.share:.0%} of the blocks the time is {mode.median * 1e6:.3g} us instead of {two[0].median * 1e6:.3g} us."
+            for mode in two[1:]
+        ],
+    )
