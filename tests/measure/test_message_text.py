@@ -1,7 +1,7 @@
 from steppe.measure.messages.plan import BEHIND, EXCHANGE, HUGE, UNDER_WAY
 from steppe.measure.records.measured import Measured, encode
 from steppe.measure.records.sample import Statistics
-from steppe.measure.report.message_text import comparisons
+from steppe.measure.report.sentences import comparisons
 
 
 def series(variant, median, half_width=1e-7):

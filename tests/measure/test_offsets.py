@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from steppe.measure import Document
-from steppe.measure.messages.offsets import MOST, SAME, beyond, clocks_text, crooked_clocks, fit_clock, record_clocks, reference, turns
+from steppe.measure.messages.offsets import MOST, SAME, beyond, crooked_clocks, fit_clock, record_clocks, reference, turns
 from steppe.measure.records.document import document_of, plain_values
 from steppe.measure.report.html_report import report_html
+from steppe.measure.report.message_text import clocks_text
 from tests.comm.mpis import each_mpi
 from tests.measure.ranks import records, two_cores
 

@@ -15,7 +15,7 @@ from steppe.measure.files.disk import PAGE, open_direct, put_out, resident_pages
 from steppe.measure.files.one_process import QUICK_CHUNKS, _suspect
 from steppe.measure.records.document import plain_values
 from steppe.measure.timing.rounds import measure_rounds, take_blocks
-from steppe.measure.timing.system import READ, addresses, transfer, write_durably
+from steppe.measure.timing.system import READ, steady_clock, transfer, write_durably
 from tests.comm.mpis import ROOT
 from tests.measure.made import series_of
 from tests.small_disk import mount_small_disk
@@ -43,8 +43,7 @@ def fast(monkeypatch):
 @pytest.fixture
 def clock():
     """Of the system's functions: their addresses, where the clock writes, and the address of that."""
-    moment = np.zeros(2, np.int64)
-    return addresses(), moment, np.int64(moment.ctypes.data)
+    return steady_clock()
 
 
 def can_forget(path) -> bool:
@@ -67,7 +66,6 @@ def test_cold_is_cold(tmp_path):
 
 
 def test_requests_read_what_is_there_and_failures_are_counted(tmp_path, clock):
-    f, moment, at = clock
     path = tmp_path / "file"
     held = np.random.default_rng(1).integers(0, 256, 10_000, dtype=np.uint8)
     path.write_bytes(held.tobytes())
@@ -75,18 +73,17 @@ def test_requests_read_what_is_there_and_failures_are_counted(tmp_path, clock):
     with path.open("rb") as file:
         arguments = (np.int64(file.fileno()), np.int64(found.ctypes.data))
         places, sizes = np.arange(10, dtype=np.int64) * 1_000, np.full(10, 1_000, np.int64)
-        assert transfer(f, READ, *arguments, places, sizes, moment, at, times, 2, 0.0) == 0
+        assert transfer(clock, READ, arguments, (places, sizes), times, 2, 0.0) == 0
         np.testing.assert_array_equal(found, held[9_000:])
         assert (times > 0).all()
-        assert transfer(f, READ, *arguments, places + 500, sizes, moment, at, times, 2, 0.0) == 1
+        assert transfer(clock, READ, arguments, (places + 500, sizes), times, 2, 0.0) == 1
 
 
 def test_what_is_written_durably_is_there_and_takes_longer_until_it_is(tmp_path, clock):
-    f, moment, at = clock
     held, both = np.arange(1_000, dtype=np.uint8), np.empty(2)
     with (tmp_path / "file").open("w+b") as file:
         places = np.arange(3, dtype=np.int64) * 1_000
-        assert write_durably(f, np.int64(file.fileno()), np.int64(held.ctypes.data), places, np.int64(1_000), moment, at, both) == 0
+        assert write_durably(clock, (np.int64(file.fileno()), np.int64(held.ctypes.data)), places, np.int64(1_000), both) == 0
     assert (tmp_path / "file").read_bytes() == held.tobytes() * 3
     assert 0 < both[0] < both[1]
 

@@ -11,7 +11,7 @@ from steppe.errors import Mistake
 from steppe.measure import read_document
 from steppe.measure.messages.plan import BEHIND, PING_PONG, UNDER_WAY, plan
 from steppe.measure.messages.session import fit_series
-from steppe.measure.report.message_text import comparisons
+from steppe.measure.report.sentences import comparisons
 from steppe.measure.timing.rank_places import (
     RankPlace,
     as_text,

@@ -8,7 +8,7 @@ from steppe.measure import Document, read_document
 from steppe.measure.messages.recipes import LENGTHS, SIZES, fit_recipe
 from steppe.measure.records.document import plain_values
 from steppe.measure.report.html_report import report_html
-from steppe.measure.report.recipe_tables import recipe_text
+from steppe.measure.report.message_text import recipe_text
 from tests.measure.made import series_of
 from tests.measure.ranks import SCHEMA, measured, refused, two_cores
 

@@ -25,7 +25,7 @@ from steppe.measure.records.measured import Measured, SeriesName, series_of
 from steppe.measure.records.sample import is_enough
 from steppe.measure.timing.machine import Others, describe_machine
 from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds, take_blocks
-from steppe.measure.timing.system import READ, addresses, steady_ticks, transfer, write_durably
+from steppe.measure.timing.system import READ, steady_clock, steady_ticks, transfer, write_durably
 
 KIB, MIB = 1 << 10, 1 << 20
 PAPER = (3_748, 29_016, 58_032, 88_144, 116_064, 232_128)  # the requests of ADVISE (1995), table 13
@@ -51,8 +51,7 @@ class Files:
 
     def __init__(self, folder: Path, size: int, budget: float, largest: int) -> None:
         self._folder, self._size, self._budget = folder, size, budget
-        self._f, self._moment = addresses(), np.zeros(2, np.int64)
-        self._at = np.int64(self._moment.ctypes.data)
+        self._clock = steady_clock()
         self._buffer = page_buffer(largest)
         self._buffer[:] = maps(largest // 2 + 1).view(np.uint8)[:largest]
         self._memory = np.int64(pointers([self._buffer])[0])
@@ -101,7 +100,9 @@ class Files:
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM if order == PERMUTED else os.POSIX_FADV_NORMAL)
         length, blocks = path.stat().st_size, places.size // k
         if state == WARM:
-            transfer(self._f, READ, *self._whole(file, length), self._moment, self._at, np.empty(1), -(-length // BLOCK), 0.0)
+            every = np.arange(0, length, BLOCK, dtype=np.int64)
+            whole = every, np.minimum(BLOCK, length - every)
+            transfer(self._clock, READ, (np.int64(file), self._memory), whole, np.empty(1), every.size, 0.0)
         cursor = 0
 
         def take(wanted: int) -> Floats:
@@ -110,10 +111,8 @@ class Files:
                 raise Failure(f"{left} pages of a file that was put out of memory are in memory again: something else reads it.")
             end = min(blocks, cursor + min(wanted, max(1, AHEAD // int(sizes[0] * k))))
             times, part = np.empty(end - cursor), slice(cursor * k, end * k)
-            bad = transfer(
-                self._f, READ, np.int64(file), self._memory, places[part], sizes[part], self._moment, self._at, times, k, self.ticks.cost
-            )
-            if bad:
+            requests = places[part], sizes[part]
+            if bad := transfer(self._clock, READ, (np.int64(file), self._memory), requests, times, k, self.ticks.cost):
                 raise Failure(f"{bad} requests did not read what they were to read.")
             cursor = end % blocks
             return times
@@ -122,10 +121,6 @@ class Files:
             return take_blocks(take, PRECISION, self._budget)
         finally:
             os.close(file)
-
-    def _whole(self, file: int, length: int) -> tuple[np.int64, np.int64, Places, Places]:
-        places = np.arange(0, length, BLOCK, dtype=np.int64)
-        return np.int64(file), self._memory, places, np.minimum(BLOCK, length - places)
 
     def write(self, size: int) -> list[Measured]:
         """Requests of `size` bytes to a file that grows: until they are written, and until they are on the disk, those waited for once."""
@@ -137,7 +132,7 @@ class Files:
         def take(_wanted: int) -> Floats:
             both = np.empty(2)
             os.ftruncate(file, 0)
-            if write_durably(self._f, np.int64(file), self._memory, places, np.int64(size), self._moment, self._at, both):
+            if write_durably(self._clock, (np.int64(file), self._memory), places, np.int64(size), both):
                 raise Failure(f"Requests of {size} bytes were not written whole: the disk is full or fails.")
             durable.append(both[1] / k)
             return both[:1] / k

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.comm.team import SendHandle, Team
-from steppe.errors import Failure
-from steppe.measure.files.ranked import samples
+from steppe.measure.files.ranked import agree, samples
 from steppe.measure.laws.family import Floats
 from steppe.measure.records.measured import Measured, SeriesName, series_of
 from steppe.measure.timing.rounds import OF_RANKS
@@ -131,13 +130,13 @@ class OutputTimes:
                 _compute(state, sweeps, sent)
                 sent.Wait()
                 more = team.raw.now() - begin - alone
-                return self._agreed("", max(begun, more), 0.0)
+                return agree(self._team, "", max(begun, more), 0.0)
             for rank, ((low, high), part) in enumerate(zip(spans, parts, strict=True)):
                 team.receive(part, rank)
                 whole[:, :, low:high] = part
             text = _store(path, whole, lambda: None)
             durable = team.raw.now() - begin
-            return self._agreed(text, 0.0, durable)
+            return agree(self._team, text, 0.0, durable)
 
         return take, path
 
@@ -158,14 +157,7 @@ class OutputTimes:
         moments: list[float] = []
         text = "" if array is None else _store(path, array, lambda: moments.append(self._team.raw.now() - begin))
         end = self._team.raw.now() - begin
-        return self._agreed(text, moments[0] if moments else end, end)
-
-    def _agreed(self, text: str, *times: float) -> tuple[float, ...]:
-        """The longest times of all ranks; an error on all, when there is one on any."""
-        wrong, *longest = self._team.longest(float(bool(text)), *times)
-        if wrong:
-            raise Failure(next(one for one in self._team.raw.texts(text) if one))
-        return tuple(longest)
+        return agree(self._team, text, moments[0] if moments else end, end)
 
     def _check(self, way: str, path: Path) -> None:
         """Holds the files against what they must be."""
@@ -173,7 +165,7 @@ class OutputTimes:
         low, high = (ends[self._team.rank], ends[self._team.rank + 1]) if way == PRIVATE else (0, ROWS)
         looks = way == PRIVATE or self._team.rank == 0
         right = not looks or path.read_bytes() == part_of(self._fields, low, high).tobytes()
-        self._agreed("" if right else f'{way}: "{path.name}" does not hold what was written.')
+        agree(self._team, "" if right else f'{way}: "{path.name}" does not hold what was written.')
 
 
 def _sweep(state: Floats) -> None:

@@ -19,7 +19,7 @@ from steppe.errors import Failure
 from steppe.measure.files.disk import put_out, resident_pages
 from steppe.measure.records.measured import Measured, SeriesName, series_of
 from steppe.measure.timing.rounds import OF_RANKS
-from steppe.measure.timing.system import READ, addresses, read_and_broadcast, transfer
+from steppe.measure.timing.system import READ, read_and_broadcast, steady_clock, transfer
 
 ALONE, TOGETHER, BROADCAST = "each reads it all", "all read together", "one reads and broadcasts"
 PRIVATE, SHARED = "a file each", "one file"
@@ -44,6 +44,20 @@ def samples(team: Team, take: Callable[[], tuple[float, ...]], budget: float) ->
     return np.array(found).T
 
 
+def agree(team: Team, problem: str, *times: float) -> tuple[float, ...]:
+    """The longest of each of the times over all ranks.
+
+    Raises
+    ------
+    Failure
+        Some rank has a problem; the text is that of the first one. On every rank.
+    """
+    wrong, *longest = team.longest(float(bool(problem)), *times)
+    if wrong:
+        raise Failure(next(text for text in team.raw.texts(problem) if text))
+    return tuple(longest)
+
+
 class Ranked:
     """A file that some ranks read, and files that they write. All ranks make one with the same arguments.
 
@@ -52,8 +66,7 @@ class Ranked:
 
     def __init__(self, team: Team, folder: Path, size: int, request: int, budget: float) -> None:
         self._team, self._folder, self._size, self._request, self._budget = team, folder, size, request, budget
-        self._f, self._moment = addresses(), np.zeros(2, np.int64)
-        self._at = np.int64(self._moment.ctypes.data)
+        self._clock = steady_clock()
         self._buffer = page_buffer(request)
         self._memory = np.int64(pointers([self._buffer])[0])
         self._checked: set[str] = set()
@@ -82,19 +95,15 @@ class Ranked:
         sizes = np.minimum(self._request, self._size - places)
         file = os.open(self.path, os.O_RDONLY)
         common = self._team.open(self.path) if method == TOGETHER else None
-        reads, raw = method == ALONE or self._team.rank == 0, self._team.raw
+        reads, raw, source = method == ALONE or self._team.rank == 0, self._team.raw, (np.int64(file), self._memory)
 
         def bring(part: slice) -> int:
             if common is not None:
                 return sum(not common.read(int(at), self._buffer[:size]) for at, size in zip(places[part], sizes[part], strict=True))
             if method == ALONE:
-                one, k = np.empty(1), places[part].size
-                return int(
-                    transfer(self._f, READ, np.int64(file), self._memory, places[part], sizes[part], self._moment, self._at, one, k, 0.0)
-                )
-            handles = raw.byte, raw.comm
-            f = raw.addresses[ADDRESS["Bcast"]]
-            return int(read_and_broadcast(self._f, f, reads, np.int64(file), self._memory, places[part], sizes[part], *handles))
+                return int(transfer(self._clock, READ, source, (places[part], sizes[part]), np.empty(1), places[part].size, 0.0))
+            broadcast = raw.addresses[ADDRESS["Bcast"]], np.int64(raw.byte), np.int64(raw.comm)
+            return int(read_and_broadcast(self._clock[0], broadcast, reads, source, (places[part], sizes[part])))
 
         def take() -> tuple[float, ...]:
             if state == COLD and (left := self._forget()):
@@ -103,7 +112,7 @@ class Ranked:
             begin = raw.now()
             bad = bring(slice(None))
             seconds = raw.now() - begin
-            return self._agree(bad, f"{method}: {bad} requests did not read what they were to read.", seconds)
+            return agree(self._team, f"{method}: {bad} requests did not read what they were to read." if bad else "", seconds)
 
         try:
             if method not in self._checked:
@@ -122,15 +131,7 @@ class Ranked:
             self._buffer[:] = 0
             bring(slice(i, i + 1))
             wrong += not np.array_equal(self._buffer[: sizes[i]], pattern(int(places[i]), int(sizes[i])))
-        self._agree(wrong, f"{method}: {wrong} of {places.size} requests did not bring what stands in the file.")
-
-    def _agree(self, wrong: int, text: str, *times: float) -> tuple[float, ...]:
-        """The longest times of all ranks; an error on all, when there is one on any."""
-        found = self._team.longest(wrong, *times)
-        if found[0]:
-            said = [one for one in self._team.raw.texts(text if wrong else "") if one]
-            raise Failure(said[0])
-        return tuple(found[1:])
+        agree(self._team, f"{method}: {wrong} of {places.size} requests did not bring what stands in the file." if wrong else "")
 
     def write(self, method: str) -> list[Measured]:
         """Each rank's share of the file, until it is written and until it is on the disk."""
@@ -163,14 +164,15 @@ class Ranked:
             else:
                 os.fsync(file)
             durable = team.raw.now() - begin
-            return self._agree(bad, f"{method}: {bad} requests were not written whole: the disk is full or fails.", written, durable)
+            text = f"{method}: {bad} requests were not written whole: the disk is full or fails." if bad else ""
+            return agree(team, text, written, durable)
 
         try:
             times = samples(team, take, self._budget)
             with path.open("rb") as again:
                 again.seek(0 if method == PRIVATE else base)
-                wrong = int(again.read(share) != held[:share].tobytes())
-            self._agree(wrong, f'{method}: "{path.name}" does not hold what was written.')
+                right = again.read(share) == held[:share].tobytes()
+            agree(team, "" if right else f'{method}: "{path.name}" does not hold what was written.')
         finally:
             if common is not None:
                 common.close()

@@ -18,7 +18,7 @@ FOR_SURE = 6.0  # of the criterion, by which a cut must be better to be told as 
 TURNS = 50
 
 
-class SizeLine(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SizeLine(Struct, frozen=True, forbid_unknown_fields=True):
     """t(n) = t0 + n / r_inf on p ranks, with standard errors; r_inf None where the sizes do not determine it."""
 
     p: float
@@ -72,18 +72,10 @@ class RangeLines:
 
     def lines(self, ranks: Floats) -> list[SizeLine]:
         """The line of each of the ranks (ranks,)."""
-        rates = (self.rate, self.rate_error) if self.has_rate else None
-        return [
-            SizeLine(
-                p=float(p),
-                t0=float(self.t0[i]),
-                t0_error=float(self.t0_error[i]),
-                r_inf=float(rates[0][i]) if rates else None,
-                r_inf_error=float(rates[1][i]) if rates else None,
-                worst_residual=float(self.worst[i]),
-            )
-            for i, p in enumerate(ranks)
-        ]
+        none = [None] * ranks.size
+        rates = (self.rate.tolist(), self.rate_error.tolist()) if self.has_rate else (none, none)
+        columns = ranks.tolist(), self.t0.tolist(), self.t0_error.tolist(), *rates, self.worst.tolist()
+        return [SizeLine(*line) for line in zip(*columns, strict=True)]
 
     def draws(self, number: int, seed: int) -> tuple[Floats, Floats]:
         """t0 and slope (number, ranks) of points drawn anew."""

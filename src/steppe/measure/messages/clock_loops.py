@@ -16,9 +16,12 @@ _WTIME, _SEND, _RECV = (ADDRESS[name] for name in ("Wtime", "Send", "Recv"))
 
 
 @njit(cache=True)
-def ask(f: Any, comm: Any, byte: Any, other: Any, theirs: Any, at: Any, status: Any, found: Any) -> int:
-    """Asks another rank for its time, again and again. theirs: float64 (1,), `at` its address; found (n, 3) [s]: before, theirs, after."""
-    bad = 0
+def ask(port: Any, other: Any, memory: Any, found: Any) -> int:
+    """Asks another rank for its time, again and again. found (n, 3) [s]: own time, the other's, own time.
+
+    memory: float64 (1,) for the other's time, its address, address of a status.
+    """
+    (f, comm, byte, _), (theirs, at, status), bad = port, memory, 0
     for i in range(found.shape[0]):
         found[i, 0] = seconds(f[_WTIME])
         bad += call(f[_SEND], (at, np.int64(0), byte, other, TAG, comm)) != 0
@@ -29,9 +32,9 @@ def ask(f: Any, comm: Any, byte: Any, other: Any, theirs: Any, at: Any, status: 
 
 
 @njit(cache=True)
-def answer(f: Any, comm: Any, byte: Any, other: Any, mine: Any, at: Any, status: Any, n: int) -> int:
-    """Tells another rank the time, n times."""
-    bad = 0
+def answer(port: Any, other: Any, memory: Any, n: int) -> int:
+    """Sends another rank the time, n times; memory as in `ask`."""
+    (f, comm, byte, _), (mine, at, status), bad = port, memory, 0
     for _ in range(n):
         bad += call(f[_RECV], (at, np.int64(0), byte, other, TAG, comm, status)) != 0
         mine[0] = seconds(f[_WTIME])

@@ -15,6 +15,7 @@ from numba import njit
 
 from steppe.comm.raw import ADDRESS, Raw, call, page_buffer, pointers, seconds
 from steppe.measure.laws.family import Floats
+from steppe.measure.messages.loops import port_of
 from steppe.measure.messages.plan import FIRST, TOUCHED, Task
 
 TAG = 9
@@ -23,11 +24,9 @@ _WTIME, _BARRIER, _SEND, _RECV = (ADDRESS[name] for name in ("Wtime", "Barrier",
 
 
 @njit(cache=True)
-def message(
-    f: Any, comm: Any, byte: Any, rank: Any, n: Any, buffer: Any, status: Any, before: Any, times: Any, block: Any, cost: float
-) -> int:
-    """n bytes from rank 0 to 1 and an empty answer, after `before` others on the same buffer; only that one is timed."""
-    bad, nothing = 0, np.int64(0)
+def message(port: Any, n: Any, buffer: Any, status: Any, before: int, times: Any) -> int:
+    """n bytes from rank 0 to 1 and an empty answer, after `before` others on the same buffer. times (1,) [s]: of the last one."""
+    (f, comm, byte, rank), bad, nothing = port, 0, np.int64(0)
     bad += call(f[_BARRIER], (comm,)) != 0
     for _ in range(before + 1):
         begin = seconds(f[_WTIME])
@@ -37,14 +36,14 @@ def message(
         elif rank == 1:
             bad += call(f[_RECV], (buffer, n, byte, nothing, np.int64(TAG), comm, status)) != 0
             bad += call(f[_SEND], (buffer, nothing, byte, nothing, np.int64(TAG), comm)) != 0
-        times[block] = seconds(f[_WTIME]) - begin - cost
+        times[0] = seconds(f[_WTIME]) - begin
     return bad
 
 
 def first_messages(raw: Raw, task: Task, cost: float) -> Callable[[Floats, int], int]:
     """The loop of a task; a block has one message, however many are asked for."""
     status = np.zeros(raw.status_size, np.uint8)
-    where = raw.comm, raw.byte, np.int64(raw.rank), np.int64(task.bytes)
+    port = port_of(raw)
     before = 0 if task.variant.startswith(FIRST) else BEFORE
 
     def loop(times: Floats, _k: int) -> int:
@@ -52,7 +51,8 @@ def first_messages(raw: Raw, task: Task, cost: float) -> Callable[[Floats, int],
         for block in range(times.size):
             buffer = page_buffer(task.bytes, TOUCHED in task.variant)
             place = np.int64(pointers([buffer])[0])
-            bad += int(message(raw.addresses, *where, place, np.int64(status.ctypes.data), before, times, block, cost))
+            bad += int(message(port, np.int64(task.bytes), place, np.int64(status.ctypes.data), before, times[block : block + 1]))
+        times -= cost
         return bad
 
     return loop

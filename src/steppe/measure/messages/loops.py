@@ -1,7 +1,10 @@
 """The loops that are timed: compiled, kept on disk, nothing in them but MPI's functions and its clock. Importing this imports Numba.
 
-Each fills `times` (blocks,) with seconds an operation, a block having `k` of them, the cost of the clock taken off, and gives the number
-of calls that failed.
+Each fills `times` (blocks,) with seconds an operation and returns the number of calls that failed. A block has `k` operations; the cost
+of reading the clock is subtracted.
+
+    port    addresses of MPI's functions, communicator, type of a byte, rank: see `port_of`
+    memory  addresses: of two buffers, (of requests,) of statuses
 """
 
 # Numba declares types for some of its functions only.
@@ -12,17 +15,39 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from steppe.comm.raw import ADDRESS, call, seconds
+from steppe.comm.raw import ADDRESS, Raw, call, seconds
+from steppe.errors import Failure
+from steppe.measure.laws.family import Floats
 from steppe.measure.messages.plan import WINDOW
 
 TAG = 7
 _WTIME, _WTICK, _BARRIER, _SEND, _RECV = (ADDRESS[name] for name in ("Wtime", "Wtick", "Barrier", "Send", "Recv"))
-_ISEND, _IRECV, _WAITALL = (ADDRESS[name] for name in ("Isend", "Irecv", "Waitall"))
+_ISEND, _IRECV, _WAIT, _WAITALL = (ADDRESS[name] for name in ("Isend", "Irecv", "Wait", "Waitall"))
+Int = np.int64
+
+
+def of_all(raw: Raw, times: Floats, bad: int) -> Floats:
+    """The times of all ranks (ranks, times) on every rank.
+
+    Raises
+    ------
+    Failure
+        Some rank had calls that failed, `bad` of them here. On every rank.
+    """
+    each = raw.together(np.append(times, bad))
+    if each[:, -1].any():
+        raise Failure(f"MPI failed in {each[:, -1].sum():.0f} calls.")
+    return np.asarray(each[:, :-1])
+
+
+def port_of(raw: Raw) -> tuple[Any, ...]:
+    """The port of the ranks that messages pass between."""
+    return raw.addresses, Int(raw.comm), Int(raw.byte), Int(raw.rank)
 
 
 @njit(cache=True)
 def ticks(f: Any, found: Any) -> None:
-    """Differences of successive readings of the clock (n,) [s]: TICK1."""
+    """Fills `found` (n,) with differences of successive readings of the clock [s]: TICK1."""
     before = seconds(f[_WTIME])
     for i in range(found.size):
         now = seconds(f[_WTIME])
@@ -42,11 +67,9 @@ def empty(f: Any, times: Any, k: int, cost: float) -> int:
 
 
 @njit(cache=True)
-def ping_pong(
-    f: Any, comm: Any, byte: Any, rank: Any, there: Any, back: Any, buffers: Any, status: Any, ways: Any, times: Any, k: int, cost: float
-) -> int:
-    """A round trip between ranks 0 and 1, over `ways`: `there` bytes one way, `back` the other."""
-    bad = 0
+def ping_pong(port: Any, sizes: Any, memory: Any, times: Any, k: int, cost: float) -> int:
+    """A round trip between ranks 0 and 1, by the number of ways. sizes: bytes there, bytes back, ways."""
+    (f, comm, byte, rank), (there, back, ways), (buffers, status), bad = port, sizes, memory, 0
     call(f[_BARRIER], (comm,))
     for block in range(times.size):
         begin = seconds(f[_WTIME])
@@ -62,11 +85,9 @@ def ping_pong(
 
 
 @njit(cache=True)
-def window(
-    f: Any, comm: Any, byte: Any, rank: Any, n: Any, buffers: Any, requests: Any, statuses: Any, times: Any, k: int, cost: float
-) -> int:
+def window(port: Any, n: Any, memory: Any, times: Any, k: int, cost: float) -> int:
     """The share of one message of n bytes in `WINDOW` of them one way, from rank 0 to 1, with one acknowledgement."""
-    bad = 0
+    (f, comm, byte, rank), (buffers, requests, statuses), bad = port, memory, 0
     call(f[_BARRIER], (comm,))
     for block in range(times.size):
         begin = seconds(f[_WTIME])
@@ -87,11 +108,9 @@ def window(
 
 
 @njit(cache=True)
-def window_both(
-    f: Any, comm: Any, byte: Any, rank: Any, n: Any, buffers: Any, requests: Any, statuses: Any, times: Any, k: int, cost: float
-) -> int:
+def window_both(port: Any, n: Any, memory: Any, times: Any, k: int, cost: float) -> int:
     """The share of one message of n bytes in `WINDOW` each way at once between ranks 0 and 1, with one acknowledgement each way."""
-    bad = 0
+    (f, comm, byte, rank), (buffers, requests, statuses), bad = port, memory, 0
     other = np.int64(1) - rank
     call(f[_BARRIER], (comm,))
     for block in range(times.size):
@@ -111,25 +130,12 @@ def window_both(
 
 
 @njit(cache=True)
-def exchange(
-    f: Any,
-    comm: Any,
-    byte: Any,
-    rank: Any,
-    n: Any,
-    buffers: Any,
-    requests: Any,
-    statuses: Any,
-    work: float,
-    times: Any,
-    k: int,
-    cost: float,
-) -> int:
-    """What ranks 0 and 1 see of an exchange of n bytes, when both work for `work` seconds before they wait for it.
+def exchange(port: Any, n: Any, memory: Any, work: float, times: Any, k: int, cost: float) -> int:
+    """The time of an exchange of n bytes beyond `work` [s], which ranks 0 and 1 do before they wait for it.
 
-    The work reads the clock and leaves MPI alone, so that only messages that go on by themselves are hidden behind it.
+    The work reads the clock and does not call MPI: it hides only messages that the library or the network moves alone.
     """
-    bad = 0
+    (f, comm, byte, rank), (buffers, requests, statuses), bad = port, memory, 0
     other = np.int64(1) - rank
     call(f[_BARRIER], (comm,))
     for block in range(times.size):
@@ -149,7 +155,7 @@ def exchange(
 
 @njit(cache=True)
 def collective(f: Any, function: Any, arguments: Any, comm: Any, times: Any, k: int, cost: float) -> int:
-    """Any collective operation, each after a barrier, timed alone on this rank; a barrier comes after the one before."""
+    """A collective operation after a barrier, timed on this rank."""
     bad = 0
     apart = function != f[_BARRIER]
     call(f[_BARRIER], (comm,))
@@ -162,4 +168,41 @@ def collective(f: Any, function: Any, arguments: Any, comm: Any, times: Any, k: 
             bad += call(function, arguments) != 0
             total += seconds(f[_WTIME]) - begin - cost
         times[block] = total / k
+    return bad
+
+
+@njit(cache=True)
+def started(f: Any, operation: Any, request: Any, work: float, times: Any, k: int, cost: float) -> int:
+    """A collective operation that this rank starts after a barrier and waits for, beyond `work` [s] in between.
+
+    The work reads the clock and does not call MPI. operation: function, arguments, communicator; request: addresses of it and of a status.
+    """
+    (function, arguments, comm), bad = operation, 0
+    call(f[_BARRIER], (comm,))
+    for block in range(times.size):
+        total = 0.0
+        for _ in range(k):
+            bad += call(f[_BARRIER], (comm,)) != 0
+            begin = seconds(f[_WTIME])
+            bad += call(function, arguments) != 0
+            if work > 0.0:
+                end = seconds(f[_WTIME]) + work
+                while seconds(f[_WTIME]) < end:
+                    pass
+            bad += call(f[_WAIT], request) != 0
+            total += seconds(f[_WTIME]) - begin - cost - work
+        times[block] = total / k
+    return bad
+
+
+@njit(cache=True)
+def pack(f: Any, function: Any, arguments: Any, position: Any, times: Any, k: int, cost: float) -> int:
+    """The packing of a buffer. position: int64 (1,), which packing moves."""
+    bad = 0
+    for block in range(times.size):
+        begin = seconds(f[_WTIME])
+        for _ in range(k):
+            position[0] = 0
+            bad += call(function, arguments) != 0
+        times[block] = (seconds(f[_WTIME]) - begin - cost) / k
     return bad

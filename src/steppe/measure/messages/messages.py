@@ -14,30 +14,14 @@ import msgspec
 import numpy as np
 
 from steppe.comm.raw import ADDRESS, Raw, huge_buffer, page_buffer, pointers
-from steppe.errors import Failure
 from steppe.measure.laws.family import Floats
+from steppe.measure.messages import plan
 from steppe.measure.messages.firsts import first_messages
-from steppe.measure.messages.loops import collective, empty, exchange, ping_pong, ticks, window, window_both
-from steppe.measure.messages.nonblocking import started
+from steppe.measure.messages.loops import collective, empty, exchange, of_all, ping_pong, port_of, started, ticks, window, window_both
 from steppe.measure.messages.objects import object_loop
 from steppe.measure.messages.offsets import Clocks, crooked_clocks
 from steppe.measure.messages.onesided import OneSided
-from steppe.measure.messages.plan import (
-    ACKNOWLEDGED,
-    BEHIND,
-    COLLECTIVES,
-    EACH_WAY,
-    EXCHANGE,
-    FIRST,
-    HUGE,
-    LATER,
-    NON_BLOCKING,
-    NON_BLOCKING_BEHIND,
-    PING_PONG,
-    WINDOW,
-    Task,
-    is_dear,
-)
+from steppe.measure.messages.plan import Task, is_dear
 from steppe.measure.messages.windows import FEWEST, Windows
 from steppe.measure.records.measured import Measured, Start, series_of
 from steppe.measure.records.sample import FEW, FIRST_LOOK, MOST_BLOCKS, is_enough
@@ -66,9 +50,9 @@ class Messages:
         self._huge = [huge_buffer(largest) for _ in range(2)]
         self._on_huge = np.array(pointers([buffer for buffer in self._huge if buffer is not None]), Int)
         self.has_huge = bool(raw.together(np.array([float(self._on_huge.size)])).min() == 2.0)  # on every rank
-        self._statuses = np.zeros(2 * WINDOW * raw.status_size, np.uint8)
-        self._held = np.zeros(2 * WINDOW * raw.request_size, np.uint8)
-        self._requests = pointers([self._held])[0] + raw.request_size * np.arange(2 * WINDOW, dtype=Int)
+        self._statuses = np.zeros(2 * plan.WINDOW * raw.status_size, np.uint8)
+        self._held = np.zeros(2 * plan.WINDOW * raw.request_size, np.uint8)
+        self._requests = pointers([self._held])[0] + raw.request_size * np.arange(2 * plan.WINDOW, dtype=Int)
         self._work: dict[tuple[str, int, int], float] = {}  # [s] of operation, p, bytes: as long as the work that shall hide it
         self._blocks: dict[Task, int] = {}  # operations in a block
         self._parts: dict[tuple[int, ...], Raw | None] = {tuple(range(raw.size)): raw}
@@ -144,7 +128,7 @@ class Messages:
             self._blocks[task] = 1 if by_clock else int(part.told(max(1.0, math.ceil(LONG * self.ticks.cost / operation))))
         k = self._blocks[task]
         if by_clock is not None:
-            called = part, part.addresses[ADDRESS[COLLECTIVES[task.operation]]], self._arguments(task, part)
+            called = part, part.addresses[ADDRESS[plan.COLLECTIVES[task.operation]]], self._arguments(task, part)
             by_clock.load(*called)
         begin = time.monotonic()
         end = begin + self._budget
@@ -166,7 +150,7 @@ class Messages:
             by_clock.found[name] = by_clock.found.get(name, False) or enough
             if not enough:
                 return None
-        if task.variant in (EXCHANGE, NON_BLOCKING):
+        if task.variant in (plan.EXCHANGE, plan.NON_BLOCKING):
             self._work[task.operation, task.p, task.bytes] = float(np.median(times))
         return series_of(task.name("window" if by_clock else "barrier"), times, k, done < 2.0)
 
@@ -197,38 +181,34 @@ class Messages:
             MPI says that a call failed.
         """
         times = np.empty(blocks)
-        bad = self._loop(task, part)(times, k)
-        each = part.together(np.append(times, bad))
-        if each[:, -1].any():
-            raise Failure(f"MPI failed in {each[:, -1].sum():.0f} calls.")
-        return each[:, :-1]
+        return of_all(part, times, self._loop(task, part)(times, k))
 
     def _loop(self, task: Task, part: Raw) -> Callable[[Floats, int], int]:
-        f, comm, n, cost = self._raw.addresses, Int(part.comm), Int(task.bytes), self.ticks.cost
-        rank, status = Int(part.rank), Int(self._statuses.ctypes.data)
-        work = self._work[task.operation, task.p, task.bytes] if task.variant in (BEHIND, NON_BLOCKING_BEHIND) else 0.0
+        f, n, cost, port = self._raw.addresses, Int(task.bytes), self.ticks.cost, port_of(part)
+        comm, status = Int(part.comm), Int(self._statuses.ctypes.data)
+        work = self._work[task.operation, task.p, task.bytes] if task.variant in (plan.BEHIND, plan.NON_BLOCKING_BEHIND) else 0.0
         if task.group == "collective":
-            function, arguments = COLLECTIVES[task.operation], self._arguments(task, part)
+            function, arguments = plan.COLLECTIVES[task.operation], self._arguments(task, part)
             if task.variant:
-                begin, request = f[ADDRESS[f"I{function.lower()}"]], self._requests[0]
-                return lambda times, k: int(started(f, begin, (*arguments, request), request, status, comm, work, times, k, cost))
+                request = self._requests[0]
+                operation = f[ADDRESS[f"I{function.lower()}"]], (*arguments, request), comm
+                return lambda times, k: int(started(f, operation, (request, status), work, times, k, cost))
             return lambda times, k: int(collective(f, f[ADDRESS[function]], arguments, comm, times, k, cost))
         if task.group == "one-sided":
             self._sided = self._sided or OneSided(part, self._largest)
             return self._sided.loop(task, self._pointers[0], cost)
         if task.group == "Python objects":
             return object_loop(part, task)
-        if task.variant.startswith((FIRST, LATER)):
+        if task.variant.startswith((plan.FIRST, plan.LATER)):
             return first_messages(part, task, cost)
-        if task.variant in (PING_PONG, ACKNOWLEDGED):
-            back, ways = (n, Int(2)) if task.variant == PING_PONG else (Int(0), Int(1))
-            return lambda times, k: int(ping_pong(f, comm, part.byte, rank, n, back, self._pointers, status, ways, times, k, cost))
-        if task.variant in (EXCHANGE, BEHIND):
-            held = self._pointers, self._requests, status
-            return lambda times, k: int(exchange(f, comm, part.byte, rank, n, *held, work, times, k, cost))
-        loop = window_both if task.variant == EACH_WAY else window
-        buffers = self._on_huge if task.variant == HUGE else self._pointers
-        return lambda times, k: int(loop(f, comm, part.byte, rank, n, buffers, self._requests, status, times, k, cost))
+        if task.variant in (plan.PING_PONG, plan.ACKNOWLEDGED):
+            sizes = (n, n, Int(2)) if task.variant == plan.PING_PONG else (n, Int(0), Int(1))
+            return lambda times, k: int(ping_pong(port, sizes, (self._pointers, status), times, k, cost))
+        memory = self._on_huge if task.variant == plan.HUGE else self._pointers, self._requests, status
+        if task.variant in (plan.EXCHANGE, plan.BEHIND):
+            return lambda times, k: int(exchange(port, n, memory, work, times, k, cost))
+        loop = window_both if task.variant == plan.EACH_WAY else window
+        return lambda times, k: int(loop(port, n, memory, times, k, cost))
 
     def _arguments(self, task: Task, part: Raw) -> tuple[np.int64, ...]:
         send, receive = self._pointers

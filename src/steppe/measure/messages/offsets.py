@@ -10,22 +10,19 @@ and the bounds along the way add up.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steppe.errors import Failure
+from steppe.comm.raw import Raw
 from steppe.measure.laws.family import Floats
+from steppe.measure.messages.clock_loops import answer, ask
+from steppe.measure.messages.loops import of_all, port_of
 from steppe.measure.records.clock_record import ClockDrift, ClockOffset
-
-if TYPE_CHECKING:
-    from steppe.comm.raw import Raw
 
 ROUND_TRIPS, KEPT = 100, 10  # of a burst
 MOST = 32  # ranks that ask rank 0 itself
 CROOKED = 3.0  # bounds that a burst may lie off the line
 RECORDED = 100  # bursts of a rank that a document keeps
-SHOWN = 6  # ranks whose clocks a terminal shows
 Int = np.int64
 
 
@@ -122,7 +119,7 @@ def turns(size: int) -> list[range]:
 class Clocks:
     """The clocks of all ranks; all ranks make one and call `burst` alike. step [s]: the least that they can tell."""
 
-    def __init__(self, raw: "Raw", step: float) -> None:
+    def __init__(self, raw: Raw, step: float) -> None:
         self._raw, self._step = raw, step
         self._slot = np.zeros(1)
         self._status = np.zeros(raw.status_size, np.uint8)
@@ -136,40 +133,27 @@ class Clocks:
         Failure
             MPI says that a call failed.
         """
-        from steppe.measure.messages.clock_loops import answer, ask
-
         raw, rank = self._raw, self._raw.rank
-        held = raw.comm, raw.byte
         memory = self._slot, Int(self._slot.ctypes.data), Int(self._status.ctypes.data)
         found, bad = np.zeros((ROUND_TRIPS, 3)), 0
         for asking in turns(raw.size):
             if rank in asking:
-                bad += ask(raw.addresses, *held, Int(reference(rank, raw.size)), *memory, found)
+                bad += ask(port_of(raw), Int(reference(rank, raw.size)), memory, found)
             for other in asking:
                 if reference(other, raw.size) == rank:
-                    bad += answer(raw.addresses, *held, Int(other), *memory, ROUND_TRIPS)
+                    bad += answer(port_of(raw), Int(other), memory, ROUND_TRIPS)
         shortest = np.argsort(found[:, 2] - found[:, 0], kind="stable")[:KEPT]
-        each = raw.together(np.append(found[shortest], bad))
-        if each[:, -1].any():
-            raise Failure(f"MPI failed in {each[:, -1].sum():.0f} calls.")
-        self._bursts.append(each[:, :-1].reshape(raw.size, KEPT, 3))
+        self._bursts.append(of_all(raw, found[shortest], bad).reshape(raw.size, KEPT, 3))
 
     def lines(self) -> list[RankClock]:
         """The clock of each rank beside rank 0's."""
-        found = [SAME]
-        for rank in range(1, self._raw.size):
-            near = reference(rank, self._raw.size)
-            one = fit_clock([burst[rank] for burst in self._bursts], self._step)
-            found.append(beyond(found[near], one) if near else one)
-        return found
+        return [self.own(rank) for rank in range(self._raw.size)]
 
     def own(self, rank: int) -> RankClock:
         """The clock of one rank."""
-        size = self._raw.size
         if rank == 0:
             return SAME
-        one = fit_clock([burst[rank] for burst in self._bursts], self._step)
-        near = reference(rank, size)
+        one, near = fit_clock([burst[rank] for burst in self._bursts], self._step), reference(rank, self._raw.size)
         return beyond(self.own(near), one) if near else one
 
 
@@ -198,17 +182,3 @@ def crooked_clocks(lines: Sequence[RankClock]) -> list[str]:
         for rank, line in enumerate(lines)
         if not line.linear
     ]
-
-
-def clocks_text(offsets: Sequence[ClockOffset], drifts: Sequence[ClockDrift]) -> str:
-    """A line for each rank's clock, of many ranks for those that are furthest off."""
-    speed = {one.rank: one for one in drifts}
-    shown = sorted(offsets, key=lambda one: -abs(one.offset))[:SHOWN]
-    said = ""
-    for one in sorted(shown, key=lambda one: one.rank):
-        said += f"clock of rank {one.rank} beside rank 0's: {one.offset * 1e6:+.2f} us +- {one.bound * 1e6:.2g}"
-        if (moves := speed.get(one.rank)) is not None:
-            said += f"; it gains {moves.drift * 1e6:+.3g} us a second +- {moves.bound * 1e6:.2g}"
-        said += "\n"
-    left = len(offsets) - len(shown)
-    return said + (f"clocks of {left} more ranks are nearer to rank 0's\n" if left else "")

@@ -15,6 +15,7 @@ from numba import njit
 
 from steppe.comm.raw import ADDRESS, MpiWindow, Raw, call, seconds
 from steppe.measure.laws.family import Floats
+from steppe.measure.messages.loops import port_of
 from steppe.measure.messages.plan import ALLOCATED, COMPUTES, WORK, Task
 
 TAG = 8
@@ -25,26 +26,13 @@ _WTIME, _BARRIER, _SEND, _RECV, _FLUSH = (ADDRESS[name] for name in ("Wtime", "B
 
 
 @njit(cache=True)
-def one_sided(
-    f: Any,
-    function: Any,
-    arguments: Any,
-    memory: Any,
-    comm: Any,
-    byte: Any,
-    rank: Any,
-    buffer: Any,
-    status: Any,
-    work: float,
-    times: Any,
-    k: int,
-    cost: float,
-) -> int:
-    """An operation on memory of rank 1 and its flush, as rank 0 sees it, k of them a block.
+def one_sided(port: Any, operation: Any, message: Any, work: float, times: Any, k: int, cost: float) -> int:
+    """An operation on memory of rank 1 and its flush, timed on rank 0, k of them a block.
 
-    Rank 1 waits for a message; with `work` > 0 it first reads the clock for so many seconds in each block, and leaves MPI alone.
+    Rank 1 waits for a message; with `work` > 0 it first reads the clock for so many seconds in each block, and does not call MPI.
+    operation: function, its arguments, window; message: addresses of a buffer and of a status.
     """
-    bad, nothing = 0, np.int64(0)
+    (f, comm, byte, rank), (function, arguments, memory), (buffer, status), bad, nothing = port, operation, message, 0, np.int64(0)
     for block in range(times.size):
         if block == 0 or work > 0.0:
             bad += call(f[_BARRIER], (comm,)) != 0
@@ -89,9 +77,9 @@ class OneSided:
         n, kind = (task.bytes // 8, raw.double) if task.operation == "accumulate" else (task.bytes, raw.byte)
         ends = (raw.sum, memory.handle) if task.operation == "accumulate" else (memory.handle,)
         arguments = tuple(np.int64(one) for one in (buffer, n, kind, OWNER, 0, n, kind, *ends))
-        held = memory.handle, raw.comm, raw.byte, np.int64(raw.rank), buffer, np.int64(self._status.ctypes.data)
+        operation, message = (function, arguments, np.int64(memory.handle)), (buffer, np.int64(self._status.ctypes.data))
         work = WORK if task.variant.endswith(COMPUTES) else 0.0
-        return lambda times, k: int(one_sided(f, function, arguments, *held, work, times, k, cost))
+        return lambda times, k: int(one_sided(port_of(raw), operation, message, work, times, k, cost))
 
     def close(self) -> None:
         """Gives the windows back."""

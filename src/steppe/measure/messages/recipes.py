@@ -15,13 +15,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from steppe.comm.raw import ADDRESS, PRIVATE, Raw, page_buffer, pointers
-from steppe.errors import Failure
 from steppe.measure.laws.family import Floats
 from steppe.measure.laws.operation import OperationFit, fit
 from steppe.measure.laws.points import medians
+from steppe.measure.messages.loops import of_all, pack, ping_pong, port_of
 from steppe.measure.messages.messages import Messages
 from steppe.measure.messages.plan import PING_PONG, Task
-from steppe.measure.records.measured import Measured, SeriesName, series_of
+from steppe.measure.records.measured import Measured, SeriesName, grouped, series_of
 from steppe.measure.records.sample import is_enough
 
 Recipe = Literal["minho", "advise"]
@@ -92,15 +92,11 @@ def _series(name: SeriesName, times: Floats, precision: float, block: int) -> Me
 
 def _acknowledged(part: Raw, memory: str, n: int, cost: float) -> Floats:
     """Times of messages of n bytes (1 + `MESSAGES` / `RUNS`,) [s] in memory that was not used before."""
-    from steppe.measure.messages.loops import ping_pong
-
     buffers = [page_buffer(n) if memory == TOUCHED else _fresh(n) for _ in range(2)]
     status, times = np.zeros(part.status_size, np.uint8), np.empty(1 + MESSAGES // RUNS)
     where = np.array(pointers(buffers), Int)
-    bad = ping_pong(
-        part.addresses, Int(part.comm), part.byte, Int(part.rank), Int(n), Int(0), where, Int(status.ctypes.data), Int(1), times, 1, cost
-    )
-    return np.asarray(_checked(part, times, bad)[0])
+    bad = ping_pong(port_of(part), (Int(n), Int(0), Int(1)), (where, Int(status.ctypes.data)), times, 1, cost)
+    return np.asarray(of_all(part, times, bad)[0])
 
 
 def _fresh(n: int) -> Any:
@@ -113,8 +109,6 @@ def _fresh(n: int) -> Any:
 
 def _packed(part: Raw, name: str, n: int, cost: float) -> Floats | None:
     """Times [s] in which n bytes are packed, as they are or as every machine can read them; None where the library fails to."""
-    from steppe.measure.messages.recipe_loops import pack
-
     source, target = page_buffer(n), page_buffer(n + SPARE)
     position, form = np.zeros(1, Int), np.frombuffer(b"external32\0", np.uint8)
     room, at = Int(n + SPARE), Int(position.ctypes.data)
@@ -130,19 +124,9 @@ def _packed(part: Raw, name: str, n: int, cost: float) -> Floats | None:
     return None if each[:, -1].any() else np.asarray(each[0, :-1])
 
 
-def _checked(part: Raw, times: Floats, bad: int) -> Floats:
-    each = part.together(np.append(times, bad))
-    if each[:, -1].any():
-        raise Failure(f"MPI failed in {each[:, -1].sum():.0f} calls.")
-    return np.asarray(each[:, :-1])
-
-
 def fit_recipe(recipe: Recipe, series: Sequence[Measured]) -> list[OperationFit]:
     """The fits of what a recipe measured, of the one time that it takes for each size: the least, or the mean."""
-    groups: dict[tuple[str, str], list[Measured]] = {}
-    for one in series:
-        if not one.variant.endswith(FIRST):
-            groups.setdefault((one.operation, one.variant), []).append(one)
+    groups = grouped((one for one in series if not one.variant.endswith(FIRST)), lambda one: (one.operation, one.variant))
     found = []
     for (operation, variant), group in groups.items():
         t = np.array([one.statistics.minimum if recipe == "minho" else float(one.times().mean()) for one in group])

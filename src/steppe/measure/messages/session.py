@@ -1,11 +1,11 @@
 """A whole measurement of messages: the ranks and their places, all series, notes, the fits: a `Document` on rank 0."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import asdict
 
 from steppe.comm.launch import find_library
 from steppe.comm.raw import Raw, progress_settings
@@ -22,7 +22,7 @@ from steppe.measure.messages.recipes import Job, Recipe, fit_recipe, jobs, large
 from steppe.measure.messages.rivals import find_slower
 from steppe.measure.records.clock_record import TimingClock
 from steppe.measure.records.document import Document, made_now, read_document, record_fit
-from steppe.measure.records.measured import Measured, Start
+from steppe.measure.records.measured import Measured, Start, grouped
 from steppe.measure.timing.machine import describe_machine
 from steppe.measure.timing.rank_places import RankPlace, as_text, crowded, here, of_text, pairs
 from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds
@@ -118,25 +118,14 @@ def _job(session: Messages, task: Task) -> Job:
 
 
 def _clock(session: Messages) -> TimingClock:
-    offsets, drift = record_clocks(session.clocks.lines())
-    return TimingClock(
-        resolution=session.ticks.resolution,
-        cost=session.ticks.cost,
-        gaps_per_second=session.ticks.gaps,
-        away=session.away(),
-        loop=session.overhead,
-        pace=session.pace.apart(),
-        offsets=offsets,
-        drift=drift,
-    )
+    ticks, (offsets, drift) = session.ticks, record_clocks(session.clocks.lines())
+    own = TimingClock(resolution=ticks.resolution, cost=ticks.cost, gaps_per_second=ticks.gaps, away=session.away(), loop=session.overhead)
+    return {**own, "pace": session.pace.apart(), "offsets": offsets, "drift": drift}
 
 
 def fit_series(series: Sequence[Measured]) -> list[OperationFit]:
     """The fits of all operations that were measured with two sizes or on three numbers of ranks."""
-    groups: dict[tuple[str, str, str], list[Measured]] = {}
-    for one in series:
-        if is_fitted(one.variant):
-            groups.setdefault((one.operation, one.variant, one.placement), []).append(one)
+    groups = grouped((one for one in series if is_fitted(one.variant)), lambda one: (one.operation, one.variant, one.placement))
     several = len({placement for _, _, placement in groups if placement}) > 1
     found = []
     for (operation, variant, placement), group in groups.items():

@@ -9,16 +9,15 @@ late it was. On a busy machine all ranks miss some.
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from steppe.errors import Failure
+from steppe.comm.raw import Raw
 from steppe.measure.laws.family import Floats
+from steppe.measure.messages.clock_loops import collective_at
+from steppe.measure.messages.loops import of_all
 from steppe.measure.messages.offsets import Clocks
-
-if TYPE_CHECKING:
-    from steppe.comm.raw import Raw
 
 LATE = 1e-6  # [s] after the time that a rank was to begin at
 TOO_MANY = 0.05  # of the samples that may be late
@@ -38,15 +37,11 @@ class Windows:
         self.found: dict[str, bool] = {}  # series, and whether in some pass enough samples were begun in time
         self.last, self.lost = [0] * size, [0.0] * size  # missed times, and the time until all had begun [s], by the rank that began last
 
-    def load(self, part: "Raw", function: Any, arguments: tuple[Any, ...]) -> None:
+    def load(self, part: Raw, function: Any, arguments: tuple[Any, ...]) -> None:
         """Gets the loop of an operation: a time that was agreed on meanwhile would be over."""
-        from steppe.measure.messages.clock_loops import collective_at
-
         collective_at(part.addresses, function, arguments, 0.0, 0.0, *np.empty((2, 0)))
 
-    def times(
-        self, part: "Raw", function: Any, arguments: tuple[Any, ...], blocks: int, operation: float, end: float, cost: float
-    ) -> Floats:
+    def times(self, part: Raw, function: Any, arguments: tuple[Any, ...], blocks: int, operation: float, end: float, cost: float) -> Floats:
         """Seconds from the common begin to the last end of at most `blocks` operations (n,), fewer when the time is over; perhaps none.
 
         operation [s]: how long one takes at least; end: of the steady clock [s], on rank 0; cost [s] of reading the clock.
@@ -56,8 +51,6 @@ class Windows:
         Failure
             MPI says that a call failed.
         """
-        from steppe.measure.messages.clock_loops import collective_at
-
         clock = self._clocks.own(part.rank)
         width = part.told(max(LEAST, ROOM * operation))
         widest = WIDEST * width
@@ -70,10 +63,7 @@ class Windows:
             begins, ends = np.empty((2, int(np.clip(left / width, min(FEWEST, missing), missing))))
             first = part.told(part.now() + LEAD + width)
             bad = collective_at(part.addresses, function, arguments, clock.shown(first), width * (1.0 + clock.known_drift), begins, ends)
-            each = part.together(np.concatenate([begins, ends, [bad]]))
-            if each[:, -1].any():
-                raise Failure(f"MPI failed in {each[:, -1].sum():.0f} calls.")
-            begun, ended = each[:, : begins.size], each[:, begins.size : -1]
+            begun, ended = np.split(of_all(part, np.concatenate([begins, ends]), bad), 2, axis=1)
             late = self._count(begun)
             kept.append(ended.max(axis=0)[~late] - cost)
             missing -= kept[-1].size

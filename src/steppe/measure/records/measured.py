@@ -1,17 +1,18 @@
 """Series of times with their figures, as they are measured and as a file keeps them."""
 
 import base64
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from steppe.measure.laws.family import Floats
 from steppe.measure.records.sample import Mode, Statistics, count_outliers, figures, modes, of_passes, student
 
 Start = Literal["barrier", "window"]
+Key = TypeVar("Key")
 
 
 class SeriesName(Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,6 +65,14 @@ class Measured(SeriesName, kw_only=True, frozen=True):
         return decode(self.samples)
 
 
+def grouped(series: Iterable[Measured], key: Callable[[Measured], Key]) -> dict[Key, list[Measured]]:
+    """The series by their keys, both in their first order."""
+    found: dict[Key, list[Measured]] = {}
+    for one in series:
+        found.setdefault(key(one), []).append(one)
+    return found
+
+
 def encode(times: Floats) -> str:
     """Samples [s] as text of a file."""
     return base64.b64encode(np.asarray(times, "<f4").tobytes()).decode()
@@ -86,13 +95,7 @@ def series_of(
         width = found.median * float(np.expm1(min(700.0, student(between[1]) * between[0])))
         found = replace(found, half_width=max(width, found.half_width))
     return Measured(
-        group=name.group,
-        operation=name.operation,
-        variant=name.variant,
-        placement=name.placement,
-        start=name.start,
-        p=name.p,
-        bytes=name.bytes,
+        **asdict(name),
         block=block,
         samples=encode(times),
         passes=list(passes),

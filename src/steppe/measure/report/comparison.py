@@ -6,7 +6,7 @@ longer: "faster" and "slower" need least times that differ, too, and two runs th
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -15,10 +15,10 @@ import numpy as np
 from steppe.measure.laws.family import Floats
 from steppe.measure.laws.points import US
 from steppe.measure.records.document import Document
-from steppe.measure.records.measured import Measured
+from steppe.measure.records.measured import Measured, grouped
 from steppe.measure.records.sample import drawn_medians, independent, of_passes, pass_medians, student
 from steppe.measure.report.facts import OTHERS, facts_of
-from steppe.measure.report.law_text import columns
+from steppe.measure.report.tables import table
 
 DRAWS = 2_000
 SHORTEST = 1e-9  # [s] that any clock tells: what is left of an operation behind work may be nothing
@@ -137,23 +137,17 @@ def _remarks(first: Document, second: Document) -> list[str]:
 def compared_text(found: Compared) -> str:
     """What differs between the machines, a table, the means, what has no match."""
     said = "".join(f"{remark}\n" for remark in found.remarks)
-    rows = [["", "ranks", "bytes", "first us", "second us", "ratio", "95 %", ""]]
-    for match in found.matches:
-        one = match.first
-        rows.append(
-            [
-                _title(one),
-                str(one.p),
-                str(one.bytes),
-                f"{one.statistics.median / US:.4g}",
-                f"{match.second.statistics.median / US:.4g}",
-                f"{match.ratio:.3f}",
-                f"{match.low:.3f}-{match.high:.3f}",
-                match.word,
-            ]
-        )
-    if found.matches:
-        said += columns(rows) + "\n"
+    columns: dict[str, Callable[[Match], str]] = {
+        "": lambda match: _title(match.first),
+        "ranks": lambda match: str(match.first.p),
+        "bytes": lambda match: str(match.first.bytes),
+        "first us": lambda match: f"{match.first.statistics.median / US:.4g}",
+        "second us": lambda match: f"{match.second.statistics.median / US:.4g}",
+        "ratio": lambda match: f"{match.ratio:.3f}",
+        "95 %": lambda match: f"{match.low:.3f}-{match.high:.3f}",
+        " ": lambda match: match.word,
+    }
+    said += table(found.matches, columns) + "\n" if found.matches else ""
     for name, (ratio, low, high) in found.groups.items():
         said += f"{name}: geometric mean of the ratios {ratio:.3f}, 95 %: {low:.3f} to {high:.3f}\n"
     words = [match.word for match in found.matches]
@@ -169,7 +163,5 @@ def _title(one: Measured) -> str:
 
 
 def _listed(series: Sequence[Measured]) -> str:
-    titles: dict[str, list[str]] = {}
-    for one in series:
-        titles.setdefault(_title(one), []).append(str(one.bytes))
-    return "; ".join(f"{title} ({', '.join(sizes)} bytes)" for title, sizes in titles.items())
+    titles = grouped(series, _title)
+    return "; ".join(f"{title} ({', '.join(str(one.bytes) for one in each)} bytes)" for title, each in titles.items())

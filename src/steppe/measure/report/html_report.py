@@ -1,7 +1,7 @@
 """A document as one HTML file: warnings first, then pictures, tables, the machine, and the data. It asks nothing of any network."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,14 @@ from msgspec.structs import fields, replace
 
 from steppe.files import write_whole, writing
 from steppe.measure.laws.points import MB, US
-from steppe.measure.messages.offsets import clocks_text
 from steppe.measure.records.document import Document, FitRecord, document_json, plain_values
-from steppe.measure.records.measured import Measured
+from steppe.measure.records.measured import Measured, grouped
 from steppe.measure.report.facts import facts_of, warnings_of
-from steppe.measure.report.law_text import times_of
-from steppe.measure.report.message_text import comparisons
+from steppe.measure.report.message_text import clocks_text, recipe_text
 from steppe.measure.report.pictures import bars_picture, clocks_picture, fit_picture, modes_picture, ranks_picture, sizes_picture
-from steppe.measure.report.rate_text import rate_of, roof_text
-from steppe.measure.report.recipe_tables import recipe_text
+from steppe.measure.report.rate_text import roof_text
+from steppe.measure.report.sentences import comparisons
+from steppe.measure.report.tables import rate_of, series_columns
 from steppe.measure.timing.rounds import OF_RANKS
 
 MOST_DATA = 1_200_000  # letters of the data; a larger document is held without its samples
@@ -50,20 +49,12 @@ def report_html(document: Document) -> str:
         parts.append(f"<h2>The model</h2><p>{escape(roof_text(roof))}</p>")
     if document.recipe:
         parts.append(f'<h2>Recipe</h2><div class="wide"><pre>{escape(recipe_text(document))}</pre></div>')
-    parts += [
-        *_fits(document),
-        *_files(document),
-        *_of_ranks(document),
-        *_kernels(document),
-        *_modes(document),
-        *_clocks(document),
-        *_tables(document),
-        _machine(document),
-    ]
+    for section in (_fits, _files, _of_ranks, _kernels, _modes, _clocks, _tables):
+        parts += section(document)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f'<meta name="viewport" content="width=device-width"><title>Measured {escape(document.made)}</title><style>{STYLE}</style></head>'
-        f"<body>{''.join(parts)}{_data(document)}</body></html>\n"
+        f"<body>{''.join(parts)}{_machine(document)}{_data(document)}</body></html>\n"
     )
 
 
@@ -77,11 +68,9 @@ def _warnings(document: Document) -> str:
     stopped = [] if document.complete else ["Stopped before the end: what was measured until then."]
     said = [*warnings_of(document), *stopped]
     unsure = sum(not one.converged for one in document.series)
-    told = (
-        f"{unsure} of {len(document.series)} series ended before their median was known to 2 %: their intervals are red." if unsure else ""
-    )
+    told = f"{unsure} of {len(document.series)} series ended before their median was known to 2 %: their intervals are red."
     boxes = "".join(f'<p class="warning">{escape(text)}</p>' for text in said)
-    return f'{boxes}<p class="faint">{told}</p>' if told else boxes
+    return f'{boxes}<p class="faint">{told}</p>' if unsure else boxes
 
 
 def _where(document: Document) -> str:
@@ -125,27 +114,21 @@ def _fit_pictures(fits: Sequence[FitRecord]) -> dict[int, str]:
 
 
 def _of(document: Document, group: str) -> dict[str, list[Measured]]:
-    found: dict[str, list[Measured]] = {}
-    for one in document.series:
-        if one.group == group:
-            found.setdefault(one.operation, []).append(one)
-    return found
+    return grouped((one for one in document.series if one.group == group), lambda one: one.operation)
 
 
 def _files(document: Document) -> list[str]:
     files, coded = _of(document, "files"), _of(document, "codecs")
     parts = []
     if files:
-        groups = [
-            (f"read, {order} [MB/s]", [one for one in files.get("read", []) if order in one.variant])
-            for order in ("sequential", "permuted")
-        ]
-        groups += [("write [MB/s]", _shortened(files.get("write", [])))]
-        groups = [(title, series) for title, series in groups if series]
-        parts.append(f"<h2>Files</h2>{sizes_picture(*zip(*groups, strict=True))}")
+        groups = {
+            f"read, {order} [MB/s]": [one for one in files.get("read", []) if order in one.variant] for order in ("sequential", "permuted")
+        }
+        groups["write [MB/s]"] = _shortened(files.get("write", []))
+        parts.append(f"<h2>Files</h2>{sizes_picture({title: series for title, series in groups.items() if series})}")
     if coded:
-        titles = [f"{name} [MB/s before compression]" for name in coded]
-        parts.append(f"<h2>Codecs</h2>{sizes_picture(titles, list(coded.values()))}")
+        named = {f"{name} [MB/s before compression]": series for name, series in coded.items()}
+        parts.append(f"<h2>Codecs</h2>{sizes_picture(named)}")
     return parts
 
 
@@ -162,12 +145,9 @@ def _shortened(series: Sequence[Measured]) -> list[Measured]:
 
 
 def _kernels(document: Document) -> list[str]:
-    rates: dict[str, list[Measured]] = {}
-    for one in document.series:
-        if one.group in ("memory", "arithmetic", "functions"):
-            name = f"{one.group}, random reads" if one.unit == "reads" else one.group
-            rates.setdefault(name, []).append(one)
-    return [f"<h2>Processor and memory</h2>{bars_picture(list(rates), list(rates.values()))}"] if rates else []
+    timed = (one for one in document.series if one.group in ("memory", "arithmetic", "functions"))
+    rates = grouped(timed, lambda one: f"{one.group}, random reads" if one.unit == "reads" else one.group)
+    return [f"<h2>Processor and memory</h2>{bars_picture(rates)}"] if rates else []
 
 
 def _modes(document: Document) -> list[str]:
@@ -188,41 +168,28 @@ def _clocks(document: Document) -> list[str]:
 
 
 def _tables(document: Document) -> list[str]:
-    groups: dict[tuple[str, str], list[Measured]] = {}
-    for one in document.series:
-        groups.setdefault((one.group, one.operation), []).append(one)
+    groups = grouped(document.series, lambda one: (one.group, one.operation))
+    columns: dict[str, Callable[[Measured], str]] = {
+        "": lambda one: escape(one.kind),
+        "ranks": lambda one: str(one.p),
+        **series_columns("rate"),
+        "rate": lambda one: f"{rate_of(one)[0]:.4g} {rate_of(one)[1]}" if rate_of(one)[0] else "-",
+    }
+    width = columns["+-"]
+    columns["+-"] = lambda one: width(one) if one.converged else f'<span class="unsure">{width(one)}</span>'
+    head = "".join(f"<th>{title}</th>" for title in columns)
     parts = ["<h2>All series</h2>"] if groups else []
     for (group, operation), series in groups.items():
-        head = "".join(
-            f"<th>{text}</th>" for text in ("", "ranks", "bytes", "min us", "median us", "+-", "p99 us", "rate", "blocks", "far off")
-        )
-        rows = "".join(_row(one) for one in series)
+        rows = ""
+        for one in series:
+            rows += f"<tr>{''.join(f'<td>{text(one)}</td>' for text in columns.values())}</tr>"
+            rows += "".join(f'<tr><td colspan="{len(columns)}" class="faint">{escape(text)}</td></tr>' for text in one.warnings)
         title = operation if operation == group else f"{group}: {operation}"
         parts.append(
             f"<details><summary>{escape(title)}, {len(series)} series</summary>"
             f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div></details>'
         )
     return parts
-
-
-def _row(one: Measured) -> str:
-    found = one.statistics
-    rate, unit = rate_of(one)
-    least, median, width, late = times_of(one)
-    cells = [
-        escape(one.kind),
-        str(one.p),
-        str(one.bytes),
-        least,
-        median,
-        width if one.converged else f'<span class="unsure">{width}</span>',
-        late,
-        f"{rate:.4g} {unit}" if rate else "-",
-        str(found.n),
-        str(one.outliers),
-    ]
-    said = "".join(f'<tr><td colspan="10" class="faint">{escape(text)}</td></tr>' for text in one.warnings)
-    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>{said}"
 
 
 def _machine(document: Document) -> str:

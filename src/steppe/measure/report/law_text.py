@@ -1,6 +1,6 @@
 """Fits, rehearsals, predictions and weaknesses as texts for a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -9,65 +9,44 @@ from steppe.measure.laws.operation import OperationFit, SizeRange, aggregate, pl
 from steppe.measure.laws.points import MB, US
 from steppe.measure.laws.prediction import Prediction
 from steppe.measure.laws.rehearsal import Rehearsal
+from steppe.measure.laws.size_lines import SizeLine
 from steppe.measure.laws.times_table import Series
 from steppe.measure.laws.weakness import WeakPoint
-from steppe.measure.records.measured import Measured
+from steppe.measure.report.tables import aligned, table
 
 FIRST = 1.5  # times the later ones, from which on a first message is reported
-
-
-def columns(rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Rows below each other, the first `left` columns to the left, the others to the right."""
-    width = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = (
-        "  ".join(text.ljust(w) if i < left else text.rjust(w) for i, (text, w) in enumerate(zip(row, width, strict=True))) for row in rows
-    )
-    return "".join(line.rstrip() + "\n" for line in lines)
-
-
-def times_of(one: Measured) -> list[str]:
-    """Least, median, half of its interval, and p99 [us] of a series; an interval in () was not narrow enough in time."""
-    found = one.statistics
-    width = f"{found.half_width / US:.2g}"
-    return [f"{found.minimum / US:.4g}", f"{found.median / US:.4g}", width if one.converged else f"({width})", f"{found.p99 / US:.4g}"]
+Fitted = tuple[OperationFit, SizeRange, SizeLine]
 
 
 def lines_of(fits: Sequence[OperationFit]) -> str:
     """A table of t0, r_inf and n_half of all fits."""
-    head = ["", "p", "bytes", "t(0) us", "t0 us", "+-", "r_inf MB/s", "+-", "unweighted", "n_half B", "worst"]
-    rows = [head]
-    for found in fits:
-        half = 0.5 if found.protocol == "ack" else 1.0
-        for piece in found.pieces:
-            rows += [_line(found, piece, i, half) for i in range(found.points.ranks.size)]
-    return columns(rows)
+    rows = [(found, piece, line) for found in fits for piece in found.pieces for line in piece.lines.lines(found.points.ranks)]
+    columns: dict[str, Callable[[Fitted], str]] = {
+        "": lambda row: row[0].title,
+        "p": lambda row: f"{row[2].p:g}",
+        "bytes": lambda row: f"{row[1].lines.low:g}-{row[1].lines.high:g}",
+        "t(0) us": _zero,
+        "t0 us": lambda row: f"{row[2].t0 * _half(row[0]) / US:.4g}",
+        "+-": lambda row: f"{1.96 * row[2].t0_error * _half(row[0]) / US:.2g}",
+        "r_inf MB/s": lambda row: f"{row[2].r_inf / MB:.4g}" if row[2].r_inf else "-",
+        "+- ": lambda row: f"{1.96 * row[2].r_inf_error / MB:.2g}" if row[2].r_inf_error else "-",
+        "unweighted": lambda row: f"{without[1] / MB:.4g}" if len(row[0].pieces) == 1 and (without := plain(row[0])) else "-",
+        "n_half B": lambda row: f"{max(0.0, row[2].t0) * _half(row[0]) * row[2].r_inf:.4g}" if row[2].r_inf else "-",
+        "worst": lambda row: f"{row[2].worst_residual:.1%}",
+    }
+    return table(rows, columns)
 
 
-def _line(found: OperationFit, piece: SizeRange, i: int, half: float) -> list[str]:
-    points, lines = found.points, piece.lines
-    p, t0 = points.ranks[i], lines.t0[i]
-    zero = points.t[(points.p == p) & (points.n == 0.0)]
-    rate, error, of_half = ("-", "-", "-")
-    if lines.has_rate:
-        rate, error, of_half = (
-            f"{lines.rate[i] / MB:.4g}",
-            f"{1.96 * lines.rate_error[i] / MB:.2g}",
-            f"{max(0.0, t0) * half * lines.rate[i]:.4g}",
-        )
-    without = plain(found) if len(found.pieces) == 1 else None
-    return [
-        found.title,
-        f"{p:g}",
-        f"{lines.low:g}-{lines.high:g}",
-        f"{zero[0] * half / US:.4g}" if zero.size and lines.low == 0.0 else "-",
-        f"{t0 * half / US:.4g}",
-        f"{1.96 * lines.t0_error[i] * half / US:.2g}",
-        rate,
-        error,
-        f"{without[1] / MB:.4g}" if without else "-",
-        of_half,
-        f"{lines.worst[i]:.1%}",
-    ]
+def _half(found: OperationFit) -> float:
+    """One way as a share of what was measured."""
+    return 0.5 if found.protocol == "ack" else 1.0
+
+
+def _zero(row: Fitted) -> str:
+    """The measured time of no bytes."""
+    found, piece, line = row
+    zero = found.points.t[(found.points.p == line.p) & (found.points.n == 0.0)]
+    return f"{zero[0] * _half(found) / US:.4g}" if zero.size and piece.lines.low == 0.0 else "-"
 
 
 def laws_of(found: OperationFit) -> str:
@@ -125,18 +104,10 @@ def rehearsals_text(found: Sequence[Rehearsal]) -> str:
             rows.append([one.formula.title, one.reason, "", "", "", "", ""])
             continue
         t0, rate = one.fit.pieces[0].t0, one.fit.pieces[-1].rate
-        rows.append(
-            [
-                one.formula.title,
-                t0.curve.formula(US) if t0 else "-",
-                rate.curve.formula(MB) if rate else "-",
-                t0.leading_term if t0 else "-",
-                _exponent(t0) if t0 else "-",
-                f"{one.t0_error:.1%}",
-                "-" if np.isnan(one.rate_error) else f"{one.rate_error:.1%}",
-            ]
-        )
-    return columns(rows, left=3)
+        of_t0 = [t0.curve.formula(US), t0.leading_term, _exponent(t0)] if t0 else ["-"] * 3
+        off = [f"{one.t0_error:.1%}", "-" if np.isnan(one.rate_error) else f"{one.rate_error:.1%}"]
+        rows.append([one.formula.title, of_t0[0], rate.curve.formula(MB) if rate else "-", *of_t0[1:], *off])
+    return aligned(rows, left=3)
 
 
 def weaknesses_text(findings: Sequence[WeakPoint]) -> str:

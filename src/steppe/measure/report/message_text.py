@@ -1,24 +1,23 @@
 """Measured series as a terminal shows them."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from steppe.measure.laws.operation import OperationFit
-from steppe.measure.laws.points import MB
-from steppe.measure.messages.offsets import clocks_text
-from steppe.measure.messages.plan import BEHIND, EXCHANGE, HUGE, UNDER_WAY, WINDOW
-from steppe.measure.messages.price import price_words
-from steppe.measure.records.clock_record import TimingClock
+from steppe.measure.laws.points import MB, US
+from steppe.measure.records.clock_record import ClockDrift, ClockOffset, TimingClock
 from steppe.measure.records.document import Document
-from steppe.measure.records.measured import Measured
+from steppe.measure.records.measured import Measured, grouped
 from steppe.measure.report.facts import warnings_of
-from steppe.measure.report.law_text import columns, laws_of, lines_of, times_of, weaknesses_text
-from steppe.measure.report.recipe_tables import recipe_text
-from steppe.measure.report.sentences import first_words, object_words, overlap_words, owner_words
+from steppe.measure.report.law_text import laws_of, lines_of, weaknesses_text
+from steppe.measure.report.sentences import comparisons
+from steppe.measure.report.tables import aligned, series_columns, table
 from steppe.measure.timing.rank_places import RankPlace, places_text
 
-SAME = 0.05  # a ratio that much nearer to 1 is not told
+MEMORIES, TIMES = ("fresh", "touched"), ("first", "later")
+SHOWN = 6  # ranks whose clocks are shown
 
 
 def measured_text(document: Document) -> str:
@@ -34,12 +33,11 @@ def measured_text(document: Document) -> str:
         f"{clock['loop'] * 1e9:.1f} ns; this machine was taken away from rank 0 for {clock['away']:.2%} of the time{_pace(clock)}\n"
     )
     said += clocks_text(clock.get("offsets", []), clock.get("drift", []))
-    said += places_text([RankPlace(**{**one, "cores": tuple(one["cores"])}) for one in machine.get("places", [])])
-    groups: dict[tuple[str, str, int], list[Measured]] = {}
-    for one in document.series:
-        groups.setdefault((one.operation, one.kind, one.p), []).append(one)
-    for (operation, kind, p), series in groups.items():
-        said += f"\n{operation}{f', {kind}' if kind else ''}, {p} rank{'s' if p > 1 else ''}\n" + _table(series)
+    said += places_text(msgspec.convert(machine.get("places", []), list[RankPlace]))
+    for (operation, kind, p), series in grouped(document.series, lambda one: (one.operation, one.kind, one.p)).items():
+        said += f"\n{operation}{f', {kind}' if kind else ''}, {p} rank{'s' if p > 1 else ''}\n" + table(
+            series, series_columns("MB/s"), left=0
+        )
         said += "".join(f"{one.bytes} bytes: {text}\n" for one in series for text in one.warnings)
     compared = comparisons(document.series)
     said += f"\n{recipe_text(document)}" if document.recipe else ""
@@ -52,6 +50,20 @@ def messages_text(document: Document, fits: Sequence[OperationFit]) -> str:
     return f"{measured_text(document)}\n{lines_of(fits) if fits else ''}{laws}{weaknesses_text(document.weaknesses)}"
 
 
+def clocks_text(offsets: Sequence[ClockOffset], drifts: Sequence[ClockDrift]) -> str:
+    """A line for each rank's clock, of many ranks for those that are furthest off."""
+    speed = {one.rank: one for one in drifts}
+    shown = sorted(offsets, key=lambda one: -abs(one.offset))[:SHOWN]
+    said = ""
+    for one in sorted(shown, key=lambda one: one.rank):
+        said += f"clock of rank {one.rank} beside rank 0's: {one.offset * 1e6:+.2f} us +- {one.bound * 1e6:.2g}"
+        if (moves := speed.get(one.rank)) is not None:
+            said += f"; it gains {moves.drift * 1e6:+.3g} us a second +- {moves.bound * 1e6:.2g}"
+        said += "\n"
+    left = len(offsets) - len(shown)
+    return said + (f"clocks of {left} more ranks are nearer to rank 0's\n" if left else "")
+
+
 def _pace(clock: TimingClock) -> str:
     """Older files do not have it."""
     return f"; it gains {clock['pace'] * 1e6:+.3g} us in a second of the host's own" if "pace" in clock else ""
@@ -62,34 +74,41 @@ def _progress(mpi: dict[str, Any]) -> str:
     return f", asynchronous progress {mpi['asynchronous_progress']}" if "asynchronous_progress" in mpi else ""
 
 
-def comparisons(series: Sequence[Measured]) -> list[str]:
-    """What variants say together, with 95 % intervals: what huge pages gain, and how much of an exchange goes on behind work."""
-    found = {(one.variant, one.bytes, one.placement): one.statistics for one in series if one.group == "point-to-point"}
-    said = []
-    for (variant, n, placement), less in found.items():
-        more = found.get(({HUGE: UNDER_WAY, BEHIND: EXCHANGE}.get(variant, ""), n, placement))
-        if more is None:
-            continue
-        ratio = less.median / more.median
-        width = ratio * math.hypot(less.half_width / less.median, more.half_width / more.median)
-        if variant == HUGE and abs(1.0 - ratio) > width + SAME:
-            said.append(f"Huge pages: {n} bytes, {WINDOW} under way, take {ratio:.2f} +- {width:.2f} of the time on small ones.")
-        elif variant == BEHIND:
-            said.append(f"Overlap: work as long as an exchange of {n} bytes hides {1.0 - ratio:.0%} +- {width:.0%} of it.")
-    return said + first_words(series) + overlap_words(series) + owner_words(series) + object_words(series) + price_words(series)
+def recipe_text(document: Document) -> str:
+    """The table of a recipe; nothing of a document of another kind."""
+    if document.recipe == "minho":
+        return "Recipe minho (Santos et al. 1997): the time is the least of 5 runs, column min.\n"
+    return _advise(document.series) if document.recipe == "advise" else ""
 
 
-def _table(series: Sequence[Measured]) -> str:
-    rows = [["bytes", "min us", "median us", "+-", "p99 us", "MB/s", "blocks", "far off"]]
-    for one in series:
-        found = one.statistics
+def _advise(series: Sequence[Measured]) -> str:
+    """Bytes; the first message and the mean of the later ones; packing; the rate; how many times as long the first takes."""
+    mean = {(one.variant.removeprefix("advise, "), one.bytes): _time(one) for one in series}
+    rows = [
+        ["bytes", "first us", "average us", "first / later", "touched: first us", "average us", "MB/s", "pack us", "converted us"],
+    ]
+    for n in sorted({size for _, size in mean}):
+        times = {(memory, when): mean.get((f"{memory}, {when}", n)) for memory in MEMORIES for when in TIMES}
+        fresh, touched = (tuple(times[memory, when] for when in TIMES) for memory in MEMORIES)
+        ratio = fresh[0] / fresh[1] if fresh[0] is not None and fresh[1] else None
+        packed = [mean.get((name, n)) for name in ("bytes", "numbers, external32")]
         rows.append(
             [
-                str(one.bytes),
-                *times_of(one),
-                f"{one.bytes / found.median / MB:.4g}" if one.bytes and found.median > 0.0 else "-",
-                str(found.n),
-                str(one.outliers),
+                str(n),
+                *map(_us, fresh),
+                "-" if ratio is None else f"{ratio:.3g}",
+                *map(_us, touched),
+                f"{n / touched[1] / MB:.4g}" if n and touched[1] else "-",
+                *map(_us, packed),
             ]
         )
-    return columns(rows, left=0)
+    return "Recipe advise (ADVISE 1995): n bytes there, none back; mean of 1,000, before them the first\n" + aligned(rows, left=0)
+
+
+def _time(one: Measured) -> float:
+    """The mean; of first messages, which are few, the median. A report that holds no samples has the median alone."""
+    return float(one.times().mean()) if one.samples and not one.variant.endswith("first") else one.statistics.median
+
+
+def _us(time: float | None) -> str:
+    return "-" if time is None else f"{time / US:.4g}"

@@ -1,19 +1,23 @@
-"""Pictures of measurements as SVG texts: times with their fits, rates, residuals, laws in p, two times instead of one."""
+"""Pictures of measurements as SVG texts: times with their fits, rates, residuals, laws in p, histograms, clocks.
+
+Each function with `axes` draws one panel; the public functions put panels side by side.
+"""
 
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steppe.measure.laws.family import Floats
 from steppe.measure.laws.law import Law
 from steppe.measure.laws.points import MB, US
-from steppe.measure.records.clock_record import TimingClock
+from steppe.measure.laws.size_lines import SizeLine
+from steppe.measure.records.clock_record import ClockOffset, TimingClock
 from steppe.measure.records.document import FitRecord
-from steppe.measure.records.measured import Measured
-from steppe.measure.report.rate_text import rate_of
+from steppe.measure.records.measured import Measured, grouped
+from steppe.measure.report.tables import rate_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,105 +33,82 @@ Draw = Callable[["Axes"], None]
 
 def fit_picture(fit: FitRecord) -> str:
     """Times, rates and residuals against bytes; t0, r_inf and n_half against p where there are several."""
-    n, p, t = fit.points.n, fit.points.p, fit.points.t
+    n, p = fit.points.n, fit.points.p
     ranks = _some(sorted(set(p.tolist())))
     panels: list[Draw] = []
     if len(set(n.tolist())) > 1:
-        panels += [_times(fit, ranks, n, p, t), _rates(fit, ranks, n, p, t), _residuals(fit, ranks, n, p, t)]
+        panels += [partial(draw, fit=fit, ranks=ranks) for draw in (_times, _rates, _residuals)]
     if len(set(p.tolist())) > 1:
-        panels += _laws(fit)
+        panels.append(partial(_law, fit=fit, name="t0", title="t0(p) [us], its law and 95 %", scale=US))
+        if any(line.r_inf is not None for piece in fit.pieces for line in piece.lines):
+            rate = partial(_law, fit=fit, name="r_inf", title="r_inf(p) [MB/s], its law and 95 %", scale=MB)
+            panels += [rate, partial(_halves, fit=fit)]
     return _svg(panels)
 
 
-def _times(fit: FitRecord, ranks: Sequence[float], n: Floats, p: Floats, t: Floats) -> Draw:
-    def draw(axes: "Axes") -> None:
-        for colour, one in zip(CYCLE, ranks, strict=False):
-            axes.plot(np.maximum(n[p == one], FEW), t[p == one] / US, "o", ms=3, color=colour, label=f"{one:g} ranks")
-            for sizes, times in _lines(fit, one):
-                axes.plot(np.maximum(sizes, FEW), times / US, lw=1, color=colour)
-        _log(axes, "time [us], and t0 + n / r_inf")
-        axes.legend(frameon=False, fontsize=8)
-
-    return draw
-
-
-def _rates(fit: FitRecord, ranks: Sequence[float], n: Floats, p: Floats, t: Floats) -> Draw:
-    def draw(axes: "Axes") -> None:
-        for colour, one in zip(CYCLE, ranks, strict=False):
-            sent = (p == one) & (n > 0)
-            axes.plot(n[sent], n[sent] / t[sent] / MB, "o-", ms=3, lw=1, color=colour)
-        _log(axes, "bytes / time [MB/s]")
-
-    return draw
+def _times(axes: "Axes", fit: FitRecord, ranks: Sequence[float]) -> None:
+    n, p, t = fit.points.n, fit.points.p, fit.points.t
+    for colour, one in zip(CYCLE, ranks, strict=False):
+        axes.plot(np.maximum(n[p == one], FEW), t[p == one] / US, "o", ms=3, color=colour, label=f"{one:g} ranks")
+        for line, low, high in _lines(fit, one):
+            sizes = np.concatenate([[low], np.geomspace(max(low, 1.0), max(high, 1.0), 60)])
+            axes.plot(np.maximum(sizes, FEW), line.time(sizes) / US, lw=1, color=colour)
+    _log(axes, "time [us], and t0 + n / r_inf")
+    axes.legend(frameon=False, fontsize=8)
 
 
-def _residuals(fit: FitRecord, ranks: Sequence[float], n: Floats, p: Floats, t: Floats) -> Draw:
-    def draw(axes: "Axes") -> None:
-        axes.axhline(0.0, color=FAINT, lw=1)
-        for colour, one in zip(CYCLE, ranks, strict=False):
-            for piece, (low, high) in _pieces(fit, one):
-                at = (p == one) & (n >= low) & (n <= high)
-                off = 100.0 * (t[at] / piece(n[at]) - 1.0)  # of a line that begins below 0 it can be anything
-                axes.plot(np.maximum(n[at], FEW), np.clip(off, -WORST, WORST), "o", ms=3, color=colour)
-        axes.set_xscale("log")
-        axes.xaxis.minorticks_off()
-        axes.set_xlabel("bytes")
-        axes.set_title("measured beside fitted [%]")
-
-    return draw
+def _rates(axes: "Axes", fit: FitRecord, ranks: Sequence[float]) -> None:
+    n, p, t = fit.points.n, fit.points.p, fit.points.t
+    for colour, one in zip(CYCLE, ranks, strict=False):
+        sent = (p == one) & (n > 0)
+        axes.plot(n[sent], n[sent] / t[sent] / MB, "o-", ms=3, lw=1, color=colour)
+    _log(axes, "bytes / time [MB/s]")
 
 
-def _pieces(fit: FitRecord, p: float) -> Iterable[tuple[Callable[[Floats], Floats], tuple[float, float]]]:
-    for piece in fit.pieces:
-        for line in piece.lines:
-            if line.p == p:
-                yield line.time, (piece.low, piece.high)
+def _residuals(axes: "Axes", fit: FitRecord, ranks: Sequence[float]) -> None:
+    n, p, t = fit.points.n, fit.points.p, fit.points.t
+    axes.axhline(0.0, color=FAINT, lw=1)
+    for colour, one in zip(CYCLE, ranks, strict=False):
+        for line, low, high in _lines(fit, one):
+            at = (p == one) & (n >= low) & (n <= high)
+            off = 100.0 * (t[at] / line.time(n[at]) - 1.0)  # of a line that begins below 0 it can be anything
+            axes.plot(np.maximum(n[at], FEW), np.clip(off, -WORST, WORST), "o", ms=3, color=colour)
+    axes.set_xscale("log")
+    axes.xaxis.minorticks_off()
+    axes.set(xlabel="bytes", title="measured beside fitted [%]")
 
 
-def _lines(fit: FitRecord, p: float) -> Iterable[tuple[Floats, Floats]]:
-    for line, (low, high) in _pieces(fit, p):
-        sizes = np.concatenate([[low], np.geomspace(max(low, 1.0), max(high, 1.0), 60)])
-        yield sizes, line(sizes)
+def _lines(fit: FitRecord, p: float) -> Iterator[tuple[SizeLine, float, float]]:
+    """The lines of p ranks with their ranges of sizes."""
+    return ((line, piece.low, piece.high) for piece in fit.pieces for line in piece.lines if line.p == p)
 
 
-def _laws(fit: FitRecord) -> list[Draw]:
-    """Coefficients of all pieces against p, each with its law."""
+def _law(axes: "Axes", fit: FitRecord, name: str, title: str, scale: float) -> None:
+    """A coefficient of all pieces against p, each with its law and the band of that."""
+    for colour, piece in zip(CYCLE, fit.pieces, strict=False):
+        lines = [line for line in piece.lines if getattr(line, name) is not None]
+        if not lines:
+            continue
+        at = np.array([line.p for line in lines])
+        bars = [1.96 * getattr(line, f"{name}_error") / scale for line in lines]
+        axes.errorbar(at, [getattr(line, name) / scale for line in lines], bars, fmt="o", ms=3, lw=1, color=colour)
+        law: Law | None = getattr(piece, name)
+        if law is not None:
+            between = np.linspace(at.min(), at.max(), 100)
+            axes.plot(between, law.curve(between) / scale, lw=1, color=colour)
+            _band(axes, law, scale, colour)
+    axes.set(xlabel="p", title=title)
 
-    def panel(title: str, value: str, error: str, law: str, scale: float) -> Draw:
-        def draw(axes: "Axes") -> None:
-            for colour, piece in zip(CYCLE, fit.pieces, strict=False):
-                lines = [line for line in piece.lines if getattr(line, value) is not None]
-                if not lines:
-                    continue
-                at = np.array([line.p for line in lines])
-                bars = [1.96 * getattr(line, error) / scale for line in lines]
-                axes.errorbar(at, [getattr(line, value) / scale for line in lines], bars, fmt="o", ms=3, lw=1, color=colour)
-                if (fitted := getattr(piece, law)) is not None:
-                    between = np.linspace(at.min(), at.max(), 100)
-                    axes.plot(between, fitted.curve(between) / scale, lw=1, color=colour)
-                    _band(axes, fitted, scale, colour)
-            axes.set_xlabel("p")
-            axes.set_title(title)
 
-        return draw
-
-    def halves(axes: "Axes") -> None:
-        for colour, piece in zip(CYCLE, fit.pieces, strict=False):
-            lines = [line for line in piece.lines if line.r_inf is not None]
-            axes.plot(
-                [line.p for line in lines], [max(0.0, line.t0) * (line.r_inf or 0.0) for line in lines], "o-", ms=3, lw=1, color=colour
-            )
-        axes.set_xlabel("p")
-        axes.set_title("n_half(p) [bytes]")
-
-    panels = [panel("t0(p) [us], its law and 95 %", "t0", "t0_error", "t0", US)]
-    if any(line.r_inf is not None for piece in fit.pieces for line in piece.lines):
-        panels += [panel("r_inf(p) [MB/s], its law and 95 %", "r_inf", "r_inf_error", "r_inf", MB), halves]
-    return panels
+def _halves(axes: "Axes", fit: FitRecord) -> None:
+    for colour, piece in zip(CYCLE, fit.pieces, strict=False):
+        found = [(line.p, max(0.0, line.t0) * line.r_inf) for line in piece.lines if line.r_inf is not None]
+        axes.plot([p for p, _ in found], [half for _, half in found], "o-", ms=3, lw=1, color=colour)
+    axes.set(xlabel="p", title="n_half(p) [bytes]")
 
 
 def _band(axes: "Axes", law: Law, scale: float, colour: str) -> None:
-    """Between what 95 % of the laws say; a band that would flatten all else is cut at the frame of the points and the law."""
+    """The 95 % band of a law; a band that would flatten all else is cut at the frame of the points and the law."""
     if law.band:
         p, low, high = np.array(law.band).T
         frame = axes.get_ylim()
@@ -136,122 +117,103 @@ def _band(axes: "Axes", law: Law, scale: float, colour: str) -> None:
         axes.set_ylim(max(axes.get_ylim()[0], frame[0] - reach), min(axes.get_ylim()[1], frame[1] + reach))
 
 
-def sizes_picture(titles: Sequence[str], groups: Sequence[Sequence[Measured]]) -> str:
+def sizes_picture(groups: Mapping[str, Sequence[Measured]]) -> str:
     """Rates against bytes, a panel for each group, a line for each variant, p10 to p90 as a band."""
+    return _svg([partial(_sizes, title=title, series=series) for title, series in groups.items()])
 
-    def panel(title: str, series: Sequence[Measured]) -> Draw:
-        def draw(axes: "Axes") -> None:
-            variants = list(dict.fromkeys(one.variant for one in series))
-            for colour, variant in zip(CYCLE * 2, variants, strict=False):
-                ours = sorted((one for one in series if one.variant == variant), key=lambda one: one.bytes)
-                n = np.array([one.bytes for one in ours], float)
-                low, middle, high = (np.array([getattr(one.statistics, name) for one in ours]) for name in ("p90", "median", "p10"))
-                axes.fill_between(n, n / low / MB, n / high / MB, color=colour, alpha=0.15, lw=0)
-                axes.plot(n, n / middle / MB, "o-", ms=3, lw=1, color=colour, label=variant)
-            _log(axes, title)
-            axes.legend(frameon=False, fontsize=7)
 
-        return draw
-
-    return _svg([panel(title, series) for title, series in zip(titles, groups, strict=True)])
+def _sizes(axes: "Axes", title: str, series: Sequence[Measured]) -> None:
+    for colour, (variant, ours) in zip(CYCLE * 2, grouped(series, lambda one: one.variant).items(), strict=False):
+        ours = sorted(ours, key=lambda one: one.bytes)
+        n = np.array([one.bytes for one in ours], float)
+        low, middle, high = (np.array([getattr(one.statistics, name) for one in ours]) for name in ("p90", "median", "p10"))
+        axes.fill_between(n, n / low / MB, n / high / MB, color=colour, alpha=0.15, lw=0)
+        axes.plot(n, n / middle / MB, "o-", ms=3, lw=1, color=colour, label=variant)
+    _log(axes, title)
+    axes.legend(frameon=False, fontsize=7)
 
 
 def ranks_picture(series: Sequence[Measured]) -> str:
     """Times against ranks, a panel for each operation, a line for each method, p10 to p90 as a band."""
-    groups: dict[str, list[Measured]] = {}
-    for one in series:
-        groups.setdefault(one.operation, []).append(one)
     methods = list(dict.fromkeys(one.variant for one in series))
-
-    def panel(title: str, of: Sequence[Measured]) -> Draw:
-        def draw(axes: "Axes") -> None:
-            scale, unit = (1.0, "s") if max(one.statistics.median for one in of) > 1.0 else (1e-3, "ms")
-            for colour, method in zip(CYCLE * 2, methods, strict=False):
-                ours = sorted((one for one in of if one.variant == method), key=lambda one: one.p)
-                p = [one.p for one in ours]
-                low, middle, high = (np.array([getattr(one.statistics, name) for one in ours]) / scale for name in ("p10", "median", "p90"))
-                if ours:
-                    axes.fill_between(p, low, high, color=colour, alpha=0.15, lw=0)
-                    axes.plot(p, middle, "o-", ms=3, lw=1, color=colour, label=method)
-            axes.set_ylim(bottom=0.0)
-            axes.locator_params("x", integer=True)
-            axes.set_xlabel("ranks")
-            axes.set_title(f"{title} [{unit}]")
-            axes.legend(frameon=False, fontsize=7)
-
-        return draw
-
-    return _svg([panel(title, of) for title, of in groups.items()])
+    groups = grouped(series, lambda one: one.operation)
+    return _svg([partial(_ranks, title=title, series=of, methods=methods) for title, of in groups.items()])
 
 
-def bars_picture(titles: Sequence[str], groups: Sequence[Sequence[Measured]]) -> str:
+def _ranks(axes: "Axes", title: str, series: Sequence[Measured], methods: Sequence[str]) -> None:
+    scale, unit = (1.0, "s") if max(one.statistics.median for one in series) > 1.0 else (1e-3, "ms")
+    for colour, method in zip(CYCLE * 2, methods, strict=False):
+        ours = sorted((one for one in series if one.variant == method), key=lambda one: one.p)
+        p = [one.p for one in ours]
+        low, middle, high = (np.array([getattr(one.statistics, name) for one in ours]) / scale for name in ("p10", "median", "p90"))
+        if ours:
+            axes.fill_between(p, low, high, color=colour, alpha=0.15, lw=0)
+            axes.plot(p, middle, "o-", ms=3, lw=1, color=colour, label=method)
+    axes.set_ylim(bottom=0.0)
+    axes.locator_params("x", integer=True)
+    axes.set(xlabel="ranks", title=f"{title} [{unit}]")
+    axes.legend(frameon=False, fontsize=7)
+
+
+def bars_picture(groups: Mapping[str, Sequence[Measured]]) -> str:
     """Rates as bars, a panel for each group, with p10 to p90."""
+    return _svg([partial(_bars, title=title, series=series) for title, series in groups.items()], of_row=2)
 
-    def panel(title: str, series: Sequence[Measured]) -> Draw:
-        def draw(axes: "Axes") -> None:
-            variants = list(dict.fromkeys(one.variant for one in series))
-            names = list(dict.fromkeys(one.operation for one in series))
-            for colour, (number, variant) in zip(CYCLE, enumerate(variants), strict=False):
-                ours = [one for one in series if one.variant == variant]
-                at = np.array([names.index(one.operation) for one in ours]) + 0.8 * (number + 0.5) / len(variants) - 0.4
-                rates = np.array([rate_of(one)[0] for one in ours])
-                reach = np.array([[one.statistics.median / getattr(one.statistics, name) for name in ("p90", "p10")] for one in ours]).T
-                bars = np.abs(reach - 1.0) * rates
-                axes.barh(at, rates, 0.8 / len(variants), xerr=bars, color=colour, error_kw={"lw": 0.8, "ecolor": INK}, label=variant)
-            axes.set_yticks(range(len(names)), names)
-            axes.invert_yaxis()
-            axes.set_title(f"{title} [{rate_of(series[0])[1]}]")
-            axes.legend(frameon=False, fontsize=7)
 
-        return draw
-
-    return _svg([panel(title, series) for title, series in zip(titles, groups, strict=True)], of_row=2)
+def _bars(axes: "Axes", title: str, series: Sequence[Measured]) -> None:
+    variants, names = grouped(series, lambda one: one.variant), list(dict.fromkeys(one.operation for one in series))
+    height = 0.8 / len(variants)
+    for colour, (number, (variant, ours)) in zip(CYCLE, enumerate(variants.items()), strict=False):
+        at = np.array([names.index(one.operation) for one in ours]) + 0.8 * (number + 0.5) / len(variants) - 0.4
+        rates = np.array([rate_of(one)[0] for one in ours])
+        reach = np.array([[one.statistics.median / getattr(one.statistics, name) for name in ("p90", "p10")] for one in ours]).T
+        style = {"lw": 0.8, "ecolor": INK}
+        axes.barh(at, rates, height, xerr=np.abs(reach - 1.0) * rates, color=colour, error_kw=style, label=variant)
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.set_title(f"{title} [{rate_of(series[0])[1]}]")
+    axes.legend(frameon=False, fontsize=7)
 
 
 def modes_picture(series: Sequence[Measured]) -> str:
     """Histograms of series whose blocks gather around two times."""
+    return _svg([partial(_histogram, one=one) for one in series])
 
-    def panel(one: Measured) -> Draw:
-        def draw(axes: "Axes") -> None:
-            times = one.times() / US
-            axes.hist(times[times <= np.quantile(times, 0.99)], 50, color=CYCLE[0])
-            for mode in one.modes:
-                axes.axvline(mode.median / US, color=CYCLE[1], lw=1)
-            axes.set_xlabel("us")
-            axes.set_title(
-                f"{one.operation}{f', {one.variant}' if one.variant else ''}\n{one.bytes} bytes{f', {one.p} ranks' if one.p > 1 else ''}",
-                fontsize=8,
-            )
 
-        return draw
-
-    return _svg([panel(one) for one in series])
+def _histogram(axes: "Axes", one: Measured) -> None:
+    times = one.times() / US
+    axes.hist(times[times <= np.quantile(times, 0.99)], 50, color=CYCLE[0])
+    for mode in one.modes:
+        axes.axvline(mode.median / US, color=CYCLE[1], lw=1)
+    axes.set_xlabel("us")
+    title = ", ".join(filter(None, (one.operation, one.variant)))
+    axes.set_title(f"{title}\n{one.bytes} bytes{f', {one.p} ranks' if one.p > 1 else ''}", fontsize=8)
 
 
 def clocks_picture(clock: TimingClock) -> str:
     """What clocks of ranks gained on rank 0's since the first comparison, with the lines; those that gained the most."""
     speed = {one.rank: one.drift for one in clock.get("drift", [])}
-    shown = sorted(clock.get("offsets", []), key=lambda one: -abs(speed.get(one.rank, 0.0)))[: len(CYCLE)]
+    most = sorted(clock.get("offsets", []), key=lambda one: -abs(speed.get(one.rank, 0.0)))[: len(CYCLE)]
+    shown = [(one, speed.get(one.rank, 0.0)) for one in sorted(most, key=lambda one: one.rank)]
+    return _svg([partial(_gained, shown=shown), partial(_beside, shown=shown)], of_row=2)
 
-    def gained(axes: "Axes") -> None:
-        for colour, one in zip(CYCLE, sorted(shown, key=lambda one: one.rank), strict=False):
-            when, offset, bound = np.array(one.bursts).T
-            line = one.offset + speed.get(one.rank, 0.0) * (when - one.at)
-            axes.errorbar(when, (offset - line[0]) / US, bound / US, fmt="o", ms=3, lw=1, color=colour, label=f"rank {one.rank}")
-            axes.plot(when, (line - line[0]) / US, lw=1, color=colour)
-        axes.set_xlabel("s")
-        axes.set_title("gained on rank 0's clock [us], with bounds")
-        axes.legend(frameon=False, fontsize=8)
 
-    def beside(axes: "Axes") -> None:
-        axes.axhline(0.0, color=FAINT, lw=1)
-        for colour, one in zip(CYCLE, sorted(shown, key=lambda one: one.rank), strict=False):
-            when, offset, bound = np.array(one.bursts).T
-            axes.plot(when, (offset - one.offset - speed.get(one.rank, 0.0) * (when - one.at)) / bound, "o", ms=3, color=colour)
-        axes.set_xlabel("s")
-        axes.set_title("beside its line [bounds]")
+def _gained(axes: "Axes", shown: Sequence[tuple[ClockOffset, float]]) -> None:
+    for colour, (one, drift) in zip(CYCLE, shown, strict=False):
+        when, offset, bound = np.array(one.bursts).T
+        line = one.offset + drift * (when - one.at)
+        axes.errorbar(when, (offset - line[0]) / US, bound / US, fmt="o", ms=3, lw=1, color=colour, label=f"rank {one.rank}")
+        axes.plot(when, (line - line[0]) / US, lw=1, color=colour)
+    axes.set(xlabel="s", title="gained on rank 0's clock [us], with bounds")
+    axes.legend(frameon=False, fontsize=8)
 
-    return _svg([gained, beside], of_row=2)
+
+def _beside(axes: "Axes", shown: Sequence[tuple[ClockOffset, float]]) -> None:
+    axes.axhline(0.0, color=FAINT, lw=1)
+    for colour, (one, drift) in zip(CYCLE, shown, strict=False):
+        when, offset, bound = np.array(one.bursts).T
+        axes.plot(when, (offset - one.offset - drift * (when - one.at)) / bound, "o", ms=3, color=colour)
+    axes.set(xlabel="s", title="beside its line [bounds]")
 
 
 def _some(values: Sequence[float]) -> list[float]:
@@ -265,8 +227,7 @@ def _log(axes: "Axes", title: str) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.xaxis.minorticks_off()
-    axes.set_xlabel("bytes")
-    axes.set_title(title)
+    axes.set(xlabel="bytes", title=title)
 
 
 def _svg(panels: Sequence[Draw], of_row: int = 3) -> str:

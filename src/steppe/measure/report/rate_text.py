@@ -1,12 +1,11 @@
 """Series of files and kernels as a terminal shows them: rates."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from steppe.measure.laws.points import MB
 from steppe.measure.records.document import Document, Roof
-from steppe.measure.records.measured import Measured
+from steppe.measure.records.measured import Measured, grouped
 from steppe.measure.report.facts import warnings_of
-from steppe.measure.report.law_text import columns, times_of
+from steppe.measure.report.tables import aligned, rate_of, series_columns, table
 from steppe.measure.timing.rounds import OF_RANKS
 
 MS = 1e-3
@@ -37,10 +36,7 @@ def _only_warm(document: Document) -> bool:
 def rates_text(document: Document) -> str:
     """A table for each operation; an interval in () was not narrow enough in time."""
     said, warm = head_text(document), " (could not be made cold)" if _only_warm(document) else ""
-    groups: dict[tuple[str, str], list[Measured]] = {}
-    for one in document.series:
-        groups.setdefault((one.group, one.operation), []).append(one)
-    for (group, operation), series in groups.items():
+    for (group, operation), series in grouped(document.series, lambda one: (one.group, one.operation)).items():
         said += f"\n{group}: {operation}\n{by_ranks(series) if group == OF_RANKS else _table(series, warm)}"
         notes = dict.fromkeys(f"{one.variant}: {text}" for one in series for text in one.warnings if text.startswith("Suspect"))
         said += "".join(f"{text}\n" for text in notes)
@@ -58,13 +54,6 @@ def roof_text(roof: Roof) -> str:
     )
 
 
-def rate_of(one: Measured) -> tuple[float, str]:
-    """How much a second and of what: the counted work where it is an amount of its own, else bytes."""
-    if one.work and one.group != "codecs":
-        return one.work / one.statistics.median / 1e9, f"G{one.unit}/s"
-    return (one.bytes / one.statistics.median / MB if one.statistics.median > 0.0 else 0.0), "MB/s"
-
-
 def by_ranks(series: Sequence[Measured]) -> str:
     """Milliseconds: a line for each number of ranks, a column for each method; () around an interval that was not narrow enough."""
     found = {(one.p, one.variant): one for one in series}
@@ -72,7 +61,7 @@ def by_ranks(series: Sequence[Measured]) -> str:
     rows = [[f"{series[0].bytes} bytes, ms", *(text for method in methods for text in (method, "+-"))]]
     for p in sorted({one.p for one in series}):
         rows.append([f"{p} rank{'s' if p > 1 else ''}", *(text for method in methods for text in _milliseconds(found.get((p, method))))])
-    return columns(rows)
+    return aligned(rows)
 
 
 def _milliseconds(one: Measured | None) -> tuple[str, str]:
@@ -83,20 +72,10 @@ def _milliseconds(one: Measured | None) -> tuple[str, str]:
 
 
 def _table(series: Sequence[Measured], warm: str) -> str:
-    coded = series[0].group == "codecs"
-    unit = rate_of(series[0])[1]
-    rows = [["", "bytes", "min us", "median us", "+-", "p99 us", unit, "blocks", "far off", *(["size"] if coded else [])]]
-    for one in series:
-        found = one.statistics
-        rows.append(
-            [
-                one.variant + (warm if one.variant.endswith("warm") else ""),
-                str(one.bytes),
-                *times_of(one),
-                f"{rate_of(one)[0]:.4g}",
-                str(found.n),
-                str(one.outliers),
-                *([f"{one.work / one.bytes:.1%}"] if coded else []),
-            ]
-        )
-    return columns(rows)
+    columns: dict[str, Callable[[Measured], str]] = {
+        "": lambda one: one.variant + (warm if one.variant.endswith("warm") else ""),
+        **series_columns(rate_of(series[0])[1]),
+    }
+    if series[0].group == "codecs":
+        columns["size"] = lambda one: f"{one.work / one.bytes:.1%}"
+    return table(series, columns)

@@ -4,38 +4,38 @@ import math
 from collections.abc import Sequence
 
 from steppe.measure.laws.points import US
-from steppe.measure.messages.plan import (
-    ALLOCATED,
-    ARRAY,
-    BUFFERS,
-    COMPUTES,
-    CREATED,
-    DICT,
-    FIRST,
-    FRESH,
-    LATER,
-    NON_BLOCKING,
-    NON_BLOCKING_BEHIND,
-    ONE_SIDED,
-    OUT_OF_BAND,
-    PACKING,
-    PICKLED,
-    TOUCHED,
-    UNPACKING,
-    WORK,
-)
+from steppe.measure.messages import plan
+from steppe.measure.messages.price import price_words
 from steppe.measure.records.measured import Measured
 
+SAME = 0.05  # a ratio that is nearer to 1 is not reported
 WAITS = 0.5  # of the owner's work: an operation that waits longer waits for its end
+
+
+def comparisons(series: Sequence[Measured]) -> list[str]:
+    """What variants say together, with 95 % intervals: what huge pages gain, and how much of an exchange goes on behind work."""
+    found = {(one.variant, one.bytes, one.placement): one.statistics for one in series if one.group == "point-to-point"}
+    said = []
+    for (variant, n, placement), less in found.items():
+        more = found.get(({plan.HUGE: plan.UNDER_WAY, plan.BEHIND: plan.EXCHANGE}.get(variant, ""), n, placement))
+        if more is None:
+            continue
+        ratio = less.median / more.median
+        width = ratio * math.hypot(less.half_width / less.median, more.half_width / more.median)
+        if variant == plan.HUGE and abs(1.0 - ratio) > width + SAME:
+            said.append(f"Huge pages: {n} bytes, {plan.WINDOW} under way, take {ratio:.2f} +- {width:.2f} of the time on small ones.")
+        elif variant == plan.BEHIND:
+            said.append(f"Overlap: work as long as an exchange of {n} bytes hides {1.0 - ratio:.0%} +- {width:.0%} of it.")
+    return said + first_words(series) + overlap_words(series) + owner_words(series) + object_words(series) + price_words(series)
 
 
 def first_words(series: Sequence[Measured]) -> list[str]:
     """How many times as long as a later message the first one takes, on fresh buffers and touched ones, for each size."""
     found = {(one.variant, one.bytes): one.statistics.median for one in series if one.group == "point-to-point"}
     pairs = [
-        (f"First message / later ones, {FRESH}", f"{FIRST}, {FRESH}", f"{LATER}, {FRESH}"),
-        (f"First message / later ones, {TOUCHED}", f"{FIRST}, {TOUCHED}", f"{LATER}, {TOUCHED}"),
-        (f"First message, {FRESH} / {TOUCHED}", f"{FIRST}, {FRESH}", f"{FIRST}, {TOUCHED}"),
+        (f"First message / later ones, {plan.FRESH}", f"{plan.FIRST}, {plan.FRESH}", f"{plan.LATER}, {plan.FRESH}"),
+        (f"First message / later ones, {plan.TOUCHED}", f"{plan.FIRST}, {plan.TOUCHED}", f"{plan.LATER}, {plan.TOUCHED}"),
+        (f"First message, {plan.FRESH} / {plan.TOUCHED}", f"{plan.FIRST}, {plan.FRESH}", f"{plan.FIRST}, {plan.TOUCHED}"),
     ]
     said = []
     for title, first, later in pairs:
@@ -49,13 +49,11 @@ def object_words(series: Sequence[Measured]) -> list[str]:
     """What pickling costs beside buffers, at the smallest and the largest size."""
     found = {(one.operation, one.variant, one.bytes): one.statistics.median for one in series if one.group == "Python objects"}
     said = []
-    for name in (ARRAY, DICT):
-        sizes = sorted(n for operation, variant, n in found if (operation, variant) == (name, BUFFERS))
+    for name in (plan.ARRAY, plan.DICT):
+        sizes = sorted(n for operation, variant, n in found if (operation, variant) == (name, plan.BUFFERS))
         for n in dict.fromkeys([*sizes[:1], *sizes[-1:]]):
-            times = [
-                found.get((name, variant, n))
-                for variant in (BUFFERS, PICKLED, OUT_OF_BAND, f"{PACKING}, {PICKLED}", f"{UNPACKING}, {PICKLED}")
-            ]
+            packs = f"{plan.PACKING}, {plan.PICKLED}", f"{plan.UNPACKING}, {plan.PICKLED}"
+            times = [found.get((name, variant, n)) for variant in (plan.BUFFERS, plan.PICKLED, plan.OUT_OF_BAND, *packs)]
             if None not in times:
                 plain, pickled, apart, pack, unpack = (time or 0.0 for time in times)
                 shares = f"packing {pack / pickled:.0%} and unpacking {unpack / pickled:.0%}"
@@ -71,11 +69,11 @@ def overlap_words(series: Sequence[Measured]) -> list[str]:
     found = {(one.operation, one.variant, one.p, one.bytes): one.statistics for one in series if one.group == "collective"}
     largest: dict[tuple[str, int], int] = {}
     for operation, variant, p, n in found:
-        if variant == NON_BLOCKING_BEHIND:
+        if variant == plan.NON_BLOCKING_BEHIND:
             largest[operation, p] = max(n, largest.get((operation, p), 0))
     said = []
     for (operation, p), n in largest.items():
-        left, whole = found[operation, NON_BLOCKING_BEHIND, p, n], found.get((operation, NON_BLOCKING, p, n))
+        left, whole = found[operation, plan.NON_BLOCKING_BEHIND, p, n], found.get((operation, plan.NON_BLOCKING, p, n))
         if whole is not None:
             ratio = left.median / whole.median
             width = math.hypot(left.half_width / whole.median, ratio * whole.half_width / whole.median)
@@ -90,14 +88,14 @@ def owner_words(series: Sequence[Measured]) -> list[str]:
     """Whether one-sided operations go on while the owner of the memory computes: how global arrays may be served."""
     found = {(one.operation, one.variant, one.bytes): one.statistics.median for one in series if one.group == "one-sided"}
     said = []
-    for memory in (ALLOCATED, CREATED):
-        for operation in ONE_SIDED:
-            there = {n: time for (name, variant, n), time in found.items() if (name, variant) == (operation, memory + COMPUTES)}
-            waits = [n for n, time in there.items() if time > WAITS * WORK]
+    for memory in (plan.ALLOCATED, plan.CREATED):
+        for operation in plan.ONE_SIDED:
+            there = {n: time for (name, variant, n), time in found.items() if (name, variant) == (operation, memory + plan.COMPUTES)}
+            waits = [n for n, time in there.items() if time > WAITS * plan.WORK]
             what = f"{'An' if operation[0] in 'aeiou' else 'A'} {operation} ({memory})"
             if waits:
                 longest = max(there[n] for n in waits) * 1e3
-                where = f"where it computes for {WORK * 1e3:.0f} ms"
+                where = f"where it computes for {plan.WORK * 1e3:.0f} ms"
                 said.append(f"{what} waits until the owner calls MPI: {longest:.0f} ms {where}{_of(waits, there)}.")
             free = [f"{n} bytes in {time / US:.4g} us" for n, time in there.items() if n not in waits]
             if free:

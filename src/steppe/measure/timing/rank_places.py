@@ -1,11 +1,12 @@
 """Where ranks sit, as the system tells it, and how far two of them are apart."""
 
-import json
 import os
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import msgspec
+from msgspec import Struct
 
 from steppe.errors import Mistake
 
@@ -14,8 +15,7 @@ DISTANCES = ("same cache", "same memory", "same node", "other node")  # the near
 SHOWN = 16  # ranks that a terminal shows one by one
 
 
-@dataclass(frozen=True)
-class RankPlace:
+class RankPlace(Struct, frozen=True):
     """A rank's: its host, the cores that it may use, the one that it was on, and what all it may use share, None where they do not.
 
     cache: the number of the last-level cache; memory: that of the node of memory (NUMA).
@@ -41,13 +41,12 @@ def here(cpus: Path = CPUS) -> RankPlace:
 
 def as_text(place: RankPlace) -> str:
     """A place as it is sent."""
-    return json.dumps(asdict(place))
+    return msgspec.json.encode(place).decode()
 
 
 def of_text(text: str) -> RankPlace:
     """A place that was sent."""
-    held = json.loads(text)
-    return RankPlace(**{**held, "cores": tuple(held["cores"])})
+    return msgspec.json.decode(text, type=RankPlace)
 
 
 def last_cache(core: int, cpus: Path = CPUS) -> int | None:

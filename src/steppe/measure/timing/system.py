@@ -40,46 +40,53 @@ def ticks(f: Any, moment: Any, at: Any, found: Any) -> None:
         before += found[i]
 
 
+def steady_clock() -> tuple[Any, Any, np.int64]:
+    """Addresses of the system's functions, where the clock writes, int64 (2,), and the address of that."""
+    moment = np.zeros(2, np.int64)
+    return addresses(), moment, np.int64(moment.ctypes.data)
+
+
 def steady_ticks() -> Ticks:
-    """What the steady clock can tell (TICK1)."""
-    moment, found = np.zeros(2, np.int64), np.empty(100_000)
-    ticks(addresses(), moment, np.int64(moment.ctypes.data), found)
+    """The resolution and cost of the steady clock (TICK1)."""
+    found = np.empty(100_000)
+    ticks(*steady_clock(), found)
     return read_ticks(found)
 
 
 @njit(cache=True)
-def transfer(
-    f: Any, function: Any, file: Any, memory: Any, places: Any, sizes: Any, moment: Any, at: Any, times: Any, k: int, cost: float
-) -> int:
-    """Reads or writes `sizes` bytes at `places` of a file, k of them a block; gives how many were not done whole."""
-    bad = 0
+def transfer(steady: Any, function: Any, file: Any, requests: Any, times: Any, k: int, cost: float) -> int:
+    """Does requests, k of them a block; returns how many were not done whole.
+
+    steady: see `steady_clock`; function: READ or WRITE; file: descriptor, address of memory; requests: places and sizes [bytes].
+    """
+    (f, moment, at), (descriptor, memory), (places, sizes), bad = steady, file, requests, 0
     for block in range(times.size):
         begin = now(f, moment, at)
         for i in range(block * k, block * k + k):
-            bad += call(f[function], (file, memory, sizes[i], places[i])) != sizes[i]
+            bad += call(f[function], (descriptor, memory, sizes[i], places[i])) != sizes[i]
         times[block] = (now(f, moment, at) - begin - cost) / k
     return bad
 
 
 @njit(cache=True)
-def write_durably(f: Any, file: Any, memory: Any, places: Any, size: Any, moment: Any, at: Any, times: Any) -> int:
+def write_durably(steady: Any, file: Any, places: Any, size: Any, times: Any) -> int:
     """Writes `size` bytes at each of `places`, then waits until they are on the disk. times (2,) [s]: until written, until durable."""
-    bad = 0
+    (f, moment, at), (descriptor, memory), bad = steady, file, 0
     begin = now(f, moment, at)
     for i in range(places.size):
-        bad += call(f[WRITE], (file, memory, size, places[i])) != size
+        bad += call(f[WRITE], (descriptor, memory, size, places[i])) != size
     times[0] = now(f, moment, at) - begin
-    bad += call(f[SYNC], (file,)) != 0
+    bad += call(f[SYNC], (descriptor,)) != 0
     times[1] = now(f, moment, at) - begin
     return bad
 
 
 @njit(cache=True)
-def read_and_broadcast(f: Any, broadcast: Any, reads: bool, file: Any, memory: Any, places: Any, sizes: Any, byte: Any, comm: Any) -> int:
-    """One rank reads requests, and all get them; gives how many failed."""
-    bad = 0
+def read_and_broadcast(f: Any, broadcast: Any, reads: bool, file: Any, requests: Any) -> int:
+    """One rank reads requests, and all get them; returns how many failed. broadcast: function, type of a byte, communicator."""
+    (function, byte, comm), (descriptor, memory), (places, sizes), bad = broadcast, file, requests, 0
     for i in range(places.size):
         if reads:
-            bad += call(f[READ], (file, memory, sizes[i], places[i])) != sizes[i]
-        bad += call(broadcast, (memory, sizes[i], byte, np.int64(0), comm)) != 0
+            bad += call(f[READ], (descriptor, memory, sizes[i], places[i])) != sizes[i]
+        bad += call(function, (memory, sizes[i], byte, np.int64(0), comm)) != 0
     return bad
