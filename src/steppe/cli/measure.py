@@ -217,10 +217,11 @@ def messages(
 
     def work(raw: "Raw") -> "tuple[Document, list[OperationFit]]":
         from steppe.cli.making import CountBar
-        from steppe.measure import measure_messages
+        from steppe.measure import MessageOptions, measure_messages
 
         with CountBar("messages", quiet=raw.rank > 0) as tell:
-            return measure_messages(raw, quick, oversubscribe, tell, is_stopped, beside, start, recipe, passes)
+            options = MessageOptions(quick, oversubscribe, beside, start, recipe, passes)
+            return measure_messages(raw, options, tell, is_stopped)
 
     def finish(found: "tuple[Document, list[OperationFit]]", targets: Targets) -> Exit:
         from steppe.measure import messages_text

@@ -75,10 +75,10 @@ def measure_all(
 
 def _on_ranks(raw: "Raw", directory: Path, quick: bool, passes: int | None) -> list[Part]:
     from steppe.cli.making import CountBar
-    from steppe.measure import measure_messages, measure_ranked_files, messages_text, rates_text
+    from steppe.measure import MessageOptions, measure_messages, measure_ranked_files, messages_text, rates_text
 
     with CountBar("all", quiet=raw.rank > 0) as tell:
-        document, fits = measure_messages(raw, quick, False, _between(tell, 0.0, 0.25), is_stopped, passes=passes)
+        document, fits = measure_messages(raw, MessageOptions(quick, passes=passes), _between(tell, 0.0, 0.25), is_stopped)
         found = [(document, messages_text(document, fits))]
         if document.complete:  # or not, on all ranks alike
             document = measure_ranked_files(raw, directory, quick, None, _between(tell, 0.25, 0.5), is_stopped, passes)

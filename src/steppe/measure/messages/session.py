@@ -1,6 +1,7 @@
-"""A whole measurement of messages: the ranks and their places, all series, notes, the fits: a `Document` on rank 0."""
+"""The whole measurement of messages: places of ranks, all series, warnings, fits; a `Document` on rank 0."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,33 +33,39 @@ BETWEEN = 10.0  # [s] from one comparison of clocks to the next
 BUDGET, QUICK_BUDGET = 0.6, 0.2  # [s] of a series
 
 
-def measure_messages(
-    raw: Raw,
-    quick: bool,
-    oversubscribe: bool,
-    tell: Tell,
-    stop: Callable[[], bool],
-    beside: Path | None = None,
-    start: Start = "barrier",
-    recipe: Recipe | None = None,
-    passes: int | None = None,
-) -> tuple[Document, list[OperationFit]]:
-    """Measures what `plan` or a recipe has; every rank calls it.
+@dataclass(frozen=True)
+class MessageOptions:
+    """Options of a measurement of messages.
 
-    tell: how far it is; stop: asked on rank 0 between series; beside: a document of another thread level or of asynchronous
-    progress, read by rank 0, whose price is told; start: of collective operations; passes: over all series, `ROUNDS` when None.
+    quick: few sizes; oversubscribe: allows more ranks than cores; beside: a document of another thread level or of asynchronous progress,
+    which rank 0 reads to report the costs; start: of collective operations; passes: over all series, `ROUNDS` when None.
+    """
+
+    quick: bool = False
+    oversubscribe: bool = False
+    beside: Path | None = None
+    start: Start = "barrier"
+    recipe: Recipe | None = None
+    passes: int | None = None
+
+
+def measure_messages(raw: Raw, options: MessageOptions, tell: Tell, stop: Callable[[], bool]) -> tuple[Document, list[OperationFit]]:
+    """Measures the series of `plan`, or those of a recipe; every rank calls it.
+
+    tell: shows the progress; stop: called between series, rank 0 decides.
 
     Raises
     ------
     Mistake
-        There is one rank, or more on a host than it has cores and it is not allowed, or `beside` tells no price. On every rank.
+        There is one rank, or a host has fewer cores than ranks without `oversubscribe`, or `beside` cannot be compared. On every rank.
     """
     if raw.size < 2:
         raise Mistake("Messages need at least 2 ranks; start with mpiexec -n 2 steppe measure messages.")
+    quick, recipe, start = options.quick, options.recipe, options.start
     places = [of_text(text) for text in raw.texts(as_text(here()))]
     machine = _machine(raw, places)
-    other = _beside(raw, beside, machine)
-    warnings = crowded(places, oversubscribe, find_library().name)
+    other = _beside(raw, options.beside, machine)
+    warnings = crowded(places, options.oversubscribe, find_library().name)
     most = largest_of(plan(raw.size, quick, huge=False)) if recipe is None else largest(recipe, raw.size)
     session = Messages(raw, PRECISION, (QUICK_BUDGET if quick else BUDGET) / ROUNDS, most, start)
     if recipe is None:
@@ -76,7 +83,7 @@ def measure_messages(
             compared = raw.now()
         return False
 
-    series, complete = measure_rounds(todo, PRECISION, tell, is_over, (passes or ROUNDS) if recipe is None else 1)
+    series, complete = measure_rounds(todo, PRECISION, tell, is_over, (options.passes or ROUNDS) if recipe is None else 1)
     session.clocks.burst()
     warnings += session.warnings()
     session.close()
@@ -96,7 +103,7 @@ def measure_messages(
 
 
 def _beside(raw: Raw, path: Path | None, machine: dict[str, Any]) -> Document | None:
-    """The document beside which this run is, on rank 0; a mistake in it is raised on all."""
+    """The document to compare with, on rank 0; a mistake in it is raised on all ranks."""
     found, mistake = None, ""
     if path is not None and raw.rank == 0:
         try:
@@ -124,7 +131,7 @@ def _clock(session: Messages) -> TimingClock:
 
 
 def fit_series(series: Sequence[Measured]) -> list[OperationFit]:
-    """The fits of all operations that were measured with two sizes or on three numbers of ranks."""
+    """The fits of all operations with two sizes or three numbers of ranks."""
     groups = grouped((one for one in series if is_fitted(one.variant)), lambda one: (one.operation, one.variant, one.placement))
     several = len({placement for _, _, placement in groups if placement}) > 1
     found = []
@@ -141,7 +148,7 @@ def fit_series(series: Sequence[Measured]) -> list[OperationFit]:
 
 
 def weaknesses_of(fits: Sequence[OperationFit], series: Sequence[Measured]) -> list[WeakPoint]:
-    """What laws in p and single sizes show, the greatest ratio first."""
+    """The weaknesses that laws in p and single sizes show, the greatest ratio first."""
     subjects = [of_fit(one) for one in fits if one.pieces[0].t0 is not None]
     found = find_slower(series)
     for kind in {one.environment for one in subjects}:  # blocking operations and others are compared size by size
