@@ -174,7 +174,7 @@ def _drawn(families: Sequence[Family], p: Floats, draws: Floats, sigma: Floats) 
     fits = _fit_all(families, p, draws, sigma)
     curves = [fits[which].curve(number) for number, which in enumerate(_chosen(fits, p.size))]
     names = [curve.family.name for curve in curves]
-    shares = {name: names.count(name) / len(names) for name in sorted(set(names), key=names.count, reverse=True)}
+    shares = {name: names.count(name) / len(names) for name in sorted(dict.fromkeys(names), key=names.count, reverse=True)}
     return curves, shares
 
 
