@@ -1,4 +1,4 @@
-"""What files are compressed with, and something to compress that is like the maps that models read."""
+"""The codecs of Steppe's stores, and data like the maps that models read."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ DRY = 0.4  # of the cells have no rain
 
 
 class Codec(NamedTuple):
-    """One way to compress bytes, by one thread."""
+    """A codec with its functions, of one thread."""
 
     name: str
     compress: Callable[[NDArray[np.int16]], bytes]
@@ -20,7 +20,7 @@ class Codec(NamedTuple):
 
 
 def codecs() -> list[Codec]:
-    """Those that stores of runs and of weather are written with, and no others."""
+    """The codecs that stores of runs and weather use."""
     blosc.use_threads = False
     levels = {"lz4": 5, "lz4hc": 3, "zstd": 6}
     found = [(f"blosc {name} {level}", Blosc(name, level, Blosc.SHUFFLE)) for name, level in levels.items()] + [("zstd 3", Zstd(3))]
@@ -28,7 +28,7 @@ def codecs() -> list[Codec]:
 
 
 def maps(cells: int, seed: int = 1) -> NDArray[np.int16]:
-    """Daily rain (cells,) [0.1 mm] as whole numbers: showers that are smooth, dry land between them; the same again after 2 MiB."""
+    """Daily rain (cells,) [0.1 mm] as whole numbers: smooth showers with dry land between them, repeated after 2 MiB."""
     random = np.random.default_rng(seed)
     y, x = np.meshgrid(np.arange(ROWS) / WIDTH, np.arange(WIDTH) / WIDTH, indexing="ij", sparse=True)
     waves = random.normal(size=(6, 4))

@@ -1,4 +1,4 @@
-"""A directory to measure in: whether it will do, what it lies on, and files that are put out of memory, which is proven."""
+"""A directory to measure in: room, file system, and files whose pages are removed from memory, which is verified."""
 
 import ctypes
 import errno
@@ -16,18 +16,18 @@ from steppe.errors import Mistake
 
 PAGE = mmap.PAGESIZE
 MIB = 1 << 20
-ROOM = 2  # times the largest file must be free
-NAPS = (0.0, 0.01, 0.1, 0.3)  # [s] before the kernel is asked again to forget a file
+ROOM = 2  # times the size of the largest file must be free
+NAPS = (0.0, 0.01, 0.1, 0.3)  # [s] before each request to the kernel to remove a file from memory
 
 
 @contextmanager
 def workplace(directory: Path, largest: int) -> Iterator[Path]:
-    """A folder of one's own in `directory`, gone afterwards with all that is in it. largest: of its files [bytes].
+    """A new folder in `directory`, which is removed afterwards. largest: bytes of its largest file.
 
     Raises
     ------
     Mistake
-        There is no such directory, nothing can be written in it, or there is too little room.
+        The directory does not exist, cannot be written in, or has too little room.
     """
     if not directory.is_dir():
         raise Mistake(f'"{directory}" is no directory. Give one on the disk that is to be measured.')
@@ -61,7 +61,7 @@ def describe_place(directory: Path) -> dict[str, str]:
 
 
 def resident_pages(file: int, size: int) -> int:
-    """How many pages of an open file lie in memory (mincore)."""
+    """Number of pages of an open file that are in memory (mincore)."""
     with mmap.mmap(file, size, prot=mmap.PROT_READ) as mapped:
         pages = np.zeros(-(-size // PAGE), np.uint8)
         view = np.frombuffer(mapped, np.uint8)
@@ -74,9 +74,9 @@ def resident_pages(file: int, size: int) -> int:
 
 
 def put_out(file: int, size: int) -> int:
-    """Asks the kernel to forget an open file; the pages that lie in memory all the same. Only what is on the disk can be forgotten.
+    """Removes the pages of an open file from memory; returns how many stay. The file is made durable first.
 
-    It is asked some times: a page that is being read ahead, or is in the hands of another processor, stays for that moment.
+    Some requests are needed: a page that is being read ahead, or that another processor uses, stays for a moment.
     """
     os.fsync(file)
     for nap in NAPS:
@@ -88,7 +88,7 @@ def put_out(file: int, size: int) -> int:
 
 
 def open_direct(path: Path) -> int | None:
-    """The file past the kernel's memory (O_DIRECT); None where the file system does not have that."""
+    """Opens a file without the kernel's cache (O_DIRECT); None where the file system does not support it."""
     try:
         return os.open(path, os.O_RDWR | os.O_DIRECT)
     except OSError as error:

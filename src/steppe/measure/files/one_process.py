@@ -1,8 +1,8 @@
-"""Files measured: read and written by size of request, in order and not, from memory and not, raw and compressed.
+"""Files of one process: reads and writes by size of request, in order and not, from memory and from the disk, raw and compressed.
 
-A sample is the time of one request, the mean over a block of them. The kernel reads ahead by megabytes, so that most requests of a cold
-file find their bytes in memory and a few wait for all: blocks of those are longer than that. Cold means that the kernel held no page of
-the file before each pass over it, which is proven; caches below the kernel are not ours to empty.
+A sample is the time of one request, the mean over a block of them. The kernel reads ahead by megabytes: most requests of a cold file
+find their bytes in memory and a few wait for all, so blocks of cold reads are longer than that. Cold means that no page of the file was in
+memory before each pass over it, which is verified; caches below the kernel cannot be emptied.
 """
 
 import os
@@ -34,20 +34,20 @@ QUICK_CHUNKS, CHUNKS = (58_032, MIB), (*PAPER, MIB)
 QUICK_WRITES, WRITES = (4 * KIB, MIB), tuple(1 << i for i in range(12, 25, 2))
 SEQUENTIAL, PERMUTED = "sequential", "permuted"
 COLD, WARM, DIRECT = "cold", "warm", "direct"
-BLOCK, AHEAD = MIB, 16 * MIB  # bytes of a block of requests in order, at least: from memory; from the disk, where the kernel reads ahead
-SCATTERED = 16  # requests of a block that are not in order, at most
-WRITTEN = 8 * MIB  # bytes of a block of writes, unless one request is more
-FEW_WRITES = 64  # requests of a block of writes, at most
+BLOCK, AHEAD = MIB, 16 * MIB  # least bytes of a block of requests in order: from memory; from the disk, where the kernel reads ahead
+SCATTERED = 16  # most requests of a block in random order
+WRITTEN = 8 * MIB  # bytes of a block of writes, or one request
+FEW_WRITES = 64  # most requests of a block of writes
 PRECISION = 0.02
 BUDGET, QUICK_BUDGET = 2.0, 0.4  # [s] of a series
 QUICK_FILE, FILE = 64, 256  # [MiB]
-NEAR, FAR = 1.2, 4.0  # cold reads nearer to warm ones, or farther above direct ones, are suspect
+NEAR, FAR = 1.2, 4.0  # ratios: cold reads nearer to warm ones, or faster than direct ones by more, are suspect
 Places = NDArray[np.int64]
 Maps = NDArray[np.int16]
 
 
 class Files:
-    """A folder with files to read and write, memory for requests, and a clock whose cost is known."""
+    """A folder with files to read and write, memory for requests, and a clock of known cost."""
 
     def __init__(self, folder: Path, size: int, budget: float, largest: int) -> None:
         self._folder, self._size, self._budget = folder, size, budget
@@ -77,10 +77,10 @@ class Files:
         return left == 0
 
     def read(self, order: str, state: str, size: int) -> list[Measured]:
-        """Requests of `size` bytes of the large file; none where the file system does not do that, or the size is no whole pages."""
+        """Requests of `size` bytes of the large file; no series where the file system does not support that."""
         if (state == COLD and not self.can_be_cold) or (state == DIRECT and size % PAGE):
             return []
-        step = size if order == SEQUENTIAL else max(size, PAGE)  # no page twice
+        step = size if order == SEQUENTIAL else max(size, PAGE)  # no page is read twice
         places = np.arange(self._size // step, dtype=np.int64) * step
         if order == PERMUTED:
             places = np.random.default_rng(size).permutation(places)
@@ -93,7 +93,7 @@ class Files:
         return [series_of(SeriesName("files", "read", f"{order}, {state}", bytes=size), times, k, converged)]
 
     def _passes(self, path: Path, order: str, state: str, places: Places, sizes: Places, k: int) -> tuple[Floats, bool] | None:
-        """Blocks of k requests, over and over through the file."""
+        """Block times of k requests each, and whether the median is known; None where the file system has no direct reads."""
         file = open_direct(path) if state == DIRECT else os.open(path, os.O_RDWR)
         if file is None:
             return None
@@ -123,7 +123,7 @@ class Files:
             os.close(file)
 
     def write(self, size: int) -> list[Measured]:
-        """Requests of `size` bytes to a file that grows: until they are written, and until they are on the disk, those waited for once."""
+        """Requests of `size` bytes to a file that grows: until all are written, and until all are on the disk."""
         k = max(1, min(FEW_WRITES, WRITTEN // size))
         places = np.arange(k, dtype=np.int64) * size
         file = os.open(self._folder / "written", os.O_RDWR | os.O_CREAT)
@@ -148,7 +148,7 @@ class Files:
         ]
 
     def codec(self, codec: Codec, size: int) -> list[Measured]:
-        """Chunks of `size` bytes of maps: compressed, read, decompressed, each apart; the work is the compressed bytes of one."""
+        """Chunks of `size` bytes of maps: times to compress, to read and to decompress; the work is the compressed bytes of a chunk."""
         count = max(8, min(256, AHEAD // size))
         if (codec.name, size) not in self._coded:
             chunks = maps(count * size // 2).reshape(count, size // 2)
@@ -192,7 +192,7 @@ def _in_turn(each: Sequence[Any], do: Callable[[Any], object]) -> Callable[[int]
 
 
 def check_directory(directory: Path, quick: bool) -> None:
-    """Raises `Mistake` when a directory will not do for `measure_files`."""
+    """Raises `Mistake` where `measure_files` would."""
     with workplace(directory, (QUICK_FILE if quick else FILE) * MIB):
         pass
 
@@ -202,14 +202,14 @@ def measure_files(
 ) -> Document:
     """Measures the disk of a directory.
 
-    size: of the file [MiB]; tell: how far it is; stop: asked between series; passes: over all series, `ROUNDS` when None.
+    size: of the file [MiB]; tell: shows the progress; stop: called between series; passes: over all series, `ROUNDS` when None.
 
     Raises
     ------
     Mistake
-        The directory is none, cannot be written in, or has too little room.
+        The directory does not exist, cannot be written in, or has too little room.
     Failure
-        The disk fails meanwhile.
+        The disk fails.
     """
     length = (size or (QUICK_FILE if quick else FILE)) * MIB
     requests = [one for one in (QUICK_SIZES if quick else SIZES) if one <= length // 4]
@@ -243,7 +243,7 @@ def _plan(files: Files, quick: bool, requests: list[int]) -> list[Callable[[], l
 
 
 def _suspect(series: list[Measured]) -> None:
-    """Says of cold reads that are too fast to come from a disk."""
+    """Adds warnings to cold reads that are too fast to come from a disk."""
     reads = {(one.variant, one.bytes): one for one in series if one.operation == "read"}
     direct = max((one.bytes / one.statistics.median for (variant, _), one in reads.items() if variant.endswith(DIRECT)), default=0.0)
     for (variant, size), one in reads.items():

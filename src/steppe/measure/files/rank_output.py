@@ -1,12 +1,12 @@
-"""Three ways in which ranks write the output of a step (Blom 1998): what the computation sees of each, and when the output is on the disk.
+"""Three ways in which ranks write the output of a step (Blom 1998): the delay of the computation, and the time until it is on the disk.
 
-    one gathers     all send their part to rank 0, which puts the parts in order and writes one file; all wait for that
-    a file each     every rank writes its part to a file of its own
-    a writer apart  the last rank computes nothing: it takes the parts, puts them in order and writes them while the others compute on
+    one gathers     all ranks send their part to rank 0, which orders the parts and writes one file; all wait for it
+    a file each     every rank writes its part to its own file
+    a writer apart  the last rank does not compute: it receives, orders and writes the parts while the others compute
 
-The third is the paper's with another hand: there the system wrote behind each processor's back (BUFFER OUT). The output is that of the
-paper: 66 concentrations, 32 layers, 64 x 64 columns, that is 4 x 32^3 x 66 numbers of 4 bytes (REAL*4), cut into rows of columns. It is a
-number for each place, so that what is in the files can be held against it.
+The third way differs from the paper's, in which the system wrote behind each processor (BUFFER OUT). The output is that of the paper:
+ 66 concentrations, 32 layers, 64 x 64 columns, that is 4 x 32^3 x 66 numbers of 4 bytes (REAL*4), cut into rows of columns. Each
+place has its own number, by which the files are verified.
 """
 
 import os
@@ -28,7 +28,7 @@ LAYERS, ROWS, COLUMNS = 32, 64, 64
 FIELDS, QUICK_FIELDS = 66, 11
 GATHERED, PRIVATE, APART = "one gathers", "a file each", "a writer apart"
 SEEN, DURABLE = "output, seen by the computation", "output, until durable"
-SLICES = 40  # of the computation, after each of which messages may go on
+SLICES = 40  # of the computation; after each a call lets messages proceed
 LEAST = 0.02  # [s] of the computation
 Fields = NDArray[np.float32]
 
@@ -50,14 +50,14 @@ def part_of(fields: int, low: int, high: int) -> Fields:
 
 
 class OutputTimes:
-    """The ranks and their parts of the output. All of them make one with the same arguments, and call `measure` for the same ways."""
+    """The ranks and their parts of the output. All ranks make one with the same arguments, and call `measure` for the same ways."""
 
     def __init__(self, team: Team, folder: Path, fields: int, budget: float) -> None:
         self._team, self._folder, self._fields, self._budget = team, folder, fields, budget
-        self._durable = LEAST  # [s] that a file of one rank took: the computation that shall hide it is as long
+        self._durable = LEAST  # [s] until the file of one rank was durable: the computation that hides it is as long
 
     def measure(self, way: str) -> list[Measured]:
-        """Both times of one way; nothing where there is no rank to spare for a writer."""
+        """Both times of one way; no series where one rank cannot spare a writer."""
         if way == APART and self._team.size < 2:
             return []
         take, path = {GATHERED: self._gathered, PRIVATE: self._private, APART: self._apart}[way]()
@@ -104,7 +104,7 @@ class OutputTimes:
         return take, path
 
     def _apart(self) -> tuple[Callable[[], tuple[float, ...]], Path]:
-        """The last rank writes; the others copy their part, as the next step changes it, and send the copy while they compute."""
+        """The last rank writes. The others copy their part, which the next step changes, and send the copy while they compute."""
         team, writer = self._team, self._team.size - 1
         ends, path = cuts(writer), self._folder / "apart"
         spans = list(pairwise(ends))
@@ -141,7 +141,7 @@ class OutputTimes:
         return take, path
 
     def _sweeps(self, state: Floats, seconds: float) -> int:
-        """How often the computation goes over the numbers of a rank in `seconds`; the same on every rank."""
+        """Sweeps over the numbers of a rank in `seconds`; equal on every rank."""
         begin, count = time.monotonic(), 0
         while time.monotonic() - begin < LEAST:
             _sweep(state)
@@ -153,14 +153,14 @@ class OutputTimes:
         return self._team.raw.now()
 
     def _written(self, begin: float, path: Path, array: Fields | None) -> tuple[float, ...]:
-        """Writes what this rank has; until that is done, and until it is on the disk."""
+        """Writes the array of this rank, if any; returns the times until it is written, and until it is on the disk."""
         moments: list[float] = []
         text = "" if array is None else _store(path, array, lambda: moments.append(self._team.raw.now() - begin))
         end = self._team.raw.now() - begin
         return agree(self._team, text, moments[0] if moments else end, end)
 
     def _check(self, way: str, path: Path) -> None:
-        """Holds the files against what they must be."""
+        """Compares the files with their expected bytes."""
         ends = cuts(self._team.size)
         low, high = (ends[self._team.rank], ends[self._team.rank + 1]) if way == PRIVATE else (0, ROWS)
         looks = way == PRIVATE or self._team.rank == 0
@@ -181,7 +181,7 @@ def _compute(state: Floats, sweeps: int, sent: SendHandle | None) -> None:
 
 
 def _store(path: Path, array: Fields, written: Callable[[], None]) -> str:
-    """Writes an array and waits until it is on the disk; what went wrong."""
+    """Writes an array and waits until it is on the disk; returns the error as text, empty if there is none."""
     try:
         with path.open("r+b") as file:
             file.write(array.data)

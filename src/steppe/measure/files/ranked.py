@@ -1,8 +1,8 @@
-"""Files of many ranks measured: ways to read common data and to write the data of each rank, for p = 1, 2, 4 ... ranks.
+"""Files of many ranks: methods to read common data and to write the data of each rank, for p = 1, 2, 4 ... ranks.
 
-What all need is read by each alone, by all together (MPI-IO), or by one that broadcasts it (ADVISE, 1995, table 23). A sample is the time
-until the last rank has the whole file. Requests are bounded. Cold means that no rank's kernel held a page of the file, which is proven
-on every host. What each method brings is held against what was written, before it is timed.
+Common data are read by each rank alone, by all together (MPI-IO), or by one rank that broadcasts them (ADVISE, 1995, table 23). A sample is
+the time until the last rank has the whole file. Requests are bounded. Cold means that no page of the file is in memory, which is verified
+on every host. The bytes that a method reads or writes are compared with the file before it is timed.
 """
 
 import os
@@ -25,18 +25,18 @@ ALONE, TOGETHER, BROADCAST = "each reads it all", "all read together", "one read
 PRIVATE, SHARED = "a file each", "one file"
 COLD, WARM = "cold", "warm"
 FEWEST, MOST = 2, 30  # samples of a pass
-MIX = 0x9E3779B97F4A7C15  # makes of a place a number that no other place has
+MIX = 0x9E3779B97F4A7C15  # makes a number of a place that no other place has
 Bytes = NDArray[np.uint8]
 
 
 def pattern(place: int, size: int) -> Bytes:
-    """What stands at `place` of every file that is read or written here; both whole numbers of 8 bytes."""
+    """The bytes at `place` of every file here; place and size are multiples of 8."""
     at = np.arange(place // 8, (place + size) // 8, dtype=np.uint64)
     return (at * np.uint64(MIX)).view(np.uint8)
 
 
 def samples(team: Team, take: Callable[[], tuple[float, ...]], budget: float) -> NDArray[np.float64]:
-    """Times (times of a sample, samples) [s], each the longest over the ranks; rank 0 says when it is enough."""
+    """Times (times of a sample, samples) [s], each the longest over the ranks; rank 0 decides when there are enough."""
     found = [take() for _ in range(FEWEST)]
     end = time.monotonic() + budget
     while team.raw.told(float(len(found) < MOST and time.monotonic() < end)):
@@ -61,7 +61,7 @@ def agree(team: Team, problem: str, *times: float) -> tuple[float, ...]:
 class Ranked:
     """A file that some ranks read, and files that they write. All ranks make one with the same arguments.
 
-    size: of the file; request: of all that is read or written at once, a whole number of 8 bytes, as size is.
+    size: of the file; request: bytes read or written at once; both are multiples of 8.
     """
 
     def __init__(self, team: Team, folder: Path, size: int, request: int, budget: float) -> None:
@@ -73,7 +73,7 @@ class Ranked:
         self.path = folder / "common"
 
     def prepare(self) -> int:
-        """Rank 0 writes the file; gives how many of its pages cannot be put out of memory on some host."""
+        """Rank 0 writes the file; returns how many of its pages cannot be removed from memory on some host."""
         if self._team.rank == 0:
             with self.path.open("wb") as file:
                 for place in range(0, self._size, self._request):
@@ -83,14 +83,14 @@ class Ranked:
         return self._forget()
 
     def _forget(self) -> int:
-        """Pages that stay in memory all the same, the most of any rank."""
+        """Removes the file from memory; returns the pages that stay, the most of any rank."""
         with self.path.open("r+b") as file:
             put_out(file.fileno(), self._size)
             self._team.raw.barrier()
             return int(self._team.longest(resident_pages(file.fileno(), self._size))[0])
 
     def read(self, state: str, method: str) -> list[Measured]:
-        """The whole file on all ranks."""
+        """Times in which all ranks get the whole file."""
         places = np.arange(0, self._size, self._request, dtype=np.int64)
         sizes = np.minimum(self._request, self._size - places)
         file = os.open(self.path, os.O_RDONLY)
@@ -134,7 +134,7 @@ class Ranked:
         agree(self._team, f"{method}: {wrong} of {places.size} requests did not bring what stands in the file." if wrong else "")
 
     def write(self, method: str) -> list[Measured]:
-        """Each rank's share of the file, until it is written and until it is on the disk."""
+        """Times until each rank's share of the file is written, and until it is on the disk."""
         team, share = self._team, self._size // self._team.size // 8 * 8
         base = share * team.rank
         places = np.arange(0, share, self._request, dtype=np.int64)

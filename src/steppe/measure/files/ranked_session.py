@@ -1,4 +1,4 @@
-"""All that is measured of files on ranks: a folder that all see, every method on p = 1, 2, 4 ... ranks: a `Document` on every rank."""
+"""The whole measurement of files on ranks: a common folder, every method on p = 1, 2, 4 ... ranks; a `Document` on every rank."""
 
 import shutil
 import socket
@@ -33,23 +33,23 @@ Task = Callable[[], list[Measured]]
 
 
 def numbers_of(ranks: int) -> list[int]:
-    """1, 2, 4 ... and all."""
+    """1, 2, 4 ... and all ranks."""
     return sorted({ranks, *(1 << i for i in range(ranks.bit_length()) if 1 << i <= ranks)})
 
 
 def measure_ranked_files(
     raw: Raw, directory: Path, quick: bool, size: int | None, tell: Tell, stop: Callable[[], bool], passes: int | None = None
 ) -> Document:
-    """Measures files of a directory that all ranks see; every rank calls it. size: of the file that all read [MiB].
+    """Measures files of a directory that all ranks share; every rank calls it. size: of the common file [MiB].
 
-    tell: how far it is; stop: asked on rank 0 between series; passes: over all series, `ROUNDS` when None.
+    tell: shows the progress; stop: called between series, rank 0 decides; passes: over all series, `ROUNDS` when None.
 
     Raises
     ------
     Mistake
-        The directory is none, cannot be written in, has too little room, or some rank does not see it. On every rank.
+        The directory does not exist, cannot be written in, has too little room, or some rank does not share it. On every rank.
     Failure
-        The disk or MPI fails meanwhile.
+        The disk or MPI fails.
     """
     length = (size or (QUICK_FILE if quick else FILE)) * MIB
     fields, team = QUICK_FIELDS if quick else FIELDS, Team(raw)
@@ -76,7 +76,7 @@ def measure_ranked_files(
 
 @contextmanager
 def _common_folder(raw: Raw, directory: Path, largest: int) -> Iterator[Path]:
-    """A folder that rank 0 makes and takes away, and that all see; what is wrong with it is an error on all."""
+    """A folder that rank 0 makes and removes, and that all ranks share; its errors are raised on all ranks."""
     with ExitStack() as stack:
         made, problem = "", ""
         if raw.rank == 0:
@@ -96,13 +96,13 @@ def _common_folder(raw: Raw, directory: Path, largest: int) -> Iterator[Path]:
             raise Mistake(problem)
         try:
             yield folder
-        except BaseException:  # the rank that says why may end all the others, rank 0 among them, before it takes its folder away
+        except BaseException:  # the failed rank may end rank 0 before that removes the folder
             shutil.rmtree(folder, ignore_errors=True)
             raise
 
 
 def _plan(team: Team, folder: Path, quick: bool, length: int, fields: int, warnings: list[str]) -> list[Task]:
-    """What all ranks do, in one order; a rank that does not take part in something has nothing to do meanwhile."""
+    """The tasks of all ranks, in one order; a rank that does not take part has an empty task."""
     budget, tasks = (QUICK_BUDGET if quick else BUDGET) / ROUNDS, list[Task]()
     for p in numbers_of(team.size):
         part = team.first(p)

@@ -3,12 +3,12 @@
     const        a                    log         a + b ln p                quadratic   a + b p + c p^2
     linear       a + b p              log2        a + b ln p + c ln^2 p     cubic       a + b p + c p^2 + d p^3
     root         a + b p^0.5          p log p     a + b p ln p              power       a + b p^e
-    rounds       a + b ceil(log2 p): what goes along a tree
+    rounds       a + b ceil(log2 p): the steps of a tree
 
     for rates alone:  1/log  a + b / ln p    1/linear  1 / (a + b p): one rank serves all    1/rounds  1 / (a + b ceil(log2 p))
 
-All are linear in their coefficients, or their inverse is, but for e, which is looked for on a grid: no start values, nothing that does not
-converge.
+All of them, or their inverses, are linear in the coefficients, except for e, which is searched on a grid. So a fit needs no start values
+and always converges.
 """
 
 from collections.abc import Sequence
@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 EXPONENTS = np.round(np.arange(-3.0, 4.0001, 0.004), 3)
-EXPONENTS = EXPONENTS[np.abs(EXPONENTS) > 0.02]  # at 0 the power is the constant once more
+EXPONENTS = EXPONENTS[np.abs(EXPONENTS) > 0.02]  # at 0 the power equals the constant
 
 
 def rounds(p: Floats) -> Floats:
-    """ceil(log2 p): in so many rounds, in each of which all that know it tell one other, p ranks know what one knew."""
-    return np.asarray(np.ceil(np.log2(p) - 1e-9))  # of a power of two not one more
+    """ceil(log2 p): the steps of a binomial tree that brings the data of one rank to p ranks."""
+    return np.asarray(np.ceil(np.log2(p) - 1e-9))  # a power of two is not rounded up
 
 
 class Term(NamedTuple):
-    """A product of powers: of p ("e" is the exponent that is looked for), of ln p, and of ceil(log2 p)."""
+    """A product of powers: of p ("e" is the fitted exponent), of ln p, and of ceil(log2 p)."""
 
     power: float | str = 0.0
     log: float = 0.0
@@ -43,7 +43,7 @@ class Term(NamedTuple):
         return np.asarray(p**power * np.log(p) ** self.log * rounds(p) ** self.rounds)
 
     def text(self, exponent: float) -> str:
-        """The usual text of it."""
+        """The usual notation."""
         power = exponent if self.power == "e" else float(self.power)
         p = {0.0: "", 0.5: "sqrt p", 1.0: "p"}.get(power, f"p^{power:.4g}")
         log = {0.0: "", 1.0: "ln p", -1.0: "1/ln p"}.get(self.log, f"ln^{self.log:.4g} p")
@@ -61,26 +61,26 @@ class Family:
 
     @property
     def parameters(self) -> int:
-        """How many numbers a fit is free to choose."""
+        """Number of free parameters."""
         return len(self.terms) + self.has_exponent
 
     @property
     def has_exponent(self) -> bool:
-        """Whether one of them is the exponent."""
+        """True if one of them is the exponent."""
         return any(term.power == "e" for term in self.terms)
 
     def is_told_by(self, p: Floats, beyond: int = 1) -> bool:
-        """Whether values at p (n,) tell its coefficients, and there are some beyond those that this needs."""
+        """True if values at p (n,) determine the coefficients, with `beyond` values more than there are parameters."""
         alike = any(term.rounds for term in self.terms) and np.ptp(rounds(p)) == 0.0
         return not alike and p.size >= self.parameters + beyond
 
     def columns(self, p: Floats, exponents: Floats | None = None) -> Floats:
-        """The terms at p (n,): (exponents, n, terms); of a family without exponent as of one."""
+        """The terms at p (n,): (exponents, n, terms); a family without exponent has one."""
         found = np.arange(1.0) if exponents is None else exponents
         return np.stack([term(p, found) for term in self.terms], axis=2)
 
     def names(self, exponent: float = np.nan) -> list[str]:
-        """The usual text of the terms."""
+        """The usual notation of the terms."""
         return [term.text(exponent) for term in self.terms]
 
 
@@ -101,13 +101,13 @@ RATE_FAMILIES = (
     *FAMILIES,
     Family("1/linear", (_ONE, _P), inverse=True),
     Family("1/rounds", (_ONE, _ROUNDS), inverse=True),
-    Family("1/log", (_ONE, Term(log=-1.0))),  # the last one: at p = 1 it has no value
+    Family("1/log", (_ONE, Term(log=-1.0))),  # must be the last one: it is undefined at p = 1
 )
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One law: a family with its coefficients, `exponent` NaN where it has none."""
+    """A family with its coefficients as a function of p; `exponent` is NaN where the family has none."""
 
     family: Family
     coefficients: tuple[float, ...]
@@ -120,7 +120,7 @@ class Curve:
         return 1.0 / total if self.family.inverse else total
 
     def formula(self, scale: float = 1.0) -> str:
-        """As text, with values in units of `scale`."""
+        """Its text, with values in units of `scale`."""
         by, text = self.unit(scale), ""
         for value, term in zip(self.coefficients, self.family.names(self.exponent), strict=True):
             sign = ("- " if value < 0 else "+ ") if text else ("-" if value < 0 else "")
@@ -129,13 +129,13 @@ class Curve:
         return f"1 / ({text.strip()})" if self.family.inverse else text.strip()
 
     def unit(self, scale: float) -> float:
-        """The unit of the coefficients, where that of the values is `scale`."""
+        """The unit of the coefficients, if that of the values is `scale`."""
         return 1.0 / scale if self.family.inverse else scale
 
 
 @dataclass(frozen=True)
 class Fits:
-    """A family fitted to many sets of points alike: `misfit` (sets,) chi-square, `coefficients` (sets, terms), `exponent` (sets,)."""
+    """A family fitted to many sets of points: `misfit` (sets,) chi-square, `coefficients` (sets, terms), `exponent` (sets,)."""
 
     family: Family
     misfit: Floats
@@ -164,7 +164,7 @@ def fit_family(family: Family, p: Floats, values: Floats, sigma: Floats) -> Fits
 
 @lru_cache(maxsize=64)
 def _basis(family: Family, p: tuple[float, ...], sigma: tuple[float, ...]) -> tuple[Floats, Floats, Floats]:
-    """Orthonormal columns (exponents, n, terms), and what makes the weighted ones of them; by Gram and Schmidt, all exponents at once."""
+    """Orthonormal columns (exponents, n, terms), their triangular factors and the exponents; Gram-Schmidt for all exponents at once."""
     exponents = EXPONENTS if family.has_exponent else np.array([np.nan])
     basis = _columns(family, p) / np.array(sigma)[None, :, None]
     triangle = np.zeros((exponents.size, basis.shape[2], basis.shape[2]))

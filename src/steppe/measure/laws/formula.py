@@ -1,7 +1,7 @@
-"""Known laws as formulas in p, and times made from them, on which fits are tried.
+"""Known laws as formulas in p, and times made from them, which test the fits.
 
 A file of laws is JSON: objects `{"t0": "41 + 42*p", "r_inf": "1.05"}`, t0 in microseconds, r_inf in MB/s, null where it is not known, under
-their names, in groups or not. `p` is the number of ranks, `log` the natural logarithm.
+their names, in groups or not. Names may be grouped. `p` is the number of ranks, `log` the natural logarithm.
 """
 
 import ast
@@ -19,7 +19,7 @@ from steppe.measure.laws.family import Floats
 from steppe.measure.laws.operation import AGGREGATE
 from steppe.measure.laws.points import MB, US, SamplePoints, medians
 
-OUTLIERS = (3.0, 10.0)  # times as long, evenly spread
+OUTLIERS = (3.0, 10.0)  # times as long, uniformly distributed
 Function = Callable[[Floats], Floats]
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -32,7 +32,7 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True)
 class Formula:
-    """A law as it was published. t0 (p) [s], rate (p) [bytes/s]; None where it is not known."""
+    """A published law: t0 (p) [s], rate (p) [bytes/s]; None where it is not known."""
 
     environment: str
     operation: str
@@ -51,7 +51,7 @@ def read_formulas(path: Path) -> list[Formula]:
     Raises
     ------
     Mistake
-        The file cannot be read, holds no laws, or a formula is none.
+        The file cannot be read or has no laws, or a formula cannot be read.
     """
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
@@ -108,7 +108,7 @@ def _evaluate(tree: ast.expr, p: Floats) -> Any:
 
 
 def made_points(times: Floats, n: Floats, p: Floats, noise: float, outliers: float, repeats: int, seed: int) -> SamplePoints:
-    """Points as if they were measured: times (points,) [s] of sizes n on p ranks, `repeats` each.
+    """Points of simulated measurements: times (points,) [s] of sizes n on p ranks, `repeats` each.
 
     noise: standard deviation relative to the time; outliers: the share of times that are 3 to 10 times as long.
     """

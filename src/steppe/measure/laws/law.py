@@ -1,7 +1,7 @@
-"""Which law in p the points support: chosen by an information criterion, held against points left out, with its uncertainty.
+"""The law in p that points support: chosen by an information criterion, tested at points left out, with its uncertainty.
 
-The points know how uncertain they are (`sigma`), from their repeats. So a family is judged by chi-square + k ln n, and the simplest one
-within `NEAR` of the best is taken. A criterion that estimates sigma from the residuals calls everything constant at five points.
+The repeats give each point its standard error (`sigma`). So a family is judged by chi-square + k ln n, and the simplest one within `NEAR`
+of the best is taken. A criterion that estimates sigma from the residuals finds every law constant at five points.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from msgspec import Meta, Struct
 
 from steppe.measure.laws.family import FAMILIES, RATE_FAMILIES, Curve, Family, Fits, Floats, fit_family
 
-NEAR = 6.0  # differences of the criterion below it do not count
+NEAR = 6.0  # smaller differences of the criterion do not count
 DRAWS = 500
 BAND = 25  # numbers of ranks at which a file keeps the band of a law
 SEED = 8_128
-APART = 0.10  # how far families may differ at twice the ranks before the choice between them counts as open
-POOR = 0.10  # a law further than this from a point does not describe it
-UNLIKELY = 5.0  # a misfit so many times its expectation is none of chance
+APART = 0.10  # relative: if families differ by more at twice the ranks, the choice between them is doubtful
+POOR = 0.10  # relative: a law that misses a point by more does not describe it
+UNLIKELY = 5.0  # times its expectation: a larger misfit is not chance
 
 
 class Law(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -107,7 +107,7 @@ def leading_term(curve: Curve, p: float) -> str:
 def choose_law(
     p: Floats, values: Floats, sigma: Floats, families: Sequence[Family] = FAMILIES, draws: Floats | None = None
 ) -> tuple[FittedLaw | None, list[str]]:
-    """The law that the points support, or None and why there is none.
+    """Returns the law that the points support; or None, with the reasons.
 
     p (n,) ascending; values, sigma (n,) in one unit; draws (draws, n): the points drawn anew, by default from their own sigma.
     """
@@ -128,7 +128,7 @@ def choose_law(
     if overruled:
         chosen = next(i for i, fit in enumerate(fits) if left_out.get(fit.family.name) == best)
     taken = fits[chosen]
-    # a law that misses its points by more than they scatter is as uncertain as it misses them
+    # a misfit beyond the scatter of the points widens the intervals of the law
     wide = float(np.sqrt(max(1.0, taken.misfit[0] / max(1, n - taken.family.parameters))))
     anew = given + wide * (draws[:, :n] - given)
     drawn, shares = _drawn(families, inner, anew, wide * doubt)
@@ -163,7 +163,7 @@ def _criterion(fit: Fits, n: int) -> Floats:
 
 
 def _chosen(fits: list[Fits], n: int) -> list[int]:
-    """For each set of points the simplest family near the best."""
+    """The number of the simplest family near the best, for each set of points."""
     criterion = np.stack([_criterion(fit, n) for fit in fits])
     size = np.array([fit.family.parameters for fit in fits])[:, None]
     near = criterion <= criterion.min(axis=0) + NEAR
@@ -200,15 +200,15 @@ def _left_out(families: Sequence[Family], p: Floats, values: Floats, sigma: Floa
 
 
 def _misfit_is_chance(fits: list[Fits], left_out: dict[str, float], best: float, n: int) -> bool:
-    """Whether the family that predicts best may describe the points: one that contradicts their own scatter may not overrule."""
+    """True if the scatter of the points explains the misfit of the family that predicts best; else that family must not overrule."""
     fit = next(fit for fit in fits if left_out.get(fit.family.name) == best)
     return bool(fit.misfit[0] <= UNLIKELY * max(1, n - fit.family.parameters))
 
 
 def _change(p: Floats, values: Floats, sigma: Floats, families: Sequence[Family]) -> float | None:
-    """The p after which another mechanism is at work: two laws, or a law and single points, are better than one law for all."""
+    """The p above which another mechanism is at work: two laws, or a law and single points, are better than one law."""
     found, least = None, _least(families, p, values, sigma)[0] - NEAR
-    if least <= 3.0 * np.log(p.size):  # what a constant, one more value and the cut cost without any misfit
+    if least <= 3.0 * np.log(p.size):  # the penalty of a constant, one more value and the cut, without any misfit
         return None
     for cut in range(4, p.size):
         rest = p.size - cut

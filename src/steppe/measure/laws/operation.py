@@ -1,8 +1,8 @@
-"""t(n, p) = t0(p) + n / r_inf(p): the whole fit of one operation, what follows from it, and what it predicts.
+"""t(n, p) = t0(p) + n / r_inf(p): the whole fit of one operation.
 
     points ── line.py: a line for each p, in pieces where the protocol changes ── law.py: t0(p) and r_inf(p) of each piece
 
-n_half(p) = t0(p) r_inf(p) (Hockney 1994); R_inf(p): all bytes that an operation brings, by r_inf (Xu and Hwang 1996, Santos et al. 1997).
+n_half(p) = t0(p) r_inf(p) (Hockney 1994); R_inf(p): the bytes that all ranks move, at r_inf (Xu and Hwang 1996, Santos et al. 1997).
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from steppe.measure.laws.points import SamplePoints
 from steppe.measure.laws.size_lines import Pieces, RangeLines, fit_pieces, plain_line
 
 Protocol = Literal["oneway", "pingpong", "ack"]
-AGGREGATE = {  # R_inf / r_inf: how many times n it brings
+AGGREGATE = {  # R_inf / r_inf: all bytes moved, in n
     "point-to-point": "1",
     "broadcast": "p",
     "broadcast to others": "p - 1",
@@ -28,13 +28,13 @@ AGGREGATE = {  # R_inf / r_inf: how many times n it brings
     "allgather": "p^2",
     "total exchange": "p^2",
 }
-WRONG = 0.5  # of a time: a line that misses one by more does not describe them
-STEP = 0.05  # of t0: how far the time of no bytes lies from the line before it is remarked
+WRONG = 0.5  # relative: a line that misses a time by more does not describe it
+STEP = 0.05  # of t0: if the time of no bytes is further below the line, a remark says so
 
 
 @dataclass(frozen=True)
 class SizeRange:
-    """A range of sizes with its lines, and what the lines say about p; None with the reasons where they say nothing."""
+    """A range of sizes with its lines, and the laws of t0 and r_inf in p; None, with the reasons, where there is no law."""
 
     lines: RangeLines
     t0: FittedLaw | None
@@ -44,7 +44,7 @@ class SizeRange:
 
 @dataclass(frozen=True)
 class OperationFit:
-    """A fitted operation. `name`: what tells it from others, as column -> text; times one way for `pingpong`, else as given."""
+    """A fitted operation. `name`: column -> text, unique among fits. Times are one way for `pingpong`, else as given."""
 
     name: dict[str, str]
     points: SamplePoints
@@ -60,26 +60,26 @@ class OperationFit:
 
     @property
     def operation(self) -> str:
-        """The operation, where it is known; else nothing."""
+        """The operation; empty where it is not known."""
         return self.name.get("operation", "")
 
     @property
     def latency(self) -> Floats:
-        """t0 (ranks,) [s] of the smallest messages, one way: with acknowledgements half of what was measured."""
+        """t0 (ranks,) [s] of the smallest messages, one way: half of the measured time if that has acknowledgements."""
         return self.pieces[0].lines.t0 / (2.0 if self.protocol == "ack" else 1.0)
 
     def piece_of(self, n: float) -> SizeRange:
-        """The piece of a size [bytes]: beyond both ends the outer ones hold."""
+        """The piece of a size [bytes]; the outer pieces hold beyond their ends."""
         return next((piece for piece in self.pieces if n <= piece.lines.high), self.pieces[-1])
 
 
 def fit(points: SamplePoints, name: dict[str, str] | None = None, protocol: Protocol = "oneway") -> OperationFit:
-    """Fits t(n, p) to points; `protocol` says what a time is: one way, a round trip of n bytes, or n bytes and an empty answer.
+    """Fits t(n, p) to points. protocol: a time is one way, a round trip of n bytes, or n bytes and an empty answer.
 
     Raises
     ------
     Mistake
-        One size on one number of ranks: nothing to fit.
+        The protocol is not known, or there is one size on fewer than 3 numbers of ranks.
     """
     if protocol not in get_args(Protocol):
         raise Mistake(f'Protocol "{protocol}" is not known. Known: {", ".join(get_args(Protocol))}.')
@@ -105,7 +105,7 @@ def _piece(ranks: Floats, lines: RangeLines) -> SizeRange:
     reasons += why
     rate = None
     if lines.has_rate:
-        above = np.maximum(slopes, 1e-3 * lines.slope)  # a draw without any slope is no rate
+        above = np.maximum(slopes, 1e-3 * lines.slope)  # a draw without slope has no rate
         families = RATE_FAMILIES if ranks[0] > 1.0 else RATE_FAMILIES[:-1]
         rate, _ = choose_law(ranks, lines.rate, lines.rate_error, families, 1.0 / above)
     elif (lines.sizes > 1).any():
@@ -145,11 +145,11 @@ def _remarks(points: SamplePoints, found: Pieces) -> list[str]:
 
 
 def plain(found: OperationFit) -> tuple[float, float] | None:
-    """t0 [s] and r_inf [bytes/s] without weights, of a fit of one p; None of others."""
+    """t0 [s] and r_inf [bytes/s] without weights, of a fit with one p; None for other fits."""
     return plain_line(found.points.n, found.points.t) if found.points.ranks.size == 1 and found.points.sizes.size > 1 else None
 
 
 def aggregate(operation: str, rate: float, p: float) -> float | None:
-    """R_inf [bytes/s] of an operation whose r_inf is `rate`; None where it has none or is not known."""
+    """R_inf [bytes/s] of an operation whose r_inf is `rate`; None where the operation has none or is not known."""
     factor = {"1": 1.0, "p": p, "p - 1": p - 1.0, "p^2": p * p}.get(AGGREGATE.get(operation, ""))
     return None if factor is None else factor * rate

@@ -1,4 +1,4 @@
-"""Measured times as they are fitted: one median for each size and number of ranks, and how uncertain it is."""
+"""Measured times as fits use them: one median, with its standard error, for each size and number of ranks."""
 
 import numpy as np
 from msgspec import Struct, field
@@ -9,16 +9,16 @@ from steppe.measure.laws.family import Floats
 US, MB = 1e-6, 1e6  # [s] and [bytes] in which people read times and rates
 OF_MEDIAN = 1.2533  # standard error of a median, in those of a mean; for normal deviates
 OF_DEVIATION = 1.4826  # standard deviation, in median absolute deviations; for normal deviates
-FLOOR = 0.003  # of the time: what no number of repeats makes better
-SPREAD = 0.03  # of the time: assumed of times without repeats
-FEW = 5  # repeats below which their own scatter says too little
+FLOOR = 0.003  # of the time: least standard error, however many repeats there are
+SPREAD = 0.03  # of the time: assumed scatter of times without repeats
+FEW = 5  # repeats: with fewer their own scatter is too uncertain
 
 
 class SamplePoints(Struct, frozen=True, forbid_unknown_fields=True):
     """Times of messages of n bytes on p ranks, with standard errors: what is fitted, and what a file keeps of it.
 
     n [bytes], p, t [s], sigma [s] standard error of t, repeats: all (points,), ordered by p, then n.
-    known: whether every sigma comes from repeats, or was given; else it is assumed.
+    known: true if every sigma comes from repeats or was given; else it is assumed.
     """
 
     n: Floats = field(name="bytes")
@@ -47,7 +47,7 @@ class SamplePoints(Struct, frozen=True, forbid_unknown_fields=True):
         return np.unique(self.n)
 
     def table(self) -> tuple[Floats, Floats]:
-        """Times and weights 1/sigma (ranks, sizes); the weight is 0 where nothing was measured."""
+        """Times and weights 1/sigma (ranks, sizes); the weight is 0 where no time was measured."""
         times, weights = np.zeros((2, self.ranks.size, self.sizes.size))
         at = np.searchsorted(self.ranks, self.p), np.searchsorted(self.sizes, self.n)
         times[at], weights[at] = self.t, 1.0 / self.sigma
@@ -55,14 +55,14 @@ class SamplePoints(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def medians(n: Floats, p: Floats, t: Floats, spread: float | None = None) -> SamplePoints:
-    """The points of single times: n [bytes], p, t [s] (times,), in any order, repeats as more of the same n and p.
+    """The points of single times: n [bytes], p, t [s] (times,), in any order; repeats have equal n and p.
 
-    spread: the scatter of one time relative to it, for times without repeats; None: 3 %, which is assumed and said to be.
+    spread: relative scatter of one time, for times without repeats; None: 3 % is assumed, and a remark of the fit says so.
 
     Raises
     ------
     Mistake
-        A time is not above zero, a size or p below zero, or a value no number.
+        A time is not above zero, a size is below 0, p is below 1, or a value is no number.
     """
     for name, values, least in (("n", n, 0.0), ("p", p, 1.0), ("t", t, np.nextafter(0.0, 1.0))):
         wrong = ~(np.isfinite(values) & (values >= least))

@@ -1,4 +1,4 @@
-"""What a fit says about sizes and numbers of ranks that were not measured, and how far it can be believed."""
+"""Predictions of a fit for sizes and numbers of ranks that were not measured, with intervals and doubts."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from steppe.measure.laws.operation import OperationFit, SizeRange
 
 @dataclass(frozen=True)
 class Prediction:
-    """The time [s] of n bytes on p ranks, 95 % of what points drawn anew say, and why it may be wrong all the same."""
+    """The time [s] of n bytes on p ranks, the 95 % interval of points drawn anew, and reasons to doubt both."""
 
     n: float
     p: float

@@ -1,4 +1,4 @@
-"""Laws that are known are measured as it were, with noise, and found again: what the fits can be trusted with, on the table."""
+"""Known laws, simulated measurements of them with noise, and the laws that the fits find: a test of the fits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ RANKS = (2, 4, 8, 12, 16)
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """A law, what was made of its times, and how far apart both are: the worst relative error at the p that were measured, NaN for none."""
+    """A law, the fit of its simulated times, and the worst relative errors at the measured p, NaN where there are none."""
 
     formula: Formula
     fit: OperationFit | None
@@ -26,7 +26,7 @@ class Rehearsal:
 def rehearse(
     formulas: Sequence[Formula], noise: float, outliers: float, repeats: int, seed: int, ranks: Sequence[int] = RANKS
 ) -> list[Rehearsal]:
-    """Each law with its own seed, on those of the p where it is above zero."""
+    """The rehearsals of laws, each with its own seed, on those of the p where the law is above zero."""
     return [_one(formula, noise, outliers, repeats, seed + number, ranks) for number, formula in enumerate(formulas)]
 
 

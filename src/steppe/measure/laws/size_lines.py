@@ -1,6 +1,6 @@
 """t(n) = t0 + n / r_inf for each number of ranks, and the sizes at which the protocol changes.
 
-Weights are 1/sigma, which goes with t: so that small messages count as much as large ones. Residuals beyond `HUBER` sigma count less.
+Weights are 1/sigma, and sigma grows with t: small messages count as much as large ones. Residuals beyond `HUBER` sigma count less.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from steppe.measure.laws.points import SamplePoints
 HUBER = 2.5  # residuals in sigma, beyond which they count linearly (Huber 1964)
 LEAST_SIZES = 3  # of a piece
 MOST_PIECES = 6
-FOR_SURE = 6.0  # of the criterion, by which a cut must be better to be told as a change of protocol
+FOR_SURE = 6.0  # least gain of the criterion at which a cut is reported as a change of protocol
 TURNS = 50
 
 
@@ -38,7 +38,7 @@ class RangeLines:
     """Lines of one range of sizes, one for each p (ranks,).
 
     t0 [s], slope [s/byte]; covariance (ranks, 2, 2) of both; misfit: sum of squares in sigma, residuals beyond `HUBER` counting linearly;
-    worst: the largest residual relative to the measured time. Where one size was measured, slope is 0 and stands for nothing.
+    worst: the largest residual relative to the measured time. With one size slope is 0 and has no meaning.
     """
 
     low: float
@@ -52,7 +52,7 @@ class RangeLines:
 
     @property
     def has_rate(self) -> bool:
-        """Whether the sizes tell a rate at every p: the slope is above zero by twice its error."""
+        """True if the sizes determine a rate at every p: the slope is above zero by twice its error."""
         return bool(((self.sizes > 1) & (self.slope > 2.0 * np.sqrt(self.covariance[:, 1, 1]))).all())
 
     @property
@@ -97,7 +97,7 @@ def fit_lines(sizes: Floats, times: Floats, weights: Floats) -> RangeLines:
         if np.abs(calm - before).max() < 1e-9:
             break
     misfit = np.where(residual <= HUBER, residual**2, 2.0 * HUBER * residual - HUBER**2).sum(axis=1)
-    # points that a line misses by more than their own scatter leave it as uncertain as they are far
+    # residuals beyond the scatter of the points widen the errors of the line
     wide = np.maximum(1.0, misfit / np.maximum(1, count - 2))
     worst = (residual / np.where(there, weights * np.maximum(times, 1e-300), 1.0) * there).max(axis=1)
     used = sizes[there.any(axis=0)]
@@ -105,7 +105,7 @@ def fit_lines(sizes: Floats, times: Floats, weights: Floats) -> RangeLines:
 
 
 def _solve(sizes: Floats, times: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
-    """Weighted least squares: t0, slope and their covariance; sizes are taken from their mean, which keeps all digits."""
+    """Weighted least squares: t0, slope and their covariance. Sizes are centred on their mean, which keeps all digits."""
     total = weights.sum(axis=1)
     mean_size, mean_time = (weights * sizes).sum(axis=1) / total, (weights * times).sum(axis=1) / total
     from_mean = sizes - mean_size[:, None]
@@ -120,28 +120,28 @@ def _solve(sizes: Floats, times: Floats, weights: Floats) -> tuple[Floats, Float
 
 
 def plain_line(n: Floats, t: Floats) -> tuple[float, float]:
-    """t0 [s] and r_inf [bytes/s] of least squares without weights, which the largest messages decide; for comparison."""
+    """t0 [s] and r_inf [bytes/s] of least squares without weights, dominated by the largest messages; for comparison."""
     slope, t0 = np.polyfit(n, t, 1)
     return float(t0), float(1.0 / slope)
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """The lines of each range of sizes, and by how much the criterion prefers them to one line for all; 0 for one."""
+    """The lines of each range of sizes. gain: of the criterion over one line for all sizes; 0 for one range."""
 
     lines: tuple[RangeLines, ...]
     gain: float
 
     @property
     def sure(self) -> bool:
-        """Whether the cuts are changes of protocol, and not only possible ones."""
+        """True if the cuts are changes of protocol, not only possible ones."""
         return self.gain > FOR_SURE
 
 
 def fit_pieces(points: SamplePoints) -> Pieces:
     """One line for all sizes, or up to `MOST_PIECES` with jumps between them, the same cuts for all p.
 
-    Cuts are looked for where the scatter of the times is known: assumed, it would decide alone.
+    Cuts are sought only if the scatter of the times is known: an assumed scatter would decide alone.
     """
     sizes, (times, weights) = points.sizes, points.table()
     whole = fit_lines(sizes, times, weights)

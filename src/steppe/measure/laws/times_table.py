@@ -2,7 +2,7 @@
 
 bytes,t_us                       one series           columns   n, bytes or size [bytes]; p or ranks;
 ranks,bytes,average_us           p varies, too                  t, time or average; first and pack beside it
-operation,ranks,bytes,t_us       a series an operation          any other column tells series apart
+operation,ranks,bytes,t_us       a series an operation          any other column distinguishes series
 """
 
 import csv
@@ -22,7 +22,7 @@ SIZES, RANKS, TIMES = ("n", "bytes", "size"), ("p", "ranks"), ("t", "time", "ave
 
 @dataclass(frozen=True)
 class Series:
-    """The times of one series. first_to_later: (bytes, first time over later ones); pack_rate [bytes/s], None where it is not told."""
+    """The times of one series. first_to_later: (bytes, first time over later ones); pack_rate [bytes/s], None where there is none."""
 
     name: dict[str, str]
     points: SamplePoints
@@ -31,7 +31,7 @@ class Series:
 
 
 def read_table(path: Path, unit: str | None = None, spread: float | None = None) -> list[Series]:
-    """The series of a CSV file. unit: of times whose column does not say it, as in t_us; spread: see `medians`.
+    """The series of a CSV file. unit: of times whose column does not name it (t_us does); spread: see `medians`.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def _column(header: list[str], names: tuple[str, ...]) -> int | None:
 
 
 def _time(header: list[str], names: tuple[str, ...], unit: str | None) -> tuple[int | None, float | None]:
-    """Column and seconds of its unit, None where it does not tell and `unit` does not."""
+    """Column and seconds of its unit; None where neither the column nor `unit` names one."""
     if unit is not None and unit not in UNITS:
         raise Mistake(f'--unit "{unit}" is no unit of time.{nearest(unit, UNITS)}')
     for column, name in enumerate(header):

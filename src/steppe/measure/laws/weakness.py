@@ -1,7 +1,7 @@
-"""Where a message library is slower than it need be: growth beyond its bound, slower than another library, or than a composition.
+"""Operations that are slower than necessary: growth beyond its bound, slower than another library or than a composition of others.
 
-What is compared are times at 0 bytes (t0) and per byte (1/r_inf), with the draws of fits where there are some; a finding's interval lies
-above `LEAST`. Findings are ranked by their ratio.
+Times at 0 bytes (t0) and per byte (1/r_inf) are compared, with the draws of their fits. The whole interval of a finding lies above `LEAST`.
+Findings are ranked by their ratio.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,8 +14,8 @@ from steppe.measure.laws.family import Floats
 from steppe.measure.laws.operation import OperationFit
 
 LEAST = 1.1
-LARGE = 65_536  # [bytes] at which compositions are compared besides none
-MIRROR = (  # what (first) must not take longer than a composition of others with the same bytes through one rank
+LARGE = 65_536  # [bytes] at which compositions are compared, besides 0
+MIRROR = (  # the first must not take longer than the others together, which move the same bytes through one rank
     ("scatter", ("gather",)),
     ("scatter", ("broadcast",)),
     ("gather", ("allgather",)),
@@ -39,7 +39,7 @@ class WeakPoint(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Subject:
-    """What is judged: draws of t0 [s] and of the time per byte [s] as functions of p, None where not known; the p of measurements."""
+    """An operation to judge: draws of t0 [s] and of the time per byte [s] as functions of p, None where not known; the measured p."""
 
     environment: str
     operation: str
@@ -55,7 +55,7 @@ class Subject:
 
 
 def of_fit(fit: OperationFit) -> Subject:
-    """A fit with laws in p, with its draws."""
+    """The subject of a fit with laws in p."""
     t0, rate = fit.pieces[0].t0, fit.pieces[-1].rate
     environment = " ".join(text for column, text in fit.name.items() if column != "operation")
     ranks = fit.points.ranks if t0 is None else t0.described
@@ -84,7 +84,7 @@ def find_weaknesses(subjects: Sequence[Subject]) -> list[WeakPoint]:
 
 
 def _growth(subject: Subject) -> list[WeakPoint]:
-    """Latency that grows faster than log p, the bound of every operation that reaches all (trees)."""
+    """Latency that grows faster than log p, the bound of a tree for every operation that reaches all ranks."""
     ranks = [p for p in subject.ranks if p >= 2]
     if subject.t0 is None or len(ranks) < 2:
         return []
@@ -118,7 +118,7 @@ def _between(one: Subject, other: Subject) -> list[WeakPoint]:
 
 
 def _composed(whole: Subject, parts: list[Subject]) -> list[WeakPoint]:
-    """An operation beside others that do its work, at the largest number of ranks all know."""
+    """An operation beside others that do its work, at the largest number of ranks that all were measured on."""
     common = sorted(set(whole.ranks).intersection(*(part.ranks for part in parts)))
     if whole.t0 is None or any(part.t0 is None for part in parts) or not common:
         return []
@@ -145,7 +145,7 @@ def _time(subject: Subject, p: float, n: float) -> Floats | None:
 
 
 def judged(ratio: Floats, sentence: str) -> list[WeakPoint]:
-    """A finding where draws of a ratio lie above `LEAST`; {ratio} in the sentence becomes it with its interval."""
+    """A finding if 97.5 % of the draws of a ratio lie above `LEAST`, else none; {ratio} in the sentence stands for ratio and interval."""
     low, middle, high = (float(value) for value in np.quantile(ratio, (0.025, 0.5, 0.975)))
     if not low > LEAST:
         return []

@@ -1,4 +1,4 @@
-"""What compares clocks and begins by them: compiled, kept on disk, MPI's functions and its clock alone. Importing this imports Numba."""
+"""Compiled loops that compare clocks and begin by them; they call MPI alone. Importing this imports Numba."""
 
 # Numba declares types for some of its functions only.
 # mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, call-arg, var-annotated, unreachable"
@@ -44,9 +44,9 @@ def answer(port: Any, other: Any, memory: Any, n: int) -> int:
 
 @njit(cache=True)
 def collective_at(f: Any, function: Any, arguments: Any, first: float, width: float, begins: Any, ends: Any) -> int:
-    """Any collective operation, begun at `first`, `first + width` ... of this rank's clock [s].
+    """A collective operation, begun at `first`, `first + width` ... of this rank's clock [s].
 
-    begins, ends (n,): when it began and ended here, from the time it was to begin at [s].
+    begins, ends (n,): when it began and ended on this rank, after the time at which it was due [s].
     """
     bad = 0
     for i in range(begins.size):

@@ -1,7 +1,7 @@
-"""A first message beside a later one, on buffers that were touched or not: what paging costs. Importing this imports Numba.
+"""A first message beside a later one, on touched and untouched buffers: the cost of paging. Importing this imports Numba.
 
-Each block has buffers of its own on both ranks, fresh from the system. What is touched was written once; nothing of the others is in memory
-until the message is read and written.
+Each block has new buffers from the system on both ranks. A touched buffer was written once; the pages of the others come into memory when
+the message is read and written.
 """
 
 # Numba declares types for some of its functions only.
@@ -41,7 +41,7 @@ def message(port: Any, n: Any, buffer: Any, status: Any, before: int, times: Any
 
 
 def first_messages(raw: Raw, task: Task, cost: float) -> Callable[[Floats, int], int]:
-    """The loop of a task; a block has one message, however many are asked for."""
+    """The loop of a task; a block has one message, whatever its length."""
     status = np.zeros(raw.status_size, np.uint8)
     port = port_of(raw)
     before = 0 if task.variant.startswith(FIRST) else BEFORE

@@ -1,4 +1,4 @@
-"""The loops that are timed: compiled, kept on disk, nothing in them but MPI's functions and its clock. Importing this imports Numba.
+"""The timed loops: compiled, cached on disk; they call MPI alone. Importing this imports Numba.
 
 Each fills `times` (blocks,) with seconds an operation and returns the number of calls that failed. A block has `k` operations; the cost
 of reading the clock is subtracted.
@@ -57,7 +57,7 @@ def ticks(f: Any, found: Any) -> None:
 
 @njit(cache=True)
 def empty(f: Any, times: Any, k: int, cost: float) -> int:
-    """The loop of a block with MPI_Wtick, which gives a constant, in the place of the operation."""
+    """The loop itself, with MPI_Wtick, which returns a constant, in place of an operation."""
     for block in range(times.size):
         begin = seconds(f[_WTIME])
         for _ in range(k):

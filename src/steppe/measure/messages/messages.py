@@ -1,9 +1,9 @@
-"""Messages measured: what is sent, how often, and what becomes of the times.
+"""Messages between ranks: buffers, loops, numbers of operations and blocks, series of times.
 
-Every block is timed on each rank by a compiled loop; the time of a collective operation is the longest over the ranks, that of a message
-rank 0's, which sends first. Rank 0 alone decides on the number of operations and blocks, and whether the median is known well enough. It
-sends this to all: ranks with different counts would wait for each other's messages for ever. The time that a rank was kept from running is
-read before each series, and reported. Collective operations begin after a barrier, or by the clock (`windows.py`).
+A compiled loop times every block on each rank. The time of a collective operation is the longest over the ranks; that of a message is rank
+0's, which sends first. Rank 0 alone decides on the number of operations and blocks, and sends it to all: ranks with different counts would
+wait for each other for ever. Before each series the time is measured in which a rank was not running. Collective operations begin after a
+barrier, or by the clock (`windows.py`).
 """
 
 import math
@@ -30,17 +30,16 @@ from steppe.measure.timing.ticks import Pace, StepWatch, Ticks, ranks_away, read
 
 RAW = getattr(time, "CLOCK_MONOTONIC_RAW", time.CLOCK_MONOTONIC)
 TICKS = 100_000
-WARM_UP, WARMING = 10, 0.1  # blocks that do not count, at most; share of the time of a pass in which those after the first must fit
+WARM_UP, WARMING = 10, 0.1  # most blocks that do not count; share of the time of a pass for those after the first
 MOST = MOST_BLOCKS // ROUNDS  # of a pass
-LONG = 100.0  # a block lasts so many times what reading the clock costs
+LONG = 100.0  # a block lasts so many times the cost of reading the clock
 Int = np.int64
 
 
 class Messages:
-    """The ranks with buffers and a clock whose cost is known. All ranks make one, and call `measure` for the same tasks.
+    """The ranks with buffers and a clock of known cost. All ranks make one, and call `measure` for the same tasks.
 
-    precision: of the median, at which a pass of a series ends; budget [s] of a pass, at which it ends all the same; start: of collective
-    operations.
+    precision: of the median, at which a pass of a series ends; budget [s]: longest time of a pass; start: of collective operations.
     """
 
     def __init__(self, raw: Raw, precision: float, budget: float, largest: int, start: Start = "barrier") -> None:
@@ -53,7 +52,7 @@ class Messages:
         self._statuses = np.zeros(2 * plan.WINDOW * raw.status_size, np.uint8)
         self._held = np.zeros(2 * plan.WINDOW * raw.request_size, np.uint8)
         self._requests = pointers([self._held])[0] + raw.request_size * np.arange(2 * plan.WINDOW, dtype=Int)
-        self._work: dict[tuple[str, int, int], float] = {}  # [s] of operation, p, bytes: as long as the work that shall hide it
+        self._work: dict[tuple[str, int, int], float] = {}  # operation, p, bytes -> [s] of work that hides it
         self._blocks: dict[Task, int] = {}  # operations in a block
         self._parts: dict[tuple[int, ...], Raw | None] = {tuple(range(raw.size)): raw}
         self._largest = largest
@@ -77,7 +76,7 @@ class Messages:
         return found
 
     def warnings(self) -> list[str]:
-        """What was noticed on the way; every rank calls it."""
+        """Warnings for the report; every rank calls it."""
         away = self._raw.together(np.array([np.mean([found.away for found in self._ticks])]))[:, 0]
         clocks = self._raw.texts(" ".join(self._watch.words() + self.pace.words()))
         said = ranks_away(away.tolist()) + crooked_clocks(self.clocks.lines())
@@ -85,21 +84,21 @@ class Messages:
         return said + [f"Rank {rank}: {text}" for rank, text in enumerate(clocks) if text]
 
     def away(self) -> float:
-        """The share of the time in which this rank was not running."""
+        """Share of the time in which this rank was not running."""
         return float(np.mean([found.away for found in self._ticks]))
 
     def close(self) -> None:
-        """Gives back what belongs to MPI; every rank calls it."""
+        """Frees the windows of MPI; every rank calls it."""
         if self._sided is not None:
             self._sided.close()
 
     def measure(self, task: Task) -> Measured | None:
-        """One pass of a series, on rank 0 and every rank that took part; None on the others, and where ranks hardly began together.
+        """One pass of a series, on rank 0 and on every rank that took part; None on the others, and where ranks rarely began together.
 
         Raises
         ------
         Failure
-            MPI says that a call failed.
+            A call of MPI failed.
         """
         part = self.part(task)
         found = None if part is None else self._measured(task, part)
@@ -110,7 +109,7 @@ class Messages:
         return next((msgspec.json.decode(text, type=Measured) for text in texts if text), None)
 
     def part(self, task: Task) -> Raw | None:
-        """The ranks that take part, on each of them; None on the others. All ranks call it."""
+        """The communicator of the ranks that take part; None on the others. All ranks call it."""
         ranks = tuple(task.ranks)
         if ranks not in self._parts:
             self._parts[ranks] = self._raw.of(ranks)
@@ -123,7 +122,7 @@ class Messages:
         self._watch.look()
         before = self._warm_up(task, part)
         by_clock = self._windows if task.group == "collective" and not task.variant else None
-        if task not in self._blocks:  # as many operations in each pass
+        if task not in self._blocks:  # each pass has the same number of operations
             operation = max(1e-9, float(np.median(before)))
             self._blocks[task] = 1 if by_clock else int(part.told(max(1.0, math.ceil(LONG * self.ticks.cost / operation))))
         k = self._blocks[task]
@@ -140,7 +139,7 @@ class Messages:
 
         times = take(FEW)
         while not (done := part.told(self._is_done(times, end, FEW if is_dear(task) else FIRST_LOOK))):
-            # where ranks wait for their cores a block may take whole time slices: no more of them than there is time for
+            # a block of ranks that wait for cores may take whole time slices: take only as many as there is time for
             room = (end - time.monotonic()) * times.size / (time.monotonic() - begin)
             blocks = int(part.told(float(np.clip(room, 1, times.size))))
             times = np.concatenate([times, take(blocks)])
@@ -155,7 +154,7 @@ class Messages:
         return series_of(task.name("window" if by_clock else "barrier"), times, k, done < 2.0)
 
     def _warm_up(self, task: Task, part: Raw) -> Floats:
-        """Times of operations that do not count: of one, and of more where there is time."""
+        """Times of operations that do not count: one, and more if there is time."""
         begin = time.monotonic()
         first = self._times(task, part, 1, 1)
         room = WARMING * self._budget / (time.monotonic() - begin)
@@ -163,7 +162,7 @@ class Messages:
         return np.concatenate([first, self._times(task, part, more, 1)]) if more else first
 
     def _is_done(self, times: Floats, end: float, look: int) -> float:
-        """0: go on; 1: the median is known; 2: it is not, and will not be."""
+        """0: continue; 1: the median is known; 2: the time or the blocks are used up."""
         if is_enough(times, self._precision, look):
             return 1.0
         return 2.0 if times.size >= MOST or time.monotonic() > end else 0.0
@@ -178,7 +177,7 @@ class Messages:
         Raises
         ------
         Failure
-            MPI says that a call failed.
+            A call of MPI failed.
         """
         times = np.empty(blocks)
         return of_all(part, times, self._loop(task, part)(times, k))

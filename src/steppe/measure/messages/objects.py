@@ -1,6 +1,6 @@
-"""Arrays as Python objects: sent as buffers, pickled, and pickled out of band; and what packing alone costs.
+"""Arrays as Python objects: sent as buffers, pickled, and pickled out of band; and packing alone.
 
-Here it is Python that is measured, its calls and its memory with the message: loops are not compiled.
+The times include Python's calls and its memory: the loops are not compiled.
 """
 
 import pickle
@@ -21,7 +21,7 @@ WAYS: dict[str, PassingMethod] = {BUFFERS: "buffers", PICKLED: "pickled", OUT_OF
 
 
 def made(task: Task) -> Any:
-    """What is sent: an array of float64 of `bytes`, or a dict of `PARTS` of them, with as many bytes together."""
+    """The object that is sent: an array of float64 of `bytes`, or a dict of `PARTS` arrays with as many bytes together."""
     whole = np.arange(task.bytes // 8, dtype=np.float64)
     return {f"part {i}": part.copy() for i, part in enumerate(np.split(whole, PARTS))} if task.operation == DICT else whole
 
@@ -63,7 +63,7 @@ def _round_trips(raw: Raw, send: Callable[[], Any], receive: Callable[[], Any], 
 
 
 def _alone(raw: Raw, work: Callable[[], Any], times: Floats, k: int) -> int:
-    """On rank 0; the other waits in MPI."""
+    """Times of work on rank 0; the other rank waits in MPI."""
     cost = _reading()
     raw.barrier()
     for block in range(times.size if raw.rank == 0 else 0):
@@ -77,5 +77,5 @@ def _alone(raw: Raw, work: Callable[[], Any], times: Floats, k: int) -> int:
 
 
 def _reading() -> float:
-    """Seconds that a reading of Python's clock takes."""
+    """The cost of reading Python's clock [s]."""
     return float(np.median(np.diff([time.perf_counter() for _ in range(READINGS)])))

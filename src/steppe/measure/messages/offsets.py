@@ -1,11 +1,11 @@
-"""Clocks of ranks beside rank 0's: how far each is off, and how fast it moves away.
+"""Clocks of ranks beside rank 0's: offset and drift of each.
 
-    a rank          t1 ──> ask ──>         ──> t3      offset = (t1 + t3) / 2 - t2, wrong by half the round trip at most
+    a rank          t1 ──> ask ──>         ──> t3      offset = (t1 + t3) / 2 - t2, wrong by at most half the round trip
     its reference           └── t2 ── answer ──┘
 
-A burst is 100 of these, of which the tenth with the shortest round trips is kept; a line through those of all bursts, weighted by
-1/bound^2, is offset and drift. Up to `MOST` ranks ask rank 0, one after another. More ask along a binomial tree, all of a level at once,
-and the bounds along the way add up.
+A burst is 100 of these, of which the tenth with the shortest round trips is kept. A line through the readings of all bursts, weighted by
+1/bound^2, gives offset and drift. Up to `MOST` ranks ask rank 0, one after another. More ranks ask along a binomial tree, all of a level
+at once, and the bounds along the path add up.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ from steppe.measure.messages.loops import of_all, port_of
 from steppe.measure.records.clock_record import ClockDrift, ClockOffset
 
 ROUND_TRIPS, KEPT = 100, 10  # of a burst
-MOST = 32  # ranks that ask rank 0 itself
-CROOKED = 3.0  # bounds that a burst may lie off the line
+MOST = 32  # ranks, up to which all ask rank 0
+CROOKED = 3.0  # bounds by which a burst may miss the line
 RECORDED = 100  # bursts of a rank that a document keeps
 Int = np.int64
 
@@ -30,8 +30,9 @@ Int = np.int64
 class RankClock:
     """A clock beside another: it shows t + offset + drift (t - at) when the other shows t [s].
 
-    No reading is wrong by more than half its round trip; `offset_bound` [s], at `at`, and `drift_bound` are what the line makes of that at
-    most, if the clock is linear; the latter is infinite after one burst. bursts (n, 3): when, offset and bound of the best reading of each.
+    A reading is wrong by at most half its round trip. If the clock is linear, `offset_bound` [s], at `at`, and `drift_bound` are the
+    largest errors of the line that follow; `drift_bound` is infinite after one burst. bursts (n, 3): when, offset and bound of the best
+    reading of each burst.
     """
 
     at: float
@@ -44,23 +45,23 @@ class RankClock:
 
     @property
     def linear(self) -> bool:
-        """Whether all bursts lie near the line."""
+        """True if all bursts lie near the line."""
         return self.crooked <= CROOKED
 
     @property
     def known_drift(self) -> float:
-        """The drift where it is surely one, else 0: a guess would be the more wrong the longer ago the last burst was."""
+        """The drift if it exceeds its bound, else 0: the error of an uncertain drift would grow with the time since the last burst."""
         return self.drift if abs(self.drift) > self.drift_bound else 0.0
 
     def shown(self, when: float) -> float:
-        """What it shows when the other shows `when` [s]."""
+        """The time that it shows when the other shows `when` [s]."""
         return when + self.offset + self.known_drift * (when - self.at)
 
 
 def fit_clock(bursts: Sequence[Floats], step: float = 0.0) -> RankClock:
     """The line through readings: of each burst (readings, 3) [s] own time, the other's, own time.
 
-    step [s]: the least that the clocks can tell, which no bound goes below.
+    step [s]: the resolution of the clocks, least value of a bound.
     """
     readings = np.concatenate(bursts)
     when, offsets, bounds = readings[:, 1], (readings[:, 0] + readings[:, 2]) / 2.0 - readings[:, 1], _bounds(readings, step)
@@ -89,7 +90,7 @@ def _best(burst: Floats, step: float) -> tuple[float, float, float]:
 
 
 def beyond(near: RankClock, far: RankClock) -> RankClock:
-    """A clock known beside one (`far`) that is known beside a third (`near`), beside the third."""
+    """The clock of a rank beside a third: `far` is its clock beside a second, `near` the second's beside the third."""
     at = near.at + (far.at - near.at - near.offset) / (1.0 + near.drift)
     reach = near.drift_bound * abs(at - near.at) if len(near.bursts) > 1 else 0.0
     bursts = far.bursts.copy()
@@ -105,19 +106,19 @@ SAME = RankClock(0.0, 0.0, 0.0, 0.0, 0.0, np.zeros((0, 3)), 0.0)  # rank 0's bes
 
 
 def reference(rank: int, size: int) -> int:
-    """Whom a rank asks for the time."""
+    """The rank that a rank asks for the time."""
     return 0 if size <= MOST else rank - (1 << (rank.bit_length() - 1))
 
 
 def turns(size: int) -> list[range]:
-    """Ranks that ask at once, in order: each asks a rank that no other asks then, and whose clock is known."""
+    """Ranks that ask at once, in order: each asks another rank, whose clock is known by then."""
     if size <= MOST:
         return [range(rank, rank + 1) for rank in range(1, size)]
     return [range(1 << level, min(2 << level, size)) for level in range((size - 1).bit_length())]
 
 
 class Clocks:
-    """The clocks of all ranks; all ranks make one and call `burst` alike. step [s]: the least that they can tell."""
+    """The clocks of all ranks; all ranks make one and call `burst` together. step [s]: their resolution."""
 
     def __init__(self, raw: Raw, step: float) -> None:
         self._raw, self._step = raw, step
@@ -131,7 +132,7 @@ class Clocks:
         Raises
         ------
         Failure
-            MPI says that a call failed.
+            A call of MPI failed.
         """
         raw, rank = self._raw, self._raw.rank
         memory = self._slot, Int(self._slot.ctypes.data), Int(self._status.ctypes.data)
@@ -158,7 +159,7 @@ class Clocks:
 
 
 def record_clocks(lines: Sequence[RankClock]) -> tuple[list[ClockOffset], list[ClockDrift]]:
-    """Clocks of all ranks as a document keeps them: of each rank but 0; times since the first burst, of many bursts some."""
+    """Clocks of all ranks but 0 as a document keeps them: times since the first burst, at most `RECORDED` bursts of each."""
     offsets, drifts = [], []
     begin = min((line.bursts[0, 0] for line in lines if line.bursts.size), default=0.0)
     for rank, line in enumerate(lines):
@@ -175,7 +176,7 @@ def record_clocks(lines: Sequence[RankClock]) -> tuple[list[ClockOffset], list[C
 
 
 def crooked_clocks(lines: Sequence[RankClock]) -> list[str]:
-    """Warnings about clocks that no line describes."""
+    """Warnings about clocks that are not linear."""
     return [
         f"The clock of rank {rank} is not linear beside rank 0's: it was up to {line.crooked:.3g} times its bound off the line. "
         "Its offset and drift say little, and ranks that begin by the clock do not begin together."

@@ -1,7 +1,7 @@
-"""One-sided operations: how long rank 0 waits until what it did with memory of rank 1 is done. Importing this imports Numba.
+"""One-sided operations: the time until an operation of rank 0 on memory of rank 1 is complete. Importing this imports Numba.
 
 rank 0  put, get or accumulate, then flush                          the owner waits in MPI
-rank 0  the same, once, while the owner computes outside of MPI     does the library go on by itself, or wait for the owner?
+rank 0  the same, once, while the owner computes outside of MPI     does the library proceed alone, or wait for the owner?
 """
 
 # Numba declares types for some of its functions only.
@@ -19,7 +19,7 @@ from steppe.measure.messages.loops import port_of
 from steppe.measure.messages.plan import ALLOCATED, COMPUTES, WORK, Task
 
 TAG = 8
-ASIDE = 1e-3  # [s] after which rank 0 begins, when the owner has surely begun to compute
+ASIDE = 1e-3  # [s] after which rank 0 begins: the owner computes by then
 FUNCTIONS = {"put": "Put", "get": "Get", "accumulate": "Accumulate"}
 OWNER = np.int64(1)
 _WTIME, _BARRIER, _SEND, _RECV, _FLUSH = (ADDRESS[name] for name in ("Wtime", "Barrier", "Send", "Recv", "Win_flush"))
@@ -56,7 +56,7 @@ def one_sided(port: Any, operation: Any, message: Any, work: float, times: Any, 
 
 
 class OneSided:
-    """The windows of two ranks, of `largest` bytes each, made when they are first needed. Both ranks call all of it alike."""
+    """The windows of two ranks, of `largest` bytes each, made at first use. Both ranks call all methods together."""
 
     def __init__(self, raw: Raw, largest: int) -> None:
         self._raw, self._largest = raw, largest
@@ -64,13 +64,13 @@ class OneSided:
         self._status = np.zeros(raw.status_size, np.uint8)
 
     def memory(self, allocated: bool) -> MpiWindow:
-        """Allocated by MPI, or the process's own."""
+        """The window whose memory MPI allocated, or the one with memory of the process."""
         if allocated not in self._windows:
             self._windows[allocated] = self._raw.memory(self._largest, allocated)
         return self._windows[allocated]
 
     def loop(self, task: Task, buffer: np.int64, cost: float) -> Callable[[Floats, int], int]:
-        """The loop of a task with what rank 0 sends, or where it receives, at an address."""
+        """The loop of a task. buffer: address from which rank 0 sends, or into which it receives."""
         raw, f = self._raw, self._raw.addresses
         memory = self.memory(task.variant.startswith(ALLOCATED))
         function = f[ADDRESS[FUNCTIONS[task.operation]]]
@@ -82,7 +82,7 @@ class OneSided:
         return lambda times, k: int(one_sided(port_of(raw), operation, message, work, times, k, cost))
 
     def close(self) -> None:
-        """Gives the windows back."""
+        """Frees the windows."""
         for memory in self._windows.values():
             memory.close()
         self._windows.clear()

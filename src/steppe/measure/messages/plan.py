@@ -1,11 +1,11 @@
-"""What is measured between ranks: operations, their variants, sizes, numbers of ranks."""
+"""The series that are measured between ranks: operations, variants, sizes, numbers of ranks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from steppe.measure.records.measured import SeriesName, Start
 
-WINDOW = 64  # messages under way, as OSU has them
+WINDOW = 64  # messages under way, as in the OSU benchmarks
 KIB, MIB = 1 << 10, 1 << 20
 COLLECTIVES = {  # operation: function of MPI
     "broadcast": "Bcast",
@@ -24,23 +24,23 @@ UNDER_WAY, EACH_WAY, HUGE = f"{WINDOW} under way", f"{WINDOW} each way", f"{WIND
 EXCHANGE, BEHIND = "exchange", "exchange behind work"
 NON_BLOCKING, NON_BLOCKING_BEHIND = "non-blocking", "non-blocking, behind work"  # collectives: started and waited for
 ONE_SIDED = ("put", "get", "accumulate")
-ALLOCATED, CREATED = "allocated by MPI", "memory of the process"  # of the owner: variants of one-sided operations
+ALLOCATED, CREATED = "allocated by MPI", "memory of the process"  # memory of the owner, variants of one-sided operations
 COMPUTES = ", owner computes"
-WORK = 0.1  # [s] that the owner computes
+WORK = 0.1  # [s] for which the owner computes
 FIRST, LATER = "first message", "later message"
 FRESH, TOUCHED = "fresh buffers", "touched buffers"
 ARRAY, DICT = "Python array", "Python dict of 8 arrays"
 PARTS = 8  # of a dict
 BUFFERS, PICKLED, OUT_OF_BAND = "buffers", "pickled", "pickled out of band"
 PACKING, UNPACKING = "packing", "unpacking"
-EACH = 16  # ranks, up to which every number of them is measured
+EACH = 16  # ranks: every number up to this one is measured
 Pairs = Sequence[tuple[str, tuple[int, int]]]
-LEAST_HUGE = 64 * KIB  # [bytes] of a message, from which on the kind of its pages is looked at
+LEAST_HUGE = 64 * KIB  # [bytes]: shorter messages are not measured on huge pages
 
 
 @dataclass(frozen=True)
 class Task:
-    """One series: `bytes` of an operation on the first p ranks, or between two; `placement`: how far those are apart."""
+    """One series: `bytes` of an operation on the first p ranks, or between two; `placement`: the distance of the two."""
 
     group: str
     operation: str
@@ -61,9 +61,9 @@ class Task:
 
 
 def plan(ranks: int, quick: bool, huge: bool, pairs: Pairs = (("", (0, 1)),)) -> list[Task]:
-    """What is measured on so many ranks; huge: whether there are huge pages; pairs: ranks with how far they are apart.
+    """The tasks on so many ranks. huge: true if there are huge pages; pairs: distances with pairs of ranks.
 
-    The first pair does everything, the others round trips and messages under way.
+    The first pair does all tasks of two ranks, the others round trips and messages under way.
     """
     sizes = [0, 8, KIB, 64 * KIB, MIB] if quick else [0, *(1 << i for i in range(25))]
     tasks = [_between(*pairs[0], variant, n) for variant in (PING_PONG, ACKNOWLEDGED) for n in sizes]
@@ -76,7 +76,7 @@ def plan(ranks: int, quick: bool, huge: bool, pairs: Pairs = (("", (0, 1)),)) ->
     lengths = [8, KIB, 64 * KIB] if quick else [1 << i for i in range(3, 21)]
     tasks += _first(quick, *pairs[0]) + _one_sided(quick) + _objects(quick)
     for p in some:
-        kinds = ["", NON_BLOCKING, NON_BLOCKING_BEHIND]  # of a size one after the other: they are compared
+        kinds = ["", NON_BLOCKING, NON_BLOCKING_BEHIND]  # of one size one after the other, as they are compared
         several = {8: 2, KIB: 1} if quick else dict.fromkeys(lengths[1::2], 1)
         for name in COLLECTIVES:
             for n in lengths if name != "barrier" else [0]:
@@ -85,7 +85,7 @@ def plan(ranks: int, quick: bool, huge: bool, pairs: Pairs = (("", (0, 1)),)) ->
 
 
 def numbers_of(ranks: int) -> list[int]:
-    """2, 3, 4 ... 16, then 24, 32, 48, 64 ... and all: a law in p needs no more."""
+    """2, 3, 4 ... 16, then 24, 32, 48, 64 ... and all ranks, which suffice for a law in p."""
     few = range(2, min(ranks, EACH) + 1)
     more = (p << i for i in range(ranks.bit_length()) for p in (EACH + EACH // 2, 2 * EACH))
     return sorted({*few, *(p for p in more if p < ranks), ranks})
@@ -117,12 +117,12 @@ def _one_sided(quick: bool) -> list[Task]:
 
 
 def is_fitted(variant: str) -> bool:
-    """Whether its times may have a law in bytes and ranks: not what is left of a wait, for the owner or behind work."""
+    """True if the times of a variant can follow a law in bytes and ranks; those of waits behind work cannot."""
     return not variant.endswith(COMPUTES) and variant != NON_BLOCKING_BEHIND
 
 
 def is_dear(task: Task) -> bool:
-    """Whether a block of it takes so long that there are few, in one pass."""
+    """True if a block takes so long that one pass of few blocks must do."""
     return task.variant.endswith(COMPUTES)
 
 
@@ -131,5 +131,5 @@ def _between(placement: str, pair: tuple[int, int], variant: str, n: int) -> Tas
 
 
 def largest_of(tasks: Sequence[Task]) -> int:
-    """Bytes of a buffer that serves all tasks."""
+    """Bytes of a buffer that is large enough for all tasks."""
     return max(task.bytes * (task.p if task.group == "collective" else 1) for task in tasks)

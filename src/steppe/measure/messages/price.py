@@ -1,6 +1,6 @@
-"""What a setting of the MPI library costs: a few series of another run, with another setting, beside those of this one.
+"""The cost of a setting of the MPI library: a few series of a run with another setting, beside those of this run.
 
-A thread level is asked for once in the life of a process, so each has a run of its own.
+A process can choose its thread level once, so each level needs a run.
 """
 
 import math
@@ -14,12 +14,12 @@ from steppe.measure.messages.plan import COMPUTES, PING_PONG
 from steppe.measure.records.document import Document
 from steppe.measure.records.measured import Measured
 
-SMALL = 8  # [bytes], where the cost of a call is all there is
-BESIDE = "beside: "  # after it, in a variant, the settings of the other run
+SMALL = 8  # [bytes] of a message whose time is that of the call
+BESIDE = "beside: "  # in a variant, before the settings of the other run
 
 
 def check_beside(other: Document, settings: dict[str, str], library: str) -> None:
-    """Raises `Mistake` where nothing can be said of a setting by comparing with `other`; settings, library: of this run."""
+    """Raises `Mistake` if `other` cannot show the cost of a setting. settings, library: of this run."""
     mpi = other.machine.get("mpi")
     if mpi is None:
         raise Mistake("--beside: the file holds no messages. `steppe measure messages --threads multiple --json FILE` writes some.")
@@ -31,12 +31,12 @@ def check_beside(other: Document, settings: dict[str, str], library: str) -> Non
 
 
 def settings_of(mpi: dict[str, str]) -> dict[str, str]:
-    """What may have a price, of a description of the library; older files know the thread level alone."""
+    """The settings that may cost time, of a description of the library; older files have the thread level alone."""
     return {"threads": mpi["thread_level"], "asynchronous progress": mpi.get("asynchronous_progress", "not asked for")}
 
 
 def beside(series: Sequence[Measured], mpi: dict[str, str], other: Document) -> list[Measured]:
-    """Series of the other run that tell the price, with its settings in their variants; those that this run has, too."""
+    """Series of the other run that show the cost and that this run has, too; their variants name the other settings."""
     here, there = settings_of(mpi), settings_of(other.machine["mpi"])
     words = ", ".join(f"{name} {value}" for name, value in there.items() if here[name] != value)
     known = {one.name for one in series}

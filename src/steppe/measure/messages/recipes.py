@@ -1,7 +1,7 @@
-"""Messages measured the way that two papers measured theirs, so that machines of then and now stand in the same table.
+"""Messages measured by the methods of two papers, so that one table can compare machines of then and now.
 
-minho    Santos et al. (1997): 5 operations that do not count, then 20, a barrier before each; of each rank the mean less the cost of the
-         clock, of the ranks the longest, of 5 such runs the least. 2^2 to 2^16 bytes on 2, 4, 8, 12 and 16 ranks, as far as there are some.
+minho    Santos et al. (1997): 5 operations that do not count, then 20, each after a barrier; the mean of each rank less the cost of the
+         clock, the longest of the ranks, the least of 5 such runs. 2^2 to 2^16 bytes on 2, 4, 8, 12 and 16 ranks, if there are so many.
 advise   ADVISE (1995): n bytes there, none back; the first message apart, then the mean of 1,000; memory that was never written
          (fresh, as malloc gives it) and memory that was (touched, as calloc did). 0, 100, 1,000 ... 10^6 bytes; packing apart.
 """
@@ -33,19 +33,19 @@ OF_BYTES = ("broadcast", "gather", "scatter", "allgather")
 LENGTHS, MESSAGES = [0, *(10**i for i in range(2, 7))], 1_000
 FRESH, TOUCHED, FIRST, LATER = "fresh", "touched", "first", "later"
 PACKED, CONVERTED = "bytes", "numbers, external32"
-SPARE = 64  # [bytes] beyond the packed ones, which a library may ask for
+SPARE = 64  # [bytes] beyond the packed ones, which a library may need
 Int = np.int64
 
 
 def largest(recipe: Recipe, ranks: int) -> int:
-    """Bytes of a buffer that serves all operations of a recipe."""
+    """Bytes of a buffer that is large enough for all operations of a recipe."""
     return SIZES[-1] * ranks if recipe == "minho" else LENGTHS[-1]
 
 
 def jobs(recipe: Recipe, session: Messages, raw: Raw, precision: float, placement: str) -> list[Job]:
-    """What is to be done, one after another, by all ranks alike; each gives its series on rank 0.
+    """The tasks of a recipe, for all ranks in this order; each returns its series on rank 0.
 
-    placement: how far ranks 0 and 1 are apart.
+    placement: the distance of ranks 0 and 1.
     """
     if recipe == "advise":
         return [partial(_advise, session, raw, precision, placement, n) for n in LENGTHS]
@@ -91,7 +91,7 @@ def _series(name: SeriesName, times: Floats, precision: float, block: int) -> Me
 
 
 def _acknowledged(part: Raw, memory: str, n: int, cost: float) -> Floats:
-    """Times of messages of n bytes (1 + `MESSAGES` / `RUNS`,) [s] in memory that was not used before."""
+    """Times of messages of n bytes (1 + `MESSAGES` / `RUNS`,) [s] in new memory."""
     buffers = [page_buffer(n) if memory == TOUCHED else _fresh(n) for _ in range(2)]
     status, times = np.zeros(part.status_size, np.uint8), np.empty(1 + MESSAGES // RUNS)
     where = np.array(pointers(buffers), Int)
@@ -100,7 +100,7 @@ def _acknowledged(part: Raw, memory: str, n: int, cost: float) -> Floats:
 
 
 def _fresh(n: int) -> Any:
-    """Bytes that were never written, on small pages."""
+    """Memory that was never written, on small pages."""
     memory = mmap.mmap(-1, max(n, 1), flags=PRIVATE)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         memory.madvise(mmap.MADV_NOHUGEPAGE)
@@ -108,7 +108,7 @@ def _fresh(n: int) -> Any:
 
 
 def _packed(part: Raw, name: str, n: int, cost: float) -> Floats | None:
-    """Times [s] in which n bytes are packed, as they are or as every machine can read them; None where the library fails to."""
+    """Times [s] in which n bytes are packed, unchanged or as external32; None where the library cannot."""
     source, target = page_buffer(n), page_buffer(n + SPARE)
     position, form = np.zeros(1, Int), np.frombuffer(b"external32\0", np.uint8)
     room, at = Int(n + SPARE), Int(position.ctypes.data)
@@ -125,7 +125,7 @@ def _packed(part: Raw, name: str, n: int, cost: float) -> Floats | None:
 
 
 def fit_recipe(recipe: Recipe, series: Sequence[Measured]) -> list[OperationFit]:
-    """The fits of what a recipe measured, of the one time that it takes for each size: the least, or the mean."""
+    """The fits of the series of a recipe, by its one time for each size: the least, or the mean."""
     groups = grouped((one for one in series if not one.variant.endswith(FIRST)), lambda one: (one.operation, one.variant))
     found = []
     for (operation, variant), group in groups.items():

@@ -1,11 +1,11 @@
-"""Measured operations beside others that do the same, size by size, where `weakness` compares laws in p.
+"""Measured operations beside others that do the same, size by size; `weakness` compares laws in p.
 
-    non-blocking X                     X                                 started and waited for at once it is the same
-    what work leaves of it             half of it                        as much as should be hidden behind work as long
-    put, get, accumulate and flush     a message with an empty answer    the same bytes, and a sign of the other rank
-    accumulate                         get + put                         what one would do without it
+    non-blocking X                     X                                 the same if it is started and at once waited for
+    what work leaves of it             half of it                        equally long work should hide as much
+    put, get, accumulate and flush     a message with an empty answer    the same bytes, and an answer of the other rank
+    accumulate                         get + put                         its replacement
 
-Each operation reports the size that is surest to be too slow.
+Each operation reports the size that is most certainly too slow.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from steppe.measure.records.sample import drawn_medians, independent, pass_media
 
 DRAWS = 1_000
 SEED = 1
-UNSURE = 1.5  # of the ends of a ratio's interval: a series that was disturbed as much says nothing of the library
-HIDDEN = 0.5  # of an operation, behind work as long as it
+UNSURE = 1.5  # ratio of the ends of an interval: a wider one shows a disturbed series, not the library
+HIDDEN = 0.5  # share of an operation that equally long work should hide
 Key = tuple[str, str, int, int]  # operation, variant, p, bytes
 
 
 @dataclass(frozen=True)
 class Rival:
-    """What does the same: other series together, or a share of them; a sentence, with {ratio} and {gain} [us a call] in it."""
+    """Series that do the same together, or a share of them; a sentence with {ratio} and {gain} [us a call]."""
 
     series: tuple[Key, ...]
     sentence: str
@@ -38,7 +38,7 @@ class Rival:
 
 
 def find_slower(series: Sequence[Measured]) -> list[WeakPoint]:
-    """All that lose to a rival, the greatest ratio first; those begun by the clock have no rivals, which begin after a barrier."""
+    """All series that are slower than a rival, the greatest ratio first; rivals begin after a barrier, as the series must."""
     random = np.random.default_rng(SEED)
     begun = [one for one in series if one.start == "barrier"]
     most = max((len(one.passes) for one in begun), default=0)
@@ -60,7 +60,7 @@ def find_slower(series: Sequence[Measured]) -> list[WeakPoint]:
 
 
 def _drawn(one: Measured, random: np.random.Generator, chosen: NDArray[np.int64]) -> Floats:
-    """Medians drawn anew (draws,) [s]: of the same passes for all series, as what a machine does in a pass it does to all of them."""
+    """Medians drawn anew (draws,) [s]: the same passes for all series, as the state of the machine in a pass affects all of them."""
     if len(one.passes) == chosen.shape[1] > 1:
         return np.asarray(np.median(pass_medians(one.times(), one.passes)[chosen], axis=1))
     return drawn_medians(independent(one.times()), random, DRAWS)

@@ -1,10 +1,10 @@
-"""Collective operations that all ranks begin at one time of rank 0's clock, where a barrier would let some go before others.
+"""Collective operations that all ranks begin at one time of rank 0's clock; after a barrier some ranks would begin earlier.
 
-    T0, T0 + W, T0 + 2 W ...   each rank waits for its own clock to show it, begins, and notes when it ended
-    time = last end - common begin; a sample that any rank began late is discarded on all; W doubles where too many are
+    T0, T0 + W, T0 + 2 W ...   each rank waits until its own clock shows the time, begins, and records the end
+    time = last end - common begin; a sample that any rank began late is discarded on all; W doubles if too many are late
 
-A rank that is kept from running misses times: the last rank to begin, when a time is missed after one that was kept, is counted, and how
-late it was. On a busy machine all ranks miss some.
+A rank that is not running misses times. When a time is missed after one that was not, the last rank to begin is counted, with its delay. On
+a busy machine all ranks miss some.
 """
 
 import time
@@ -19,37 +19,37 @@ from steppe.measure.messages.clock_loops import collective_at
 from steppe.measure.messages.loops import of_all
 from steppe.measure.messages.offsets import Clocks
 
-LATE = 1e-6  # [s] after the time that a rank was to begin at
-TOO_MANY = 0.05  # of the samples that may be late
-LEAD = 500e-6  # [s] from the agreement to the first time
-ROOM, LEAST = 4.0, 20e-6  # W at first: times the operation, and no less than [s]
-FEWEST, GRACE = 5, 0.2  # samples of a pass, for which there are [s] more
-WIDEST = 16.0  # times W at first: ranks that wait for milliseconds are the sooner put aside by a busy machine
-OFTEN, FEW = 3.0, 5  # a rank is named that was the last so many times as often, or as long, as any other; in no fewer missed times
+LATE = 1e-6  # [s] after the common time: a rank is late
+TOO_MANY = 0.05  # share of the samples that may be late
+LEAD = 500e-6  # [s] from the agreement until the first time
+ROOM, LEAST = 4.0, 20e-6  # W at first: times the operation, at least [s]
+FEWEST, GRACE = 5, 0.2  # samples of a pass, for which a pass may last longer by [s]
+WIDEST = 16.0  # times W at first: a busy machine suspends ranks that wait for milliseconds
+OFTEN, FEW = 3.0, 5  # a rank is reported that was last so many times as often, or as long, as any other; least missed times
 
 
 class Windows:
-    """Of all ranks, which make one each and call it alike."""
+    """Common times of all ranks, which make one each and call it together."""
 
     def __init__(self, clocks: Clocks, size: int) -> None:
         self._clocks = clocks
         self.taken = self.late = 0
-        self.found: dict[str, bool] = {}  # series, and whether in some pass enough samples were begun in time
-        self.last, self.lost = [0] * size, [0.0] * size  # missed times, and the time until all had begun [s], by the rank that began last
+        self.found: dict[str, bool] = {}  # series -> true if some pass had enough samples that were begun in time
+        self.last, self.lost = [0] * size, [0.0] * size  # by the rank that began last: missed times, delays [s]
 
     def load(self, part: Raw, function: Any, arguments: tuple[Any, ...]) -> None:
-        """Gets the loop of an operation: a time that was agreed on meanwhile would be over."""
+        """Compiles the loop of an operation; otherwise the first common time would pass during the compilation."""
         collective_at(part.addresses, function, arguments, 0.0, 0.0, *np.empty((2, 0)))
 
     def times(self, part: Raw, function: Any, arguments: tuple[Any, ...], blocks: int, operation: float, end: float, cost: float) -> Floats:
-        """Seconds from the common begin to the last end of at most `blocks` operations (n,), fewer when the time is over; perhaps none.
+        """Seconds from the common begin to the last end of at most `blocks` operations (n,), fewer, or none, when the time is over.
 
         operation [s]: how long one takes at least; end: of the steady clock [s], on rank 0; cost [s] of reading the clock.
 
         Raises
         ------
         Failure
-            MPI says that a call failed.
+            A call of MPI failed.
         """
         clock = self._clocks.own(part.rank)
         width = part.told(max(LEAST, ROOM * operation))
@@ -72,7 +72,7 @@ class Windows:
         return np.concatenate(kept) if kept else np.empty(0)
 
     def _count(self, begun: Floats) -> Any:
-        """Which samples (n,) some rank began late. begun (ranks, n) [s] after the common time."""
+        """True for the samples (n,) that some rank began late; counts them. begun (ranks, n) [s] after the common time."""
         late = begun.max(axis=0) > LATE
         missed = np.flatnonzero(late & ~np.concatenate([[False], late[:-1]]))
         for rank, time_ in zip(begun[:, missed].argmax(axis=0), begun[:, missed].max(axis=0), strict=True):
@@ -83,7 +83,7 @@ class Windows:
         return late
 
     def warnings(self) -> list[str]:
-        """The rank that is the last far more often than the others; series that are not there."""
+        """Warnings about a rank that is the last far more often than the others, and about missing series."""
         said = often_last(self.last, self.lost)
         without = [name for name, enough in self.found.items() if not enough]
         if without:
@@ -92,7 +92,7 @@ class Windows:
 
 
 def often_last(counts: Sequence[int], lost: Sequence[float]) -> list[str]:
-    """The rank that was the last to begin far more often than the others, or for far longer, in words.
+    """A warning about a rank that was the last to begin far more often than the others, or far later; or none.
 
     counts: of missed times, lost: the time until it began [s], by rank.
     """

@@ -1,4 +1,4 @@
-"""Multiplications with additions, by the longest vectors there are, and functions of `kernels.vecmath`, compiled as models' kernels are.
+"""Multiplications with additions on the longest vectors, and functions of `kernels.vecmath`, compiled like the kernels of models.
 
 Importing this imports Numba.
 """
@@ -20,16 +20,16 @@ from steppe.kernels import vecmath
 from steppe.kernels.cache import MachineFunction, vector_bytes
 from steppe.kernels.compiling import compiled, inline, machine_code
 
-NUMBERS = 1 << 14  # of a call: they stay in the cache of a core
-VECTORS = 12  # that are multiplied and added to, independently: what every processor has registers for
-DEPTH = 32  # times, before they go back to memory
+NUMBERS = 1 << 14  # of a call: they fit into the cache of a core
+VECTORS = 12  # independent vectors: every processor has registers for so many
+DEPTH = 32  # operations on a vector between load and store
 FACTOR, ADDEND = 0.999, 0.001  # their fixed point is 1: no number grows or vanishes
 FUNCTIONS = ("exp", "log", "power", "tanh", "sin")
 
 
 @intrinsic
 def _multiply_add(context: Any, address: Any, a: Any, b: Any) -> Any:
-    """v = a v + b, `DEPTH` times, of `VECTORS` vectors at an address; none waits for another."""
+    """v = a v + b, `DEPTH` times, for `VECTORS` independent vectors at an address."""
     if not (isinstance(address, types.Integer) and isinstance(a, types.Float)):
         return None
 
@@ -37,7 +37,7 @@ def _multiply_add(context: Any, address: Any, a: Any, b: Any) -> Any:
         number = ir.DoubleType() if signature.args[1] == types.float64 else ir.FloatType()
         lanes = vector_bytes() // (signature.args[1].bitwidth // 8)
         kind = ir.VectorType(number, lanes)
-        one = ("contract",)  # both become one instruction where there is one
+        one = ("contract",)  # the compiler may fuse both into one instruction
         factor, addend = (_spread(builder, value, kind) for value in values[1:])
         places = builder.inttoptr(values[0], kind.as_pointer())
         each = [builder.gep(places, [ir.Constant(ir.IntType(64), i)]) for i in range(VECTORS)]
@@ -65,13 +65,13 @@ def multiply_add(x: Any, a: Any, b: Any, sweeps: int) -> None:
 
 
 def multiply_add_of(real: Any) -> tuple[Callable[[int], None], NDArray[Any]]:
-    """Does v = FACTOR v + ADDEND `DEPTH` times for some numbers, so many times; and the numbers."""
+    """A function that does v = FACTOR v + ADDEND `DEPTH` times for each sweep; and its numbers v."""
     x = np.full(VECTORS * vector_bytes() // np.dtype(real).itemsize, 0.5, real)
     return lambda sweeps: multiply_add(x, real(FACTOR), real(ADDEND), sweeps), x
 
 
 def loop_of(name: str, real: Any) -> Callable[[int], None]:
-    """Does a function for `NUMBERS` numbers from 0.5 to 2, so many times."""
+    """A function that computes a named function of `NUMBERS` numbers from 0.5 to 2 in each sweep."""
     function = compiled(vecmath.FORMULAS[getattr(vecmath, name)], real)
     call = function if name == "power" else inline(lambda x, y: function(x))
 

@@ -1,4 +1,4 @@
-"""Threads that stand on a core each and begin together."""
+"""Threads that are bound to one core each and begin together."""
 
 import os
 import threading
@@ -11,11 +11,11 @@ import numpy as np
 from steppe.measure.processor.streams import wait_until
 from steppe.measure.timing.system import addresses
 
-LEAD = 300e-6  # [s] in which all threads are awake
+LEAD = 300e-6  # [s] until all threads are awake
 
 
 class Cores:
-    """A thread on each of `cores`; as a context, which ends them."""
+    """A thread on each of `cores`; the end of the context ends them."""
 
     def __init__(self, cores: Sequence[int]) -> None:
         self._f = addresses()
@@ -38,8 +38,8 @@ class Cores:
         self._pool.shutdown()
 
     def time(self, work: Sequence[Callable[[], object]]) -> float:
-        """From the common beginning to the end of the last [s]. work: of each thread."""
-        gate = threading.Barrier(self.size)  # no thread takes two
+        """Seconds from the common beginning to the end of the last thread. work: a function for each thread."""
+        gate = threading.Barrier(self.size)  # no thread takes two works
         begin: list[float] = []
 
         def do(number: int) -> float:

@@ -1,6 +1,6 @@
 """The processor and its memory measured: streams, random reads, arithmetic, functions; on one core, then on all; a model beside them.
 
-Streams go through arrays far larger than the largest cache, a piece a block, and come back to a piece when all others were touched.
+Streams go through arrays far larger than the largest cache, a piece a block, and return to a piece after all others.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,11 +25,11 @@ MIB = 1 << 20
 TIMES, QUICK_TIMES = 4, 1  # the largest cache
 SMALLEST, DEFAULT_CACHE = 32 * MIB, 64 * MIB  # bytes of an array at least; of the cache where the system does not say
 ARRAYS = 3  # of a stream
-SHARE = 0.25  # of the memory that is free, at most, for them; those of one core and of all are held together
+SHARE = 0.25  # of the free memory, at most, for them; those of one core and of all cores exist together
 PIECE = 1 << 20  # numbers of a stream in a block
-STEPS, READS = 20_000, 500_000  # of a block: reads that wait for each other, and that do not
-SWEEPS, CALLS = 20_000, 20  # how often a block goes over numbers that are multiplied, and over those of functions
-STREAMS = {"copy": (copy, 2), "scale": (scale, 2), "add": (add, 3), "triad": (triad, 3)}  # and the numbers that are moved
+STEPS, READS = 20_000, 500_000  # of a block: dependent reads, independent reads
+SWEEPS, CALLS = 20_000, 20  # of a block: over numbers that are multiplied, over arguments of functions
+STREAMS = {"copy": (copy, 2), "scale": (scale, 2), "add": (add, 3), "triad": (triad, 3)}  # loops, and numbers moved for each element
 PRECISION = 0.02
 BUDGET, QUICK_BUDGET = 3.0, 0.6  # [s] of a series
 REALS = (np.float64, np.float32)
@@ -37,7 +37,7 @@ Task = Callable[[], list[Measured]]
 
 
 class Cell(NamedTuple):
-    """What a model does: cells a second, and for each the bytes that go to and from memory and the operations on numbers of a type."""
+    """A model: cells a second, and for each cell the bytes to and from memory and the operations on numbers of type `real`."""
 
     rate: float
     bytes: float
@@ -46,7 +46,7 @@ class Cell(NamedTuple):
 
 
 class Processor:
-    """Arrays and threads. Memory is touched first by the thread that uses it."""
+    """The arrays and tasks. The thread that uses memory touches it first."""
 
     def __init__(self, quick: bool) -> None:
         budget, self._times = (QUICK_BUDGET, QUICK_TIMES) if quick else (BUDGET, TIMES)
@@ -70,17 +70,17 @@ class Processor:
         return wanted
 
     def _task(self, cores: Cores, works: Sequence[Callable[[], object]], series: Callable[..., Measured], count: int = 1) -> Task:
-        """Measures what all cores do together; a block has `count` operations of the series."""
+        """A task that times works on all cores together; a block has `count` operations of the series."""
 
         def run() -> list[Measured]:
-            cores.time(works)  # loads or compiles, touches
+            cores.time(works)  # compiles the loops and touches the memory
             times, known = take_blocks(lambda _wanted: np.array([cores.time(works)]), PRECISION, self._budget)
             return [series(times / count, count, known)]
 
         return run
 
     def tasks(self, cores: Cores) -> list[Task]:
-        """All that is measured on these cores."""
+        """All tasks on these cores."""
         title = f"{cores.size} core{'s' if cores.size > 1 else ''}"
         parts = (self._streams, self._random_reads, self._arithmetic, self._functions)
         return [task for part in parts for task in part(cores, title)]
@@ -99,7 +99,7 @@ class Processor:
             yield self._task(cores, works, partial(series_of, SeriesName("memory", name, title, bytes=8 * moved * PIECE * cores.size)))
 
     def _random_reads(self, cores: Cores, title: str) -> Iterator[Task]:
-        """Reads that wait for each other, and that do not, of lines in no order; all cores read the same memory."""
+        """Dependent and independent reads of lines in random order; all cores read the same memory."""
         starts = np.random.default_rng(2).integers(0, len(self._links), cores.size)
         for name, loop, count in (("random reads, each after the last", chase, STEPS), ("random reads, independent", gather, READS)):
             state = starts.copy()
@@ -120,7 +120,7 @@ class Processor:
             yield self._task(cores, [partial(run, SWEEPS) for run, _ in made], series)
 
     def _functions(self, cores: Cores, title: str) -> Iterator[Task]:
-        """The functions that models' equations are made of."""
+        """Functions that the equations of models use."""
         work = float(NUMBERS * CALLS * cores.size)
         for name in FUNCTIONS:
             for real in REALS:
@@ -144,7 +144,7 @@ class _Turn:
 def measure_processor(cells: Cell | None, quick: bool, tell: Tell, stop: Callable[[], bool], passes: int | None = None) -> Document:
     """Measures on one core and on all that this process may use.
 
-    cells: a model to set beside; tell: how far it is; stop: asked between series; passes: over all series, `ROUNDS` when None.
+    cells: a model for comparison; tell: shows the progress; stop: called between series; passes: over all series, `ROUNDS` when None.
     """
     machine = describe_machine()
     allowed: list[int] = machine["allowed"]  # type: ignore[assignment]
@@ -166,12 +166,12 @@ def measure_processor(cells: Cell | None, quick: bool, tell: Tell, stop: Callabl
 
 
 def check_cell(rate: float | None, size: float | None, operations: float | None, real: str) -> Cell | None:
-    """What a model does, from options that go together.
+    """The model of four options, None where none of them is given.
 
     Raises
     ------
     Mistake
-        Some are given and not all, or one is not above 0.
+        Some of them are missing, or one is not above 0.
     """
     given = {"--cells": rate, "--cell-bytes": size, "--cell-flops": operations}
     missing = [name for name, value in given.items() if value is None]
@@ -188,7 +188,7 @@ def check_cell(rate: float | None, size: float | None, operations: float | None,
 
 
 def roof_of(cell: Cell, series: Sequence[Measured]) -> Roof:
-    """A model's rate beside what triad and multiply-add allow on the most cores that were measured."""
+    """A model's rate beside the rates that triad and multiply-add allow on the most cores that were measured."""
     triads = [one.bytes / one.statistics.median for one in series if one.operation == "triad"]
     sums = [one.work / one.statistics.median for one in series if one.operation == f"multiply-add, {cell.real}"]
     return Roof(

@@ -1,6 +1,6 @@
-"""What a processor is measured with: streams, random reads. Importing this imports Numba.
+"""Compiled loops for the processor: streams, random reads. Importing this imports Numba.
 
-No loop holds Python's lock, so that threads run side by side. Each does enough for the time of calling it not to count.
+The loops release Python's lock, so threads run in parallel. Each loop is so long that the time of its call does not count.
 """
 
 # Numba declares types for some of its functions only.
@@ -19,7 +19,7 @@ LINE = 8  # int64 of a line of the cache
 
 @njit(cache=True, nogil=True)
 def wait_until(f: Any, moment: Any, at: Any, when: float) -> None:
-    """Turns until the steady clock [s] says so: threads begin together."""
+    """Waits until the steady clock shows `when` [s], so that threads begin together."""
     while now(f, moment, at) < when:
         pass
 
@@ -64,7 +64,7 @@ def ring(links: Any, seed: int) -> None:
 
 @njit(cache=True, nogil=True)
 def chase(links: Any, line: int, steps: int) -> int:
-    """Goes round the ring: each read must wait for the one before. Gives the line where it ends."""
+    """Follows the ring: each read depends on the one before. Returns the last line."""
     for _ in range(steps):
         line = links[line, 0]
     return line
@@ -72,7 +72,7 @@ def chase(links: Any, line: int, steps: int) -> int:
 
 @njit(cache=True, nogil=True)
 def gather(links: Any, seed: int, reads: int) -> int:
-    """Sum of numbers from random lines, their number a power of two; no read waits for another."""
+    """Sum of numbers from random lines, of which there are a power of two; the reads are independent."""
     state, mask, total = np.uint64(seed), np.uint64(links.shape[0] - 1), 0
     for _ in range(reads):
         state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)  # Knuth's MMIX

@@ -1,6 +1,6 @@
-"""Times of blocks become figures that can be trusted: how long to go on, the interval of the median, two modes, outliers.
+"""Figures of block times: interval of the median, modes, outliers, and whether there are enough blocks.
 
-No distribution is assumed but for modes. Nothing is thrown away: outliers are counted and stay.
+Only modes assume a distribution. No time is removed: outliers are counted and stay.
 """
 
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from msgspec import Struct
 
 from steppe.measure.laws.family import Floats
 
-FIRST_LOOK = 30  # blocks; the next looks are at twice as many each: looking often finds what one looks for
-FEW = 6  # blocks, of which from the least to the largest is a 95 % interval: enough where they are dear
+FIRST_LOOK = 30  # blocks; each next look is at twice as many: frequent looks would stop by chance
+FEW = 6  # blocks, whose range is a 95 % interval: enough where blocks take long
 MOST_BLOCKS = 1_920
-SERIAL = 0.2  # correlation of neighbours, from which on blocks are taken in batches
+SERIAL = 0.2  # correlation of neighbours above which blocks are combined in batches
 STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)  # 97.5 % of Student's t, by degrees of freedom
 FAR = 5.0  # median absolute deviations, beyond which a time is an outlier
-LEFT_OUT = 0.005  # of the longest, when modes are looked for
-BETTER, APART, SMALLEST = 10.0, 2.5, 0.10  # what two modes must be: by the criterion, in pooled sigma, in share
+LEFT_OUT = 0.005  # share of the longest times that the search for modes omits
+BETTER, APART, SMALLEST = 10.0, 2.5, 0.10  # least of two modes: gain of the criterion, distance in pooled sigma, share
 
 
 class Statistics(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,12 +41,12 @@ class Mode(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def independent(times: Floats) -> Floats:
-    """The blocks, or medians of batches of them where neighbours are alike: no more of them than there is knowledge of."""
+    """Times that are independent: the blocks, or medians of batches where neighbours correlate."""
     return _batches(times) if times.size >= FIRST_LOOK and _serial(times) > SERIAL else times
 
 
 def drawn_medians(times: Floats, random: np.random.Generator, draws: int) -> Floats:
-    """Medians of samples drawn anew (draws,): the middle of n numbers between 0 and 1 is a beta variate, and says which time it is."""
+    """Medians of samples drawn anew (draws,): the rank of the median of n uniform numbers is a beta variate."""
     ordered = np.sort(times)
     middle = (ordered.size + 1) / 2.0
     return np.asarray(ordered[(random.beta(middle, middle, draws) * ordered.size).astype(int)])
@@ -62,7 +62,7 @@ def median_interval(times: Floats) -> tuple[float, float]:
 
 
 def student(freedom: float) -> float:
-    """97.5 % quantile of Student's t; between whole degrees of freedom that of the lower."""
+    """97.5 % quantile of Student's t; for a fraction that of the lower whole degrees of freedom."""
     known = max(1, int(freedom))
     return STUDENT[known - 1] if known <= len(STUDENT) else 1.96 + 2.6 / known
 
@@ -73,9 +73,9 @@ def pass_medians(times: Floats, passes: Sequence[int]) -> Floats:
 
 
 def of_passes(times: Floats, passes: Sequence[int]) -> tuple[float, float] | None:
-    """Standard error of the logarithm of the time, from how the medians of passes differ, and its degrees of freedom; None of one pass.
+    """Standard error of the logarithm of the time, from the medians of passes, and its degrees of freedom; None for one pass.
 
-    Blocks of one pass share what the machine was doing then: passes are what there is to know of that.
+    Blocks of one pass share the state of the machine; only passes show how that varies.
     """
     if len(passes) < 2:
         return None
@@ -84,7 +84,7 @@ def of_passes(times: Floats, passes: Sequence[int]) -> tuple[float, float] | Non
 
 
 def is_enough(times: Floats, relative: float, fewest: int = FIRST_LOOK) -> bool:
-    """Whether the median is known to `relative`, half the interval over the median, by `fewest` blocks or more."""
+    """True if there are `fewest` blocks, and half the interval of the median is below `relative` of the median."""
     if times.size < fewest:
         return False
     low, high = median_interval(times)
@@ -106,9 +106,9 @@ def count_outliers(times: Floats) -> int:
 
 
 def modes(times: Floats) -> list[Mode]:
-    """Share and median of two times that the blocks gather around, the shorter first; none where one is enough.
+    """Two times that the blocks gather around, the shorter first; none where one describes them.
 
-    Two log-normals by expectation and maximisation. The criterion alone would call every skewed series two: they must stand apart, too.
+    Two log-normals by expectation and maximisation. The criterion alone would split every skewed series: the modes must also be apart.
     """
     ordered = np.sort(times)[: max(1, int(np.ceil(times.size * (1.0 - LEFT_OUT))))]
     if ordered.size < FIRST_LOOK or ordered[0] <= 0.0 or ordered[0] == ordered[-1]:
@@ -157,7 +157,7 @@ def _likelihood(logs: Floats, shares: Floats, means: Floats, sigmas: Floats) -> 
 
 
 def _serial(times: Floats) -> float:
-    """Correlation of neighbours, of ranks: so that no outlier decides."""
+    """Rank correlation of neighbours, which outliers do not dominate."""
     order = np.argsort(np.argsort(times)).astype(float)
     order -= order.mean()
     return float((order[1:] * order[:-1]).sum() / max((order**2).sum(), 1e-300))

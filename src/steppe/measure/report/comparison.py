@@ -1,8 +1,8 @@
-"""Two documents side by side: series by series, is one slower, and how sure is that.
+"""Two documents side by side: for each series the ratio of times, its interval, and the conclusion.
 
-A ratio is a median of the second over that of the first. Its interval is the wider of two: what the blocks of both runs tell, and what
-their passes tell, between which the machine changes (Student's t, Welch's degrees of freedom). Other programs only ever make times
-longer: "faster" and "slower" need least times that differ, too, and two runs that others left alone.
+A ratio is a median of the second over that of the first. Its interval is the wider of two: that of the blocks of both runs, and that of
+their passes, between which the machine changes (Student's t, Welch's degrees of freedom). Other programs make times longer, never shorter:
+"faster" and "slower" also need least times that differ, and two runs without other programs.
 """
 
 import math
@@ -21,17 +21,17 @@ from steppe.measure.report.facts import OTHERS, facts_of
 from steppe.measure.report.tables import table
 
 DRAWS = 2_000
-SHORTEST = 1e-9  # [s] that any clock tells: what is left of an operation behind work may be nothing
-ALIKE = 0.05  # a difference that does not count
+SHORTEST = 1e-9  # [s]: the rest of an operation behind work may be zero
+ALIKE = 0.05  # relative: a smaller difference does not count
 SIDES = ("first", "second")
 Word = Literal["same", "faster", "slower", "cannot tell"]
 
 
 @dataclass(frozen=True)
 class Match:
-    """One series of both: medians [s], ratio second / first, its 95 % interval, and what that means.
+    """One series of both documents: ratio second / first, and its 95 % interval.
 
-    alone: whether others left the cores to both runs.
+    alone: true if no other programs had the cores in both runs.
     """
 
     first: Measured
@@ -43,7 +43,7 @@ class Match:
 
     @property
     def word(self) -> Word:
-        """Of the second; "same" and the others only when the whole interval says so."""
+        """The conclusion on the second series: "same", "faster" or "slower" only if the whole interval shows it."""
         least = self.second.statistics.minimum / max(self.first.statistics.minimum, 1e-12)
         if self.alone and self.low > 1.0 + ALIKE < least:
             return "slower"
@@ -54,7 +54,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Compared:
-    """All matches; groups: geometric mean of the ratios with its 95 % interval; what only one document has; machines that differ."""
+    """All matches; groups: geometric means of the ratios with 95 % intervals; series of one document alone; differences of the machines."""
 
     matches: list[Match]
     groups: dict[str, tuple[float, float, float]]
@@ -63,7 +63,7 @@ class Compared:
     remarks: list[str] = field(default_factory=list)
 
     def slower_than(self, share: float) -> list[Match]:
-        """Those that are surely slower, and by more than a share."""
+        """The matches that are slower by more than a share."""
         return [match for match in self.matches if match.word == "slower" and match.ratio > 1.0 + share]
 
 
@@ -114,7 +114,7 @@ def _between(errors: Sequence[tuple[float, float] | None]) -> float:
 
 
 def _together(series: Sequence[Measured]) -> tuple[float, float] | None:
-    """The error of the mean logarithm of all series: a pass goes over them all, and what it meets it meets in all."""
+    """The error of the mean logarithm of all series: a pass goes over them all, and the state of the machine affects them all."""
     counts = {len(one.passes) for one in series}
     if len(counts) != 1 or min(counts) < 2:
         return None
@@ -135,7 +135,7 @@ def _remarks(first: Document, second: Document) -> list[str]:
 
 
 def compared_text(found: Compared) -> str:
-    """What differs between the machines, a table, the means, what has no match."""
+    """Differences of the machines, a table, the means, series without a match."""
     said = "".join(f"{remark}\n" for remark in found.remarks)
     columns: dict[str, Callable[[Match], str]] = {
         "": lambda match: _title(match.first),

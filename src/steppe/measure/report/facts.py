@@ -1,4 +1,4 @@
-"""What a document tells of its machine and its clock beside the figures: names, texts with their units, and whether others were there."""
+"""The machine and the clock of a document as names and texts with units, and its warnings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,11 +12,11 @@ UNITS = {
     "pace": "s/s",
     **dict.fromkeys(("away", "others"), "of the time"),
 }
-OTHERS = 0.05  # share of the time in which others had the cores, from which on a run tells of them
+OTHERS = 0.05  # share of the time in which others had the cores; above it a report warns
 
 
 def warnings_of(document: Document) -> list[str]:
-    """Those of a document, and that others had the machine, if they had; older files may not know."""
+    """The warnings of a document, and one if others had the machine; older files do not have that share."""
     share = max(document.clock.get("others", 0.0), document.clock.get("away", 0.0))
     if share <= OTHERS:
         return document.warnings
@@ -27,7 +27,7 @@ def warnings_of(document: Document) -> list[str]:
 
 
 def facts_of(told: Mapping[str, Any], of: str = "") -> dict[str, str]:
-    """Each fact under its own name, those of a part under that of the part and theirs."""
+    """The text of each fact by its name; facts of a part have the name of the part before theirs."""
     found: dict[str, str] = {}
     for name, fact in told.items():
         if isinstance(fact, Mapping):

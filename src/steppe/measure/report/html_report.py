@@ -1,4 +1,4 @@
-"""A document as one HTML file: warnings first, then pictures, tables, the machine, and the data. It asks nothing of any network."""
+"""A document as one HTML file, which needs no network: warnings first, then pictures, tables, the machine, and the data."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from steppe.measure.report.sentences import comparisons
 from steppe.measure.report.tables import rate_of, series_columns
 from steppe.measure.timing.rounds import OF_RANKS
 
-MOST_DATA = 1_200_000  # letters of the data; a larger document is held without its samples
+MOST_DATA = 1_200_000  # letters of the data; a larger document is stored without its samples
 MOST_PICTURES = 1_200_000  # letters of the pictures of fits; the others become words and tables
 MOST_MODES = 12  # histograms
 STYLE = """
@@ -101,7 +101,7 @@ def _fits(document: Document) -> list[str]:
 
 
 def _fit_pictures(fits: Sequence[FitRecord]) -> dict[int, str]:
-    """Of as many fits as there is room for, by their number; those of the most points first."""
+    """Pictures of as many fits as there is room for, by number of the fit; those with the most points first."""
     found: dict[int, str] = {}
     room = MOST_PICTURES
     for number in sorted(range(len(fits)), key=lambda number: -fits[number].points.n.size):

@@ -50,7 +50,7 @@ def _zero(row: Fitted) -> str:
 
 
 def laws_of(found: OperationFit) -> str:
-    """The laws in p of a fit, why they were chosen, and what speaks against them."""
+    """The laws in p of a fit, the reasons of their choice, and the doubts."""
     said = ""
     for piece in found.pieces:
         where = f", {piece.lines.low:g} to {piece.lines.high:g} bytes" if len(found.pieces) > 1 else ""

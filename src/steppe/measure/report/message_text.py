@@ -1,4 +1,4 @@
-"""Measured series as a terminal shows them."""
+"""Measured messages as texts for a terminal."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -45,13 +45,13 @@ def measured_text(document: Document) -> str:
 
 
 def messages_text(document: Document, fits: Sequence[OperationFit]) -> str:
-    """All that a measurement of messages says: tables, lines, laws, weaknesses."""
+    """The whole text of a measurement of messages: tables, lines, laws, weaknesses."""
     laws = "".join(f"\n{laws_of(one)}" for one in fits if one.pieces[0].t0 is not None)
     return f"{measured_text(document)}\n{lines_of(fits) if fits else ''}{laws}{weaknesses_text(document.weaknesses)}"
 
 
 def clocks_text(offsets: Sequence[ClockOffset], drifts: Sequence[ClockDrift]) -> str:
-    """A line for each rank's clock, of many ranks for those that are furthest off."""
+    """A line for each rank's clock, at most for the `SHOWN` with the largest offsets."""
     speed = {one.rank: one for one in drifts}
     shown = sorted(offsets, key=lambda one: -abs(one.offset))[:SHOWN]
     said = ""
@@ -65,17 +65,17 @@ def clocks_text(offsets: Sequence[ClockOffset], drifts: Sequence[ClockDrift]) ->
 
 
 def _pace(clock: TimingClock) -> str:
-    """Older files do not have it."""
+    """Empty for older files."""
     return f"; it gains {clock['pace'] * 1e6:+.3g} us in a second of the host's own" if "pace" in clock else ""
 
 
 def _progress(mpi: dict[str, Any]) -> str:
-    """Older files do not have it."""
+    """Empty for older files."""
     return f", asynchronous progress {mpi['asynchronous_progress']}" if "asynchronous_progress" in mpi else ""
 
 
 def recipe_text(document: Document) -> str:
-    """The table of a recipe; nothing of a document of another kind."""
+    """The table of a recipe; empty for other documents."""
     if document.recipe == "minho":
         return "Recipe minho (Santos et al. 1997): the time is the least of 5 runs, column min.\n"
     return _advise(document.series) if document.recipe == "advise" else ""
@@ -106,7 +106,7 @@ def _advise(series: Sequence[Measured]) -> str:
 
 
 def _time(one: Measured) -> float:
-    """The mean; of first messages, which are few, the median. A report that holds no samples has the median alone."""
+    """The mean; for first messages, which are few, and for documents without samples the median."""
     return float(one.times().mean()) if one.samples and not one.variant.endswith("first") else one.statistics.median
 
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDTH, HEIGHT = 11.0, 3.0  # [inch] of a row of panels
-MOST = 6  # lines of a panel that an eye can follow
-FEW = 0.4  # bytes: where a size of 0 stands on an axis of logarithms
-WORST = 100.0  # [%] off its line, as which a point that is further off is drawn
+MOST = 6  # lines of a panel
+FEW = 0.4  # bytes: place of a size of 0 on a logarithmic axis
+WORST = 100.0  # [%] off its line: points further off are drawn here
 INK, FAINT = "#22282d", "#b8c0c6"
 CYCLE = ("#1f5f8b", "#c2622d", "#3f8361", "#8a4f7d", "#a98a1f", "#5c6670")
 Draw = Callable[["Axes"], None]
@@ -191,7 +191,7 @@ def _histogram(axes: "Axes", one: Measured) -> None:
 
 
 def clocks_picture(clock: TimingClock) -> str:
-    """What clocks of ranks gained on rank 0's since the first comparison, with the lines; those that gained the most."""
+    """The gain of clocks on rank 0's since the first comparison, with their lines; of the ranks with the greatest drift."""
     speed = {one.rank: one.drift for one in clock.get("drift", [])}
     most = sorted(clock.get("offsets", []), key=lambda one: -abs(speed.get(one.rank, 0.0)))[: len(CYCLE)]
     shown = [(one, speed.get(one.rank, 0.0)) for one in sorted(most, key=lambda one: one.rank)]
@@ -231,7 +231,7 @@ def _log(axes: "Axes", title: str) -> None:
 
 
 def _svg(panels: Sequence[Draw], of_row: int = 3) -> str:
-    """Panels in rows as one SVG element, its letters as text, without the name of its maker."""
+    """Panels in rows as one SVG element, with letters as text and without metadata."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

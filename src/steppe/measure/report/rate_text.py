@@ -1,4 +1,4 @@
-"""Series of files and kernels as a terminal shows them: rates."""
+"""Rates of files and processors as texts for a terminal."""
 
 from collections.abc import Callable, Sequence
 
@@ -28,7 +28,7 @@ def head_text(document: Document) -> str:
 
 
 def _only_warm(document: Document) -> bool:
-    """Whether there are reads and none of them cold; the warnings say why."""
+    """True if there are reads and none of them is cold; the warnings give the reason."""
     reads = [f"{one.operation}, {one.variant}" for one in document.series if "read" in one.operation]
     return bool(reads) and not any("cold" in name for name in reads)
 
@@ -44,7 +44,7 @@ def rates_text(document: Document) -> str:
 
 
 def roof_text(roof: Roof) -> str:
-    """A model beside the nearer roof and the other."""
+    """A model's rate beside the rates that memory and arithmetic allow."""
     shares = {"memory": roof.rate / roof.memory, "arithmetic": roof.rate / roof.arithmetic}
     nearer = max(shares, key=lambda name: shares[name])
     return (

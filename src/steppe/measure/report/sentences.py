@@ -1,4 +1,4 @@
-"""What series of one operation say together, in words."""
+"""Sentences that compare series of one operation."""
 
 import math
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from steppe.measure.messages.price import price_words
 from steppe.measure.records.measured import Measured
 
 SAME = 0.05  # a ratio that is nearer to 1 is not reported
-WAITS = 0.5  # of the owner's work: an operation that waits longer waits for its end
+WAITS = 0.5  # of the owner's work: a longer operation waits for its end
 
 
 def comparisons(series: Sequence[Measured]) -> list[str]:
-    """What variants say together, with 95 % intervals: what huge pages gain, and how much of an exchange goes on behind work."""
+    """Sentences that compare variants, with 95 % intervals, as the gain of huge pages and the share of an exchange that work hides."""
     found = {(one.variant, one.bytes, one.placement): one.statistics for one in series if one.group == "point-to-point"}
     said = []
     for (variant, n, placement), less in found.items():
@@ -30,7 +30,7 @@ def comparisons(series: Sequence[Measured]) -> list[str]:
 
 
 def first_words(series: Sequence[Measured]) -> list[str]:
-    """How many times as long as a later message the first one takes, on fresh buffers and touched ones, for each size."""
+    """The ratio of first to later messages, on fresh and touched buffers, for each size."""
     found = {(one.variant, one.bytes): one.statistics.median for one in series if one.group == "point-to-point"}
     pairs = [
         (f"First message / later ones, {plan.FRESH}", f"{plan.FIRST}, {plan.FRESH}", f"{plan.LATER}, {plan.FRESH}"),
@@ -46,7 +46,7 @@ def first_words(series: Sequence[Measured]) -> list[str]:
 
 
 def object_words(series: Sequence[Measured]) -> list[str]:
-    """What pickling costs beside buffers, at the smallest and the largest size."""
+    """The cost of pickling beside buffers, at the smallest and the largest size."""
     found = {(one.operation, one.variant, one.bytes): one.statistics.median for one in series if one.group == "Python objects"}
     said = []
     for name in (plan.ARRAY, plan.DICT):
@@ -65,7 +65,7 @@ def object_words(series: Sequence[Measured]) -> list[str]:
 
 
 def overlap_words(series: Sequence[Measured]) -> list[str]:
-    """How much of a non-blocking collective operation work as long as it hides, at its largest size."""
+    """The share of a non-blocking collective operation that equally long work hides, at its largest size."""
     found = {(one.operation, one.variant, one.p, one.bytes): one.statistics for one in series if one.group == "collective"}
     largest: dict[tuple[str, int], int] = {}
     for operation, variant, p, n in found:
@@ -85,7 +85,7 @@ def overlap_words(series: Sequence[Measured]) -> list[str]:
 
 
 def owner_words(series: Sequence[Measured]) -> list[str]:
-    """Whether one-sided operations go on while the owner of the memory computes: how global arrays may be served."""
+    """Whether one-sided operations proceed while the owner of the memory computes, which matters to global arrays."""
     found = {(one.operation, one.variant, one.bytes): one.statistics.median for one in series if one.group == "one-sided"}
     said = []
     for memory in (plan.ALLOCATED, plan.CREATED):
@@ -104,5 +104,5 @@ def owner_words(series: Sequence[Measured]) -> list[str]:
 
 
 def _of(some: Sequence[int], every: dict[int, float]) -> str:
-    """Sizes, where it is not all."""
+    """Sizes in parentheses; empty if all are meant."""
     return "" if len(some) == len(every) else f" ({', '.join(map(str, some))} bytes)"

@@ -1,4 +1,4 @@
-"""What was measured on: processor, memory, system."""
+"""The measured machine: processor, memory, system, and its use by other programs."""
 
 import os
 import platform
@@ -25,13 +25,13 @@ def describe_machine() -> dict[str, object]:
 
 
 def largest_cache() -> int:
-    """Bytes of the largest cache of a core, 0 where the system does not say."""
+    """Bytes of the largest cache of a core, 0 where the system does not name it."""
     sizes = [text[0] for path in CACHES.glob("index*/size") if (text := _lines(path))]
     return max((int(size[:-1]) * UNITS[size[-1]] for size in sizes if size[-1] in UNITS), default=0)
 
 
 def memory(what: str) -> int:
-    """Bytes of MemTotal or MemAvailable, 0 where the system does not say."""
+    """Bytes of MemTotal or MemAvailable, 0 where the system does not name it."""
     return next((int(line.split()[1]) * 1024 for line in _lines(Path("/proc/meminfo")) if line.startswith(f"{what}:")), 0)
 
 
@@ -43,19 +43,19 @@ def _lines(path: Path) -> list[str]:
 
 
 class Others:
-    """What others take of the cores from now on: other programs, and on a virtual machine other machines."""
+    """The use of the cores by other programs, and by other virtual machines of the host, since this object was made."""
 
     def __init__(self) -> None:
         self._begin = _taken()
 
     def share(self) -> float:
-        """Of the time in which this process could have run; 0 where the system does not say."""
+        """Their share of the time in which this process could have run; 0 where the system does not measure it."""
         waited, used, stolen, all_ = (now - then for now, then in zip(_taken(), self._begin, strict=True))
         return (waited / (waited + used) if waited + used > 0 else 0.0) + (stolen / all_ if all_ > 0 else 0.0)
 
 
 def _taken() -> tuple[float, float, float, float]:
-    """Of this process' threads: seconds in which they waited for a core, and ran; of all cores: time that was stolen, and all of it."""
+    """Seconds in which threads of this process waited for a core, and ran; stolen time and all time of the cores."""
     waits = [float(text[0].split()[1]) for path in Path("/proc/self/task").glob("*/schedstat") if (text := _lines(path))]
     cores = [float(number) for line in _lines(Path("/proc/stat"))[:1] for number in line.split()[1:9]]
     return 1e-9 * sum(waits), time.process_time(), cores[7] if len(cores) > 7 else 0.0, sum(cores)

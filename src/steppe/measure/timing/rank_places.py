@@ -1,4 +1,4 @@
-"""Where ranks sit, as the system tells it, and how far two of them are apart."""
+"""The places of ranks: host, cores, cache and memory, and the distance between two ranks."""
 
 import os
 import socket
@@ -12,11 +12,11 @@ from steppe.errors import Mistake
 
 CPUS = Path("/sys/devices/system/cpu")
 DISTANCES = ("same cache", "same memory", "same node", "other node")  # the nearest first
-SHOWN = 16  # ranks that a terminal shows one by one
+SHOWN = 16  # ranks with a line of their own
 
 
 class RankPlace(Struct, frozen=True):
-    """A rank's: its host, the cores that it may use, the one that it was on, and what all it may use share, None where they do not.
+    """The place of a rank: its host, the cores that it may use, the core that it was on; cache and memory that these cores share, or None.
 
     cache: the number of the last-level cache; memory: that of the node of memory (NUMA).
     """
@@ -34,18 +34,18 @@ class RankPlace(Struct, frozen=True):
 
 
 def here(cpus: Path = CPUS) -> RankPlace:
-    """This process's."""
+    """The place of this process."""
     cores = tuple(sorted(os.sched_getaffinity(0)))
     return RankPlace(socket.gethostname(), cores, _core(), _common(cores, cpus, last_cache), _common(cores, cpus, memory_node))
 
 
 def as_text(place: RankPlace) -> str:
-    """A place as it is sent."""
+    """A place as text of a message."""
     return msgspec.json.encode(place).decode()
 
 
 def of_text(text: str) -> RankPlace:
-    """A place that was sent."""
+    """The place in the text of a message."""
     return msgspec.json.decode(text, type=RankPlace)
 
 
@@ -67,7 +67,7 @@ def memory_node(core: int, cpus: Path = CPUS) -> int | None:
 
 
 def distance(one: RankPlace, other: RankPlace) -> str:
-    """How far apart two are, one of `DISTANCES`: what is not known to be shared is not."""
+    """The distance between two places, one of `DISTANCES`; a cache or memory of unknown number is not shared."""
     if one.host != other.host:
         return "other node"
     if one.cache is not None and one.cache == other.cache:
@@ -81,7 +81,7 @@ def pairs(places: Sequence[RankPlace]) -> list[tuple[str, tuple[int, int]]]:
     firsts: dict[tuple[str, int | None, int | None], int] = {}
     for rank, place in enumerate(places):
         firsts.setdefault((place.host, place.cache, place.memory), rank)
-    for a in firsts.values():  # a rank at the place of an earlier one is as far from all others
+    for a in firsts.values():  # a rank at the place of an earlier rank is as far from all others
         for b in range(a + 1, len(places)):
             found.setdefault(distance(places[a], places[b]), (a, b))
     first = distance(places[0], places[1])
@@ -94,7 +94,7 @@ def crowded(places: Sequence[RankPlace], oversubscribe: bool, library: str) -> l
     Raises
     ------
     Mistake
-        There are more ranks on a host than they have cores, and it is not allowed.
+        There are more ranks on a host than cores, without `oversubscribe`.
     """
     hosts: dict[str, list[RankPlace]] = {}
     for place in places:
@@ -111,7 +111,7 @@ def crowded(places: Sequence[RankPlace], oversubscribe: bool, library: str) -> l
 
 
 def places_text(places: Sequence[RankPlace]) -> str:
-    """A line for each rank, of many for the first."""
+    """A line for each rank, at most for the first `SHOWN`."""
     said = ""
     for rank, place in enumerate(places[:SHOWN]):
         bound = f"core {place.cores[0]}" if len(place.cores) == 1 else f"free on {len(place.cores)} cores, at first on {place.core}"
@@ -128,7 +128,7 @@ def _common(cores: Sequence[int], cpus: Path, number: Callable[[int, Path], int 
 
 
 def _core() -> int:
-    """The core that this thread is on, -1 where the system does not say."""
+    """The core that this thread is on, -1 where the system does not name it."""
     words = _read(Path("/proc/thread-self/stat")).rpartition(")")[2].split()
     return int(words[36]) if len(words) > 36 else -1  # field 39; the second ends with ")"
 

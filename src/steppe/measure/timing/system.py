@@ -1,4 +1,4 @@
-"""The system's own functions by address, for compiled loops: reading, writing, copying, the clock. Importing this imports Numba."""
+"""The system's own functions by address, for compiled loops: read, write, copy, the clock. Importing this imports Numba."""
 
 # Numba declares types for some of its functions only.
 # mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, call-arg, var-annotated, unreachable"
@@ -19,7 +19,7 @@ MONOTONIC = np.int64(time.CLOCK_MONOTONIC)
 
 
 def addresses() -> Any:
-    """Of `FUNCTIONS` (5,) int64."""
+    """The addresses of `FUNCTIONS` (5,) int64."""
     libc = ctypes.CDLL(None)
     return np.array([ctypes.cast(getattr(libc, name), ctypes.c_void_p).value for name in FUNCTIONS], np.int64)
 

@@ -1,4 +1,4 @@
-"""The clock that times: its step, its cost, what the machine takes away from a rank, and whether the wall's clock is set meanwhile."""
+"""The clock that times: its step and cost, the time that the machine takes from a rank, and changes of the system time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,16 +8,16 @@ import numpy as np
 from steppe.measure.laws.family import Floats
 from steppe.measure.records.clock_record import TimingClock
 
-GAP = 10e-6  # [s] between two readings, from which on the rank was not running
-STEP = 1e-3  # [s] by which the wall's clock may part from the steady one between two looks
-AWAY, MORE = 0.01, 3.0  # a rank is named when it was away for that share of the time, and a second of it cost so many times the others'
+GAP = 10e-6  # [s] between two readings: above it the rank was not running
+STEP = 1e-3  # [s]: a larger change of system time minus steady clock is reported
+AWAY, MORE = 0.01, 3.0  # a rank is reported if it was away for that share of the time, and so many times as long as any other
 READINGS = 5  # of two clocks at one moment
-PACE = 5e-4  # by which two clocks may differ in speed: what a time service turns a clock by, at most
+PACE = 5e-4  # relative difference in speed of two clocks: the most by which a time service adjusts a clock
 
 
 @dataclass(frozen=True)
 class Ticks:
-    """Of successive readings (TICK1): resolution [s], the least step; cost [s] of one; gaps longer than `GAP`, per second; their share."""
+    """Successive readings (TICK1): least step [s], cost of a reading [s], gaps longer than `GAP` [1/s], their share of the time."""
 
     resolution: float
     cost: float
@@ -30,7 +30,7 @@ class Ticks:
 
 
 def read_ticks(differences: Floats) -> Ticks:
-    """What differences of successive readings (n,) [s] say."""
+    """The figures of differences of successive readings (n,) [s]."""
     total = float(differences.sum())
     steps = differences[differences > 0.0]
     gaps = differences[differences > GAP]
@@ -43,7 +43,7 @@ def read_ticks(differences: Floats) -> Ticks:
 
 
 def ranks_away(shares: Sequence[float]) -> list[str]:
-    """Ranks that were not running far more often than the others, in words; `shares`: of the time, by rank."""
+    """Warnings about ranks that were away far longer than the others. shares: of the time in which each rank was not running."""
     found = []
     for rank, share in enumerate(shares):
         others = max((other for number, other in enumerate(shares) if number != rank), default=0.0)
@@ -56,7 +56,7 @@ def ranks_away(shares: Sequence[float]) -> list[str]:
 
 
 def at_one_moment(steady: Callable[[], float], other: Callable[[], float]) -> tuple[float, float]:
-    """What two clocks show [s]: of some readings that with the least time around it, as a process may be put aside between two of them."""
+    """Readings of two clocks at one moment [s]: the pair with the least time around it, as the system may suspend the process between."""
     readings = []
     for _ in range(READINGS):
         before, shown = steady(), other()
@@ -68,7 +68,7 @@ def at_one_moment(steady: Callable[[], float], other: Callable[[], float]) -> tu
 
 @dataclass
 class Pace:
-    """The rate of the timing clock against one that is never set (TICK2). timing, steady: clocks [s]."""
+    """The rate of the timing clock relative to a clock that is never set (TICK2). timing, steady: clocks [s]."""
 
     timing: Callable[[], float]
     steady: Callable[[], float]
@@ -77,12 +77,12 @@ class Pace:
         self._begin = at_one_moment(self.steady, self.timing)
 
     def apart(self) -> float:
-        """Seconds that it gains in a second of the other, since the beginning."""
+        """Seconds that the timing clock gains in a second of the steady clock."""
         steady, timing = at_one_moment(self.steady, self.timing)
         return (timing - self._begin[1]) / (steady - self._begin[0]) - 1.0
 
     def words(self) -> list[str]:
-        """What is to be said of it."""
+        """Warnings for the report."""
         apart = self.apart()
         if abs(apart) <= PACE:
             return []
@@ -91,7 +91,7 @@ class Pace:
 
 @dataclass
 class StepWatch:
-    """Notices when the wall's clock is set. wall, steady: clocks [s]; steps: (seconds since the beginning, how far) of each."""
+    """Finds changes of the system time. wall, steady: clocks [s]; steps: time since the beginning and size of each change [s]."""
 
     wall: Callable[[], float]
     steady: Callable[[], float]
@@ -102,7 +102,7 @@ class StepWatch:
         self._last, self._apart = self._begin, wall - self._begin
 
     def look(self) -> None:
-        """Compares the clocks; to be called every second or so: they may drift by `STEP` in between."""
+        """Compares the clocks; call it about every second, as they may drift by `STEP` in between."""
         steady, wall = at_one_moment(self.steady, self.wall)
         apart = wall - steady
         if abs(apart - self._apart) > STEP + 5e-4 * (steady - self._last):
@@ -110,5 +110,5 @@ class StepWatch:
         self._apart, self._last = apart, steady
 
     def words(self) -> list[str]:
-        """What was noticed."""
+        """Warnings for the report."""
         return [f"The clock of this host was set by {by * 1e3:+.4g} ms, {at:.3g} s after the beginning." for at, by in self.steps]
