@@ -6,6 +6,7 @@ The times include Python's calls and its memory: the loops are not compiled.
 import pickle
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,15 @@ def object_loop(raw: Raw, task: Task) -> Callable[[Floats, int], int]:
     if task.variant in WAYS:
         send, receive = raw.objects(WAYS[task.variant], [np.empty_like(array) for array in arrays])
         sent = arrays if task.variant == BUFFERS else thing
-        return lambda times, k: _round_trips(raw, lambda: send(sent, 1), lambda: receive(1), lambda: send(receive(0), 0), times, k)
+
+        def round_trip() -> None:
+            if raw.rank == 0:
+                send(sent, 1)
+                receive(1)
+            else:
+                send(receive(0), 0)
+
+        return partial(_timed, raw, round_trip, 2)
     apart: list[pickle.PickleBuffer] = []
     keep = apart.append if task.variant.endswith(OUT_OF_BAND) else None
 
@@ -44,35 +53,21 @@ def object_loop(raw: Raw, task: Task) -> Callable[[Floats, int], int]:
     packed = pack()
     buffers = list(apart)
     work = pack if task.variant.startswith(PACKING) else lambda: pickle.loads(packed, buffers=buffers)
-    return lambda times, k: _alone(raw, work, times, k)
+    return partial(_timed, raw, work if raw.rank == 0 else None, 1)
 
 
-def _round_trips(raw: Raw, send: Callable[[], Any], receive: Callable[[], Any], answer: Callable[[], Any], times: Floats, k: int) -> int:
+def _timed(raw: Raw, work: Callable[[], object] | None, ways: int, times: Floats, k: int) -> int:
+    """Fills `times` (blocks,) with seconds of a work by the number of ways; 0 on a rank without work, which waits in MPI."""
     cost = _reading()
     raw.barrier()
+    if work is None:
+        times[:] = 0.0
+        return 0
     for block in range(times.size):
         begin = time.perf_counter()
         for _ in range(k):
-            if raw.rank == 0:
-                send()
-                receive()
-            else:
-                answer()
-        times[block] = (time.perf_counter() - begin - cost) / (2 * k)
-    return 0
-
-
-def _alone(raw: Raw, work: Callable[[], Any], times: Floats, k: int) -> int:
-    """Times of work on rank 0; the other rank waits in MPI."""
-    cost = _reading()
-    raw.barrier()
-    for block in range(times.size if raw.rank == 0 else 0):
-        begin = time.perf_counter()
-        for _ in range(k):
             work()
-        times[block] = (time.perf_counter() - begin - cost) / k
-    if raw.rank > 0:
-        times[:] = 0.0
+        times[block] = (time.perf_counter() - begin - cost) / (ways * k)
     return 0
 
 
