@@ -114,15 +114,11 @@ def _plan(team: Team, folder: Path, quick: bool, length: int, fields: int, warni
                 warnings.append(f"Reads could not be made cold: {left} pages of the file stay in memory on this file system.")
             for state in (WARM,) if left else (COLD, WARM):
                 for method in (ALONE, TOGETHER, BROADCAST):
-                    tasks.append(_nothing if ranked is None else partial(ranked.read, state, method))
+                    tasks.append(list if ranked is None else partial(ranked.read, state, method))
             if request == MIB:
                 for method in (OWN, SHARED):
-                    tasks.append(_nothing if ranked is None else partial(ranked.write, method))
+                    tasks.append(list if ranked is None else partial(ranked.write, method))
         output = None if part is None else OutputTimes(part, folder, fields, budget)
         for way in (GATHERED, PRIVATE, APART):
-            tasks.append(_nothing if output is None else partial(output.measure, way))
+            tasks.append(list if output is None else partial(output.measure, way))
     return tasks
-
-
-def _nothing() -> list[Measured]:
-    return []

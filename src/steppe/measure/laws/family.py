@@ -166,7 +166,7 @@ def fit_family(family: Family, p: Floats, values: Floats, sigma: Floats) -> Fits
 def _basis(family: Family, p: tuple[float, ...], sigma: tuple[float, ...]) -> tuple[Floats, Floats, Floats]:
     """Orthonormal columns (exponents, n, terms), their triangular factors and the exponents; Gram-Schmidt for all exponents at once."""
     exponents = EXPONENTS if family.has_exponent else np.array([np.nan])
-    basis = _columns(family, p) / np.array(sigma)[None, :, None]
+    basis = np.concatenate([_at(family, one) for one in p], axis=1) / np.array(sigma)[None, :, None]
     triangle = np.zeros((exponents.size, basis.shape[2], basis.shape[2]))
     for i in range(basis.shape[2]):
         triangle[:, i, i] = np.sqrt((basis[..., i] ** 2).sum(axis=1))
@@ -175,10 +175,6 @@ def _basis(family: Family, p: tuple[float, ...], sigma: tuple[float, ...]) -> tu
             triangle[:, i, j] = (basis[..., i] * basis[..., j]).sum(axis=1)
             basis[..., j] -= triangle[:, i, j, None] * basis[..., i]
     return basis, triangle, exponents
-
-
-def _columns(family: Family, p: tuple[float, ...]) -> Floats:
-    return np.concatenate([_at(family, one) for one in p], axis=1)
 
 
 @lru_cache(maxsize=4096)
