@@ -17,10 +17,22 @@ SERVES = re.compile(r"^steppe serve\b(?!.* --(?:bind|uds) )(?=.*&$)", re.MULTILI
 LISTENS = re.compile(r"^steppe serve .*--bind \S+:(\d+)\b.*&$", re.MULTILINE)
 END = 5000  # characters of what was printed that a failure shows
 START = 60.0  # [s] in which a server must listen
+STEPPE = """\
+#!{python}
+import sys
+if sys.argv[1:3] == ["measure", "messages"]:
+    from steppe.measure import session
+    session.plan = lambda *a, plan=session.plan, **k: [task for task in plan(*a, **k) if task.variant in ("", "ping-pong")]
+from steppe.cli import main
+main()
+"""
 
 
 class Reader:
-    """Follows blocks in `folder`. Leaving the context ends the servers that the page started."""
+    """Follows blocks in `folder`. Leaving the context ends the servers that the page started.
+
+    Its `steppe` measures messages of two variants only: all of them take minutes, and tests/measure measures them.
+    """
 
     def __init__(self, folder: Path, notes: Path) -> None:
         self._folder, self._notes, self._log = folder, notes, notes / "printed"
@@ -29,7 +41,8 @@ class Reader:
 
     def __enter__(self) -> Self:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("STEPPE_TOKEN")}
-        environment |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "MPLBACKEND": "agg", "BROWSER": "true"}
+        programs = [str(self._steppe().parent), str(Path(sys.executable).parent), os.environ["PATH"]]
+        environment |= {"PATH": os.pathsep.join(programs), "MPLBACKEND": "agg", "BROWSER": "true"}
         self._shell = Shell(self._folder, self._log, environment)
         self._python = Python(self._folder, self._log, environment)
         return self
@@ -37,6 +50,13 @@ class Reader:
     def __exit__(self, *_: object) -> None:
         self._python.end()
         self._shell.end()
+
+    def _steppe(self) -> Path:
+        program = self._notes / "bin" / "steppe"
+        program.parent.mkdir()
+        program.write_text(STEPPE.format(python=sys.executable))
+        program.chmod(0o755)
+        return program
 
     def follow(self, block: Block) -> None:
         """Saves, types or compares a block.
