@@ -67,7 +67,7 @@ def test_slow(n):
 
 def checkout(folder: Path, flaky: int, more: str = "") -> dict[str, Any]:
     """Makes a checkout whose only tests are these; returns how to start its `scripts/test`."""
-    for name in ("scripts", "tests", ".venv/bin"):
+    for name in ("scripts", "src", "tests", ".venv/bin"):
         (folder / name).mkdir(parents=True)
     shutil.copy(ROOT / "scripts" / "test", folder / "scripts")
     shutil.copy(ROOT / "tests" / "progress.py", folder / "tests")
