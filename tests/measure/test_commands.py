@@ -130,7 +130,7 @@ from steppe.cli import progress, run_command
 from steppe.measure.messages import session
 progress.SECONDS_BETWEEN_LINES = 0.0
 session.plan = lambda *a, plan=session.plan, **k: [task for task in plan(*a, **k) if task.operation in ("barrier", "allreduce")]
-run_command(["measure", "messages", "--quick"])
+run_command(["measure", "messages", "--quick", "--passes", "1"])
 """
 
 

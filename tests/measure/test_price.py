@@ -77,7 +77,7 @@ from steppe.comm.raw import open_raw
 from steppe.measure import write_document
 from steppe.measure.messages import session
 raw = open_raw(find_launch(), sys.argv[1])
-options = session.MessageOptions(quick=True, beside=Path(sys.argv[3]) if sys.argv[3:] else None)
+options = session.MessageOptions(quick=True, beside=Path(sys.argv[3]) if sys.argv[3:] else None, passes=1)
 kept = {"ping-pong", ""}
 session.plan = lambda *a, plan=session.plan, **k: [task for task in plan(*a, **k) if task.variant in kept and task.bytes in (0, 8)]
 document, _ = session.measure_messages(raw, options, lambda *_: None, lambda: False)

@@ -1,6 +1,5 @@
 """Where ranks sit: made trees of /sys, lists of places, and real ranks."""
 
-import json
 import os
 import socket
 
@@ -8,7 +7,6 @@ import pytest
 from msgspec.structs import replace
 
 from steppe.errors import Mistake
-from steppe.measure import read_document
 from steppe.measure.messages.plan import BEHIND, PING_PONG, UNDER_WAY, plan
 from steppe.measure.messages.session import fit_series
 from steppe.measure.report.sentences import comparisons
@@ -24,7 +22,7 @@ from steppe.measure.timing.rank_places import (
     pairs,
     places_text,
 )
-from tests.measure.ranks import measured, printed, two_cores
+from tests.measure.ranks import printed, two_cores
 from tests.measure.test_message_text import series
 
 
@@ -146,17 +144,6 @@ def test_rank_0_gets_the_series_of_a_pair_that_it_is_not_in():
     (line,) = [line for line in said.splitlines() if line.startswith("found")]
     assert line.split()[1:3] == ["other", "node"]
     assert int(line.split()[3]) > 0
-
-
-@two_cores
-def test_a_document_says_where_ranks_sit(tmp_path):
-    path = tmp_path / "a.json"
-    said = measured("messages", "--recipe", "advise", "--json", str(path))
-    document = read_document(path)
-    places = [of_text(json.dumps(one)) for one in document.machine["places"]]
-    assert [one.host for one in places] == [socket.gethostname()] * 2
-    assert {one.placement for one in document.series if one.p == 2} == {distance(*places)}
-    assert f"rank 1: {places[1].host}, " in said
 
 
 def test_ranks_that_share_cores_are_counted_by_host():

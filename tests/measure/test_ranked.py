@@ -43,7 +43,8 @@ def test_ranks_are_doubled_until_there_are_no_more():
 def test_all_methods_are_measured_on_one_rank_and_on_two_and_nothing_is_left(tmp_path):
     place, path = tmp_path / "disk", tmp_path / "a.json"
     place.mkdir()
-    said = measured("files", str(place), "--quick", "--size", "1", "--json", str(path), "--html", str(tmp_path / "a.html"))
+    html = str(tmp_path / "a.html")
+    said = measured("files", str(place), "--quick", "--size", "1", "--json", str(path), "--html", html, limit=280)
     assert list(place.iterdir()) == []
     jsonschema.validate(json.loads(path.read_text()), SCHEMA)
     document = read_document(path)
@@ -129,7 +130,7 @@ def test_a_disk_in_memory_is_only_measured_warm(tmp_path):
     undo = mount_small_disk(tmp_path / "disk", "60m")
     try:
         path = tmp_path / "a.json"
-        measured("files", str(tmp_path / "disk"), "--quick", "--size", "1", "--json", str(path))
+        measured("files", str(tmp_path / "disk"), "--quick", "--passes", "1", "--size", "1", "--json", str(path))
     finally:
         undo()
     document = read_document(path)
