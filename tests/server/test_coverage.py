@@ -166,6 +166,6 @@ def test_numbers_are_the_shortest_that_give_the_float_back(client: Client, toy: 
 
 def test_levels_and_too_many_values_are_refused(client: Client, toy: Toy) -> None:
     assert problem(client.get("/data/green?format=coverage-json&dtype=int16"))["position"] == "dtype"
-    client.server.house.limits = replace(client.server.house.limits, text_values=39)
+    client.server.context.limits = replace(client.server.context.limits, text_values=39)
     refused = problem(client.get("/data/green?format=coverage-json&packed=1"))
     assert (refused["status"], refused["code"], refused["value"]) == (406, "not-acceptable", 40)

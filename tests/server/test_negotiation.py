@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from steppe.api import decode
-from steppe.server.asked import Request, Response
 from steppe.server.compression import SHORT, compressed
 from steppe.server.query import FORMATS
+from steppe.server.request import Request, Response
 from tests.server.asking import Client, problem
 
 AT = "at=140,-20&at=142.5,-20"
@@ -129,8 +129,8 @@ def test_lines_that_are_streamed_are_compressed_as_they_come(client: Client) -> 
             closed.append(True)
 
     async def packed() -> tuple[Response, bytes]:
-        asked = Request(client.server.house, {"method": "GET"}, None, {b"accept-encoding": b"gzip"})  # type: ignore[arg-type]
-        reply = await compressed(asked, Response(200, media=b"application/jsonl", stream=lines()))
+        request = Request(client.server.context, {"method": "GET"}, None, {b"accept-encoding": b"gzip"})  # type: ignore[arg-type]
+        reply = await compressed(request, Response(200, media=b"application/jsonl", stream=lines()))
         assert reply.stream is not None
         return reply, b"".join([piece async for piece in reply.stream])
 

@@ -1,4 +1,4 @@
-"""The whole house: `steppe serve`, its engine and its journal, asked over HTTP."""
+"""The whole server: `steppe serve`, its engine and its journal, asked over HTTP."""
 
 import io
 import json

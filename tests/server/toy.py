@@ -22,7 +22,7 @@ from steppe.control.server.reader import JournalReader
 from steppe.control.wire import Follow, Message, Outcome, Position, SeriesRows, Unfollow
 from steppe.errors import GridError
 from steppe.grid import Grid, as_plain
-from steppe.server.asked import Buffer
+from steppe.server.request import Buffer
 from steppe.service import uploads
 from steppe.view import Span, extremes, fit_of, following, levels_of, png, scale_of
 

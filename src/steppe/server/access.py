@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from steppe.errors import SteppeError
-from steppe.server.tokens import Kept, Token, digest_of
+from steppe.server.tokens import Token, TokenStore, digest_of
 from steppe.service.principal import Principal
 
 LOG = logging.getLogger("steppe.server")
@@ -51,7 +51,7 @@ class Access:
 
     def __init__(self, tokens: Iterable[Token], now: Callable[[], float] = time.time) -> None:
         self._given = list(tokens)
-        self._files: dict[str, Kept] = {}
+        self._files: dict[str, TokenStore] = {}
         self._revoked: set[bytes] = set()
         self._looked, self._looking = 0.0, asyncio.Lock()
         self._now = now
@@ -63,7 +63,7 @@ class Access:
         self._tokens = [token for token in tokens if token.digest not in self._revoked]
         self._principals = {token.digest: Visitor.of(token, token.expires, by_header=True) for token in self._tokens}
 
-    def take_from(self, files: Mapping[str, Kept]) -> None:
+    def take_from(self, files: Mapping[str, TokenStore]) -> None:
         """Takes the tokens of files, too, as they are now and as they will be: each opens the run of its file alone, "" all runs."""
         self._files |= files
         if (found := self._read()) is not None:
@@ -78,7 +78,7 @@ class Access:
             if self._looked <= came:  # those who waited share one look
                 await self._look()
 
-    async def take_also(self, files: Mapping[str, Kept]) -> None:
+    async def take_also(self, files: Mapping[str, TokenStore]) -> None:
         """Does what `take_from` does, on an event loop."""
         async with self._looking:
             self._files |= files
@@ -196,7 +196,7 @@ class Access:
         self._failures.setdefault(address, []).append(self._now())
 
 
-def _forget(file: Kept, digest: bytes) -> None:
+def _forget(file: TokenStore, digest: bytes) -> None:
     try:
         file.forget(digest)
     except (SteppeError, OSError) as error:

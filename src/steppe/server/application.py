@@ -13,8 +13,8 @@ from typing import Any
 from steppe.control import Refused
 from steppe.errors import DamagedError, NoSpaceError
 from steppe.server.access import Access
-from steppe.server.asked import Gone, Headers, Moved, Receive, Request, Response, Scope, Send
 from steppe.server.compression import TEXT, compressed
+from steppe.server.context import ServerContext
 from steppe.server.doors import (
     Hosts,
     Origins,
@@ -31,10 +31,10 @@ from steppe.server.doors import (
 )
 from steppe.server.doors.authentication import tokens_of
 from steppe.server.doors.host import LOCAL
-from steppe.server.house import House
 from steppe.server.limits import Limits
 from steppe.server.live import check_protocol, serve_viewer
 from steppe.server.problems import problem
+from steppe.server.request import Disconnection, Headers, Receive, Redirection, Request, Response, Scope, Send
 from steppe.server.routes import TABLE, Route, RouteTable
 from steppe.server.tokens import TokenFile
 from steppe.service import Opener, Supervisor
@@ -79,16 +79,19 @@ BARE = (204, 304)  # statuses without a body
 class Server:
     """The application. Hand it to uvicorn with `configuration`."""
 
-    def __init__(self, house: House, before: tuple[Door, ...], origins: Origins, rates: Rates, table: RouteTable) -> None:
-        self.house, self._origins, self._rates, self._table = house, origins, rates, table
+    def __init__(self, context: ServerContext, before: tuple[Door, ...], origins: Origins, rates: Rates, table: RouteTable) -> None:
+        self.context, self._origins, self._rates, self._table = context, origins, rates, table
         self._before: tuple[Door, ...] = (*before, origins.drop_cookie)
-        self._of_all: tuple[Door, ...] = (identify, rates)  # before files of tokens are read: strangers pay for that
+        self._of_all: tuple[Door, ...] = (
+            identify,
+            rates,
+        )  # before files of tokens are read: strangers pay for that
         self._of_sockets: tuple[Door, ...] = (authenticate, origins, check_protocol)
         self._behind: tuple[Door, ...] = (check_size, authenticate, origins, check_type, check_role, check_key)
 
     def drain(self) -> None:
         """Takes no more orders; streams end. What is being answered is answered."""
-        self.house.draining.set()
+        self.context.draining.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Speaks ASGI 3."""
@@ -102,88 +105,88 @@ class Server:
     async def _meet(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Lets a client in at a socket, or answers in the way of HTTP why not."""
         begin = perf_counter()
-        asked = Request(self.house, {**scope, "method": "GET"}, receive, dict(scope["headers"]))
+        request = Request(self.context, {**scope, "method": "GET"}, receive, dict(scope["headers"]))
         await receive()
         try:
-            reply = await self._replied(asked, self._of_sockets, None)
+            reply = await self._replied(request, self._of_sockets, None)
             if reply is None:
-                asked.status = 101
-                await serve_viewer(asked, receive, send)
+                request.status = 101
+                await serve_viewer(request, receive, send)
             else:
-                await self._send(asked, reply, send, "websocket.http")
+                await self._send(request, reply, send, "websocket.http")
         finally:
-            self._note(asked, perf_counter() - begin)
+            self._note(request, perf_counter() - begin)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         begin = perf_counter()
-        asked = Request(self.house, scope, receive, dict(scope["headers"]))
+        request = Request(self.context, scope, receive, dict(scope["headers"]))
         try:
-            reply = await self._replied(asked, self._behind, lambda route: route.handler(asked))
+            reply = await self._replied(request, self._behind, lambda route: route.handler(request))
             assert reply is not None
-            await self._send(asked, reply, send)
-        except Gone:
+            await self._send(request, reply, send)
+        except Disconnection:
             return
         finally:
-            self._note(asked, perf_counter() - begin)
+            self._note(request, perf_counter() - begin)
 
-    async def _replied(self, asked: Request, doors: tuple[Door, ...], handle: Handle | None) -> Response | None:
+    async def _replied(self, request: Request, doors: tuple[Door, ...], handle: Handle | None) -> Response | None:
         """The reply behind the doors, or of one that did not let pass; None where all did and there is nothing to handle."""
         try:
-            if len(asked.headers) < len(asked.scope["headers"]):
-                _check_once(asked)
+            if len(request.headers) < len(request.scope["headers"]):
+                _check_once(request)
             for door in self._before:
-                door(asked)
-            if asked.scope["method"] == "OPTIONS" and (reply := self._origins.preflight(asked)):
+                door(request)
+            if request.scope["method"] == "OPTIONS" and (reply := self._origins.preflight(request)):
                 return reply
-            asked.route, asked.parameters = self._table.find(asked.scope["method"], asked.path)
+            request.route, request.parameters = self._table.find(request.scope["method"], request.path)
             for door in self._of_all:
-                door(asked)
-            await asked.house.access.look(*tokens_of(asked))
-            identify(asked)  # again: a file may have brought or taken the token
+                door(request)
+            await request.context.access.look(*tokens_of(request))
+            identify(request)  # again: a file may have brought or taken the token
             for door in doors:
-                door(asked)
+                door(request)
             if handle is None:
-                asked.house.run(asked.parameters["run"])
+                request.context.run(request.parameters["run"])
                 return None
-            return await handle(asked.route)
-        except Moved:
-            query = asked.scope["query_string"]
+            return await handle(request.route)
+        except Redirection:
+            query = request.scope["query_string"]
             return Response(308, media=b"text/plain", headers=((b"location", b"/?" + query if query else b"/"),))  # `_send` adds the prefix
         except Refused as refused:
-            return _problem(asked, ENGINES_WORDS.get(refused.code, refused.code), refused.detail, refused.facts)
+            return _problem(request, ENGINES_WORDS.get(refused.code, refused.code), refused.detail, refused.facts)
         except (NoSpaceError, OSError) as error:
             if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                return self._defect(asked)
+                return self._defect(request)
             text = "The disk is full. Nothing of this request was stored. Make room."
-            if asked.route is not None and asked.route.steering and asked.principal is not None:
+            if request.route is not None and request.route.steering and request.principal is not None:
                 text += " Then send the order with a new key."
-                asked.run.refuse_without_room(asked.principal.name, asked.key)
-            return _problem(asked, "disk-full", text)
+                request.run.refuse_without_room(request.principal.name, request.key)
+            return _problem(request, "disk-full", text)
         except DamagedError as error:
-            return _problem(asked, "engine-failed", str(error))
-        except Gone:
+            return _problem(request, "engine-failed", str(error))
+        except Disconnection:
             raise
         except Exception:
-            return self._defect(asked)
+            return self._defect(request)
 
-    async def _send(self, asked: Request, reply: Response, send: Send, kind: str = "http") -> None:
+    async def _send(self, request: Request, reply: Response, send: Send, kind: str = "http") -> None:
         if reply.media in TEXT:
-            reply = await compressed(asked, reply)
-        await _send(asked, reply, send, self._origins.headers(asked), kind)
+            reply = await compressed(request, reply)
+        await _send(request, reply, send, self._origins.headers(request), kind)
 
-    def _defect(self, asked: Request) -> Response:
-        LOG.exception("%s %r failed", asked.scope["method"], asked.scope["path"])
-        return _problem(asked, "defect", "The server has a defect. Its log tells more.")
+    def _defect(self, request: Request) -> Response:
+        LOG.exception("%s %r failed", request.scope["method"], request.scope["path"])
+        return _problem(request, "defect", "The server has a defect. Its log tells more.")
 
-    def _note(self, asked: Request, seconds: float) -> None:
-        route = asked.route
-        self.house.metrics.count(asked.scope["method"], route.path if route else "-", asked.status, asked.sent, seconds)
+    def _note(self, request: Request, seconds: float) -> None:
+        route = request.route
+        self.context.metrics.count(request.scope["method"], route.path if route else "-", request.status, request.sent, seconds)
         if route is not None and route.by_bytes:
-            self._rates.spend(payer(asked), asked.sent)
+            self._rates.spend(payer(request), request.sent)
         if LOG.isEnabledFor(logging.INFO):
-            who = asked.principal.name if asked.principal else "-"
-            path = asked.scope["path"][:200]
-            LOG.info("%s %r %d %d bytes %.1f ms %s", asked.scope["method"], path, asked.status, asked.sent, 1e3 * seconds, who)
+            who = request.principal.name if request.principal else "-"
+            path = request.scope["path"][:200]
+            LOG.info("%s %r %d %d bytes %.1f ms %s", request.scope["method"], path, request.status, request.sent, 1e3 * seconds, who)
 
 
 def application(
@@ -203,7 +206,7 @@ def application(
     Parameters
     ----------
     runs
-        Name -> run; more may be put into `server.house.runs` later.
+        Name -> run; more may be put into `server.context.runs` later.
     access
         Who may come in; whose token was made for one of the runs may, too.
     limits
@@ -226,50 +229,50 @@ def application(
     limits = limits or Limits()
     access.take_from({name: TokenFile(run.folder) for name, run in runs.items()})
     rates = Rates(limits)
-    house = House(runs, access, limits, rates.requests_left, read_only, opener, readable)
-    return Server(house, (Hosts(hosts), Proxies(proxies), Prefix(prefix)), Origins(origins), rates, TABLE)
+    context = ServerContext(runs, access, limits, rates.requests_left, read_only, opener, readable)
+    return Server(context, (Hosts(hosts), Proxies(proxies), Prefix(prefix)), Origins(origins), rates, TABLE)
 
 
-def _problem(asked: Request, code: str, detail: str, facts: Mapping[str, Any] | None = None) -> Response:
-    instance = asked.prefix + asked.path if asked.path else asked.scope["path"]
-    return problem(code, detail, instance, facts or {}, asked.prefix)
+def _problem(request: Request, code: str, detail: str, facts: Mapping[str, Any] | None = None) -> Response:
+    instance = request.prefix + request.path if request.path else request.scope["path"]
+    return problem(code, detail, instance, facts or {}, request.prefix)
 
 
-def _check_once(asked: Request) -> None:
-    names = [name for name, _ in asked.scope["headers"]]
+def _check_once(request: Request) -> None:
+    names = [name for name, _ in request.scope["headers"]]
     for name in ONCE:
         if names.count(name) > 1:
             raise Refused("bad-header", f"The header {name.decode()} comes more than once.", position=name.decode())
 
 
-async def _send(asked: Request, reply: Response, send: Send, more: Headers, kind: str) -> None:
+async def _send(request: Request, reply: Response, send: Send, more: Headers, kind: str) -> None:
     """Sends a reply. Pieces go out as they are: nothing is joined or copied. more: headers; kind: of the ASGI messages."""
-    asked.status = reply.status
+    request.status = reply.status
     pieces = [piece for piece in (reply.body, *reply.parts) if len(piece)]
     length = sum(map(len, pieces))  # they are bytes, or views of bytes
     headers = [*more, *(SAFE_PAGE if reply.media.startswith(b"text/html") else SAFE), (b"cache-control", reply.cache)]
-    before = asked.prefix.encode()
+    before = request.prefix.encode()
     headers += [(name, before + value) if name == b"location" else (name, value) for name, value in reply.headers]
     if reply.status not in BARE:
         headers.append((b"content-type", reply.media))
         if reply.stream is None:
             headers.append((b"content-length", b"%d" % length))
     await send({"type": f"{kind}.response.start", "status": reply.status, "headers": headers})
-    if reply.stream is not None and asked.scope["method"] != "HEAD":
-        await _send_stream(asked, reply.stream, send)
+    if reply.stream is not None and request.scope["method"] != "HEAD":
+        await _send_stream(request, reply.stream, send)
         return
     if reply.stream is not None:
         await reply.stream.aclose()
-    asked.sent = length
+    request.sent = length
     last = pieces.pop() if pieces else b""
     for piece in pieces:
         await send({"type": f"{kind}.response.body", "body": piece, "more_body": True})
     await send({"type": f"{kind}.response.body", "body": last, "more_body": False})
 
 
-async def _send_stream(asked: Request, stream: AsyncGenerator[bytes], send: Send) -> None:
+async def _send_stream(request: Request, stream: AsyncGenerator[bytes], send: Send) -> None:
     """Sends what comes until the client goes away or there is no more."""
-    left = asyncio.ensure_future(_left(asked))
+    left = asyncio.ensure_future(_left(request))
     following = asyncio.ensure_future(anext(stream))
     try:
         while True:
@@ -282,7 +285,7 @@ async def _send_stream(asked: Request, stream: AsyncGenerator[bytes], send: Send
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
                 return
             await send({"type": "http.response.body", "body": piece, "more_body": True})
-            asked.sent += len(piece)
+            request.sent += len(piece)
             following = asyncio.ensure_future(anext(stream))
     finally:
         left.cancel()
@@ -291,9 +294,9 @@ async def _send_stream(asked: Request, stream: AsyncGenerator[bytes], send: Send
         await stream.aclose()
 
 
-async def _left(asked: Request) -> None:
+async def _left(request: Request) -> None:
     """Returns when the client has gone away."""
-    while (await asked.receive())["type"] != "http.disconnect":
+    while (await request.receive())["type"] != "http.disconnect":
         pass
 
 

@@ -6,9 +6,9 @@ import zlib
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from steppe.server.asked import JSON_PROBLEM, Headers, Request, Response
 from steppe.server.negotiation import takes_gzip
 from steppe.server.query import FORMATS
+from steppe.server.request import JSON_PROBLEM, Headers, Request, Response
 
 LINES = b"application/jsonl"
 TEXT = frozenset((b"application/json", JSON_PROBLEM, LINES, FORMATS["csv"].encode(), FORMATS["coverage-json"].encode()))
@@ -17,13 +17,13 @@ LARGE = 16 * 1024  # [byte] above, the loop does not wait for it
 FAST = 1  # level of gzip
 
 
-async def compressed(asked: Request, reply: Response) -> Response:
+async def compressed(request: Request, reply: Response) -> Response:
     """A reply of a media type of `TEXT`, by gzip where it is long enough and the client takes that."""
     content = reply.body if not reply.parts else b"".join((reply.body, *reply.parts))
     if reply.stream is None and len(content) <= SHORT:
         return reply
     headers: Headers = (*reply.headers, (b"vary", b"accept-encoding"))
-    if (reply.stream is not None and asked.scope["method"] == "HEAD") or not takes_gzip(asked.headers.get(b"accept-encoding", b"")):
+    if (reply.stream is not None and request.scope["method"] == "HEAD") or not takes_gzip(request.headers.get(b"accept-encoding", b"")):
         return reply._replace(headers=headers)
     # a strong tag names bytes, a weak one what they say
     headers = tuple((name, b"W/" + value if name == b"etag" and value[:1] == b'"' else value) for name, value in headers)

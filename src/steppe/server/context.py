@@ -15,10 +15,10 @@ from steppe.service import Opener, Service, Supervisor
 
 if TYPE_CHECKING:
     from steppe.server.live.feed import Feed
-    from steppe.server.routes.films import Filming
+    from steppe.server.routes.films import FilmProcess
 
 
-class House(Service):
+class ServerContext(Service):
     """The parts of a server that its routes use."""
 
     limits: Limits
@@ -38,7 +38,7 @@ class House(Service):
         self.metrics = Metrics()
         self.sockets: Counter[str] = Counter()  # by the digest of a token, "" of those that have said none
         self.feeds: dict[str, Feed] = {}  # of runs that somebody watches
-        self.film: Filming | None = None  # that is being made
+        self.film: FilmProcess | None = None  # that is being made
 
     async def begun(self, name: str) -> None:
         """Takes the tokens of a new run, too."""

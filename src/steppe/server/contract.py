@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from steppe.api import EXACTLY_ONE, KINDS, VARIABLE, Problem
 from steppe.api.query import SCENARIO
-from steppe.server.asked import JSON_PROBLEM
+from steppe.server.request import JSON_PROBLEM
 from steppe.server.routes import TABLE
 from steppe.server.routes.table import ALWAYS, JSON, OPEN, Route
 

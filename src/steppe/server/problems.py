@@ -9,7 +9,7 @@ import msgspec
 
 from steppe.api import KINDS
 from steppe.control import Refused
-from steppe.server.asked import JSON_PROBLEM, Headers, Response
+from steppe.server.request import JSON_PROBLEM, Headers, Response
 
 RETRY = {"engine-recovering": 1, "too-busy": 1, "draining": 5}  # [s]
 HEADERS: Mapping[str, Headers] = {

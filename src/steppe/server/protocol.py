@@ -34,7 +34,7 @@ class Phase(Enum):
     BODY = "body"
 
 
-class _Unfit(Exception):
+class _HeadError(Exception):
     """Stops the parser."""
 
 
@@ -107,13 +107,13 @@ class Protocol(HttpToolsProtocol):
         super().on_url(url)
         if len(self.url) > self.limits.address:
             self._unfit = ("address-too-long", f"The address has more than {self.limits.address:,} bytes.")
-            raise _Unfit
+            raise _HeadError
 
     def on_headers_complete(self) -> None:
         """The application is called."""
         if self._head_bytes > self.limits.headers and sum(len(name) + len(value) + 4 for name, value in self.headers) > self.limits.headers:
             self._unfit = ("headers-too-large", f"The headers have more than {self.limits.headers:,} bytes.")
-            raise _Unfit
+            raise _HeadError
         self._phase, self._head_bytes, self._body_bytes = Phase.BODY, 0, 0
         self._disarm()
         super().on_headers_complete()

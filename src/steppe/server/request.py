@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from steppe.control.server.supervisor import Supervisor
     from steppe.server.access import Visitor
-    from steppe.server.house import House
+    from steppe.server.context import ServerContext
     from steppe.server.routes.table import Route
 
 Scope = MutableMapping[str, Any]
@@ -39,7 +39,7 @@ class Response(NamedTuple):
 class Request:
     """One request. headers: by name in small letters; the doors fill in the rest as they learn it."""
 
-    house: House
+    context: ServerContext
     scope: Scope
     receive: Receive
     headers: dict[bytes, bytes]
@@ -63,7 +63,7 @@ class Request:
     @property
     def run(self) -> Supervisor:
         """The run that is meant; raises Refused, unknown-run."""
-        return self.house.run(self.parameters["run"])
+        return self.context.run(self.parameters["run"])
 
     async def body(self) -> bytes:
         """All that was sent; the layer of sizes counts."""
@@ -71,19 +71,19 @@ class Request:
         return b"".join(pieces)
 
     async def stream(self) -> AsyncIterator[bytes]:
-        """What was sent, as it arrives; ends early with Gone when the client went away."""
+        """What was sent, as it arrives; ends early with Disconnection when the client went away."""
         more = True
         while more:
             message = await self.receive()
             if message["type"] == "http.disconnect":
-                raise Gone
+                raise Disconnection
             more = message.get("more_body", False)
             yield message.get("body", b"")
 
 
-class Gone(Exception):
+class Disconnection(Exception):
     """The client went away."""
 
 
-class Moved(Exception):
+class Redirection(Exception):
     """What the client means is at the beginning of all addresses."""

@@ -12,13 +12,13 @@ from pathlib import Path
 from steppe.api import ROLES
 from steppe.errors import Failure, Mistake
 from steppe.server.access import Access
-from steppe.server.tokens import Kept, Token, digest_of, new_token
+from steppe.server.tokens import Token, TokenStore, digest_of, new_token
 
 FILE = "server.tokens"
 HEAD = "# Made by steppe serve. http://ADDRESS/#token=TOKEN opens the page. `steppe token revoke FOLDER ROLE` ends a token.\n"
 
 
-class RoleFile(Kept):
+class RoleFile(TokenStore):
     """The tokens that servers of a folder have made, one a role."""
 
     def __init__(self, folder: Path) -> None:

@@ -17,8 +17,8 @@ import uvloop
 from steppe.errors import Mistake
 from steppe.server import sessions
 from steppe.server.application import Server, application
+from steppe.server.context import ServerContext
 from steppe.server.doors.host import LOCAL
-from steppe.server.house import House
 from steppe.server.limits import Limits
 from steppe.server.live import SocketProtocol
 from steppe.server.protocol import HttpServer, Protocol
@@ -47,8 +47,8 @@ def configuration(server: Server, **where: Any) -> uvicorn.Config:
     return uvicorn.Config(
         server,
         # the last seconds end before uvicorn cancels what is left, loudly
-        http=type("LimitedProtocol", (Protocol,), {"limits": server.house.limits, "last_seconds": DRAIN - 1.0}),
-        ws=type("LimitedSocket", (SocketProtocol,), {"limits": server.house.limits}),
+        http=type("LimitedProtocol", (Protocol,), {"limits": server.context.limits, "last_seconds": DRAIN - 1.0}),
+        ws=type("LimitedSocket", (SocketProtocol,), {"limits": server.context.limits}),
         ws_max_size=MESSAGE,
         ws_per_message_deflate=False,
         ws_ping_interval=PING,
@@ -172,7 +172,7 @@ def serve_runs(
 
                 runner.run(_serve(server, served, folder, place, link, greet, keep_engine, address_of, dict(where)))
                 if place:
-                    sessions.keep(server.house.access, place)
+                    sessions.keep(server.context.access, place)
         finally:
             served.close()
 
@@ -188,18 +188,18 @@ async def _serve(
     address_of: Callable[[uvicorn.Server], str],
     where: dict[str, Any],
 ) -> None:
-    loop, asked = asyncio.get_running_loop(), asyncio.Event()
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, asked.set)
+        loop.add_signal_handler(number, stop.set)
     mistake = ""
     try:
         if first:
             await runs.begin(first, "", *link)
         await runs.begin_all()
-        server.house.runs |= runs.open
-        server.house.access.take_from({name: TokenFile(run.folder) for name, run in runs.open.items()})
+        server.context.runs |= runs.open
+        server.context.access.take_from({name: TokenFile(run.folder) for name, run in runs.open.items()})
         if place:
-            sessions.take(server.house.access, place)
+            sessions.take(server.context.access, place)
         http = HttpServer(configuration(server, **where))
         serving = asyncio.create_task(http.serve())
         while not http.started and not serving.done():
@@ -208,8 +208,8 @@ async def _serve(
             address = address_of(http)
             runs.listens(address)
             tell(address)
-            sweeping = asyncio.create_task(_sweep(server.house))
-            waiting = asyncio.create_task(asked.wait())
+            sweeping = asyncio.create_task(_sweep(server.context))
+            waiting = asyncio.create_task(stop.wait())
             impossible = asyncio.create_task(runs.impossible(first.name)) if first else waiting
             await asyncio.wait((serving, waiting, impossible), return_when=asyncio.FIRST_COMPLETED)
             if first and impossible.done():
@@ -226,12 +226,12 @@ async def _serve(
         raise Mistake(mistake)
 
 
-async def _sweep(house: House) -> None:
+async def _sweep(context: ServerContext) -> None:
     """Removes now and then what was uploaded to the runs and no order uses."""
     while True:
-        for name, run in [*house.runs.items()]:
+        for name, run in [*context.runs.items()]:
             try:
-                await asyncio.to_thread(uploads.sweep, run.folder, house.limits)
+                await asyncio.to_thread(uploads.sweep, run.folder, context.limits)
             except (OSError, DatabaseError) as error:
                 LOG.warning("The uploads of %s cannot be swept: %s", name, error)
         await asyncio.sleep(SWEEP)

@@ -59,7 +59,7 @@ def _token(name: str, role: str, digest: str, expires: float) -> Token:
     return Token(str(name), role, bytes.fromhex(digest), float(expires))
 
 
-class Kept(ABC):
+class TokenStore(ABC):
     """A file of tokens that its owner alone can read. It is replaced whole, and a server at work reads it again."""
 
     def __init__(self, path: Path) -> None:
@@ -99,7 +99,7 @@ class Kept(ABC):
             os.close(place)
 
 
-class TokenFile(Kept):
+class TokenFile(TokenStore):
     """The tokens that were made for the run in a folder."""
 
     def __init__(self, folder: Path) -> None:

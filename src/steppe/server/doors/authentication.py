@@ -6,16 +6,16 @@ from urllib.parse import parse_qs
 
 from steppe.control import Refused
 from steppe.server.access import Visitor
-from steppe.server.asked import Request
+from steppe.server.request import Request
 from steppe.service.service import unknown_run
 
 
-def identify(asked: Request) -> None:
+def identify(request: Request) -> None:
     """Finds the principal, and refuses nothing: a client with a wrong token is a stranger, whose rates are charged before it is refused."""
-    asked.principal = principal_of(asked)
+    request.principal = principal_of(request)
 
 
-def authenticate(asked: Request) -> None:
+def authenticate(request: Request) -> None:
     """Lets a request without a principal come no farther than what is open to all.
 
     Raises
@@ -23,35 +23,35 @@ def authenticate(asked: Request) -> None:
     Refused
         not-authenticated: a token or cookie is wrong or over; token-in-address: it is revoked; unknown-run: the token was not made for it.
     """
-    query = asked.scope["query_string"]
+    query = request.scope["query_string"]
     if b"token" in query:
-        _refuse_query(asked, query)
-    assert asked.route is not None
-    if asked.principal is None and asked.route.role != "-":
-        given = b"authorization" in asked.headers or cookie_of(asked) is not None
-        if asked.scope["type"] == "websocket" and not given:
+        _refuse_query(request, query)
+    assert request.route is not None
+    if request.principal is None and request.route.role != "-":
+        given = b"authorization" in request.headers or cookie_of(request) is not None
+        if request.scope["type"] == "websocket" and not given:
             return  # its first message says a token
-        text = "The token or session is not known, or is over." if given or b"cookie" in asked.headers else "No token was sent."
+        text = "The token or session is not known, or is over." if given or b"cookie" in request.headers else "No token was sent."
         raise Refused("not-authenticated", text)
-    name = asked.parameters.get("run")
-    if asked.principal is not None and name is not None and not asked.principal.sees(name):  # not told from one that is not there
-        raise unknown_run(name, [asked.principal.run])
+    name = request.parameters.get("run")
+    if request.principal is not None and name is not None and not request.principal.sees(name):  # not told from one that is not there
+        raise unknown_run(name, [request.principal.run])
 
 
-def principal_of(asked: Request) -> Visitor | None:
+def principal_of(request: Request) -> Visitor | None:
     """Whose token or session a request has now."""
-    given = asked.headers.get(b"authorization")
+    given = request.headers.get(b"authorization")
     if given is not None:
         scheme, _, token = given.partition(b" ")
-        return asked.house.access.by_token(token.strip()) if scheme.lower() == b"bearer" else None
-    cookie = cookie_of(asked)
-    return None if cookie is None else asked.house.access.by_session(cookie)
+        return request.context.access.by_token(token.strip()) if scheme.lower() == b"bearer" else None
+    cookie = cookie_of(request)
+    return None if cookie is None else request.context.access.by_session(cookie)
 
 
-def tokens_of(asked: Request) -> list[bytes | str]:
+def tokens_of(request: Request) -> list[bytes | str]:
     """All tokens that a request holds, where they belong and where they do not."""
-    scheme, _, token = asked.headers.get(b"authorization", b"").partition(b" ")
-    return [*([token.strip()] if scheme.lower() == b"bearer" else []), *_in_query(asked.scope["query_string"])]
+    scheme, _, token = request.headers.get(b"authorization", b"").partition(b" ")
+    return [*([token.strip()] if scheme.lower() == b"bearer" else []), *_in_query(request.scope["query_string"])]
 
 
 def _in_query(query: bytes) -> list[str]:
@@ -59,9 +59,9 @@ def _in_query(query: bytes) -> list[str]:
     return [token for name in ("token", "access_token") for token in given.get(name, ())]
 
 
-def _refuse_query(asked: Request, query: bytes) -> None:
+def _refuse_query(request: Request, query: bytes) -> None:
     for token in _in_query(query):
-        asked.house.access.revoke(token)
+        request.context.access.revoke(token)
         raise Refused(
             "token-in-address", "Addresses are written into logs and histories. This token is no longer taken; have a new one made."
         )
@@ -73,12 +73,12 @@ def cookie_name(scope: Mapping[str, Any]) -> str:
     return f"steppe_{server[1] if server and server[1] else 0}"
 
 
-def cookie_of(asked: Request) -> str | None:
+def cookie_of(request: Request) -> str | None:
     """The cookie of this server; None when there is none, or several: one of them was put there by somebody else."""
-    given = asked.headers.get(b"cookie")
+    given = request.headers.get(b"cookie")
     if given is None:
         return None
-    name = cookie_name(asked.scope)
+    name = cookie_name(request.scope)
     pairs = (part.strip().partition("=") for part in given.decode("latin-1").split(";"))
     found = [value for key, _, value in pairs if key == name]
     return found[0] if len(found) == 1 else None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from steppe.control import Refused
-from steppe.server.asked import Request
+from steppe.server.request import Request
 
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _HOST = re.compile(rb"(\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(:[0-9]{1,5})?")
@@ -17,9 +17,9 @@ class Hosts:
         self._names = {name.lower().encode() for name in names}
         self._known: set[bytes] = set()  # whole headers that were good; few, for there are few ports
 
-    def __call__(self, asked: Request) -> None:
+    def __call__(self, request: Request) -> None:
         """Raises Refused, unknown-host."""
-        given = asked.headers.get(b"host", b"")
+        given = request.headers.get(b"host", b"")
         if given in self._known:
             return
         found = _HOST.fullmatch(given)

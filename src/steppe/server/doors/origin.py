@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from steppe.control import Refused
-from steppe.server.asked import Headers, Request, Response
+from steppe.server.request import Headers, Request, Response
 
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 METHODS = b"GET, HEAD, POST, PUT, DELETE"
@@ -36,60 +36,60 @@ class Origins:
                 raise ValueError(f'"{name}" must be an origin such as https://maps.example.org or http://localhost:8888: no path, no *.')
         self._allowed = frozenset(name.encode() for name in names)
 
-    def drop_cookie(self, asked: Request) -> None:
+    def drop_cookie(self, request: Request) -> None:
         """Forgets the cookie of a request of an allowed site."""
-        if self._allowed and asked.headers.get(b"origin", b"").lower() in self._allowed:
-            asked.headers.pop(b"cookie", None)
+        if self._allowed and request.headers.get(b"origin", b"").lower() in self._allowed:
+            request.headers.pop(b"cookie", None)
 
-    def __call__(self, asked: Request) -> None:
+    def __call__(self, request: Request) -> None:
         """Raises Refused, foreign-origin. A socket is asked for by GET, and must come from here or an allowed site, too."""
-        socket = asked.scope["type"] != "http"
-        if asked.scope["method"] in SAFE and not socket:
+        socket = request.scope["type"] != "http"
+        if request.scope["method"] in SAFE and not socket:
             return
-        origin = asked.headers.get(b"origin")
+        origin = request.headers.get(b"origin")
         if origin is None:
-            assert asked.route is not None
-            if asked.route.role == "-" or asked.principal is None or asked.principal.by_header:
+            assert request.route is not None
+            if request.route.role == "-" or request.principal is None or request.principal.by_header:
                 return
             raise Refused("foreign-origin", "The header Origin is missing. A request with a cookie must come from this server's own page.")
-        if origin.lower() in self._allowed and (socket or asked.principal is not None):
+        if origin.lower() in self._allowed and (socket or request.principal is not None):
             return
         scheme, _, host = origin.partition(b"://")
-        if scheme not in (b"http", b"https") or not host or host.lower() != asked.headers.get(b"host", b"").lower():
+        if scheme not in (b"http", b"https") or not host or host.lower() != request.headers.get(b"host", b"").lower():
             raise Refused("foreign-origin", "The request came from another site.", value=origin[:100].decode("ascii", "replace"))
 
-    def preflight(self, asked: Request) -> Response | None:
+    def preflight(self, request: Request) -> Response | None:
         """The answer to a browser that asks what a script of an allowed site may send; None to all else."""
-        if asked.scope["method"] != "OPTIONS" or b"access-control-request-method" not in asked.headers:
+        if request.scope["method"] != "OPTIONS" or b"access-control-request-method" not in request.headers:
             return None
-        if asked.headers.get(b"origin", b"").lower() not in self._allowed:
+        if request.headers.get(b"origin", b"").lower() not in self._allowed:
             return None
         allow = ((b"methods", METHODS), (b"headers", SENT))
         return Response(
             204, headers=(*((b"access-control-allow-" + name, said) for name, said in allow), (b"access-control-max-age", KEPT))
         )
 
-    def headers(self, asked: Request) -> Headers:
+    def headers(self, request: Request) -> Headers:
         """What a reply says to the browser of a script of another site."""
         if not self._allowed:
             return ()
-        origin, vary = asked.headers.get(b"origin", b""), (b"vary", b"origin")
+        origin, vary = request.headers.get(b"origin", b""), (b"vary", b"origin")
         if origin.lower() not in self._allowed:
             return (vary,)
         return (b"access-control-allow-origin", origin), (b"access-control-expose-headers", b"*"), vary
 
 
-def check_type(asked: Request) -> None:
+def check_type(request: Request) -> None:
     """Raises Refused, media-type: a form cannot send JSON, and what is compressed cannot be counted."""
-    route = asked.route
+    route = request.route
     assert route is not None
-    if asked.scope["method"] in SAFE:
+    if request.scope["method"] in SAFE:
         return
-    if asked.headers.get(b"content-encoding", b"identity").lower() != b"identity":
+    if request.headers.get(b"content-encoding", b"identity").lower() != b"identity":
         raise Refused("media-type", "A body is taken as it is, not compressed.", allowed="identity", position="Content-Encoding")
     if route.request is None:
         return
     wanted = b"application/octet-stream" if route.request == "bytes" else b"application/json"
-    media, _, more = asked.headers.get(b"content-type", b"").partition(b";")
+    media, _, more = request.headers.get(b"content-type", b"").partition(b";")
     if media.strip().lower() != wanted or more.strip().lower() not in (b"", b"charset=utf-8", b'charset="utf-8"'):
         raise Refused("media-type", f"The header Content-Type must be {wanted.decode()}.", allowed=wanted.decode(), position="Content-Type")

@@ -3,7 +3,7 @@
 import re
 
 from steppe.control import Refused
-from steppe.server.asked import Moved, Request
+from steppe.server.request import Redirection, Request
 
 _PREFIX = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,63}){1,8}")
 
@@ -27,8 +27,8 @@ class Prefix:
             raise ValueError(f'The prefix "{prefix}" must be like /steppe: begin with a slash, not end with one, of A-Z a-z 0-9 . _ ~ -.')
         self._prefix = prefix
 
-    def __call__(self, asked: Request) -> None:
-        """Learns `asked.prefix` and `asked.path`.
+    def __call__(self, request: Request) -> None:
+        """Learns `request.prefix` and `request.path`.
 
         Raises
         ------
@@ -37,20 +37,20 @@ class Prefix:
         Moved
             It is the prefix without the slash behind it, from which the addresses in the page would lead astray.
         """
-        path = asked.scope["path"]
-        told = asked.headers.get(b"x-forwarded-prefix")
-        if told is not None and asked.proxied:
+        path = request.scope["path"]
+        told = request.headers.get(b"x-forwarded-prefix")
+        if told is not None and request.proxied:
             before = told.decode("latin-1").rstrip("/")
             if before and not _PREFIX.fullmatch(before):
                 raise Refused("bad-header", "X-Forwarded-Prefix must be like /steppe.", position="X-Forwarded-Prefix")
-            asked.prefix = before
+            request.prefix = before
             if before and path in ("", before):  # not all proxies that take a prefix off take it off when nothing is behind it
-                raise Moved
+                raise Redirection
         elif self._prefix:
-            asked.prefix = self._prefix
+            request.prefix = self._prefix
             if path == self._prefix:
-                raise Moved
+                raise Redirection
             if not path.startswith(self._prefix + "/"):
                 raise Refused("unknown-path", "There is nothing at this address.")
             path = path[len(self._prefix) :]
-        asked.path = path
+        request.path = path

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
-from steppe.server.asked import Request
+from steppe.server.request import Request
 
 UNIX = "unix"  # callers at the Unix socket
 
@@ -28,20 +28,20 @@ class Proxies:
         self._networks = [ip_network(each, strict=False) for each in addresses - {UNIX}]
         self._believes = lru_cache(1000)(self._is_proxy)
 
-    def __call__(self, asked: Request) -> None:
-        """Sets `asked.proxied`, and `asked.address` to the client that X-Forwarded-For names.
+    def __call__(self, request: Request) -> None:
+        """Sets `request.proxied`, and `request.address` to the client that X-Forwarded-For names.
 
         A proxy adds its caller at the end of the header, so the client is the last address there that is no believed proxy.
         """
-        asked.proxied = self._believes(asked.address)
-        if not asked.proxied:
+        request.proxied = self._believes(request.address)
+        if not request.proxied:
             return
-        lines = [value.decode("latin-1") for name, value in asked.scope["headers"] if name == b"x-forwarded-for"]
+        lines = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"x-forwarded-for"]
         for text in reversed(",".join(lines).split(",")):
             if (address := _address(text)) is None:
                 return
-            asked.address = str(address)
-            if not self._believes(asked.address):
+            request.address = str(address)
+            if not self._believes(request.address):
                 return
 
     def _is_proxy(self, address: str) -> bool:

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 
 from steppe.control import Refused
-from steppe.server.asked import Request
 from steppe.server.limits import Limits
+from steppe.server.request import Request
 
 MOST = 10_000  # buckets; beyond, those that are full are forgotten
 
@@ -18,17 +18,17 @@ class Rates:
         self._requests: dict[str, tuple[float, float]] = {}
         self._bytes: dict[str, tuple[float, float]] = {}
 
-    def __call__(self, asked: Request) -> None:
+    def __call__(self, request: Request) -> None:
         """Raises Refused, too-many, with the seconds to wait."""
-        limits, route = self._limits, asked.route
-        who = payer(asked)
+        limits, route = self._limits, request.route
+        who = payer(request)
         assert route is not None
-        if route.by_bytes and (asked.principal or route.role == "-"):
+        if route.by_bytes and (request.principal or route.role == "-"):
             left = self._left(self._bytes, who, limits.data, limits.data_burst)
             if left <= 0.0:
                 raise _wait(-left / limits.data)
             return
-        rate, burst = (limits.requests, limits.requests_burst) if asked.principal else (limits.strangers, limits.strangers_burst)
+        rate, burst = (limits.requests, limits.requests_burst) if request.principal else (limits.strangers, limits.strangers_burst)
         left = self._left(self._requests, who, rate, burst)
         if left < 1.0:
             raise _wait((1.0 - left) / rate)
@@ -53,9 +53,9 @@ class Rates:
         return int(self._left(self._requests, who, self._limits.requests, self._limits.requests_burst))
 
 
-def payer(asked: Request) -> str:
+def payer(request: Request) -> str:
     """Whose buckets a request is taken from: a token's, or those of a stranger's address."""
-    return asked.principal.token if asked.principal else f"@{asked.address}"
+    return request.principal.token if request.principal else f"@{request.address}"
 
 
 def _wait(seconds: float) -> Refused:

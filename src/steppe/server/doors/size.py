@@ -1,27 +1,27 @@
 """How large a body may be: what is declared is judged before anything is read, what arrives is counted on its way."""
 
 from steppe.control import Refused
-from steppe.server.asked import Message, Receive, Request
+from steppe.server.request import Message, Receive, Request
 
 
-def check_size(asked: Request) -> None:
+def check_size(request: Request) -> None:
     """Raises Refused, body-too-large, at once or when more arrives than may."""
-    declared = asked.headers.get(b"content-length")
-    if declared is None and b"transfer-encoding" not in asked.headers:
+    declared = request.headers.get(b"content-length")
+    if declared is None and b"transfer-encoding" not in request.headers:
         return
-    assert asked.route is not None
-    limits = asked.house.limits
-    limit = limits.upload if asked.route.request == "bytes" else limits.body
+    assert request.route is not None
+    limits = request.context.limits
+    limit = limits.upload if request.route.request == "bytes" else limits.body
     if declared is not None and int(declared) > limit:  # the parser lets only digits pass
         raise _too_large(limit)
-    asked.receive = _Counted(asked.receive, limit)
+    request.receive = _LimitedReceiver(request.receive, limit)
 
 
 def _too_large(limit: int) -> Refused:
     return Refused("body-too-large", f"The body may have {limit:,} bytes.", allowed=limit)
 
 
-class _Counted:
+class _LimitedReceiver:
     def __init__(self, receive: Receive, limit: int) -> None:
         self._receive, self._limit, self._sum = receive, limit, 0
 

@@ -18,7 +18,7 @@ from steppe.service.moments import date_of
 from steppe.service.orders import OVER
 
 if TYPE_CHECKING:
-    from steppe.server.house import House
+    from steppe.server.context import ServerContext
 
 KEPT = 200  # texts; who is farther behind begins anew
 ROUND = 0.1  # [s] between two looks at a run
@@ -28,24 +28,24 @@ OPEN = 50  # orders that are looked at whether they are over
 MOVING = ("step", "at", "seq", "date", "kept")  # of a scenario
 
 
-async def feed_of(house: House, run: str) -> Feed:
+async def feed_of(context: ServerContext, run: str) -> Feed:
     """What happens to a run, for all who watch it."""
-    if not _there(house, run):
-        ranges = await asyncio.to_thread(Ranges, house.run(run).folder)
-        if not _there(house, run):  # another viewer may have come meanwhile
-            house.feeds[run] = Feed(house, run, ranges)
-    return house.feeds[run]
+    if not _there(context, run):
+        ranges = await asyncio.to_thread(Ranges, context.run(run).folder)
+        if not _there(context, run):  # another viewer may have come meanwhile
+            context.feeds[run] = Feed(context, run, ranges)
+    return context.feeds[run]
 
 
-def _there(house: House, run: str) -> bool:
-    return run in house.feeds and not house.feeds[run].over
+def _there(context: ServerContext, run: str) -> bool:
+    return run in context.feeds and not context.feeds[run].over
 
 
 class Feed:
     """Of one run, for as long as somebody listens."""
 
-    def __init__(self, house: House, run: str, ranges: Ranges) -> None:
-        self._house, self.run, self._ranges = house, run, ranges
+    def __init__(self, context: ServerContext, run: str, ranges: Ranges) -> None:
+        self._context, self.run, self._ranges = context, run, ranges
         self.count = 0
         """Of all texts that there were."""
         self.over = False
@@ -91,7 +91,7 @@ class Feed:
     # ---- hello --------------------------------------------------------------------------------------------------------------------------
     def hello(self, name: str, role: str) -> bytes | None:
         """What a viewer is told first; None while no engine has said what the run is."""
-        facts = self._house.run(self.run).facts
+        facts = self._context.run(self.run).facts
         if facts is None:
             return None
         grid = {key: value for key, value in facts["grid"].items() if not key.startswith("cell_")}
@@ -103,13 +103,13 @@ class Feed:
                 **{key: facts.get(key) for key in ("model", "title", "steps", "clock", "variables", "parameters", "given", "outputs")},
                 "name": name,
                 "role": role,
-                "read_only": self._house.read_only,
+                "read_only": self._context.read_only,
                 "steers": self._steers(),
-                "info": self._house.info(self.run),
+                "info": self._context.info(self.run),
                 "forcing": _forcing(facts),
                 "grid": {**grid, "crs": grid.get("crs", {"grid_mapping_name": "latitude_longitude"}), "rows": "north to south"},
-                "kept": _kept(self._house.run(self.run).info()["scenarios"]),
-                "checkpoints": self._house.run(self.run).checkpoints(newest=True),
+                "kept": _kept(self._context.run(self.run).info()["scenarios"]),
+                "checkpoints": self._context.run(self.run).checkpoints(newest=True),
                 "ranges": self._ranges.known,
                 "viewers": len(self._listeners),
                 "event": self._event,
@@ -118,19 +118,19 @@ class Feed:
 
     def info(self) -> bytes:
         """How the run stands."""
-        return _text({"type": "info", **self._house.info(self.run)})
+        return _text({"type": "info", **self._context.info(self.run)})
 
     def _steers(self) -> dict[str, Any] | None:
         """Who ordered last."""
-        last = self._house.run(self.run).journal.command(self._last)
+        last = self._context.run(self.run).journal.command(self._last)
         return {"who": last.who, "kind": last.kind, "id": last.seq, "at": last.accepted_at} if last else None
 
     # ---- what happens -------------------------------------------------------------------------------------------------------------------
     def _begin(self) -> None:
         """What is known before anything happens is in hello."""
-        run = self._house.run(self.run)
+        run = self._context.run(self.run)
         self._last, self._known = run.journal.last, run.facts is not None
-        self._info, self._progress = self._stripped(self._house.info(self.run))
+        self._info, self._progress = self._stripped(self._context.info(self.run))
         self._checkpoints = run.checkpoints(newest=True)
         self._kept = _kept(run.info()["scenarios"])
         run.channels.fitted = self._fitted
@@ -141,7 +141,7 @@ class Feed:
             self._tell({"type": "ranges", "ranges": news})
 
     async def _follow(self) -> None:
-        happenings: AsyncIterator[tuple[int, dict[str, Any]]] = self._house.run(self.run).happenings(0)
+        happenings: AsyncIterator[tuple[int, dict[str, Any]]] = self._context.run(self.run).happenings(0)
         old = True  # of the events
         async with aclosing(happenings) as following:  # type: ignore[type-var]
             async for number, what in following:
@@ -158,14 +158,14 @@ class Feed:
 
     def _look(self) -> None:
         """What has changed."""
-        run = self._house.runs.get(self.run)
+        run = self._context.runs.get(self.run)
         if run is None:
             return
         if not self._known and run.facts is not None:
             self._known = True
             self._call()  # who waits for hello
         self._look_at_orders()
-        info = self._house.info(self.run)
+        info = self._context.info(self.run)
         stripped, progress = self._stripped(info)
         if stripped != self._info:
             self._info, self._progress = stripped, progress
@@ -183,7 +183,7 @@ class Feed:
             self._look()
 
     def _look_at_what_moves(self, progress: list[Any]) -> None:
-        run = self._house.run(self.run)
+        run = self._context.run(self.run)
         if progress != self._progress:
             self._progress = progress
             self._tell({"type": "progress", "scenarios": progress})
@@ -206,7 +206,7 @@ class Feed:
         return {**info, "waited": None, "scenarios": resting}, moving
 
     def _look_at_orders(self) -> None:
-        run = self._house.run(self.run)
+        run = self._context.run(self.run)
         for command in run.journal.commands(self._last):
             self._last = command.seq
             self._open.append(command.seq)

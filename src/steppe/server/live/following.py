@@ -17,11 +17,11 @@ from steppe.service import regions
 from steppe.service.decimals import decimals
 
 if TYPE_CHECKING:
-    from steppe.server.house import House
+    from steppe.server.context import ServerContext
 
 
 @dataclass
-class _Told:
+class _FollowedLine:
     """A series, and of which branch he has been told the steps before `next`."""
 
     series: LiveSeries
@@ -29,12 +29,12 @@ class _Told:
     next: int
 
 
-class Following:
+class FollowedSeries:
     """Those of one viewer. say: sends a message."""
 
-    def __init__(self, house: House, run: str, line: ViewerLink, say: Callable[[Mapping[str, Any]], None]) -> None:
-        self._house, self._run, self._line, self._say = house, run, line, say
-        self._lines: dict[int, _Told] = {}
+    def __init__(self, context: ServerContext, run: str, line: ViewerLink, say: Callable[[Mapping[str, Any]], None]) -> None:
+        self._context, self._run, self._line, self._say = context, run, line, say
+        self._lines: dict[int, _FollowedLine] = {}
 
     async def set(self, wanted: Sequence[Followed]) -> None:
         """Follows these, and nothing else any more.
@@ -45,7 +45,7 @@ class Following:
             There is no such scenario, variable, cell or region, or too much is followed; then nothing has changed.
         """
         found = {each.line: await self._what(each) for each in wanted}
-        run, most = self._house.run(self._run), self._house.limits.followed
+        run, most = self._context.run(self._run), self._context.limits.followed
         others = run.followed.of_others(self.tell)
         if len(others | {*found.values()}) > most:
             raise Refused(
@@ -54,19 +54,19 @@ class Following:
         before, self._lines = self._lines, {}
         for number, what in found.items():
             series = run.followed.open(what, self.tell)
-            self._lines[number] = _Told(series, series.branch, series.end)
+            self._lines[number] = _FollowedLine(series, series.branch, series.end)
         self._close(before)
         self._say({"type": "following", "lines": [*found]})
 
     async def _what(self, wanted: Followed) -> SeriesKey:
-        house = self._house
-        house.scenario(self._run, wanted.scenario)
-        house.variable(self._run, wanted.variable)
-        grid = house.known(self._run).grid
+        context = self._context
+        context.scenario(self._run, wanted.scenario)
+        context.variable(self._run, wanted.variable)
+        grid = context.known(self._run).grid
         if wanted.region is None:
             cells = np.array([packed_of(grid, wanted.cell or 0)], "<u4")
         else:
-            cells = await house.in_thread(regions.select, grid, wanted.region)
+            cells = await context.in_thread(regions.select, grid, wanted.region)
         return SeriesKey(wanted.scenario, wanted.variable, np.unique(cells).astype("<u4").tobytes(), wanted.region is not None)
 
     def tell(self) -> None:
@@ -87,9 +87,9 @@ class Following:
         before, self._lines = self._lines, {}
         self._close(before)
 
-    def _close(self, lines: Mapping[int, _Told]) -> None:
+    def _close(self, lines: Mapping[int, _FollowedLine]) -> None:
         kept = {id(told.series) for told in self._lines.values()}
-        run = self._house.runs.get(self._run)
+        run = self._context.runs.get(self._run)
         for told in lines.values():
             if run is not None and id(told.series) not in kept:
                 run.followed.close(told.series, self.tell)

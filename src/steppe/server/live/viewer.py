@@ -15,21 +15,21 @@ from steppe.api.frame import REPLAYING
 from steppe.control import Refused
 from steppe.control.server.channels import Channel, View
 from steppe.server.live.cursors import Cursors
-from steppe.server.live.following import Following
+from steppe.server.live.following import FollowedSeries
 from steppe.server.live.line import BINARY, TEXT, ViewerLink, message_of
-from steppe.server.live.watched import Seen, seen_of
+from steppe.server.live.watched import StreamMap, stream_map
 from steppe.server.problems import problem
 
 if TYPE_CHECKING:
     from steppe.control.server.supervisor import Supervisor
-    from steppe.server.house import House
+    from steppe.server.context import ServerContext
     from steppe.server.live.feed import Feed
 
 UNACKNOWLEDGED = 2  # frames of a stream that who acknowledges may have
 
 
 @dataclass(eq=False, slots=True)
-class _Watching:
+class _Subscription:
     """A channel as one viewer sees it. streams: the number of each of its scenarios' streams."""
 
     channel: Channel
@@ -50,7 +50,7 @@ class Viewer:
 
     Parameters
     ----------
-    house, name
+    context, name
         The server, and the run's name in it.
     line
         To the client.
@@ -60,16 +60,16 @@ class Viewer:
         The viewer.
     """
 
-    def __init__(self, house: House, name: str, line: ViewerLink, feed: Feed, who: str, role: str) -> None:
-        self._house, self._name, self._line, self._feed, self._who, self._role = house, name, line, feed, who, role
-        self._run: Supervisor = house.run(name)
+    def __init__(self, context: ServerContext, name: str, line: ViewerLink, feed: Feed, who: str, role: str) -> None:
+        self._context, self._name, self._line, self._feed, self._who, self._role = context, name, line, feed, who, role
+        self._run: Supervisor = context.run(name)
         self._loop = asyncio.get_running_loop()
-        self._watching: list[_Watching] = []
-        self._streams: dict[int, tuple[_Watching, Stream, Seen]] = {}
+        self._watching: list[_Subscription] = []
+        self._streams: dict[int, tuple[_Subscription, Stream, StreamMap]] = {}
         self._greeted, self._told = False, 0
         self._held: Sequence[Stream] | None = None  # what the client watches as soon as an engine has said what the run is
         self._cursors = Cursors(self._run, self._say_if_he_reads)
-        self._following = Following(house, name, line, self._say)
+        self._following = FollowedSeries(context, name, line, self._say)
         line.when_free = self._go_on
         feed.listen(self._tell_news)
         self._told = feed.count
@@ -117,7 +117,7 @@ class Viewer:
         if self._line.free:
             self._say(what)
 
-    def _offer(self, watching: _Watching) -> None:
+    def _offer(self, watching: _Subscription) -> None:
         """Sends the newest frames of a channel, if he has not seen them, wants them now, and reads."""
         channel = watching.channel
         if watching.seen == channel.count:
@@ -134,16 +134,16 @@ class Viewer:
             watching.owed = channel.count
             self._wait(watching)
 
-    def _wait(self, watching: _Watching) -> None:
+    def _wait(self, watching: _Subscription) -> None:
         """The next frame is due after his interval; one that came late does not put off the others."""
         now = self._loop.time()
         watching.due = max(watching.due, now - watching.interval) + watching.interval
 
-    def _offer_later(self, watching: _Watching) -> None:
+    def _offer_later(self, watching: _Subscription) -> None:
         watching.timer = None
         self._offer(watching)
 
-    def _send(self, watching: _Watching) -> None:
+    def _send(self, watching: _Subscription) -> None:
         channel, flags = watching.channel, 0 if watching.channel.asked else REPLAYING
         if watching.owed:
             watching.dropped += watching.owed < channel.count
@@ -202,8 +202,8 @@ class Viewer:
         if len(set(numbers)) < len(numbers):
             twice = next(number for number in numbers if numbers.count(number) > 1)
             raise Refused("bad-field", f"Stream {twice} comes twice. Give each a number of its own.", value=twice, position="$.watch")
-        seen = [seen_of(self._house, self._name, each) for each in streams]
-        groups: dict[Any, dict[str, tuple[Stream, Seen]]] = {}
+        seen = [stream_map(self._context, self._name, each) for each in streams]
+        groups: dict[Any, dict[str, tuple[Stream, StreamMap]]] = {}
         for stream, view in zip(streams, seen, strict=True):
             group = groups.setdefault((view.query, stream.bits, view.span), {})
             if stream.scenario in group:
@@ -213,7 +213,7 @@ class Viewer:
                 )
             group[stream.scenario] = stream, view
         self._unwatch()
-        if len(self._run.channels) + len(groups) > self._house.limits.channels:
+        if len(self._run.channels) + len(groups) > self._context.limits.channels:
             raise Refused("too-busy", f"The run is watched in {len(self._run.channels)} ways, as many as it may. Watch what others do.")
         for (query, bits, span), group in groups.items():
             self._open(View(tuple(sorted(group)), query, bits, span), group)
@@ -221,9 +221,9 @@ class Viewer:
         for each in self._watching:
             self._offer(each)
 
-    def _open(self, view: View, group: Mapping[str, tuple[Stream, Seen]]) -> None:
+    def _open(self, view: View, group: Mapping[str, tuple[Stream, StreamMap]]) -> None:
         interval = 1.0 / next(iter(group.values()))[0].rate
-        watching = _Watching(Channel(0, view), tuple(group[name][0].stream for name in view.scenarios), interval)
+        watching = _Subscription(Channel(0, view), tuple(group[name][0].stream for name in view.scenarios), interval)
         watching.tell = partial(self._offer, watching)
         watching.channel = channel = self._run.channels.open(view, watching.tell, interval)
         watching.seen = channel.count if not channel.frames else channel.count - 1
@@ -231,10 +231,10 @@ class Viewer:
         for stream, seen in group.values():
             self._streams[stream.stream] = watching, stream, seen
 
-    def _told_of(self, stream: Stream, seen: Seen) -> dict[str, Any]:
+    def _told_of(self, stream: Stream, seen: StreamMap) -> dict[str, Any]:
         watching = self._streams[stream.stream][0]
-        asked = {"stream": stream.stream, "bits": stream.bits, "range": stream.range, "rate": stream.rate}
-        return {**seen.told, **asked, "pair": list(watching.streams)}
+        chosen = {"stream": stream.stream, "bits": stream.bits, "range": stream.range, "rate": stream.rate}
+        return {**seen.told, **chosen, "pair": list(watching.streams)}
 
     def _unwatch(self) -> None:
         for each in self._watching:
@@ -245,7 +245,7 @@ class Viewer:
         self._watching, self._streams = [], {}
         self._cursors.clear()
 
-    def _known(self, stream: int) -> tuple[_Watching, Stream, Seen]:
+    def _known(self, stream: int) -> tuple[_Subscription, Stream, StreamMap]:
         found = self._streams.get(stream)
         if found is None:
             raise Refused("bad-field", f"Stream {stream} is not watched.", value=stream, allowed=[*self._streams], position="$.stream")
@@ -258,7 +258,7 @@ class Viewer:
 
     def _cursor(self, stream: int, cell: int | None) -> None:
         _, wanted, _ = self._known(stream)
-        known = self._house.known(self._name)
+        known = self._context.known(self._name)
         self._cursors.set(stream, wanted, known.grid, cell)
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from steppe.api import PROTOCOL, Said
 from steppe.control import Refused
-from steppe.server.asked import Message, Receive, Request, Send
 from steppe.server.doors.authentication import principal_of
 from steppe.server.live.feed import feed_of
 from steppe.server.live.line import EXTENSION, LOG, ViewerLink
 from steppe.server.live.viewer import Viewer
+from steppe.server.request import Message, Receive, Request, Send
 from steppe.server.strict import decode
 
 if TYPE_CHECKING:
@@ -34,41 +34,41 @@ class _End(Exception):
         self.code, self.reason = code, reason
 
 
-def check_protocol(asked: Request) -> None:
+def check_protocol(request: Request) -> None:
     """Raises Refused: unknown-path, when no socket is there; bad-header, when the subprotocol was not offered; too-many, too-busy."""
-    if asked.route is None or asked.route.name != "live":
+    if request.route is None or request.route.name != "live":
         raise Refused("unknown-path", "There is no WebSocket at this address.")
-    if PROTOCOL not in asked.scope["subprotocols"]:
+    if PROTOCOL not in request.scope["subprotocols"]:
         raise Refused("bad-header", f"Offer the subprotocol {PROTOCOL}.", position="Sec-WebSocket-Protocol", allowed=PROTOCOL)
-    house, limits = asked.house, asked.house.limits
-    who = asked.principal
-    if house.sockets.total() >= limits.sockets:
+    context, limits = request.context, request.context.limits
+    who = request.principal
+    if context.sockets.total() >= limits.sockets:
         raise Refused("too-busy", f"The server has {limits.sockets:,} sockets, as many as it takes.")
-    if (who is None and house.sockets[""] >= limits.strangers_sockets) or (who and house.sockets[who.token] >= limits.sockets_of_token):
+    if (who is None and context.sockets[""] >= limits.strangers_sockets) or (who and context.sockets[who.token] >= limits.sockets_of_token):
         most = limits.sockets_of_token if who else limits.strangers_sockets
         raise Refused("too-many", f"This token has {most:,} sockets already. Close one, or start the server with --many.", allowed=most)
 
 
-async def serve_viewer(asked: Request, receive: Receive, send: Send) -> None:
+async def serve_viewer(request: Request, receive: Receive, send: Send) -> None:
     """Serves one client until the end; the doors have let him in."""
-    house, run = asked.house, asked.parameters["run"]
-    line: ViewerLink = asked.scope["extensions"][EXTENSION]
+    context, run = request.context, request.parameters["run"]
+    line: ViewerLink = request.scope["extensions"][EXTENSION]
     await send({"type": "websocket.accept", "subprotocol": PROTOCOL})
-    who, still, counted = asked.principal, _still(asked), asked.principal.token if asked.principal else ""
-    house.sockets[counted] += 1
+    who, still, counted = request.principal, _still(request), request.principal.token if request.principal else ""
+    context.sockets[counted] += 1
     try:
         if who is None:
-            who, token = await _introduced(asked, receive)
-            if house.sockets[who.token] >= house.limits.sockets_of_token:
+            who, token = await _introduced(request, receive)
+            if context.sockets[who.token] >= context.limits.sockets_of_token:
                 raise _End(1013, "this token has too many sockets")
-            still = lambda: house.access.by_token(token) is not None  # noqa: E731
-            house.sockets[counted] -= 1
+            still = lambda: context.access.by_token(token) is not None  # noqa: E731
+            context.sockets[counted] -= 1
             counted = who.token
-            house.sockets[counted] += 1
-        viewer = Viewer(house, run, line, await feed_of(house, run), who.name, who.role)
-        watching = asyncio.create_task(_watch_over(asked, line, still))
+            context.sockets[counted] += 1
+        viewer = Viewer(context, run, line, await feed_of(context, run), who.name, who.role)
+        watching = asyncio.create_task(_watch_over(request, line, still))
         try:
-            await _listen(asked, viewer, line, receive)
+            await _listen(request, viewer, line, receive)
         finally:
             watching.cancel()
             viewer.close()
@@ -78,31 +78,31 @@ async def serve_viewer(asked: Request, receive: Receive, send: Send) -> None:
         LOG.exception("A visit at the live socket failed")
         line.end(1011, "the server has a defect")
     finally:
-        house.sockets[counted] -= 1
-        if not house.sockets[counted]:
-            del house.sockets[counted]
+        context.sockets[counted] -= 1
+        if not context.sockets[counted]:
+            del context.sockets[counted]
 
 
-def _still(asked: Request) -> Callable[[], bool]:
+def _still(request: Request) -> Callable[[], bool]:
     """Asks whether the token or the session is still good."""
-    return lambda: principal_of(asked) is not None
+    return lambda: principal_of(request) is not None
 
 
-async def _introduced(asked: Request, receive: Receive) -> tuple[Visitor, str]:
+async def _introduced(request: Request, receive: Receive) -> tuple[Visitor, str]:
     """Who it is that says a token."""
     try:
         async with asyncio.timeout(UNKNOWN):
-            token = _read(asked, await receive()).token or ""
+            token = _read(request, await receive()).token or ""
     except (TimeoutError, Refused):
         raise _End(POLICY, NO_TOKEN) from None
-    await asked.house.access.look(token)
-    who = asked.house.access.by_token(token)
-    if who is None or not who.sees(asked.parameters["run"]):
+    await request.context.access.look(token)
+    who = request.context.access.by_token(token)
+    if who is None or not who.sees(request.parameters["run"]):
         raise _End(POLICY, NO_TOKEN)
     return who, token
 
 
-async def _listen(asked: Request, viewer: Viewer, line: ViewerLink, receive: Receive) -> None:
+async def _listen(request: Request, viewer: Viewer, line: ViewerLink, receive: Receive) -> None:
     """What he says, at a pace that he can be answered."""
     loop = asyncio.get_running_loop()
     left, since = float(A_SECOND), loop.time()
@@ -115,7 +115,7 @@ async def _listen(asked: Request, viewer: Viewer, line: ViewerLink, receive: Rec
         if left < 0:
             raise _End(POLICY, f"more than {A_SECOND} messages a second")
         try:
-            said = _read(asked, message)
+            said = _read(request, message)
         except Refused as wrong:
             if wrong.code == "bad-json":
                 raise _End(POLICY, NO_OBJECT) from None
@@ -125,7 +125,7 @@ async def _listen(asked: Request, viewer: Viewer, line: ViewerLink, receive: Rec
         await line.drained()  # what he does not read he need not be answered
 
 
-def _read(asked: Request, message: Message) -> Said:
+def _read(request: Request, message: Message) -> Said:
     """A message of a client.
 
     Raises
@@ -142,21 +142,21 @@ def _read(asked: Request, message: Message) -> Said:
         raise _End(NOT_TEXT, "binary messages are not taken")
     if not text.lstrip().startswith("{"):
         raise _End(POLICY, NO_OBJECT)
-    said = decode(text.encode(), Said, asked.house.limits)
+    said = decode(text.encode(), Said, request.context.limits)
     if said.faults:
         raise Refused("bad-field", said.faults)
     return said
 
 
-async def _watch_over(asked: Request, line: ViewerLink, still: Callable[[], bool]) -> None:
+async def _watch_over(request: Request, line: ViewerLink, still: Callable[[], bool]) -> None:
     """Ends the visit when the server ends, or the token is no longer good."""
     while True:
         with suppress(TimeoutError):
             async with asyncio.timeout(STILL):
-                await asked.house.draining.wait()
+                await request.context.draining.wait()
                 line.end(DRAINING, "the server ends")
                 return
-        await asked.house.access.look()
+        await request.context.access.look()
         if not still():
             line.end(POLICY, "the token or session is over")
             return

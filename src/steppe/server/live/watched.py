@@ -14,13 +14,13 @@ from steppe.grid import window_of
 from steppe.service import regions
 
 if TYPE_CHECKING:
-    from steppe.server.house import House
+    from steppe.server.context import ServerContext
 
 LARGEST, SMALLEST = 1e37, 1e-30  # of a range, and how wide, that float32 tells
 PIXELS = 1 << 16  # rows or columns of a frame, whose head has 16 bits for them
 
 
-class Seen(NamedTuple):
+class StreamMap(NamedTuple):
     """query: which part of which variable; span: fixed ends; told: what a viewer is told of it."""
 
     query: MapQuery
@@ -28,7 +28,7 @@ class Seen(NamedTuple):
     told: dict[str, Any]
 
 
-def seen_of(house: House, run: str, stream: Stream) -> Seen:
+def stream_map(context: ServerContext, run: str, stream: Stream) -> StreamMap:
     """What a stream shows.
 
     Raises
@@ -36,8 +36,8 @@ def seen_of(house: House, run: str, stream: Stream) -> Seen:
     Refused
         There is no such scenario or variable, the region holds no cell, or a range is none.
     """
-    house.scenario(run, stream.scenario)
-    variable = house.variable(run, stream.variable)
+    context.scenario(run, stream.scenario)
+    variable = context.variable(run, stream.variable)
     if stream.width is not None and stream.stride > 1:
         raise Refused("bad-field", 'Give "width" or "stride", not both.', position="$.watch")
     span = None
@@ -47,7 +47,7 @@ def seen_of(house: House, run: str, stream: Stream) -> Seen:
             text = f"A range needs low < high within float32, it is {low:g} to {high:g}."
             raise Refused("out-of-range", text, value=list(stream.range), position="$.watch")
         span = low, high
-    grid = house.known(run).grid
+    grid = context.known(run).grid
     try:
         inside = None if stream.box is None else regions.select(grid, {"box": list(stream.box)}).astype(np.int64)
         window = window_of(grid, inside, stream.width, None, stream.stride)
@@ -70,4 +70,4 @@ def seen_of(house: House, run: str, stream: Stream) -> Seen:
         "column": window.columns.start,
     }
     told |= {} if window.lat is None else {"lat": window.lat}
-    return Seen(query, span, told)
+    return StreamMap(query, span, told)

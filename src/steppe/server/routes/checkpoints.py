@@ -10,8 +10,8 @@ from typing import BinaryIO, NamedTuple
 
 from steppe.control import Refused
 from steppe.control.orders import folder_of
-from steppe.server.asked import Request, Response
 from steppe.server.query import BRANCH, read_query
+from steppe.server.request import Request, Response
 
 PARTS = ("manifest.json", "arrays.bin")
 PIECE = 1 << 20  # [byte] read at once
@@ -31,16 +31,16 @@ class TarPart(NamedTuple):
         return bytes(-self.size % BLOCK)
 
 
-async def download(asked: Request) -> Response:
+async def download(request: Request) -> Response:
     """GET checkpoints/{checkpoint}."""
-    name, branch = asked.parameters["checkpoint"], read_query(asked.scope["query_string"], BRANCH)["branch"]
-    known = [each for each in asked.run.checkpoints() if each["name"] == name and branch in (None, each["branch"])]
+    name, branch = request.parameters["checkpoint"], read_query(request.scope["query_string"], BRANCH)["branch"]
+    known = [each for each in request.run.checkpoints() if each["name"] == name and branch in (None, each["branch"])]
     if not known:
         where = "" if branch is None else f" of the branch {branch}"
-        names = [each["name"] for each in asked.run.checkpoints()]
+        names = [each["name"] for each in request.run.checkpoints()]
         raise Refused("unknown-checkpoint", f'There is no checkpoint "{name[:64]}"{where}.', value=name[:64], allowed=names)
     found = known[-1]  # of several branches the one that was made last
-    above = folder_of(asked.run.folder, found["branch"])
+    above = folder_of(request.run.folder, found["branch"])
     try:
         parts = await asyncio.to_thread(_opened, above / "checkpoints" / found["name"])
     except FileNotFoundError:

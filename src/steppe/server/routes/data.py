@@ -9,9 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from steppe.api.query import MapQuery
-from steppe.server.asked import Headers, Request, Response
 from steppe.server.negotiation import form_of
 from steppe.server.query import DATA, FIT, FORMATS, IMAGE, read_query
+from steppe.server.request import Headers, Request, Response
 from steppe.server.routes.state import ASK_AGAIN, has
 from steppe.service import maps
 
@@ -36,34 +36,34 @@ def plan(query: bytes, what: str, accept: bytes) -> MapPlan:
     Refused
         bad-query, out-of-range, region-invalid or not-acceptable.
     """
-    asked = MapQuery(**read_query(query, GRAMMARS[what]))
-    named = "png" if what == "image" else asked.format
+    wanted = MapQuery(**read_query(query, GRAMMARS[what]))
+    named = "png" if what == "image" else wanted.format
     form: Any = named or form_of(accept, FORMATS)
-    return MapPlan(replace(asked, format=form), f"{zlib.crc32(query + form.encode()):08x}", () if named else ACCEPTED)
+    return MapPlan(replace(wanted, format=form), f"{zlib.crc32(query + form.encode()):08x}", () if named else ACCEPTED)
 
 
-async def data(asked: Request) -> Response:
+async def data(request: Request) -> Response:
     """GET data/{variable}."""
-    return await _answer(asked, "data")
+    return await _answer(request, "data")
 
 
-async def image(asked: Request) -> Response:
+async def image(request: Request) -> Response:
     """GET image/{variable}.png."""
-    return await _answer(asked, "image")
+    return await _answer(request, "image")
 
 
-async def _answer(asked: Request, what: str) -> Response:
-    house, run = asked.house, asked.parameters["run"]
-    house.known(run)
-    query, digest, more = plan(asked.scope["query_string"], what, asked.headers.get(b"accept", b""))
-    meant = maps.meant(house, run, asked.parameters["variable"], query)
-    if b"if-none-match" in asked.headers:
+async def _answer(request: Request, what: str) -> Response:
+    context, run = request.context, request.parameters["run"]
+    context.known(run)
+    query, digest, more = plan(request.scope["query_string"], what, request.headers.get(b"accept", b""))
+    meant = maps.meant(context, run, request.parameters["variable"], query)
+    if b"if-none-match" in request.headers:
         tag = f'"{run}.{meant.version()}.{digest}"'.encode()
-        if has(asked, tag):
+        if has(request, tag):
             return Response(304, b"", b"", ((b"etag", tag), *more), cache=ASK_AGAIN)
-    piece = await maps.ask(house, meant)
+    piece = await maps.ask(context, meant)
     head = piece.head
-    found = await maps.content(house, meant, piece, digest)
+    found = await maps.content(context, meant, piece, digest)
     headers: Headers = ((b"etag", f'"{run}.{meant.version(head)}.{digest}"'.encode()), *more)
     if "moved" in head:
         headers = (*headers, (b"server-timing", b'moved;desc="%d"' % head["moved"]))
@@ -81,8 +81,8 @@ def rounding(head: Mapping[str, Any]) -> Headers:
     return ((b"steppe-rounded", str(head["rounded"]).encode()),) if "rounded" in head else ()
 
 
-async def fit(asked: Request) -> Response:
+async def fit(request: Request) -> Response:
     """GET fit/{variable}: round ends of colours that fit one map."""
-    query = MapQuery(**read_query(asked.scope["query_string"], FIT))
-    found = await maps.fit(asked.house, asked.parameters["run"], asked.parameters["variable"], query)
+    query = MapQuery(**read_query(request.scope["query_string"], FIT))
+    found = await maps.fit(request.context, request.parameters["run"], request.parameters["variable"], query)
     return Response(200, msgspec.json.encode(found))

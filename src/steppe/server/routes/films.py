@@ -12,20 +12,20 @@ from typing import Any
 from steppe.control import Refused
 from steppe.control.orders import folder_of
 from steppe.levels import parted
-from steppe.server.asked import Request, Response
-from steppe.server.house import House
+from steppe.server.context import ServerContext
 from steppe.server.query import FILM, read_query
+from steppe.server.request import Request, Response
 from steppe.service.moments import step_behind
 
 WAIT = 1.0  # [s] that an answer waits for the end of the work
 
 
-async def film(asked: Request) -> Response:
+async def film(request: Request) -> Response:
     """GET film/{variable}.mp4: 202 and how far it is, while it is being made."""
-    house, run, name = asked.house, asked.parameters["run"], asked.parameters["variable"]
-    query, known = read_query(asked.scope["query_string"], FILM), house.known(run)
-    variable = house.variable(run, name, query["level"]).name
-    branch, recorded = house.scenario(run, query["scenario"])["branch"], known.facts.get("outputs", [])
+    context, run, name = request.context, request.parameters["run"], request.parameters["variable"]
+    query, known = read_query(request.scope["query_string"], FILM), context.known(run)
+    variable = context.variable(run, name, query["level"]).name
+    branch, recorded = context.scenario(run, query["scenario"])["branch"], known.facts.get("outputs", [])
     if parted(name)[0] not in recorded:
         raise Refused("not-recorded", f'The run does not record "{name}", so there is no film of it.', value=name, allowed=recorded)
     for key in ("from", "to"):
@@ -35,24 +35,24 @@ async def film(asked: Request) -> Response:
     if scale and (len(scale) == 1 or scale[0] >= scale[1]):
         raise Refused("out-of-range", "Give low and a greater high, or neither.", value=scale[0], position="low")
     options = {"variable": variable, "start": query["from"], "end": query["to"], "rate": query["fps"], "palette": query["style"]}
-    options |= {"scale": scale, "most": house.limits.film_values // max(known.grid.n_cells, 500_000)}
-    path, shown = (str(folder_of(folder, branch)) for folder in (asked.run.folder, Path(run)))
+    options |= {"scale": scale, "most": context.limits.film_values // max(known.grid.n_cells, 500_000)}
+    path, shown = (str(folder_of(folder, branch)) for folder in (request.run.folder, Path(run)))
     wanted = {"path": path, "name": shown, "options": options}
-    making = house.film = house.film or Filming(house, wanted)
+    making = context.film = context.film or FilmProcess(context, wanted)
     if making.wanted != wanted:
-        raise Refused("too-many", "The server makes another film now, and one at a time.", retry_after=house.limits.film_asked)
+        raise Refused("too-many", "The server makes another film now, and one at a time.", retry_after=context.limits.film_asked)
     content = await making.ask()
     if content is None:
         return Response(202, json.dumps(making.done).encode())
     return Response(200, content, b"video/mp4", ((b"content-disposition", f'attachment; filename="{name}.mp4"'.encode()),))
 
 
-class Filming:
-    """A film under way. It is the `film` of the house until a client has it, or none has asked for it for `limits.film_asked`."""
+class FilmProcess:
+    """A film under way. It is the `film` of the context until a client has it, or none has asked for it for `limits.film_asked`."""
 
-    def __init__(self, house: House, wanted: dict[str, Any]) -> None:
+    def __init__(self, context: ServerContext, wanted: dict[str, Any]) -> None:
         self.wanted, self.done = wanted, {"part": 0.0, "date": None}
-        self._house, self._asked, self._over = house, monotonic(), False
+        self._context, self._asked, self._over = context, monotonic(), False
         self._process: subprocess.Popen[bytes] | None = None
         self._made = asyncio.ensure_future(asyncio.to_thread(self._make))
         self._kept = asyncio.create_task(self._keep())
@@ -68,10 +68,10 @@ class Filming:
 
     async def _keep(self) -> None:
         try:
-            while monotonic() - self._asked < self._house.limits.film_asked:
+            while monotonic() - self._asked < self._context.limits.film_asked:
                 await asyncio.sleep(WAIT)
         finally:
-            self._over, self._house.film = True, None
+            self._over, self._context.film = True, None
             if self._process is not None:
                 self._process.kill()
 

@@ -5,17 +5,17 @@ import numpy as np
 
 from steppe.api import GridInfo, encode_head
 from steppe.api.query import MapQuery
-from steppe.server.asked import Request, Response
 from steppe.server.query import CELLS, FORMATS, read_query
+from steppe.server.request import Request, Response
 from steppe.server.routes.state import tagged
 from steppe.service import regions
 
 ROWS = ("cell", "place", "lon", "lat")  # of the answer about cells: packed number, row-major place on the map, centre in degrees
 
 
-async def grid(asked: Request) -> Response:
+async def grid(request: Request) -> Response:
     """GET grid."""
-    known = asked.house.known(asked.parameters["run"])
+    known = request.context.known(request.parameters["run"])
     told, coordinates = known.facts["grid"], known.grid.coordinates()
     dims = list(known.grid.shape)
     found = GridInfo(
@@ -29,15 +29,15 @@ async def grid(asked: Request) -> Response:
         ids=told.get("ids"),
         crs=told.get("crs"),
     )
-    return tagged(asked, msgspec.json.encode(found))
+    return tagged(request, msgspec.json.encode(found))
 
 
-async def cells(asked: Request) -> Response:
+async def cells(request: Request) -> Response:
     """GET cells: an array of float64, a row for each of `ROWS`, a column for each cell of the region in its order."""
-    query = MapQuery(**read_query(asked.scope["query_string"], CELLS))
+    query = MapQuery(**read_query(request.scope["query_string"], CELLS))
     regions.named(query)
-    known = asked.house.known(asked.parameters["run"])
-    found = await asked.house.in_thread(regions.asked, known.grid, query)
+    known = request.context.known(request.parameters["run"])
+    found = await request.context.in_thread(regions.asked, known.grid, query)
     chosen = np.arange(known.grid.n_cells) if found is None else found
     rows = [chosen, known.grid.order[chosen], known.grid.cell_lon[chosen], known.grid.cell_lat[chosen]]
     values = np.array(rows, "<f8")

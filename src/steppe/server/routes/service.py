@@ -10,33 +10,33 @@ import msgspec
 from steppe.api import Login
 from steppe.control import Refused
 from steppe.server import problems
-from steppe.server.asked import Request, Response
 from steppe.server.doors.authentication import cookie_name, cookie_of
-from steppe.server.routes.steering import request_of
+from steppe.server.request import Request, Response
+from steppe.server.routes.steering import content_of
 
 HELD = ("failed", "paused")  # states of a run that takes no orders
 
 
-async def healthz(asked: Request) -> Response:
+async def healthz(request: Request) -> Response:
     """GET healthz: the process is up."""
     return Response(200, msgspec.json.encode({"status": "ok"}))
 
 
-async def readyz(asked: Request) -> Response:
+async def readyz(request: Request) -> Response:
     """GET readyz: orders are taken: no run has failed, and none waits for room on its disk."""
-    ready = not asked.house.draining.is_set() and all(run.info()["state"] not in HELD for run in asked.house.runs.values())
+    ready = not request.context.draining.is_set() and all(run.info()["state"] not in HELD for run in request.context.runs.values())
     return Response(200 if ready else 503, msgspec.json.encode({"status": "ok" if ready else "unavailable"}))
 
 
-async def metrics(asked: Request) -> Response:
+async def metrics(request: Request) -> Response:
     """GET metrics: of the runs that are there for who asks."""
-    assert asked.principal is not None, "the route has a role"
+    assert request.principal is not None, "the route has a role"
     scenarios: dict[str, float] = {}
     states: dict[str, float] = {}
     refused: dict[str, float] = {}
     longest: dict[str, float] = {}
-    for name, run in asked.house.runs.items():
-        if not asked.principal.sees(name):
+    for name, run in request.context.runs.items():
+        if not request.principal.sees(name):
             continue
         info = run.info()
         refused[f'run="{name}"'] = run.turned_away
@@ -46,50 +46,50 @@ async def metrics(asked: Request) -> Response:
     more = {"steppe_run_state": ("gauge", states), "steppe_step": ("gauge", scenarios)}
     more["steppe_engine_callers_refused_total"] = ("counter", refused)
     more["steppe_journal_longest_transaction_seconds"] = ("gauge", longest)
-    return Response(200, asked.house.metrics.text(more).encode(), b"text/plain; version=0.0.4; charset=utf-8")
+    return Response(200, request.context.metrics.text(more).encode(), b"text/plain; version=0.0.4; charset=utf-8")
 
 
-async def whoami(asked: Request) -> Response:
+async def whoami(request: Request) -> Response:
     """GET whoami."""
-    who = asked.principal
+    who = request.principal
     assert who is not None
     expires = None if who.expires is None else datetime.fromtimestamp(who.expires, UTC).isoformat(timespec="seconds")
-    left = asked.house.requests_left(who.token)
+    left = request.context.requests_left(who.token)
     told = {"name": who.name, "role": who.role, "expires": expires, "run": who.run or None, "requests_left": left}
     return Response(200, msgspec.json.encode(told))
 
 
-async def login(asked: Request) -> Response:
+async def login(request: Request) -> Response:
     """POST login: a token is changed into a cookie, which the page's scripts cannot read."""
-    access, limits = asked.house.access, asked.house.limits
-    wait = access.wait_to_login(asked.address, limits.logins)
+    access, limits = request.context.access, request.context.limits
+    wait = access.wait_to_login(request.address, limits.logins)
     if wait > 0:
         raise Refused("too-many", "Too many failures to log in from this address.", retry_after=wait)
-    request = await request_of(asked, Login)
-    await access.look(request.token)
-    cookie = access.open_session(request.token)
+    content = await content_of(request, Login)
+    await access.look(content.token)
+    cookie = access.open_session(content.token)
     if cookie is None:
-        access.login_failed(asked.address)
+        access.login_failed(request.address)
         raise Refused("not-authenticated", "The token is not known, or is over.")
-    return Response(204, headers=((b"set-cookie", _cookie(asked, cookie, 12 * 3600)),))
+    return Response(204, headers=((b"set-cookie", _cookie(request, cookie, 12 * 3600)),))
 
 
-async def logout(asked: Request) -> Response:
+async def logout(request: Request) -> Response:
     """POST logout."""
-    cookie = cookie_of(asked)
+    cookie = cookie_of(request)
     if cookie is not None:
-        asked.house.access.close_session(cookie)
-    return Response(204, headers=((b"set-cookie", _cookie(asked, "", 0)),))
+        request.context.access.close_session(cookie)
+    return Response(204, headers=((b"set-cookie", _cookie(request, "", 0)),))
 
 
-def _cookie(asked: Request, value: str, seconds: int) -> bytes:
-    secure = "; Secure" if asked.scope.get("scheme") == "https" else ""
-    name = cookie_name(asked.scope)
-    path = asked.prefix or "/"
+def _cookie(request: Request, value: str, seconds: int) -> bytes:
+    secure = "; Secure" if request.scope.get("scheme") == "https" else ""
+    name = cookie_name(request.scope)
+    path = request.prefix or "/"
     return f"{name}={value}; Max-Age={seconds}; Path={path}; HttpOnly; SameSite=Strict{secure}".encode()
 
 
-async def contract(asked: Request) -> Response:
+async def contract(request: Request) -> Response:
     """GET openapi.json."""
     return Response(200, await asyncio.to_thread(_contract), cache=b"no-cache")
 
@@ -99,6 +99,6 @@ def _contract() -> bytes:
     return (files("steppe.server") / "openapi.json").read_bytes()
 
 
-async def explain(asked: Request) -> Response:
+async def explain(request: Request) -> Response:
     """GET problems/{code}."""
-    return problems.page(asked.parameters["code"])
+    return problems.page(request.parameters["code"])

@@ -11,7 +11,7 @@ from msgspec import Struct
 from steppe.api import Checkpoint, NewScenario, Pause, Rename, Restart, Rewind, Set, Skip, Step
 from steppe.control import Refused
 from steppe.failpoint import reach
-from steppe.server.asked import Headers, Request, Response
+from steppe.server.request import Headers, Request, Response
 from steppe.server.strict import decode
 from steppe.service import Orders, Receipt
 
@@ -19,26 +19,28 @@ Content = TypeVar("Content", bound=Struct)
 LARGE = 1 << 15  # [byte] of a body that is read in a thread, so that other requests do not wait for it
 
 
-async def request_of(asked: Request, kind: type[Content]) -> Content:
+async def content_of(request: Request, kind: type[Content]) -> Content:
     """The body of a request as a struct; an empty body is one without members."""
-    body, limits = await asked.body() or b"{}", asked.house.limits
+    body, limits = await request.body() or b"{}", request.context.limits
     if len(body) < LARGE:
         return decode(body, kind, limits)
     return await asyncio.to_thread(decode, body, kind, limits)
 
 
-def orders_of(asked: Request) -> Orders:
+def orders_of(request: Request) -> Orders:
     """What gives the order of a request: its caller, key, version and step, and how long the reply may wait."""
-    assert asked.principal is not None, "the route has a role"
-    return Orders(asked.house, asked.parameters["run"], asked.principal, asked.key, asked.if_match, asked.if_step, wait_of(asked))
+    assert request.principal is not None, "the route has a role"
+    return Orders(
+        request.context, request.parameters["run"], request.principal, request.key, request.if_match, request.if_step, wait_of(request)
+    )
 
 
-async def accepted(asked: Request, ordering: Awaitable[Receipt]) -> Response:
+async def accepted(request: Request, ordering: Awaitable[Receipt]) -> Response:
     """The reply to an order: 202, or 200 when it is over by the time that `Prefer: wait=` gives it."""
     operation, again = receipt = await ordering
     headers: Headers = (
         (b"etag", f'"{operation["version"]}"'.encode()),
-        (b"location", f"/api/v1/runs/{asked.parameters['run']}/operations/{operation['id']}".encode()),
+        (b"location", f"/api/v1/runs/{request.parameters['run']}/operations/{operation['id']}".encode()),
         *(((b"idempotent-replayed", b"true"),) if again else ()),
     )
     assert reach("reply.before")
@@ -48,9 +50,9 @@ async def accepted(asked: Request, ordering: Awaitable[Receipt]) -> Response:
 def ordering(kind: type[Struct], order: Callable[..., Awaitable[Receipt]], *names: str) -> Callable[[Request], Awaitable[Response]]:
     """The handler of an order whose body is a `kind`. order: takes the orders, the parts `names` of the path, and the body."""
 
-    async def handler(asked: Request) -> Response:
-        request = await request_of(asked, kind)
-        return await accepted(asked, order(orders_of(asked), *(asked.parameters[name] for name in names), request))
+    async def handler(request: Request) -> Response:
+        content = await content_of(request, kind)
+        return await accepted(request, order(orders_of(request), *(request.parameters[name] for name in names), content))
 
     handler.__name__ = order.__name__
     return handler
@@ -61,36 +63,36 @@ checkpoint, restart, skip = ordering(Checkpoint, Orders.checkpoint), ordering(Re
 rewind, rename = ordering(Rewind, Orders.rewind, "scenario"), ordering(Rename, Orders.rename, "scenario")
 
 
-async def cancel(asked: Request) -> Response:
+async def cancel(request: Request) -> Response:
     """DELETE operations/{operation}: what is not over yet does not happen."""
-    return await accepted(asked, orders_of(asked).cancel(number_of(asked.parameters["operation"], "unknown-operation")))
+    return await accepted(request, orders_of(request).cancel(number_of(request.parameters["operation"], "unknown-operation")))
 
 
-async def add_scenario(asked: Request) -> Response:
+async def add_scenario(request: Request) -> Response:
     """POST scenarios: a branch, and what is changed in it at once."""
-    request = await request_of(asked, NewScenario)
-    reply = await accepted(asked, orders_of(asked).branch(request))
-    location = (b"location", f"/api/v1/runs/{asked.parameters['run']}/scenarios/{request.name}".encode())
+    content = await content_of(request, NewScenario)
+    reply = await accepted(request, orders_of(request).branch(content))
+    location = (b"location", f"/api/v1/runs/{request.parameters['run']}/scenarios/{content.name}".encode())
     return reply._replace(status=201, headers=(*(each for each in reply.headers if each[0] != b"location"), location))
 
 
-async def leave(asked: Request) -> Response:
+async def leave(request: Request) -> Response:
     """DELETE scenarios/{scenario}."""
-    return await accepted(asked, orders_of(asked).leave(asked.parameters["scenario"]))
+    return await accepted(request, orders_of(request).leave(request.parameters["scenario"]))
 
 
-async def preview(asked: Request) -> Response:
+async def preview(request: Request) -> Response:
     """POST preview: what a change would do where the scenario stands now."""
-    request = await request_of(asked, Set)
-    return Response(200, msgspec.json.encode(await orders_of(asked).preview(request)))
+    content = await content_of(request, Set)
+    return Response(200, msgspec.json.encode(await orders_of(request).preview(content)))
 
 
-def wait_of(asked: Request) -> float:
+def wait_of(request: Request) -> float:
     """Seconds of `Prefer: wait=`, at most 5; other preferences are passed over, as RFC 7240 wants."""
-    for preference in asked.headers.get(b"prefer", b"").split(b","):
+    for preference in request.headers.get(b"prefer", b"").split(b","):
         found = re.fullmatch(rb"\s*wait\s*=\s*\"?([0-9]{1,5})\"?\s*", preference)
         if found:
-            return min(float(found[1]), asked.house.limits.wait_seconds)
+            return min(float(found[1]), request.context.limits.wait_seconds)
     return 0.0
 
 

@@ -9,35 +9,35 @@ from typing import Any
 import msgspec
 
 from steppe.control import Refused
-from steppe.server.asked import Request, Response
+from steppe.server.request import Request, Response
 from steppe.server.routes.steering import number_of
 from steppe.service.orders import OVER
 
 QUIET = 15.0  # [s] without news until a comment says that the line is up
 
 
-async def events_stream(asked: Request) -> Response:
+async def events_stream(request: Request) -> Response:
     """GET events-stream."""
-    after = asked.headers.get(b"last-event-id", b"0")
+    after = request.headers.get(b"last-event-id", b"0")
     if not re.fullmatch(rb"[0-9]{1,18}", after):
         raise Refused("bad-header", "Last-Event-ID must be the id of an event.", position="Last-Event-ID")
-    return _stream(_lines(asked, asked.run.happenings(int(after))))
+    return _stream(_lines(request, request.run.happenings(int(after))))
 
 
-async def operation_stream(asked: Request) -> Response:
+async def operation_stream(request: Request) -> Response:
     """GET operations/{operation}/stream: the operation each time that it changes, until it is over."""
-    seq = number_of(asked.parameters["operation"], "unknown-operation")
-    asked.house.operation(asked.parameters["run"], seq)
-    return _stream(_lines(asked, _changes(asked, seq), "operation"))
+    seq = number_of(request.parameters["operation"], "unknown-operation")
+    request.context.operation(request.parameters["run"], seq)
+    return _stream(_lines(request, _changes(request, seq), "operation"))
 
 
 def _stream(lines: AsyncGenerator[bytes]) -> Response:
     return Response(200, media=b"text/event-stream", headers=((b"x-accel-buffering", b"no"),), stream=lines)
 
 
-async def _changes(asked: Request, seq: int) -> AsyncGenerator[tuple[int, dict[str, Any]]]:
+async def _changes(request: Request, seq: int) -> AsyncGenerator[tuple[int, dict[str, Any]]]:
     """The states of an operation; two of one content are told once."""
-    run = asked.run
+    run = request.run
     last: dict[str, Any] = {}
     happenings = run.happenings(1 << 60)
     try:
@@ -50,9 +50,11 @@ async def _changes(asked: Request, seq: int) -> AsyncGenerator[tuple[int, dict[s
         await _end(happenings)
 
 
-async def _lines(asked: Request, happenings: AsyncIterator[tuple[int, dict[str, Any]]], unnumbered: str = "info") -> AsyncGenerator[bytes]:
+async def _lines(
+    request: Request, happenings: AsyncIterator[tuple[int, dict[str, Any]]], unnumbered: str = "info"
+) -> AsyncGenerator[bytes]:
     yield b"retry: 1000\n\n"
-    draining = asyncio.ensure_future(asked.house.draining.wait())
+    draining = asyncio.ensure_future(request.context.draining.wait())
     following: asyncio.Future[tuple[int, dict[str, Any]]] = asyncio.ensure_future(anext(happenings))
     try:
         while True:

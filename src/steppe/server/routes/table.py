@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from steppe.control import Refused
-from steppe.server.asked import Request, Response
 from steppe.server.query import Grammar
+from steppe.server.request import Request, Response
 
 JSON = "application/json"
 ALWAYS = (400, 401, 403, 404, 405, 408, 413, 414, 415, 421, 429, 431, 500, 503)  # statuses that any address may give
