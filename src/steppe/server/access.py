@@ -1,4 +1,4 @@
-"""Who may come in: tokens with a role, sessions of people who logged in, and how often an address may fail to."""
+"""The access of clients: tokens with a role, sessions of logged-in users, and limits of failed logins by address."""
 
 import asyncio
 import hmac
@@ -15,14 +15,14 @@ from steppe.service.principal import Principal
 
 LOG = logging.getLogger("steppe.server")
 
-SESSION = 12 * 3600.0  # [s] from the last request on
+SESSION = 12 * 3600.0  # [s] after the last request
 MINUTE = 60.0  # [s]
-LOOK = 1.0  # [s] after which files of tokens are looked at again, or at once for a token that is not known
+LOOK = 1.0  # [s] between two reads of the files of tokens; an unknown token causes one at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor(Principal):
-    """A caller that came in.
+    """A client with a valid token.
 
     expires: seconds since 1970. token: the digest of the token, by which rates and sockets are counted: names may be the same. by_header:
     with a token in a header, which no other site can make a browser send.
@@ -75,7 +75,7 @@ class Access:
             return
         came = self._now()
         async with self._looking:
-            if self._looked <= came:  # those who waited share one look
+            if self._looked <= came:  # waiting callers share one read
                 await self._look()
 
     async def take_also(self, files: Mapping[str, TokenStore]) -> None:
@@ -95,7 +95,7 @@ class Access:
 
     def _read(self) -> list[Token] | None:
         """The tokens that are taken now; None when no file has changed."""
-        new = [file.is_new() for file in self._files.values()]  # each is asked, for it answers once
+        new = [file.is_new() for file in self._files.values()]  # a list, since each call of `is_new` resets its file
         if not any(new):
             return None
         found = list(self._given)
@@ -107,7 +107,7 @@ class Access:
         return found
 
     def by_token(self, text: str | bytes) -> Visitor | None:
-        """Whose token it is. It is compared with all, however early one fits."""
+        """The holder of a token. It is compared with all tokens, so that the time tells nothing."""
         token = self._find(text)
         return self._principals[token.digest] if token else None
 
@@ -125,7 +125,7 @@ class Access:
     def revoke(self, text: str) -> None:
         """Takes a token no longer, and ends the sessions that were opened with it; nor does the next server, but where a user gave it."""
         digest = digest_of(text)
-        for token in [token for token in self._tokens if token.digest == digest]:  # others are nobody's, and must not fill the memory
+        for token in [token for token in self._tokens if token.digest == digest]:  # an unknown digest must not fill the memory
             self._revoked.add(digest)
             file = self._files.get(token.run)
             if file is None or token in self._given:
@@ -142,7 +142,7 @@ class Access:
 
     # ---- sessions: the cookie holds a random text, this process what it means -----------------------------------------------------------
     def open_session(self, text: str) -> str | None:
-        """The text of a cookie for who holds a token; None when it is none."""
+        """The text of a cookie for the holder of a token; None if the token is not valid."""
         token = self._find(text)
         if token is None:
             return None
@@ -153,7 +153,7 @@ class Access:
         return cookie
 
     def by_session(self, cookie: str) -> Visitor | None:
-        """Whose session it is; it is prolonged."""
+        """The holder of a session, which is prolonged."""
         key = digest_of(cookie)
         token, until = self._sessions.get(key, (None, 0.0))
         now = self._now()
@@ -174,7 +174,7 @@ class Access:
         return [(key.hex(), token.digest.hex(), until) for key, (token, until) in self._sessions.items()]
 
     def resume(self, sessions: Iterable[tuple[str, str, float]]) -> None:
-        """Opens again what `sessions` gave, as far as the tokens are still taken."""
+        """Opens the sessions that `sessions` returned, if their tokens are still valid."""
         known = {token.digest.hex(): token for token in self._tokens}
         self._sessions |= {bytes.fromhex(key): (known[token], float(until)) for key, token, until in sessions if token in known}
 

@@ -1,4 +1,4 @@
-"""The server as one ASGI application: it puts the parts together and is the only place that knows them all."""
+"""The server as one ASGI application. It connects the parts; no other file knows all of them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ CONTENT_POLICY = (
     "frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
 )
 NOSNIFF = (b"x-content-type-options", b"nosniff")
-SAFE: Headers = ((b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"), NOSNIFF)  # of what is no page
+SAFE: Headers = ((b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"), NOSNIFF)  # of replies that are no page
 SAFE_PAGE: Headers = (
     (b"content-security-policy", CONTENT_POLICY.encode()),
     NOSNIFF,
@@ -85,12 +85,12 @@ class Server:
         self._of_all: tuple[Door, ...] = (
             identify,
             rates,
-        )  # before files of tokens are read: strangers pay for that
+        )  # before the files of tokens are read, so that a request without a token is charged for that
         self._of_sockets: tuple[Door, ...] = (authenticate, origins, check_protocol)
         self._behind: tuple[Door, ...] = (check_size, authenticate, origins, check_type, check_role, check_key)
 
     def drain(self) -> None:
-        """Takes no more orders; streams end. What is being answered is answered."""
+        """Refuses further orders and ends streams. Requests in work are answered."""
         self.context.draining.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -103,7 +103,7 @@ class Server:
             await self._meet(scope, receive, send)
 
     async def _meet(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a client in at a socket, or answers in the way of HTTP why not."""
+        """Serves a live socket, or refuses it with a reply of HTTP."""
         begin = perf_counter()
         request = Request(self.context, {**scope, "method": "GET"}, receive, dict(scope["headers"]))
         await receive()
@@ -130,7 +130,7 @@ class Server:
             self._note(request, perf_counter() - begin)
 
     async def _replied(self, request: Request, doors: tuple[Door, ...], handle: Handle | None) -> Response | None:
-        """The reply behind the doors, or of one that did not let pass; None where all did and there is nothing to handle."""
+        """The reply of the handler, or of the door that refused; None if all doors passed the request and there is no handler."""
         try:
             if len(request.headers) < len(request.scope["headers"]):
                 _check_once(request)
@@ -246,7 +246,7 @@ def _check_once(request: Request) -> None:
 
 
 async def _send(request: Request, reply: Response, send: Send, more: Headers, kind: str) -> None:
-    """Sends a reply. Pieces go out as they are: nothing is joined or copied. more: headers; kind: of the ASGI messages."""
+    """Sends a reply. Pieces are neither joined nor copied. more: headers; kind: of the ASGI messages."""
     request.status = reply.status
     pieces = [piece for piece in (reply.body, *reply.parts) if len(piece)]
     length = sum(map(len, pieces))  # they are bytes, or views of bytes
@@ -271,7 +271,7 @@ async def _send(request: Request, reply: Response, send: Send, more: Headers, ki
 
 
 async def _send_stream(request: Request, stream: AsyncGenerator[bytes], send: Send) -> None:
-    """Sends what comes until the client goes away or there is no more."""
+    """Sends the pieces of a stream until it ends or the client has gone."""
     left = asyncio.ensure_future(_left(request))
     following = asyncio.ensure_future(anext(stream))
     try:
@@ -295,7 +295,7 @@ async def _send_stream(request: Request, stream: AsyncGenerator[bytes], send: Se
 
 
 async def _left(request: Request) -> None:
-    """Returns when the client has gone away."""
+    """Returns when the client has gone."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

@@ -1,4 +1,4 @@
-"""Text of replies by gzip. Arrays, images and archives go as they are, and so do streams that are read as they come."""
+"""Text of replies by gzip. Arrays, images, archives and streams that clients read at once stay as they are."""
 
 import asyncio
 import gzip
@@ -12,20 +12,20 @@ from steppe.server.request import JSON_PROBLEM, Headers, Request, Response
 
 LINES = b"application/jsonl"
 TEXT = frozenset((b"application/json", JSON_PROBLEM, LINES, FORMATS["csv"].encode(), FORMATS["coverage-json"].encode()))
-SHORT = 1400  # [byte] what fits into one packet gets no sooner there
-LARGE = 16 * 1024  # [byte] above, the loop does not wait for it
+SHORT = 1400  # [byte] one packet: a shorter reply would not arrive sooner
+LARGE = 16 * 1024  # [byte] a longer text is compressed in a thread
 FAST = 1  # level of gzip
 
 
 async def compressed(request: Request, reply: Response) -> Response:
-    """A reply of a media type of `TEXT`, by gzip where it is long enough and the client takes that."""
+    """Compresses a reply of a media type of `TEXT`, if it is long enough and the client accepts gzip."""
     content = reply.body if not reply.parts else b"".join((reply.body, *reply.parts))
     if reply.stream is None and len(content) <= SHORT:
         return reply
     headers: Headers = (*reply.headers, (b"vary", b"accept-encoding"))
     if (reply.stream is not None and request.scope["method"] == "HEAD") or not takes_gzip(request.headers.get(b"accept-encoding", b"")):
         return reply._replace(headers=headers)
-    # a strong tag names bytes, a weak one what they say
+    # a strong tag names bytes, a weak one their meaning
     headers = tuple((name, b"W/" + value if name == b"etag" and value[:1] == b'"' else value) for name, value in headers)
     headers = (*headers, (b"content-encoding", b"gzip"))
     if reply.stream is not None:

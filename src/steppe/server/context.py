@@ -1,4 +1,4 @@
-"""What all routes share: the service, who may come in, and what was counted."""
+"""The objects that all routes of a server share: the service, the access of clients, the counts."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class ServerContext(Service):
         super().__init__(runs, limits, read_only, opener, readable)
         self.access, self.requests_left = access, requests_left
         self.metrics = Metrics()
-        self.sockets: Counter[str] = Counter()  # by the digest of a token, "" of those that have said none
-        self.feeds: dict[str, Feed] = {}  # of runs that somebody watches
-        self.film: FilmProcess | None = None  # that is being made
+        self.sockets: Counter[str] = Counter()  # open sockets by the digest of their token; "": without a token yet
+        self.feeds: dict[str, Feed] = {}  # of runs with viewers
+        self.film: FilmProcess | None = None  # the film in work
 
     async def begun(self, name: str) -> None:
         """Takes the tokens of a new run, too."""

@@ -1,4 +1,4 @@
-"""How much any caller may ask of the server: sizes, rates, times."""
+"""Limits of a client's requests: sizes, rates, times."""
 
 from dataclasses import dataclass
 
@@ -16,17 +16,17 @@ class Limits(WorkLimits):
     address: int = 8 * 1024  # [byte]
     header_seconds: float = 5.0
     body_seconds: float = 10.0  # and one more for each MB
-    write_seconds: float = 60.0  # for which a client may read nothing
-    wait_seconds: float = 5.0  # the longest that a reply is held back for an operation
+    write_seconds: float = 60.0  # in which a client must read something
+    wait_seconds: float = 5.0  # the longest wait of a reply for an operation
     connections: int = 2_000
-    sockets: int = 1_200  # to look at runs
+    sockets: int = 1_200  # of viewers
     sockets_of_token: int = 8
-    channels: int = 200  # ways in which a run is watched
+    channels: int = 200  # of one run
     followed: int = 64  # cells and regions of a run that are followed: each costs every step a little
     film_values: int = 300_000_000  # cells of all frames of a film; drawing a frame costs as much as half a million
     film_asked: float = 5.0  # [s] after which a film that no client asks for is given up
-    strangers_sockets: int = 16  # that have not said a token yet
-    scenarios: int = 100  # of a run at once; those that were left do not count
+    strangers_sockets: int = 16  # without a token yet
+    scenarios: int = 100  # of a run at once, without those that were left
     requests: float = 50.0  # [1/s] of a token
     requests_burst: float = 100.0
     strangers: float = 10.0  # [1/s] of an address without a token
@@ -37,5 +37,5 @@ class Limits(WorkLimits):
 
     @classmethod
     def near(cls) -> "Limits":
-        """Of a server that only this machine can call: what it cannot answer is limit enough."""
+        """Limits of a server for this machine alone, which needs no rates."""
         return cls(requests=10_000.0, requests_burst=20_000.0)

@@ -8,7 +8,7 @@ BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)  # [s]
 
 
 class _Tally:
-    """Of one method, route and status."""
+    """The counts of one method, route and status."""
 
     __slots__ = ("bytes", "seconds", "times")
 

@@ -1,4 +1,4 @@
-"""What a client takes, as RFC 9110 (2022), section 12.5, has it: media types (`Accept`) and codings (`Accept-Encoding`)."""
+"""The preferences of a client (RFC 9110, 2022, section 12.5): media types (`Accept`) and codings (`Accept-Encoding`)."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ _WEIGHT = re.compile(r"[01](\.[0-9]{0,3})?")
 
 
 def form_of(accept: bytes, forms: Mapping[str, str]) -> str:
-    """The format that a client prefers; of several that it takes alike, and where it names none, the first.
+    """The format that a client prefers; the first of several alike, and if it names none.
 
     accept: the header, b"" when there is none; forms: format -> media type.
 
@@ -30,7 +30,7 @@ def form_of(accept: bytes, forms: Mapping[str, str]) -> str:
 
 @lru_cache(1000)
 def takes_gzip(accepted: bytes) -> bool:
-    """Whether a client takes gzip. accepted: the header Accept-Encoding, b"" when there is none."""
+    """Whether a client accepts gzip. accepted: the header Accept-Encoding, b"" when there is none."""
     weights = _weights(accepted)
     return weights.get("gzip", weights.get("*", 0.0)) > 0.0
 
@@ -43,7 +43,7 @@ def _preferred(accept: bytes, forms: tuple[tuple[str, str], ...]) -> str | None:
     best, most = None, 0.0
     for form, media in forms:
         name = media.partition(";")[0]
-        ranges = (name, f"{name.partition('/')[0]}/*", "*/*")  # the narrowest that is there holds
+        ranges = (name, f"{name.partition('/')[0]}/*", "*/*")  # the narrowest range decides
         weight = next((weights[each] for each in ranges if each in weights), 0.0)
         if weight > most:
             best, most = form, weight
@@ -51,7 +51,7 @@ def _preferred(accept: bytes, forms: tuple[tuple[str, str], ...]) -> str | None:
 
 
 def _weights(header: bytes) -> dict[str, float]:
-    """Name -> weight, 0 to 1, of a list such as "text/csv, */*;q=0.1"; what has no weight of that form is left out."""
+    """Name -> weight, 0 to 1, of a list such as "text/csv, */*;q=0.1"; an entry with a malformed weight is left out."""
     found: dict[str, float] = {}
     for each in header.decode("latin-1").lower().split(","):
         name, *parameters = (part.strip() for part in each.split(";"))

@@ -23,7 +23,7 @@ PAGE = (
 
 
 def problem(code: str, detail: str, instance: str, facts: Mapping[str, Any], prefix: str = "") -> Response:
-    """The reply to a request that is not met. prefix: what stands before all addresses, where the client is."""
+    """The reply to a refused request. prefix: the part before all addresses, as the client sees them."""
     kind = KINDS.get(code, KINDS["defect"])
     said = {key: value for key, value in facts.items() if value is not None}
     value, allowed = said.get("value"), said.get("allowed")

@@ -1,4 +1,4 @@
-"""HTTP on a connection: uvicorn's, with deadlines and sizes for what is not complete yet, which no application sees.
+"""HTTP on a connection: uvicorn's, with deadlines and sizes for incomplete requests, which no application sees.
 
 What Steppe uses of uvicorn's private parts is here; that of its WebSockets in `live.line`. `pyproject.toml` bounds the versions.
 """
@@ -27,7 +27,7 @@ class HttpServer(uvicorn.Server):
 
 
 class Phase(Enum):
-    """What arrives now."""
+    """The part of a request that arrives now."""
 
     NOTHING = "nothing"
     HEAD = "head"
@@ -39,13 +39,13 @@ class _HeadError(Exception):
 
 
 class Protocol(HttpToolsProtocol):
-    """One connection. A request that arrives whole costs no timer."""
+    """One connection. A request that arrives in one piece needs no timer."""
 
     limits = Limits()
-    last_seconds = 7.0  # that what is under way has when the server ends
+    last_seconds = 7.0  # for requests in work when the server ends
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client is there."""
+        """A client has connected."""
         super().connection_made(transport)
         self._phase, self._timer, self._stuck, self._last = Phase.NOTHING, None, None, None
         self._answered: Any = None
@@ -58,7 +58,7 @@ class Protocol(HttpToolsProtocol):
         self._arm(self.limits.header_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """The client has gone."""
         self._disarm()
         for timer in (self._stuck, self._last):
             if timer is not None:
@@ -73,13 +73,13 @@ class Protocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def shutdown(self) -> None:
-        """The server ends: what is under way has its last seconds, after which the client is gone for it."""
+        """The server ends: requests in work have `last_seconds`, then the connection closes."""
         super().shutdown()
         self._last = self.loop.call_later(self.last_seconds, self.transport.abort)
 
-    # ---- what arrives -------------------------------------------------------------------------------------------------------------------
+    # ---- input -------------------------------------------------------------------------------------------------------------------
     def data_received(self, data: bytes) -> None:
-        """Feeds the parser; what is not complete behind it gets a deadline."""
+        """Feeds the parser; an incomplete request gets a deadline."""
         if self._phase is not Phase.BODY:
             self._head_bytes += len(data)
         super().data_received(data)
@@ -124,16 +124,16 @@ class Protocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is here."""
+        """The request is complete."""
         self._phase = Phase.NOTHING
         super().on_message_complete()
 
     def _should_upgrade(self) -> bool:
-        """Only one kind of address is a WebSocket."""
+        """Accepts WebSockets at one address only."""
         return self.url.partition(b"?")[0].endswith(b"/live") and super()._should_upgrade()
 
     def handle_websocket_upgrade(self) -> None:
-        """From here on another protocol has the connection."""
+        """Hands the connection to another protocol."""
         self._phase = Phase.NOTHING
         self._disarm()
         super().handle_websocket_upgrade()
@@ -163,7 +163,7 @@ class Protocol(HttpToolsProtocol):
             self._stuck = self.loop.call_later(self.limits.write_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """The client reads again."""
         super().resume_writing()
         if self._stuck is not None:
             self._stuck.cancel()
@@ -171,11 +171,11 @@ class Protocol(HttpToolsProtocol):
 
     # ---- answers without the application ------------------------------------------------------------------------------------------------
     def send_400_response(self, msg: str) -> None:
-        """The parser has found fault."""
+        """Answers an error of the parser."""
         self._refuse(*self._unfit)
 
     def _refuse(self, code: str, detail: str) -> None:
-        """Answers with a problem and closes; only closes in the midst of an answer, and where nothing was asked."""
+        """Answers with a problem and closes. Closes only, within an answer or before any request."""
         self._disarm()
         begun = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
         if not begun and not (code == "too-slow" and self._phase is Phase.NOTHING):

@@ -23,8 +23,8 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Response(NamedTuple):
-    """What is answered. body: whole; parts: further pieces that are sent behind it without copying; stream: pieces that
-    come with time; cache: what others may keep of it."""
+    """The reply to a request. body: in one piece; parts: further pieces, sent behind it without copying; stream: pieces that are
+    made while it is sent; cache: the header Cache-Control."""
 
     status: int
     body: bytes = b""
@@ -45,7 +45,7 @@ class Request:
     headers: dict[bytes, bytes]
     route: Route | None = None
     path: str = ""
-    prefix: str = ""  # what stands before it, where the client is
+    prefix: str = ""  # the part of the address before the path, as the client sees it
     parameters: Mapping[str, str] = field(default_factory=dict)
     principal: Visitor | None = None
     key: str = ""
@@ -53,7 +53,7 @@ class Request:
     if_step: int | None = None
     status: int = 0
     sent: int = 0
-    address: str = ""  # where it came from, behind the proxies that are believed; "" for callers at a Unix socket
+    address: str = ""  # where it came from, behind trusted proxies; "" for callers at a Unix socket
     proxied: bool = False  # whether it came by such a proxy
 
     def __post_init__(self) -> None:
@@ -66,12 +66,12 @@ class Request:
         return self.context.run(self.parameters["run"])
 
     async def body(self) -> bytes:
-        """All that was sent; the layer of sizes counts."""
+        """The whole body; `check_size` limits it."""
         pieces = [piece async for piece in self.stream()]
         return b"".join(pieces)
 
     async def stream(self) -> AsyncIterator[bytes]:
-        """What was sent, as it arrives; ends early with Disconnection when the client went away."""
+        """The pieces of the body as they arrive. Raises Disconnection when the client has gone."""
         more = True
         while more:
             message = await self.receive()
@@ -82,8 +82,8 @@ class Request:
 
 
 class Disconnection(Exception):
-    """The client went away."""
+    """The client has closed the connection."""
 
 
 class Redirection(Exception):
-    """What the client means is at the beginning of all addresses."""
+    """The client must go to the root of the addresses."""

@@ -29,7 +29,7 @@ class RoleFile(TokenStore):
         return read_roles(self.path, own=True) if self.path.exists() else {}
 
     def read(self) -> list[Token]:
-        """What is kept of each."""
+        """The records of all tokens."""
         return [Token.of(role, role, text) for role, text in self.texts().items()]
 
     def complete(self, roles: Sequence[str]) -> dict[str, str]:
@@ -53,7 +53,7 @@ class RoleFile(TokenStore):
         return {role: there[role] for role in roles}
 
     def forget(self, digest: bytes) -> None:
-        """Keeps a token no longer, where it is there; the next server makes another one."""
+        """Removes a token, if the file has it; the next server makes another one."""
         with self.alone():
             there = self.texts()
             left = {role: text for role, text in there.items() if digest_of(text) != digest}
@@ -115,11 +115,11 @@ class Tokens:
 
     @property
     def first(self) -> str:
-        """The one that most people want: that lets them steer, if there is one."""
+        """The token that most users want: that of the role steer, if there is one."""
         return self.texts.get("steer") or next(iter(self.texts.values()))
 
     def access(self) -> Access:
-        """Who may come in with them; a token that was made and is revoked is taken no longer."""
+        """The access by these tokens; a revoked token that a server made is no longer valid."""
         if not self.made:
             return Access(Token.of(role, role, text) for role, text in self.texts.items())
         access = Access([])
@@ -127,7 +127,7 @@ class Tokens:
         return access
 
     def greeting(self, name: str, address: str, to_terminal: bool) -> str:
-        """What a server tells when it listens. Tokens that were given are never in it, and the others only where a terminal shows it."""
+        """The text that a server prints when it listens. It has no given tokens, and the others only on a terminal."""
         lines, token = [f'  The tokens of {", ".join(self.texts)} are in "{self.path}".'], "..."
         if self.made and to_terminal:
             lines = [f"  {role:<6} {address}/#token={text}" for role, text in self.texts.items()]

@@ -56,12 +56,12 @@ class Runs:
         self.launchers: Mapping[str, str] = {"": "", **(launchers or {})}
         self.open: dict[str, Supervisor] = {}
         self._where, self._durable = where, durable
-        self._address = ""  # by which people call the server, once it listens for them
+        self._address = ""  # of the server for clients, once it listens
         self._closing: dict[str, ExitStack] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._listening: dict[str, EngineListener] = {}
         self._watching: dict[str, asyncio.Task[None]] = {}
-        self._writer = ThreadPoolExecutor(1, "status")  # one after the other; a disk may take its time, and people are answered meanwhile
+        self._writer = ThreadPoolExecutor(1, "status")  # one write after the other, apart from the event loop, since a disk may be slow
 
     async def begin(self, folder: Path, launcher: str = "", engine_bind: str = "", sealed: bool = True) -> Supervisor:
         """Opens the run of a folder and starts its engine. engine_bind, sealed: of the link to it, as `EngineListener` takes them.
@@ -100,7 +100,7 @@ class Runs:
                     LOG.error("The run %s is not served: %s", path.parent.name, error)
 
     def listens(self, address: str) -> None:
-        """People can call the server now."""
+        """Clients can call the server now."""
         self._address = address
         for supervisor in self.open.values():
             self._watch(supervisor)
@@ -157,7 +157,7 @@ class Runs:
         await asyncio.to_thread(_archived, supervisor.folder, self._closing.pop(supervisor.name))
 
     def close(self) -> None:
-        """Gives all folders up, once nobody asks any more."""
+        """Releases all folders, after the last request."""
         for each in self._closing.values():
             each.close()
         self._closing.clear()
@@ -189,7 +189,7 @@ def _write(path: Path, content: Mapping[str, Any]) -> None:
 
 @contextmanager
 def held(folder: Path, where: str) -> Iterator[None]:
-    """Two servers never have one folder."""
+    """Locks a folder, so that one server has it."""
     try:
         file = lock(folder / LOCK, f"process {os.getpid()} at {where}")
     except LockedError as holder:

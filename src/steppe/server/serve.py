@@ -1,4 +1,4 @@
-"""How the application is put on a socket, and how a server lives: it listens for engines, answers people, and ends without a loss."""
+"""The life of a server: it opens its sockets, starts engines, answers clients, and ends without a loss."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ MESSAGE = 4096  # [byte] of what a client may say on a socket
 PING = 30.0  # [s] between two that ask whether a client is there
 IDLE = 75  # [s] that a connection may rest between two requests
 SWEEP = 600.0  # [s] between two looks for uploads that no order uses
-EVERYWHERE = ("", "0.0.0.0", "::")  # addresses that one may listen at and nobody can call
+EVERYWHERE = ("", "0.0.0.0", "::")  # addresses to listen at, which no client can call
 
 
 def configuration(server: Server, **where: Any) -> uvicorn.Config:
@@ -227,7 +227,7 @@ async def _serve(
 
 
 async def _sweep(context: ServerContext) -> None:
-    """Removes now and then what was uploaded to the runs and no order uses."""
+    """Removes uploads that no order uses, every `SWEEP` seconds."""
     while True:
         for name, run in [*context.runs.items()]:
             try:

@@ -17,7 +17,7 @@ LOG = logging.getLogger("steppe.server")
 
 
 def keep(access: Access, folder: Path) -> None:
-    """Writes the sessions that are open, for the next server of a folder. What hinders is logged: the users then log in again."""
+    """Writes the sessions that are open, for the next server of a folder. A failure is logged; the users then log in again."""
     try:
         if rows := access.sessions():
             write_whole(folder / FILE, json.dumps(rows).encode(), mode=0o600)
@@ -26,11 +26,11 @@ def keep(access: Access, folder: Path) -> None:
 
 
 def take(access: Access, folder: Path) -> None:
-    """Opens the sessions again that the server before has kept. A file of another user opens none."""
+    """Opens the sessions that the server before has written. A file of another user opens none."""
     try:
         with open(folder / FILE, "rb") as file:
             own, content = os.fstat(file.fileno()).st_uid == os.geteuid(), file.read()
-        (folder / FILE).unlink()  # what ends from now on must not come back with a later server
+        (folder / FILE).unlink()  # a session that ends later must not come back with the next server
         if own:
             access.resume(json.loads(content))
     except FileNotFoundError:

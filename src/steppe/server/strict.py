@@ -15,7 +15,7 @@ DIGITS = 20  # of a whole number; 64 bits have no more
 
 
 def decode(body: bytes, kind: type[Request], limits: Limits) -> Request:
-    """The request that a body says.
+    """The struct that a body holds.
 
     Raises
     ------

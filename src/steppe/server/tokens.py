@@ -35,11 +35,11 @@ class Token:
 
     @classmethod
     def of(cls, name: str, role: str, text: str, expires: float | None = None) -> "Token":
-        """What is kept of the token `text`."""
+        """The record of the token `text`."""
         return cls(name, role, digest_of(text), expires)
 
     def is_over(self, now: float) -> bool:
-        """Whether its end has come. now: seconds since 1970."""
+        """Whether the token has expired. now: seconds since 1970."""
         return self.expires is not None and self.expires <= now
 
 
@@ -60,14 +60,14 @@ def _token(name: str, role: str, digest: str, expires: float) -> Token:
 
 
 class TokenStore(ABC):
-    """A file of tokens that its owner alone can read. It is replaced whole, and a server at work reads it again."""
+    """A file of tokens, readable by its owner alone. It is replaced whole; a running server reads it again."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._seen: tuple[int, ...] = ()
 
     def is_new(self) -> bool:
-        """Whether the file is another one than when this was last asked; at first, whether there is one."""
+        """Whether the file has changed since the last call; at the first call, whether it exists."""
         try:
             facts = os.stat(self.path)
             seen: tuple[int, ...] = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
@@ -78,11 +78,11 @@ class TokenStore(ABC):
 
     @abstractmethod
     def read(self) -> list[Token]:
-        """All of them; raises DamagedError or Mistake."""
+        """All tokens of the file; raises DamagedError or Mistake."""
 
     @abstractmethod
     def forget(self, digest: bytes) -> None:
-        """Keeps the token of a digest no longer, where it is there; raises SteppeError or OSError."""
+        """Removes the token of a digest, if the file has it; raises SteppeError or OSError."""
 
     def put(self, text: str) -> None:
         """Replaces the file, durably."""
@@ -90,7 +90,7 @@ class TokenStore(ABC):
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Nobody else changes the file meanwhile."""
+        """Locks the file against changes by other processes."""
         place = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             take(place, wait=True)
@@ -125,7 +125,7 @@ class TokenFile(TokenStore):
             raise DamagedError(f'"{self.path}" cannot be read ({error}). Remove it, and make new tokens.') from None
 
     def add(self, token: Token) -> None:
-        """Keeps a token; raises Mistake when there is one of its name."""
+        """Adds a token; raises Mistake when the file has one of its name."""
 
         def with_it(there: list[Token]) -> list[Token]:
             if token.name in [each.name for each in there]:
@@ -135,7 +135,7 @@ class TokenFile(TokenStore):
         self._change(with_it)
 
     def remove(self, name: str) -> None:
-        """Keeps a token no longer; raises Mistake when there is none of this name."""
+        """Removes a token; raises Mistake when there is none of this name."""
 
         def without(there: list[Token]) -> list[Token]:
             names = [each.name for each in there]
@@ -146,7 +146,7 @@ class TokenFile(TokenStore):
         self._change(without)
 
     def forget(self, digest: bytes) -> None:
-        """Keeps a token no longer, where it is there."""
+        """Removes a token, if the file has it."""
         self._change(lambda there: [each for each in there if each.digest != digest])
 
     def _change(self, change: Callable[[list[Token]], list[Token]]) -> None:

@@ -1,4 +1,4 @@
-"""What a request passes before a route sees it: one check a file. Each lets it pass or raises `Refused`; none waits and none reads a body.
+"""The checks of a request before its route, one a file. Each returns or raises `Refused`; none waits, and none reads a body.
 
     host -> proxy -> prefix -> cookie of another site -> route -> identity -> rate -> size -> authentication -> origin -> role -> key
 

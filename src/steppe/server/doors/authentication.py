@@ -1,4 +1,4 @@
-"""Who is asking: a token in a header, or the cookie of somebody who logged in. An address never holds a token."""
+"""The principal of a request: by a token in a header, or by the cookie of a login. An address never holds a token."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ def identify(request: Request) -> None:
 
 
 def authenticate(request: Request) -> None:
-    """Lets a request without a principal come no farther than what is open to all.
+    """Refuses a request without a principal, except at routes that are open to all.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def authenticate(request: Request) -> None:
     if request.principal is None and request.route.role != "-":
         given = b"authorization" in request.headers or cookie_of(request) is not None
         if request.scope["type"] == "websocket" and not given:
-            return  # its first message says a token
+            return  # its first message has the token
         text = "The token or session is not known, or is over." if given or b"cookie" in request.headers else "No token was sent."
         raise Refused("not-authenticated", text)
     name = request.parameters.get("run")
@@ -39,7 +39,7 @@ def authenticate(request: Request) -> None:
 
 
 def principal_of(request: Request) -> Visitor | None:
-    """Whose token or session a request has now."""
+    """The holder of the token or session of a request."""
     given = request.headers.get(b"authorization")
     if given is not None:
         scheme, _, token = given.partition(b" ")
@@ -74,7 +74,7 @@ def cookie_name(scope: Mapping[str, Any]) -> str:
 
 
 def cookie_of(request: Request) -> str | None:
-    """The cookie of this server; None when there is none, or several: one of them was put there by somebody else."""
+    """The cookie of this server; None when there is none, or several: another site may have set one of them."""
     given = request.headers.get(b"cookie")
     if given is None:
         return None

@@ -1,4 +1,4 @@
-"""What an order says beside its body: a key, so that it can be sent again; if it will, the version and step that it is meant for."""
+"""The headers of an order: a key, so that it can be sent again; optional are the version and the step that it expects."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Where a request came from, when proxies stand before the server: their word counts, that of others does not."""
+"""The address of a client behind proxies: headers of trusted proxies count, others do not."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -10,7 +10,7 @@ UNIX = "unix"  # callers at the Unix socket
 
 
 class Proxies:
-    """Finds the client behind the proxies that are believed.
+    """Finds the client behind trusted proxies.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How often anybody may ask: a bucket of requests for each token and each stranger's address, and one of bytes for what is read in bulk."""
+"""The rates of requests: a bucket of requests for each token and each stranger's address, and one of bytes for what is read in bulk."""
 
 import time
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class Rates:
         self._requests[who] = (left - 1.0, self._now())
 
     def _left(self, buckets: dict[str, tuple[float, float]], key: str, rate: float, burst: float) -> float:
-        """What is in a bucket now."""
+        """The level of a bucket."""
         now = self._now()
         held, since = buckets.get(key, (burst, now))
         if len(buckets) > MOST:
@@ -54,7 +54,7 @@ class Rates:
 
 
 def payer(request: Request) -> str:
-    """Whose buckets a request is taken from: a token's, or those of a stranger's address."""
+    """The owner of the buckets of a request: a token, or the address of a stranger."""
     return request.principal.token if request.principal else f"@{request.address}"
 
 

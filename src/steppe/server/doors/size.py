@@ -1,4 +1,4 @@
-"""How large a body may be: what is declared is judged before anything is read, what arrives is counted on its way."""
+"""The limit of a body: a declared size is checked before reading, and the bytes that arrive are counted."""
 
 from steppe.control import Refused
 from steppe.server.request import Message, Receive, Request

@@ -37,7 +37,7 @@ class _Cursor:
 
 
 class Cursors:
-    """Those of one viewer, one a stream. say: sends a message."""
+    """The cursors of one viewer, one a stream. say: sends a message."""
 
     def __init__(self, run: Supervisor, say: Callable[[Mapping[str, Any]], None]) -> None:
         self._run, self._say = run, say
@@ -62,7 +62,7 @@ class Cursors:
         self.moved(stream)
 
     def moved(self, stream: int) -> None:
-        """The map of a stream has moved on."""
+        """Asks for the values again: the map of a stream has a new step."""
         cursor = self.placed.get(stream)
         if cursor is None:
             return
@@ -80,7 +80,7 @@ class Cursors:
             self.moved(stream)
 
     def clear(self) -> None:
-        """Takes all away."""
+        """Removes all cursors."""
         self.placed.clear()
 
     async def _tell(self, cursor: _Cursor) -> None:

@@ -1,4 +1,4 @@
-"""What happens to a run, as texts for all who watch it: each is encoded once, and those of the last moments are kept."""
+"""The feed of a run: its events as texts for all viewers. Each text is encoded once; the newest are kept."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from steppe.service.orders import OVER
 if TYPE_CHECKING:
     from steppe.server.context import ServerContext
 
-KEPT = 200  # texts; who is farther behind begins anew
+KEPT = 200  # texts; a viewer that is farther behind begins anew
 ROUND = 0.1  # [s] between two looks at a run
-SELDOM = 1.0  # [s] between two messages of what changes all the time, at least
+SELDOM = 1.0  # [s] at least between two messages of progress
 CROWD = 200  # of such messages that are sent in a second, at most: frames have the step, too
-OPEN = 50  # orders that are looked at whether they are over
+OPEN = 50  # unfinished orders that are watched
 MOVING = ("step", "at", "seq", "date", "kept")  # of a scenario
 
 
 async def feed_of(context: ServerContext, run: str) -> Feed:
-    """What happens to a run, for all who watch it."""
+    """The feed of a run, one for all its viewers."""
     if not _there(context, run):
         ranges = await asyncio.to_thread(Ranges, context.run(run).folder)
         if not _there(context, run):  # another viewer may have come meanwhile
@@ -42,7 +42,7 @@ def _there(context: ServerContext, run: str) -> bool:
 
 
 class Feed:
-    """Of one run, for as long as somebody listens."""
+    """The feed of one run, as long as it has listeners."""
 
     def __init__(self, context: ServerContext, run: str, ranges: Ranges) -> None:
         self._context, self.run, self._ranges = context, run, ranges
@@ -53,17 +53,17 @@ class Feed:
         self._listeners: set[Callable[[], None]] = set()
         self._task: asyncio.Task[None] | None = None
         self._known = False  # what the run is
-        self._event = 0  # the last that was told
+        self._event = 0  # the last that was reported
         self._info: dict[str, Any] = {}
         self._progress: list[Any] = []
         self._seldom_at, self._timer = 0.0, cast(asyncio.TimerHandle | None, None)
         self._last, self._open = 0, list[int]()  # commands: the last, and those that are not over
         self._checkpoints: list[dict[str, Any]] = []
         self._kept: dict[str, list[int]] = {}
-        self._viewers = 0  # as they were told
+        self._viewers = 0  # as reported
 
     def listen(self, tell: Callable[[], None]) -> None:
-        """Has `tell` called when there is more."""
+        """Adds a listener; `tell` is called at each new text."""
         self._listeners.add(tell)
         if self._task is None:
             self._begin()
@@ -71,7 +71,7 @@ class Feed:
         self._look_soon()
 
     def leave(self, tell: Callable[[], None]) -> None:
-        """Calls it no longer."""
+        """Removes a listener."""
         self._listeners.discard(tell)
         if not self._listeners and self._task is not None:
             self._task.cancel()
@@ -79,18 +79,18 @@ class Feed:
         self._look_soon()
 
     def _look_soon(self) -> None:
-        """Tells of other viewers, too, while the run rests."""
+        """Reports the number of viewers, also while the run rests."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_at(self._seldom_at, self._look_later)
 
     def after(self, count: int) -> list[bytes] | None:
-        """The texts after so many; None when they are not kept any more."""
+        """The texts after a number; None when they are no longer kept."""
         missing = self.count - count
         return None if missing > len(self._texts) else [self._texts[i] for i in range(len(self._texts) - missing, len(self._texts))]
 
     # ---- hello --------------------------------------------------------------------------------------------------------------------------
     def hello(self, name: str, role: str) -> bytes | None:
-        """What a viewer is told first; None while no engine has said what the run is."""
+        """The first text for a viewer; None until an engine has described the run."""
         facts = self._context.run(self.run).facts
         if facts is None:
             return None
@@ -117,17 +117,17 @@ class Feed:
         )
 
     def info(self) -> bytes:
-        """How the run stands."""
+        """The state of the run."""
         return _text({"type": "info", **self._context.info(self.run)})
 
     def _steers(self) -> dict[str, Any] | None:
-        """Who ordered last."""
+        """The client of the last order."""
         last = self._context.run(self.run).journal.command(self._last)
         return {"who": last.who, "kind": last.kind, "id": last.seq, "at": last.accepted_at} if last else None
 
     # ---- what happens -------------------------------------------------------------------------------------------------------------------
     def _begin(self) -> None:
-        """What is known before anything happens is in hello."""
+        """Notes the state that the hello text has."""
         run = self._context.run(self.run)
         self._last, self._known = run.journal.last, run.facts is not None
         self._info, self._progress = self._stripped(self._context.info(self.run))
@@ -136,7 +136,7 @@ class Feed:
         run.channels.fitted = self._fitted
 
     def _fitted(self, view: View, fit: Sequence[float]) -> None:
-        """Tells new ranges of colours, to each viewer before the frame that they are of."""
+        """Reports new ranges of colours, to each viewer before their frame."""
         if news := self._ranges.widen(view, fit):
             self._tell({"type": "ranges", "ranges": news})
 
@@ -157,13 +157,13 @@ class Feed:
         self._call()
 
     def _look(self) -> None:
-        """What has changed."""
+        """Reports all changes."""
         run = self._context.runs.get(self.run)
         if run is None:
             return
         if not self._known and run.facts is not None:
             self._known = True
-            self._call()  # who waits for hello
+            self._call()  # viewers that wait for hello
         self._look_at_orders()
         info = self._context.info(self.run)
         stripped, progress = self._stripped(info)
@@ -199,7 +199,7 @@ class Feed:
             self._tell({"type": "viewers", "viewers": self._viewers})
 
     def _stripped(self, info: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
-        """All but what moves with every step; and that."""
+        """The state without the members that change at every step; and these."""
         scenarios = [msgspec.json.decode(each) for each in info["scenarios"]]
         resting = [{key: value for key, value in each.items() if key not in MOVING} for each in scenarios]
         moving = [{key: each.get(key) for key in ("name", "branch", *MOVING, "target")} for each in scenarios]
@@ -233,7 +233,7 @@ def _text(what: Mapping[str, Any]) -> bytes:
 
 
 def _kept(scenarios: Any) -> dict[str, list[int]]:
-    """Of each scenario the first and last step that can be shown again soon."""
+    """The first and last kept step of each scenario."""
     return {each["name"]: [each["kept"], each["step"]] for each in scenarios if each.get("kept") is not None}
 
 

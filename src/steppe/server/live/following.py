@@ -1,4 +1,4 @@
-"""The lines that a viewer follows: the exact values of every step, as soon as he reads; those that he missed come with the next."""
+"""The lines that a viewer follows: exact values of every step, sent when its line is free; missed ones come with the next."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _FollowedLine:
-    """A series, and of which branch he has been told the steps before `next`."""
+    """A series. The viewer has the steps of `branch` before `next`."""
 
     series: LiveSeries
     branch: int | None
@@ -30,14 +30,14 @@ class _FollowedLine:
 
 
 class FollowedSeries:
-    """Those of one viewer. say: sends a message."""
+    """The lines of one viewer. say: sends a message."""
 
     def __init__(self, context: ServerContext, run: str, line: ViewerLink, say: Callable[[Mapping[str, Any]], None]) -> None:
         self._context, self._run, self._line, self._say = context, run, line, say
         self._lines: dict[int, _FollowedLine] = {}
 
     async def set(self, wanted: Sequence[Followed]) -> None:
-        """Follows these, and nothing else any more.
+        """Follows these lines, in place of the former.
 
         Raises
         ------
@@ -70,20 +70,20 @@ class FollowedSeries:
         return SeriesKey(wanted.scenario, wanted.variable, np.unique(cells).astype("<u4").tobytes(), wanted.region is not None)
 
     def tell(self) -> None:
-        """Sends what is new, if he reads."""
+        """Sends new values, if the line is free."""
         for number, told in self._lines.items():
             if not self._line.free:
                 return
             series = told.series
             if told.branch != series.branch or not series.first <= told.next <= series.end:
-                told.branch, told.next = series.branch, series.first  # it has gone back, or steps are missing between
+                told.branch, told.next = series.branch, series.first  # the scenario was rewound, or steps are missing between
             if told.next < series.end:
                 values = [decimals(np.ascontiguousarray(line)) for line in series.values(told.next, series.end).T]
                 self._say({"type": "series", "line": number, "branch": series.branch, "first": told.next, "values": values})
                 told.next = series.end
 
     def clear(self) -> None:
-        """Follows nothing any more."""
+        """Closes all lines."""
         before, self._lines = self._lines, {}
         self._close(before)
 

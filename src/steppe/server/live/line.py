@@ -38,21 +38,21 @@ def message_of(content: bytes | bytearray, kind: int) -> bytes:
 
 
 class ViewerLink(Protocol):
-    """What a viewer needs of its connection."""
+    """The part of a connection that a viewer uses."""
 
     when_free: Callable[[], None]
-    """Called when all that was written is out, after it was not."""
+    """Called when the line becomes free: all written bytes are sent."""
 
     free: bool
-    """Whether all that was written is out, and more can be."""
+    """Whether the line is free: all written bytes are sent, and it is open."""
     write: Callable[[bytes], None]
     """Sends what `message_of` gave."""
 
     async def drained(self) -> None:
-        """Returns when all that was written is out, or the connection is gone."""
+        """Returns when all written bytes are sent, or the connection is gone."""
 
     def end(self, code: int, reason: str) -> None:
-        """Closes; what is not out is lost."""
+        """Closes; unsent bytes are lost."""
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
@@ -70,7 +70,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self._borne, self._borne_at = 0.0, 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client is there."""
+        """A client has connected."""
         super().connection_made(transport)
         self.transport.set_write_buffer_limits(0)
         self.write = self.transport.write
@@ -120,7 +120,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         return not self.close_sent
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """The client has gone."""
         self._rest()
         self.free = False
         super().connection_lost(exc)
@@ -136,7 +136,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self._stuck = self.loop.call_later(self.limits.write_seconds, self.end, 1013, "nothing was read for long")
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """The client reads again."""
         super().resume_writing()
         self._rest()
         if not self.close_sent:
@@ -150,7 +150,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     # ---- a line -------------------------------------------------------------------------------------------------------------------------
     async def drained(self) -> None:
-        """Returns when all that was written is out, or the connection is gone."""
+        """Returns when all written bytes are sent, or the connection is gone."""
         await self.writable.wait()
 
     def end(self, code: int, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""The range of the colours of each variable of a run: one for all who look at it, which only widens, and is kept in the run folder."""
+"""The range of the colours of each variable of a run: one for all viewers. It only widens and is kept in the run folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Range = tuple[float, float]
 
 
 class Ranges:
-    """Those of one run. folder: of the run; a file that cannot be read or written costs what was known before this server."""
+    """The ranges of one run. folder: of the run. If its file cannot be read, the ranges begin anew."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / FILE
@@ -28,8 +28,8 @@ class Ranges:
             self.known = {str(name): (float(low), float(high)) for name, (low, high) in json.loads(self._file.read_text()).items()}
 
     def widen(self, view: View, fit: Sequence[float]) -> dict[str, Range]:
-        """Takes percentiles of what was computed; gives the ranges that are other ones now."""
-        if view.query.box is not None:  # a part says nothing of the whole
+        """Takes percentiles of a map; returns the ranges that they change."""
+        if view.query.box is not None:  # a part does not represent the map
             return {}
         variable = view.query.name
         ends = {variable: (fit[0], fit[1])}
@@ -61,6 +61,6 @@ class Ranges:
         """On a thread: the loop touches no disk."""
         while self._due:
             self._due = False
-            with suppress(OSError):  # a full disk keeps nobody from looking
+            with suppress(OSError):  # a full disk must not stop viewers
                 write_whole(self._file, json.dumps(self.known).encode())
         self._writing = False

@@ -1,4 +1,4 @@
-"""Somebody who watches a run: what he is sent, as fast as he wants and reads, and what he says."""
+"""A viewer of a run: sends it frames and texts, as fast as it wants and reads them, and handles its messages."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from steppe.server.context import ServerContext
     from steppe.server.live.feed import Feed
 
-UNACKNOWLEDGED = 2  # frames of a stream that who acknowledges may have
+UNACKNOWLEDGED = 2  # frames of a stream, at most, for a client that acknowledges
 
 
 @dataclass(eq=False, slots=True)
 class _Subscription:
-    """A channel as one viewer sees it. streams: the number of each of its scenarios' streams."""
+    """The subscription of one viewer to a channel. streams: the number of each of its scenarios' streams."""
 
     channel: Channel
     streams: tuple[int, ...]
     interval: float
-    seen: int = 0  # frames there were when he was sent the last
+    seen: int = 0  # frames of the channel when the viewer got its last
     due: float = 0.0
-    owed: int = 0  # the frame that he should have been sent when he did not read
+    owed: int = 0  # the frame that was due while the line was not free
     dropped: int = 0
     told: int = 0  # of those
     acknowledged: int | None = None
@@ -46,7 +46,7 @@ class _Subscription:
 
 
 class Viewer:
-    """One of a run's.
+    """One viewer of a run.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Viewer:
         self._watching: list[_Subscription] = []
         self._streams: dict[int, tuple[_Subscription, Stream, StreamMap]] = {}
         self._greeted, self._told = False, 0
-        self._held: Sequence[Stream] | None = None  # what the client watches as soon as an engine has said what the run is
+        self._held: Sequence[Stream] | None = None  # the wanted streams, until an engine has described the run
         self._cursors = Cursors(self._run, self._say_if_he_reads)
         self._following = FollowedSeries(context, name, line, self._say)
         line.when_free = self._go_on
@@ -78,16 +78,16 @@ class Viewer:
             line.write(feed.info())
 
     def close(self) -> None:
-        """He has gone."""
+        """Ends the viewer."""
         self._line.when_free = lambda: None
         self._feed.leave(self._tell_news)
         self._unwatch()
         self._following.clear()
         del self._cursors, self._following  # which hold this
 
-    # ---- what he is sent ----------------------------------------------------------------------------------------------------------------
+    # ---- output ----------------------------------------------------------------------------------------------------------------
     def _go_on(self) -> None:
-        """All that was written is out."""
+        """The line is free."""
         self._tell_news()
         self._following.tell()
         self._watching = [*self._watching[1:], *self._watching[:1]]  # none of them is always the last
@@ -118,13 +118,13 @@ class Viewer:
             self._say(what)
 
     def _offer(self, watching: _Subscription) -> None:
-        """Sends the newest frames of a channel, if he has not seen them, wants them now, and reads."""
+        """Sends the newest frames of a channel, if they are new and due and the line is free."""
         channel = watching.channel
         if watching.seen == channel.count:
             return
         if watching.acknowledged is not None and watching.seen - watching.acknowledged >= UNACKNOWLEDGED:
             return
-        if watching.interval > channel.interval and self._loop.time() < watching.due:  # else the engine keeps his time
+        if watching.interval > channel.interval and self._loop.time() < watching.due:  # otherwise the engine keeps the interval
             if watching.timer is None:
                 watching.timer = self._loop.call_at(watching.due, self._offer_later, watching)
         elif self._line.free:
@@ -135,7 +135,7 @@ class Viewer:
             self._wait(watching)
 
     def _wait(self, watching: _Subscription) -> None:
-        """The next frame is due after his interval; one that came late does not put off the others."""
+        """The next frame is due one interval later; a late frame does not delay the others."""
         now = self._loop.time()
         watching.due = max(watching.due, now - watching.interval) + watching.interval
 
@@ -163,9 +163,9 @@ class Viewer:
         if channel.owed:
             self._run.channels.taken(channel)
 
-    # ---- what he says -------------------------------------------------------------------------------------------------------------------
+    # ---- input -------------------------------------------------------------------------------------------------------------------
     async def hear(self, said: Said) -> None:
-        """Takes a message; one that cannot be met changes nothing, and he is told why."""
+        """Takes a message. One that is refused changes nothing, and the viewer gets the reason."""
         try:
             if said.watch is not None and self._run.facts is None and self._run.info()["state"] != "failed":
                 self._held = said.watch
@@ -193,7 +193,7 @@ class Viewer:
                 self.refuse(wrong)
 
     def refuse(self, wrong: Refused) -> None:
-        """Tells him what was not right."""
+        """Sends a refusal."""
         body = problem(wrong.code, wrong.detail, f"/api/v1/runs/{self._name}/live", wrong.facts).body
         self._line.write(message_of(b'{"type":"problem","problem":' + body + b"}", TEXT))
 
@@ -263,7 +263,7 @@ class Viewer:
 
 
 def _bytes_of(channel: Channel, index: int, stream: int, flags: int) -> bytes:
-    """A frame as it goes over a line; the same object for all who give a stream the same number."""
+    """A frame as bytes of a message; one object for all viewers that give a stream the same number."""
     key = index, stream, flags
     if key not in channel.made:
         channel.made[key] = message_of(numbered(channel.frames[index], stream, channel.count & 0xFFFFFFFF, flags), BINARY)

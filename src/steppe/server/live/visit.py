@@ -1,4 +1,4 @@
-"""A visit at the live socket, from the open door to the end: who it is, then what he says, until one side ends it."""
+"""A visit at the live socket: identifies the client, then passes on its messages, until one side ends it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from steppe.server.access import Visitor
 
 A_SECOND = 20  # messages
-UNKNOWN = 5.0  # [s] to say a token
-STILL = 30.0  # [s] between two looks whether a token is still good
+UNKNOWN = 5.0  # [s] for the token
+STILL = 30.0  # [s] between two checks of a token
 DRAINING, POLICY, NOT_TEXT = 1012, 1008, 1003
 NO_TOKEN, NO_OBJECT = "no good token", "no JSON object"
 
 
 class _End(Exception):
-    """The socket is to be closed."""
+    """Closes the socket."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -84,12 +84,12 @@ async def serve_viewer(request: Request, receive: Receive, send: Send) -> None:
 
 
 def _still(request: Request) -> Callable[[], bool]:
-    """Asks whether the token or the session is still good."""
+    """A check whether the token or the session is still valid."""
     return lambda: principal_of(request) is not None
 
 
 async def _introduced(request: Request, receive: Receive) -> tuple[Visitor, str]:
-    """Who it is that says a token."""
+    """The holder of the token in the first message."""
     try:
         async with asyncio.timeout(UNKNOWN):
             token = _read(request, await receive()).token or ""
@@ -103,7 +103,7 @@ async def _introduced(request: Request, receive: Receive) -> tuple[Visitor, str]
 
 
 async def _listen(request: Request, viewer: Viewer, line: ViewerLink, receive: Receive) -> None:
-    """What he says, at a pace that he can be answered."""
+    """Takes messages no faster than the client reads the answers."""
     loop = asyncio.get_running_loop()
     left, since = float(A_SECOND), loop.time()
     while True:
@@ -122,7 +122,7 @@ async def _listen(request: Request, viewer: Viewer, line: ViewerLink, receive: R
             viewer.refuse(wrong)
         else:
             await viewer.hear(said)
-        await line.drained()  # what he does not read he need not be answered
+        await line.drained()  # a client that does not read gets no further answers
 
 
 def _read(request: Request, message: Message) -> Said:

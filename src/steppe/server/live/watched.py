@@ -1,4 +1,4 @@
-"""What a stream shows, checked before anybody is asked for it, and where it lies on the grid."""
+"""The map of a stream, checked before the engine gets the request, and its place on the grid."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PIXELS = 1 << 16  # rows or columns of a frame, whose head has 16 bits for them
 
 
 class StreamMap(NamedTuple):
-    """query: which part of which variable; span: fixed ends; told: what a viewer is told of it."""
+    """The map of a stream. query: the part of a variable; span: fixed ends of the colours; told: its description for the viewer."""
 
     query: MapQuery
     span: tuple[float, float] | None
@@ -29,7 +29,7 @@ class StreamMap(NamedTuple):
 
 
 def stream_map(context: ServerContext, run: str, stream: Stream) -> StreamMap:
-    """What a stream shows.
+    """The map of a stream.
 
     Raises
     ------

@@ -28,7 +28,7 @@ async def content_of(request: Request, kind: type[Content]) -> Content:
 
 
 def orders_of(request: Request) -> Orders:
-    """What gives the order of a request: its caller, key, version and step, and how long the reply may wait."""
+    """The orders of a request: with its caller, key, version and step, and the longest wait of the reply."""
     assert request.principal is not None, "the route has a role"
     return Orders(
         request.context, request.parameters["run"], request.principal, request.key, request.if_match, request.if_step, wait_of(request)

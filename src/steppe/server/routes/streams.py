@@ -1,4 +1,4 @@
-"""Server-sent events: what happens, as it happens; a client that comes again with Last-Event-ID misses nothing."""
+"""Server-sent events: the events of a run as they happen; a client that returns with Last-Event-ID misses none."""
 
 import asyncio
 import re
@@ -36,7 +36,7 @@ def _stream(lines: AsyncGenerator[bytes]) -> Response:
 
 
 async def _changes(request: Request, seq: int) -> AsyncGenerator[tuple[int, dict[str, Any]]]:
-    """The states of an operation; two of one content are told once."""
+    """The states of an operation; two of the same content are sent once."""
     run = request.run
     last: dict[str, Any] = {}
     happenings = run.happenings(1 << 60)

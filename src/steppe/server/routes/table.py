@@ -39,7 +39,7 @@ class Route(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the contract calls it: the handler's name."""
+        """Its name in the contract: that of the handler."""
         return str(getattr(self.handler, "__name__", "")).rstrip("_")
 
 
@@ -64,7 +64,7 @@ class RouteTable:
                 methods = self._fixed.setdefault(route.path, {})
             methods[route.method] = route
 
-        self.find = lru_cache(512)(self._find)  # the addresses that are asked are few
+        self.find = lru_cache(512)(self._find)  # clients use few addresses
 
     def _find(self, method: str, path: str) -> tuple[Route, Mapping[str, str]]:
         """The route of a request and what stands for the names in its path.
