@@ -1,7 +1,6 @@
 """What global arrays keep to in any world. `python -m tests.arrays.clauses HOSTS` checks it as one rank of an MPI job."""
 
 import sys
-import time
 import traceback
 from collections.abc import Callable
 
@@ -180,18 +179,6 @@ def ranks_that_disagree_are_named(world: World) -> None:
     one, other = GlobalArray(world, 1, name="one"), GlobalArray(world, 1, name="other")
     with pytest.raises(ArrayError, match=rf'rank 0 is in free of "one", rank {last} in free of "other"'):
         (other if world.rank == last else one).free()
-
-
-def a_rank_that_does_not_enter_is_named(world: World) -> None:
-    if world.size == 1 or type(world).__name__ != "Mpi":
-        return
-    array = GlobalArray(world, 1)
-    if world.rank != 1:
-        with pytest.raises(ArrayError, match=r"has waited 0.2 s in read_only of .* for rank 1\."), array.read_only(patience=0.2):
-            pass
-    else:
-        time.sleep(0.5)
-        array._site.meet(f'read_only of "{array.name}"')  # completes the reduction that the others have begun
 
 
 def a_freed_array_is_of_no_more_use(world: World) -> None:

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from steppe.arrays import Layout
+from steppe.arrays import PageLayout
 from steppe.errors import ArrayError
 
 LAYOUTS = some.builds(
-    Layout,
+    PageLayout,
     some.integers(0, 5_000),
     some.sampled_from([4, 8]),
     some.lists(some.integers(0, 3), min_size=1, max_size=12).map(
@@ -21,7 +21,7 @@ LAYOUTS = some.builds(
 
 
 @given(LAYOUTS)
-def test_every_page_lies_once_in_the_memory_of_one_host(layout: Layout) -> None:
+def test_every_page_lies_once_in_the_memory_of_one_host(layout: PageLayout) -> None:
     hosts = range(max(layout.hosts) + 1)
     tables = np.array([layout.table(host, 1 << 20) for host in hosts]).reshape(len(hosts), layout.pages)
     assert ((tables != 0).sum(axis=0) == 1).all()
@@ -33,14 +33,14 @@ def test_every_page_lies_once_in_the_memory_of_one_host(layout: Layout) -> None:
 
 
 @given(LAYOUTS)
-def test_the_ranges_of_all_ranks_are_the_whole_array_once(layout: Layout) -> None:
+def test_the_ranges_of_all_ranks_are_the_whole_array_once(layout: PageLayout) -> None:
     owned = sorted(found for rank in range(len(layout.hosts)) for found in layout.elements_of(rank))
     assert [first for first, _ in owned] == [0, *(end for _, end in owned[:-1])] if owned else layout.length == 0
     assert not owned or owned[-1][1] == layout.length
 
 
 @given(LAYOUTS)
-def test_an_array_in_one_piece_has_its_elements_in_order(layout: Layout) -> None:
+def test_an_array_in_one_piece_has_its_elements_in_order(layout: PageLayout) -> None:
     table = layout.table(0, 1 << 20)
     in_order = (table == (1 << 20) + layout.page * np.arange(layout.pages)).all()
     assert in_order or not layout.in_one_piece()
@@ -48,12 +48,12 @@ def test_an_array_in_one_piece_has_its_elements_in_order(layout: Layout) -> None
 
 
 def test_wrapped_pages_go_round_and_blocks_follow_each_other() -> None:
-    assert Layout(80, 8, (0,) * 3, "wrapped", 64).owners.tolist() == [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]
-    assert Layout(80, 8, (0,) * 3, "blocks", 64).owners.tolist() == [0, 0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert PageLayout(80, 8, (0,) * 3, "wrapped", 64).owners.tolist() == [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]
+    assert PageLayout(80, 8, (0,) * 3, "blocks", 64).owners.tolist() == [0, 0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
 def test_ten_thousand_ranks_on_a_hundred_hosts_have_even_shares() -> None:
-    layout = Layout(10**9, 8, tuple(np.repeat(range(100), 100).tolist()))
+    layout = PageLayout(10**9, 8, tuple(np.repeat(range(100), 100).tolist()))
     shares = np.bincount(layout.owners)
     assert shares.size == 10_000
     assert shares.max() - shares.min() <= 1
@@ -65,4 +65,4 @@ def test_ten_thousand_ranks_on_a_hundred_hosts_have_even_shares() -> None:
 )
 def test_layouts_and_pages_that_cannot_be_are_refused(kind: str, page: int, said: str) -> None:
     with pytest.raises(ArrayError, match=said):
-        Layout(10, 8, (0,), kind, page)
+        PageLayout(10, 8, (0,), kind, page)

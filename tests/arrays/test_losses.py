@@ -53,6 +53,26 @@ def test_a_lost_rank_ends_the_job(signal: str, hosts: int, doing: str, said: str
     assert not [name for name in os.listdir("/dev/shm") if name.startswith("steppe")]
 
 
+ALONE = """
+import time
+from steppe.arrays import GlobalArray, open_world
+with open_world() as world:
+    array = GlobalArray(world, 1, name="wind")
+    if world.rank == 1:
+        time.sleep(20)
+    with array.read_only(patience=0.5):
+        pass
+"""
+
+
+def test_a_rank_that_does_not_enter_read_only_is_named() -> None:
+    done = run_ranks("installed", 3, "-c", ALONE, limit=60.0)
+    assert done.returncode != 0
+    lines = [line for line in done.stderr.splitlines() if line.startswith("steppe: ")]
+    assert len(lines) == 1, done.stderr
+    assert 'has waited 0.5 s in read_only of "wind" for rank 1. All ranks must call it' in lines[0]
+
+
 def test_memory_that_the_host_does_not_have_is_an_error_before_any_is_taken(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     from steppe.comm import Serial, shared
 

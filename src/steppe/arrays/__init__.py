@@ -5,7 +5,7 @@
     ordered       the same bits for any number of ranks
     memory_file   a file in memory                     byte_records, image, disk, far_bytes   its bytes: which, in memory, elsewhere
     reading       a store of other hosts' pages        far, serving, site   requests between hosts, and ranks that are late
-    indexing      NumPy's indices                      for_models  what a model is handed
+    indexing, element_inputs   NumPy's indices, checks      for_models  what a model is handed
 
 After DOLIB and DONIO (D'Azevedo and Romine 1994), on the shared memory of a host.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from steppe.arrays.far import Traffic as Traffic
     from steppe.arrays.for_models import ModelArrays as ModelArrays
     from steppe.arrays.global_array import GlobalArray as GlobalArray
-    from steppe.arrays.layout import Layout as Layout
+    from steppe.arrays.layout import PageLayout as PageLayout
     from steppe.arrays.memory_file import MemoryFile as MemoryFile
     from steppe.arrays.work_queue import WorkQueue as WorkQueue
     from steppe.comm.rank import open_world as open_world

@@ -23,7 +23,7 @@ HASH = int64(-7046029254386353131)  # 2^64 divided by the golden ratio
 AHEAD = 16  # elements whose memory is asked for before it is changed: an atomic operation waits for its own memory alone
 
 
-class Access(NamedTuple):
+class ElementLoops(NamedTuple):
     """The loops of one dtype."""
 
     gather: FieldKernel  # (n, length, table, index, out, counts): an array in one piece; counts[0] bad indices
@@ -82,7 +82,7 @@ def runs(n: int, index: Integers, pairs: Integers, counts: Integers) -> None:
 
 
 @cache
-def access(dtype: str) -> Access:
+def access(dtype: str) -> ElementLoops:
     """The loops for elements of one of `DTYPES`."""
     kind: Any = np.dtype(dtype)
     like: Any = kind.type(0)
@@ -187,4 +187,4 @@ def access(dtype: str) -> Access:
             address = table[index[k] >> shift] + size * (index[k] & mask)
             poke(address, x[k] + b[k] * peek(address, like) if b[k] != 0 else x[k], like)
 
-    return Access(gather, gather_pages, scatter, update, fetch_update, apply)
+    return ElementLoops(gather, gather_pages, scatter, update, fetch_update, apply)

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.arrays.access import Access, access, distinct, runs
-from steppe.arrays.layout import Layout
-from steppe.arrays.serving import Answer, Request
-from steppe.arrays.site import Site
+from steppe.arrays.access import ElementLoops, access, distinct, runs
+from steppe.arrays.layout import PageLayout
+from steppe.arrays.serving import Answer, PageRequest
+from steppe.arrays.site import ArraySite
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
@@ -64,7 +64,7 @@ class Pending:
 class Far:
     """The part of an array that lies on other hosts."""
 
-    def __init__(self, site: Site, number: int, dtype: Any, layout: Layout) -> None:
+    def __init__(self, site: ArraySite, number: int, dtype: Any, layout: PageLayout) -> None:
         self._site, self._number, self._dtype, self._layout = site, number, np.dtype(dtype), layout
         self.traffic = Traffic()
 
@@ -106,7 +106,7 @@ class Far:
         index = np.ascontiguousarray(index)
         n_runs, sent = _as_runs(index)
         values = np.ascontiguousarray(x) if x is not None else np.empty(0, self._dtype)
-        request = Request(
+        request = PageRequest(
             operation, self._number, index.size, n_runs, sent.nbytes, values.nbytes, _packed(self._dtype, a), _packed(self._dtype, b)
         )
         answer = self._site.link(host).ask(request, sent.data.cast("B"), values.data.cast("B"))
@@ -115,13 +115,13 @@ class Far:
         return answer
 
 
-def handler(dtype: Any, shift: int, table: Integers, memory: Array) -> Callable[[Request, memoryview], bytes | memoryview]:
+def handler(dtype: Any, shift: int, table: Integers, memory: Array) -> Callable[[PageRequest, memoryview], bytes | memoryview]:
     """Answers requests for the pages of this host, whose addresses are in `table`; keeps their memory alive."""
     kind = np.dtype(dtype)
-    loops: Access = access(kind.name)
+    loops: ElementLoops = access(kind.name)
     nothing, counts = np.empty(0, np.int64), np.zeros(2, np.int64)
 
-    def answer(request: Request, content: memoryview) -> bytes | memoryview:
+    def answer(request: PageRequest, content: memoryview) -> bytes | memoryview:
         assert memory.size  # other ranks may ask after this one has dropped its array
         index = np.frombuffer(content[: request.indices], np.int64)
         if request.runs:

@@ -7,8 +7,8 @@ import numpy as np
 
 from steppe.arrays.byte_records import ByteRecords, Bytes, copy_records, cut
 from steppe.arrays.image import FileImage
-from steppe.arrays.serving import Answer, Request
-from steppe.arrays.site import Site
+from steppe.arrays.serving import Answer, PageRequest
+from steppe.arrays.site import ArraySite
 
 READ, WRITE = range(2)
 
@@ -16,7 +16,7 @@ READ, WRITE = range(2)
 class SpreadImage:
     """The parts of a file on all hosts: `image` on this one. Every rank makes and closes it; part: the bytes of a host."""
 
-    def __init__(self, site: Site, image: FileImage, part: int) -> None:
+    def __init__(self, site: ArraySite, image: FileImage, part: int) -> None:
         self._site, self._image, self._part = site, image, part
         site.arrays += 1
         self._number = site.arrays
@@ -61,10 +61,10 @@ class SpreadImage:
 
     def _ask(self, host: int, operation: int, records: ByteRecords, data: Bytes) -> Answer:
         table = np.stack(records)
-        request = Request(operation, self._number, records.offsets.size, 0, table.nbytes, data.nbytes, b"", b"")
+        request = PageRequest(operation, self._number, records.offsets.size, 0, table.nbytes, data.nbytes, b"", b"")
         return self._site.link(host).ask(request, table.data.cast("B"), data.data)
 
-    def _answer(self, request: Request, content: memoryview) -> bytes | memoryview:
+    def _answer(self, request: PageRequest, content: memoryview) -> bytes | memoryview:
         """Does what a rank of another host asks of the part of this one."""
         records = ByteRecords(*np.frombuffer(content[: request.indices], np.int64).reshape(2, -1))
         if request.operation == WRITE:

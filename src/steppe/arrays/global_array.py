@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from steppe.arrays.access import DTYPES, access, first_outside
+from steppe.arrays.access import DTYPES, access
+from steppe.arrays.element_inputs import ElementInputs
 from steppe.arrays.far import FETCH_UPDATE, SCATTER, UPDATE, Far, Traffic, handler
 from steppe.arrays.indexing import flat_index, is_basic
-from steppe.arrays.layout import PAGE, Kind, Layout
+from steppe.arrays.layout import PAGE, Kind, PageLayout
 from steppe.arrays.ordered import Log, apply_in_order
 from steppe.arrays.reading import ReadOnly, size_of
-from steppe.arrays.site import Site, site_of
+from steppe.arrays.site import ArraySite, site_of
 from steppe.comm import World, shared
 from steppe.errors import ArrayError, IndexOutOfRangeError
 from steppe.kernels.elements import ONE_PAGE
@@ -42,7 +43,7 @@ def _described(shape: int | Sequence[int], dtype: DTypeLike) -> tuple[str, tuple
     return "", lengths, kind
 
 
-class Raw(NamedTuple):
+class RawPages(NamedTuple):
     """What a kernel needs for `load`, `store` and `add` of `steppe.kernels.elements.element_access`."""
 
     table: Integers
@@ -109,7 +110,7 @@ class GlobalArray:
         page: int = PAGE,
         name: str = "",
     ) -> None:
-        self._site: Site = site_of(world)
+        self._site: ArraySite = site_of(world)
         self._site.arrays += 1
         self.number = self._site.arrays
         self.name = name or f"array {self.number}"
@@ -119,7 +120,8 @@ class GlobalArray:
         if problem:
             raise ArrayError(f'"{self.name}": {problem}')
         self.size = int(np.prod(self.shape, dtype=np.int64))
-        self.layout = Layout(self.size, self.dtype.itemsize, self._site.hosts, layout, page)
+        self.inputs = ElementInputs(self.name, self.dtype, self.size)
+        self.layout = PageLayout(self.size, self.dtype.itemsize, self._site.hosts, layout, page)
         self._make(world)
         self._reading = False
 
@@ -182,7 +184,7 @@ class GlobalArray:
     def fetch(self, index: ArrayLike) -> Fetch:
         """Begins a gather; between it and its `wait` the caller may do other work."""
         self._check()
-        chosen = self.checked_indices(index)
+        chosen = self.inputs.indices(index)
         shape, chosen = chosen.shape, chosen.reshape(-1)
         found, far = self.gather_from(self._table, chosen)
         if not far.size:
@@ -199,7 +201,7 @@ class GlobalArray:
         """The elements at flat indices (n,), by another table of addresses, and the positions of those with address 0."""
         n, found, counts = index.size, np.empty(index.size, self.dtype), self._counts
         if n == 0 or self.size == 0:
-            self._check_range(index)
+            self.inputs.check_range(index)
             return found, _NO_FAR
         far = _NO_FAR
         if self._whole is not None:
@@ -209,7 +211,7 @@ class GlobalArray:
             self._loops.gather_pages(n, self.size, self._shift, table, index, found, far, counts)
             far = far[: counts[1]]
         if counts[0]:
-            self._check_range(index)
+            self.inputs.check_range(index)
         return found, far
 
     def scatter(self, index: ArrayLike, value: ArrayLike) -> None:
@@ -255,12 +257,12 @@ class GlobalArray:
             As `scatter`; or `fetch` and `key` are given together.
         """
         chosen, x, far = self._given(index, value)
-        a, b = self._factor("a", a), self._factor("b", b)
+        a, b = self.inputs.factor("a", a), self.inputs.factor("b", b)
         if key is not None:
             if fetch:
                 raise ArrayError(f'"{self.name}": an update with keys takes place at the next sync. Give `fetch` or `key`, not both.')
             self._log = self._log or Log(self.dtype)
-            self._log.add(chosen, self.checked_indices(np.broadcast_to(np.asarray(key), np.shape(index))).reshape(-1), x, a, b)
+            self._log.add(chosen, self.inputs.indices(np.broadcast_to(np.asarray(key), np.shape(index))).reshape(-1), x, a, b)
             return None
         old = np.empty(chosen.size, self.dtype) if fetch else None
         if chosen.size and old is not None:
@@ -329,7 +331,7 @@ class GlobalArray:
         """The address of each page, 0 for pages of other hosts."""
         return self._table
 
-    def raw(self) -> Raw:
+    def raw(self) -> RawPages:
         """Table and shift for a kernel that is handed the array; see `steppe.kernels.elements`.
 
         Raises
@@ -340,7 +342,7 @@ class GlobalArray:
         self._check()
         if self._site.several:
             raise ArrayError(f'"{self.name}" has elements on other hosts, which a kernel cannot see. Gather them before.')
-        return Raw(self._table, self._shift)
+        return RawPages(self._table, self._shift)
 
     def free(self) -> None:
         """Gives the memory back. Collective; every later call is an error.
@@ -370,41 +372,8 @@ class GlobalArray:
         self._check()
         if self._reading:
             raise ArrayError(f'"{self.name}" is read-only until all ranks leave `read_only`; it cannot be changed now.')
-        chosen, x = self.checked_indices(index), np.asarray(value)
-        if x.size and (x.dtype.kind not in "iufb" or not np.can_cast(x.dtype, self.dtype, "same_kind")):
-            raise ArrayError(f'"{self.name}" holds {self.dtype}, it was given values of {x.dtype}. Convert them.')
-        if self.dtype.kind == "i" and not np.can_cast(x.dtype, self.dtype) and (x.astype(self.dtype) != x).any():
-            raise ArrayError(f'"{self.name}" holds {self.dtype}, which has no {x.reshape(-1)[np.argmax(np.abs(x))]}.')
-        try:
-            x = np.broadcast_to(x, chosen.shape)
-        except ValueError:
-            raise ArrayError(f'"{self.name}": {chosen.shape} indices were given values of shape {x.shape}.') from None
-        chosen = chosen.reshape(-1)
-        self._check_range(chosen)
-        return chosen, np.ascontiguousarray(x, self.dtype).reshape(-1), np.empty(chosen.size if self._site.several else 0, np.int64)
-
-    def checked_indices(self, index: ArrayLike) -> Integers:
-        """Indices as contiguous int64; raises `ArrayError` for other things than integers."""
-        found = np.asarray(index)
-        if found.size == 0:
-            found = found.astype(np.int64)
-        if found.dtype.kind not in "iu":
-            raise ArrayError(f'"{self.name}" takes integers as indices, it was given {found.dtype}.')
-        return np.asarray(found, np.int64, order="C")
-
-    def _check_range(self, index: Integers) -> None:
-        first = np.zeros(1, np.int64)
-        first_outside(index.size, self.size, index, first)
-        if first[0] < index.size:
-            at = int(first[0])
-            raise IndexOutOfRangeError(
-                f'"{self.name}" has {self.size} elements, index {index[at]} at position {at} is not from 0 to {self.size - 1}.'
-            )
-
-    def _factor(self, name: str, value: float) -> float:
-        if self.dtype.kind == "i" and not isinstance(value, int | np.integer):
-            raise ArrayError(f'"{self.name}" holds {self.dtype}, the factor {name} is {value!r}. Give an integer.')
-        return value
+        chosen, x = self.inputs.indices_and_values(index, value)
+        return chosen, x, np.empty(chosen.size if self._site.several else 0, np.int64)
 
     def _check(self) -> None:
         if self._process != os.getpid():

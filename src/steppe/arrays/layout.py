@@ -19,7 +19,7 @@ PAGE = 65_536  # [bytes]
 
 
 @dataclass(frozen=True)
-class Layout:
+class PageLayout:
     """The pages of an array of `length` elements of `itemsize` bytes over ranks on hosts.
 
     hosts: the host of each rank, numbered from 0. page [bytes]: a power of two, at least one element.

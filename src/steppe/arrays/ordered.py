@@ -13,7 +13,7 @@ import numpy as np
 from numpy import int64
 from numpy.typing import NDArray
 
-from steppe.arrays.layout import Layout
+from steppe.arrays.layout import PageLayout
 from steppe.comm import World
 from steppe.kernels import field_kernel
 
@@ -44,7 +44,7 @@ class Log:
         return index, key, x, b
 
 
-def apply_in_order(world: World, log: Log, layout: Layout, apply: Callable[[Integers, Array, Array], None]) -> None:
+def apply_in_order(world: World, log: Log, layout: PageLayout, apply: Callable[[Integers, Array, Array], None]) -> None:
     """Brings the entries of all ranks to the owners of their elements, and applies them there. Collective.
 
     apply: is called with index, a x and b of the elements of this rank, in the order of (index, key).

@@ -52,7 +52,7 @@ class ReadOnly:
 
     def gather(self, index: ArrayLike) -> Array:
         """The elements at flat indices, of their shape; raises as `GlobalArray.gather`."""
-        shape, chosen = np.shape(index), self._array.checked_indices(index).reshape(-1)
+        shape, chosen = np.shape(index), self._array.inputs.indices(index).reshape(-1)
         found, far = self._array.gather_from(self._table, chosen)
         if self._pages.size:
             pages = chosen >> self._array.layout.shift

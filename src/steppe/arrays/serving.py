@@ -24,7 +24,7 @@ from steppe.errors import Failure
 PATIENCE = 30.0  # [s] without an answer, after which the other host counts as stopped
 
 
-class Request(NamedTuple):
+class PageRequest(NamedTuple):
     """The head of a request; `indices` and `values` [bytes] follow it."""
 
     operation: int
@@ -39,10 +39,10 @@ class Request(NamedTuple):
 
 HEAD = struct.Struct("<6q8s8s")
 ANSWER = struct.Struct("<q")  # bytes that follow
-Handler = Callable[[Request, memoryview], bytes | memoryview]
+Handler = Callable[[PageRequest, memoryview], bytes | memoryview]
 
 
-class Server:
+class PageServer:
     """The thread of a host. handle: makes the answer to a request.
 
     An exception of `handle` ends the thread by `threading.excepthook`, which ends all ranks.
@@ -105,7 +105,7 @@ class _Client:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._key: bytes | None = key
         self._handle = handle
-        self._request: Request | None = None
+        self._request: PageRequest | None = None
         self._answers: deque[memoryview] = deque()
         self._expect(len(key))
 
@@ -144,7 +144,7 @@ class _Client:
             self._key = None
             self._expect(HEAD.size)
         elif self._request is None:
-            request = Request._make(HEAD.unpack(self._read))
+            request = PageRequest._make(HEAD.unpack(self._read))
             self._request = request
             self._expect(request.indices + request.values)
             return not self._read and self._whole()
@@ -157,7 +157,7 @@ class _Client:
         return False
 
 
-class Link:
+class HostLink:
     """The connection of this rank to the server of another host; answers come in the order of the requests.
 
     lost: called with a sentence when the other host is gone or stopped; does not return.
@@ -173,7 +173,7 @@ class Link:
         except OSError as error:
             self._fail(error)
 
-    def ask(self, request: Request, *parts: memoryview) -> "Answer":
+    def ask(self, request: PageRequest, *parts: memoryview) -> "Answer":
         """Sends a request with its indices and values.
 
         Raises
@@ -228,7 +228,7 @@ class Answer:
 
     content: bytearray | None = None
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: HostLink) -> None:
         self._link = link
 
     def wait(self) -> bytearray:

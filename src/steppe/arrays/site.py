@@ -20,7 +20,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.arrays.serving import PATIENCE, Link, Request, Server
+from steppe.arrays.serving import PATIENCE, HostLink, PageRequest, PageServer
 from steppe.comm import World, nodes, shared
 from steppe.errors import ArrayError
 
@@ -29,18 +29,18 @@ FAR_LOOK = 2.0  # [s] the same, at the ranks of other hosts
 ARRIVALS = -1  # the operation of a request for the board of a host
 NUMBERS = 16  # that ranks compare when they meet
 ADDRESS = 256  # bytes for the address of a server
-_SITES: "WeakKeyDictionary[World, Site]" = WeakKeyDictionary()
+_SITES: "WeakKeyDictionary[World, ArraySite]" = WeakKeyDictionary()
 
 
-def site_of(world: World) -> "Site":
+def site_of(world: World) -> "ArraySite":
     """The site of this rank; at the first call all ranks of the world call it."""
     if world not in _SITES:
-        site = _SITES[world] = Site(world)
+        site = _SITES[world] = ArraySite(world)
         finalize(world, site.close).atexit = False
     return _SITES[world]
 
 
-class Site:
+class ArraySite:
     """A rank among the hosts of its world. Every rank makes one."""
 
     def __init__(self, world: World) -> None:
@@ -50,7 +50,7 @@ class Site:
         self.host = self.hosts[world.rank]
         self.mates = [rank for rank in range(world.size) if self.hosts[rank] == self.host]
         self.arrays = 0  # made so far
-        self.served: dict[int, Callable[[Request, memoryview], bytes | memoryview]] = {}  # by number of the array
+        self.served: dict[int, Callable[[PageRequest, memoryview], bytes | memoryview]] = {}  # by number of the array
         board = shared(world, self.hosts, 16 * len(self.mates))
         self._board: NDArray[np.int64] = board[: 16 * len(self.mates)].view(np.int64).reshape(-1, 2)
         self._seat = self._board[self.mates.index(world.rank)]
@@ -58,10 +58,10 @@ class Site:
         self._watch_next()
         self._calls = 0
         self._stopped: dict[int, float] = {}  # rank -> since when
-        self._links: dict[int, Link] = {}
+        self._links: dict[int, HostLink] = {}
         self._addresses: list[tuple[str, int]] = []
         self._key = b""
-        self.server: Server | None = None
+        self.server: PageServer | None = None
         if self.several:
             self._open(world)
 
@@ -96,7 +96,7 @@ class Site:
         self._key = key.tobytes()
         mine = np.zeros(ADDRESS, np.uint8)
         if world.rank == self.mates[0]:
-            self.server = Server(self._key, self._answer)
+            self.server = PageServer(self._key, self._answer)
             text = f"{self.server.port} {socket.gethostname()}".encode()[:ADDRESS]
             mine[: len(text)] = np.frombuffer(text, np.uint8)
         leaders = [self.hosts.index(host) for host in range(max(self.hosts) + 1)]
@@ -120,16 +120,16 @@ class Site:
         if self.server:
             self.server.close()
 
-    def _answer(self, request: Request, content: memoryview) -> bytes | memoryview:
+    def _answer(self, request: PageRequest, content: memoryview) -> bytes | memoryview:
         if request.operation == ARRIVALS:
             return self._board[:, 1].tobytes()
         return self.served[request.array](request, content)
 
-    def link(self, host: int) -> Link:
+    def link(self, host: int) -> HostLink:
         """The connection to the server of another host, made when it is first needed."""
         if host not in self._links:
             leader = self.hosts.index(host)
-            self._links[host] = Link(self._addresses[host], self._key, f"The host of rank {leader}", self._lost)
+            self._links[host] = HostLink(self._addresses[host], self._key, f"The host of rank {leader}", self._lost)
         return self._links[host]
 
     @property
@@ -213,7 +213,7 @@ class Site:
         found = list(zip(self.mates, self._board[:, 1].tolist(), strict=True))
         for host in range(max(self.hosts) + 1):
             if host != self.host:
-                answer = self.link(host).ask(Request(ARRIVALS, 0, 0, 0, 0, 0, b"", b""))
+                answer = self.link(host).ask(PageRequest(ARRIVALS, 0, 0, 0, 0, 0, b"", b""))
                 ranks = [rank for rank, of in enumerate(self.hosts) if of == host]
                 found += zip(ranks, np.frombuffer(answer.wait(), np.int64).tolist(), strict=True)
         return sorted(found)

@@ -123,6 +123,7 @@ class Mpi(ClosedAtEnd):
         self._closed = False
         self._live: dict[int, MpiMessage] = {}  # messages under way, so that their arrays stay alive
         self._persistent: set[MpiPersistent] = set()
+        self._kept: list[tuple[Any, Array | None]] = []  # reductions that an error has left under way
         self.rank: int = comm.rank
         self.size: int = comm.size
         self._wake = Wake(self, host)
@@ -258,19 +259,21 @@ class Mpi(ClosedAtEnd):
         for begin in range(0, flat.size, step):
             part = flat[begin : begin + step]
             if asleep or watch:
-                self._await(self._comm.Iallreduce(self._mpi.IN_PLACE, part, op), SHORT_NAP, watch)
+                self._await(self._comm.Iallreduce(self._mpi.IN_PLACE, part, op), SHORT_NAP, watch, part)
             else:
                 self._comm.Allreduce(self._mpi.IN_PLACE, part, op)
         return result
 
-    def _await(self, request: Any, longest: float, watch: Callable[[], None] | None = None) -> None:
+    def _await(self, request: Any, longest: float, watch: Callable[[], None] | None = None, buffer: Array | None = None) -> None:
         """Tests a request until it is done, at growing intervals; with `watch` at first without a nap."""
         nap, awake = longest / 16, time.monotonic() + (AWAKE if watch else 0.0)
         while not request.Test():
             if time.monotonic() < awake:
                 continue
             if watch:
+                self._kept.append((request, buffer))  # MPI may still write to it if `watch` raises
                 watch()
+                self._kept.pop()
             time.sleep(nap)
             nap = min(2 * nap, longest)
 

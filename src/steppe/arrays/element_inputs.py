@@ -1,0 +1,73 @@
+"""Checks of what a caller gives to an array: indices, values and factors."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steppe.arrays.access import first_outside
+from steppe.errors import ArrayError, IndexOutOfRangeError
+
+Array = NDArray[Any]
+Integers = NDArray[np.int64]
+
+
+class ElementInputs:
+    """Checks for an array of `size` elements of `dtype`, whose name is in each error."""
+
+    def __init__(self, name: str, dtype: Any, size: int) -> None:
+        self._name, self._dtype, self._size = name, dtype, size
+
+    def indices(self, index: ArrayLike) -> Integers:
+        """Indices as contiguous int64, of their shape.
+
+        Raises
+        ------
+        ArrayError
+            They are no integers.
+        """
+        found = np.asarray(index)
+        if found.size == 0:
+            found = found.astype(np.int64)
+        if found.dtype.kind not in "iu":
+            raise ArrayError(f'"{self._name}" takes integers as indices, it was given {found.dtype}.')
+        return np.asarray(found, np.int64, order="C")
+
+    def check_range(self, index: Integers) -> None:
+        """Raises `IndexOutOfRangeError` for the first index (n,) outside the array."""
+        first = np.zeros(1, np.int64)
+        first_outside(index.size, self._size, index, first)
+        if first[0] < index.size:
+            at = int(first[0])
+            raise IndexOutOfRangeError(
+                f'"{self._name}" has {self._size} elements, index {index[at]} at position {at} is not from 0 to {self._size - 1}.'
+            )
+
+    def indices_and_values(self, index: ArrayLike, value: ArrayLike) -> tuple[Integers, Array]:
+        """Flat indices within the array and a value for each, both (n,).
+
+        Raises
+        ------
+        IndexOutOfRangeError
+            An index lies outside.
+        ArrayError
+            The indices are no integers, or the values have another shape, another kind of number, or lie outside an integer dtype.
+        """
+        chosen, x = self.indices(index), np.asarray(value)
+        if x.size and (x.dtype.kind not in "iufb" or not np.can_cast(x.dtype, self._dtype, "same_kind")):
+            raise ArrayError(f'"{self._name}" holds {self._dtype}, it was given values of {x.dtype}. Convert them.')
+        if self._dtype.kind == "i" and not np.can_cast(x.dtype, self._dtype) and (x.astype(self._dtype) != x).any():
+            raise ArrayError(f'"{self._name}" holds {self._dtype}, which has no {x.reshape(-1)[np.argmax(np.abs(x))]}.')
+        try:
+            x = np.broadcast_to(x, chosen.shape)
+        except ValueError:
+            raise ArrayError(f'"{self._name}": {chosen.shape} indices were given values of shape {x.shape}.') from None
+        chosen = chosen.reshape(-1)
+        self.check_range(chosen)
+        return chosen, np.ascontiguousarray(x, self._dtype).reshape(-1)
+
+    def factor(self, name: str, value: float) -> float:
+        """A factor of an update; raises `ArrayError` if it is no integer and the array holds integers."""
+        if self._dtype.kind == "i" and not isinstance(value, int | np.integer):
+            raise ArrayError(f'"{self._name}" holds {self._dtype}, the factor {name} is {value!r}. Give an integer.')
+        return value
