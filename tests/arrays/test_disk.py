@@ -15,6 +15,7 @@ from steppe.arrays import MemoryFile, disk, image
 from steppe.comm import Serial, World
 from steppe.files import take
 from steppe.testing import run_threads
+from tests.arrays.holding import holds
 
 BLOCK = 4096
 
@@ -52,7 +53,7 @@ def test_a_block_goes_to_the_disk_when_it_is_full_and_again_when_it_is_changed_a
         file.write_at(BLOCK - 1, 1, data[BLOCK - 1])
         wait_for(writes, [BLOCK, 2 * BLOCK, 3 * BLOCK, 0])
     assert writes == [BLOCK, 2 * BLOCK, 3 * BLOCK, 0, BLOCK]
-    assert (tmp_path / "x").read_bytes() == data.tobytes()
+    assert holds(tmp_path / "x", data.tobytes())
 
 
 def test_a_block_that_looks_full_because_it_was_written_twice_is_right_in_the_end(tmp_path, writes):
@@ -60,7 +61,7 @@ def test_a_block_that_looks_full_because_it_was_written_twice_is_right_in_the_en
         file.write_at([0, 0], BLOCK // 2, bytes(BLOCK // 2) + b"a" * (BLOCK // 2))
         wait_for(writes, [0])
         file.write_at(BLOCK - 1, 1, b"b")
-    assert (tmp_path / "x").read_bytes() == b"a" * (BLOCK // 2) + bytes(BLOCK // 2 - 1) + b"b" + bytes(BLOCK)
+    assert holds(tmp_path / "x", b"a" * (BLOCK // 2) + bytes(BLOCK // 2 - 1) + b"b" + bytes(BLOCK))
 
 
 def test_a_block_is_full_when_all_ranks_together_have_filled_it(tmp_path, writes):
@@ -76,7 +77,7 @@ def test_a_block_is_full_when_all_ranks_together_have_filled_it(tmp_path, writes
 
     run_threads(3, rank)
     assert writes == [0, BLOCK, 2 * BLOCK]
-    assert (tmp_path / "x").read_bytes() == (b"A" * 64 + b"B" * 64 + b"C" * 64) * (BLOCK // 64)
+    assert holds(tmp_path / "x", (b"A" * 64 + b"B" * 64 + b"C" * 64) * (BLOCK // 64))
 
 
 def test_a_file_system_that_takes_no_writes_past_its_cache_gets_them_through_it(tmp_path, monkeypatch):
@@ -100,7 +101,7 @@ def test_a_file_system_that_takes_no_writes_past_its_cache_gets_them_through_it(
         with MemoryFile(tmp_path / name, "w", Serial(), size=len(data)) as file:
             file.write(data)
         monkeypatch.undo()
-        assert (tmp_path / name).read_bytes() == data
+        assert holds(tmp_path / name, data)
     assert refused == ["flag", "write"]
 
 

@@ -4,10 +4,11 @@ import doctest
 import errno
 import os
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.arrays import MemoryFile, memory_file
@@ -15,6 +16,7 @@ from steppe.arrays.image import pool_of
 from steppe.comm import Serial, World
 from steppe.errors import ArrayError, DamagedError, Failure, IndexOutOfRangeError, Mistake, NoSpaceError
 from steppe.testing import run_threads
+from tests.arrays.holding import holds
 from tests.small_disk import mount_small_disk, resize
 
 RANKS = pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
@@ -51,17 +53,16 @@ def test_the_file_is_the_same_for_any_number_of_ranks_and_each_reads_what_anothe
         return bool((shared == expected).all() and (again == expected).all())
 
     assert all(run_threads(ranks, rank))
-    assert path.read_bytes() == data.tobytes()
+    assert holds(path, data.tobytes())
     assert os.listdir(tmp_path) == ["x"]
 
 
-@settings(max_examples=25)  # each makes a file durable
 @given(st.lists(st.tuples(st.sampled_from(["read", "write", "seek", "back", "end"]), st.integers(0, 60)), max_size=20))
 def test_read_write_and_seek_do_what_those_of_a_file_do(tmp_path_factory, calls):
     path, size = tmp_path_factory.mktemp("seek") / "x", 64
     peer = bytearray(size)
     at = 0
-    with MemoryFile(path, "w", Serial(), size=size) as file:
+    with patch("os.fsync"), patch("os.fdatasync"), MemoryFile(path, "w", Serial(), size=size) as file:
         for number, (call, count) in enumerate(calls):
             match call:
                 case "read":
@@ -82,7 +83,7 @@ def test_read_write_and_seek_do_what_those_of_a_file_do(tmp_path_factory, calls)
             assert file.tell() == at
         file.seek(0)
         assert file.read() == bytes(peer)
-    assert path.read_bytes() == bytes(peer)
+    assert holds(path, bytes(peer))
 
 
 def test_bytes_that_no_rank_writes_are_zero_also_in_used_memory(tmp_path):
@@ -92,7 +93,7 @@ def test_bytes_that_no_rank_writes_are_zero_also_in_used_memory(tmp_path):
         file.write_at([5, 99_999], 1, b"ab")
     expected = bytearray(100_000)
     expected[5], expected[99_999] = b"ab"
-    assert (tmp_path / "second").read_bytes() == expected
+    assert holds(tmp_path / "second", expected)
 
 
 def test_records_of_one_range_are_a_view_that_cannot_be_changed_and_stays_as_it_is(tmp_path):
@@ -170,7 +171,7 @@ def test_a_file_is_changed_in_place_of_the_old_one_and_only_if_a_rank_writes(tmp
 
     run_threads(2, rank)
     data[7:9], data[0] = list(b"ab"), ord("c")
-    assert path.read_bytes() == data.tobytes()
+    assert holds(path, data.tobytes())
     assert os.listdir(tmp_path) == ["x"]
 
 
@@ -180,7 +181,7 @@ def test_after_an_error_the_old_file_stays_and_nothing_else(tmp_path):
     for mode, size in (("w", 50), ("r+", None)):
         with pytest.raises(IndexOutOfRangeError, match="Record 1 of"), MemoryFile(path, mode, Serial(), size=size) as file:
             file.write_at([0, 100], 1, b"ab")
-        assert path.read_bytes() == data.tobytes()
+        assert holds(path, data.tobytes())
     assert os.listdir(tmp_path) == ["x"]
 
 
@@ -192,7 +193,7 @@ def test_the_example_of_the_docstring_runs(tmp_path, monkeypatch):
 def test_an_empty_file_is_a_file(tmp_path):
     with MemoryFile(tmp_path / "x", "w", Serial(), size=0) as file:
         file.write_at([], 4, b"")
-    assert (tmp_path / "x").read_bytes() == b""
+    assert holds(tmp_path / "x", b"")
     with MemoryFile(tmp_path / "x", "r", Serial()) as file:
         assert (file.read(), file.read_at([], 1).size, file.size) == (b"", 0, 0)
 
@@ -309,7 +310,7 @@ def test_a_full_disk_is_an_error_on_every_rank_and_the_file_may_be_closed_later(
                 file.write_at(3, 1, b"a")
             with pytest.raises(NoSpaceError):
                 file.close()
-            assert path.read_bytes() == data.tobytes()
+            assert holds(path, data.tobytes())
             assert os.listdir(disk) == ["x"]
             world.barrier()
             if world.rank == 0:
@@ -319,7 +320,7 @@ def test_a_full_disk_is_an_error_on_every_rank_and_the_file_may_be_closed_later(
 
         run_threads(2, rank)
         data[3] = ord("a")
-        assert path.read_bytes() == data.tobytes()
+        assert holds(path, data.tobytes())
         assert os.listdir(disk) == ["x"]
     finally:
         undo()
