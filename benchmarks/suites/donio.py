@@ -32,13 +32,13 @@ def figures(quick: bool) -> list[Figure]:
     """The ratios of times, by grid; prints the tables of the paper with ours beside."""
     if not PAPER.exists():
         raise MissingPeer(f'The tables of the paper are not at "{PAPER}".')
-    rounds = QUICK_ROUNDS if quick else 2 * ROUNDS
+    idle, rounds = is_idle(), QUICK_ROUNDS if quick else 2 * ROUNDS
     with tempfile.TemporaryDirectory(dir=".") as folder:  # on a disk: /tmp may be memory
         program = [sys.executable, "-m", "benchmarks.programs.donio_ranks", folder, str(rounds), "1" if quick else str(QUICK_ROUNDS)]
         told = json.loads(output([*find_mpiexec(find_library()), "-n", str(RANKS), *program]).splitlines()[-1])
     for grid, found in told.items():
         print(table(grid, found), flush=True)
-    return [figure for grid, found in told.items() for figure in of_grid(grid, found)]
+    return [figure for grid, found in told.items() for figure in of_grid(grid, found, idle)]
 
 
 def table(grid: str, found: dict[str, Any]) -> str:
@@ -70,8 +70,8 @@ def _line(name: str, ranks: str, seconds: list[float], digits: int) -> str:
     return f"{name:34}{ranks:>6}" + "".join(f"{each:10.{digits}f}" for each in seconds)
 
 
-def of_grid(grid: str, found: dict[str, Any]) -> Iterator[Figure]:
-    """The figures of one grid."""
+def of_grid(grid: str, found: dict[str, Any], idle: bool) -> Iterator[Figure]:
+    """The figures of one grid. idle: the machine had no other work, so a single round means something."""
     cached, durable = ({way: np.array(times) for way, times in found[what].items()} for what in ("cached", "durable"))
     for name, ways, peer, mine, target in (
         ("every write durable", durable, "every write durable", OURS, 15.0),
@@ -84,7 +84,7 @@ def of_grid(grid: str, found: dict[str, Any]) -> Iterator[Figure]:
     both = [PHASES.index("write"), PHASES.index("read")]
     peer, mine = cached[CACHED], cached[OURS]
     yield _ratio(f"{grid}, {CACHED} / memory file, write and read", peer[:, both].sum(axis=1), mine[:, both].sum(axis=1), 3.0)
-    worst, idle = float((peer.sum(axis=1) / mine.sum(axis=1)).min()), is_idle()
+    worst = float((peer.sum(axis=1) / mine.sum(axis=1)).min())
     note = "" if idle else "machine not idle, for context"
     yield Figure(f"{grid}, {CACHED} / memory file, worst round", worst, "x", at_least=1.0 if idle else None, note=note)
     yield Figure(f"{grid}, different files that the ways made", len(found["checksums"]), at_most=1.0)
