@@ -21,7 +21,7 @@ STEPPE = """\
 #!{python}
 import sys
 if sys.argv[1:3] == ["measure", "messages"]:
-    from steppe.measure import session
+    from steppe.measure.messages import session
     session.plan = lambda *a, plan=session.plan, **k: [task for task in plan(*a, **k) if task.variant in ("", "ping-pong")]
 from steppe.cli import main
 main()
