@@ -169,6 +169,10 @@ class ToySession:
             if self._world.chance.random() < 0.05 and self._disk.keeps and not self._disk.full:
                 self.save(branch)
 
+    @property
+    def array_counts(self) -> dict[str, float]:
+        return {}
+
     def kept(self, branch: int) -> int:
         return min((state.step for state in self._ring.get(branch, [])), default=self._states[branch].step)
 

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { Api } from "../src/fetch/api";
 import { FIRST, type State, Store } from "../src/state/store";
 import type { Info, LogRow, Scenario, Variable } from "../src/state/told";
-import { lengthText, Pace, standingOf } from "../src/ui/chip";
+import { arraysText, lengthText, Pace, standingOf } from "../src/ui/chip";
 import { mount as mountNotices } from "../src/ui/notice";
 import { changesOf, groupsOf } from "../src/ui/parameters";
 import { differenceOf, treeOf } from "../src/ui/scenarios";
@@ -31,7 +31,7 @@ const scenario = (name: string, branch: number, parent: number | null, more: Par
   ...more,
 });
 const info = (more: Partial<Info> = {}): Info => ({
-  ...{ run: "out", state: "ready", version: "b1.1", engine: null, rate: null, model: "m", calendar: "standard", steps: 365 },
+  ...{ run: "out", state: "ready", version: "b1.1", engine: null, rate: null, model: "m", calendar: "standard", steps: 365, arrays: {} },
   ...{
     silent: false,
     deaths: 0,
@@ -109,6 +109,14 @@ test("the run file's parameters stand first, then those that were changed, then 
     ["State", "water"],
     ["Computed", "growth"],
   ]);
+});
+
+test("global arrays are told with what passed between hosts, and not at all without any", () => {
+  expect(arraysText({})).toBe("");
+  expect(arraysText(undefined)).toBe("");
+  expect(arraysText({ arrays: 1, bytes: 384_000, messages: 0 })).toBe("1 array, 0.4 MB");
+  const busy = { arrays: 2, bytes: 1.5e6, messages: 1200, sent: 3e6, longest_wait: 0.0021 };
+  expect(arraysText(busy)).toBe("2 arrays, 1.5 MB; 1 200 messages between hosts, 3.0 MB, longest wait 2.1 ms");
 });
 
 describe("where things stand", () => {

@@ -19,7 +19,7 @@ const scenario: Scenario = {
 };
 const info: Info = {
   ...{ run: "out", state: "stepping", version: "b1.1", engine: null, rate: null, model: "m", calendar: "standard", steps: 365 },
-  ...{ silent: false, deaths: 0, problem: null, waited: null, scenarios: [scenario] },
+  ...{ silent: false, deaths: 0, problem: null, arrays: {}, waited: null, scenarios: [scenario] },
 };
 const hello: Hello = {
   ...{ type: "hello", run: "out", model: "m", title: "", steps: 365, name: "kim", role: "steer", read_only: false, steers: null, info },

@@ -52,6 +52,10 @@ class Info(Struct, kw_only=True):
     silent: Annotated[bool, Meta(description="Whether the engine is silent.")] = False
     deaths: Annotated[int, Meta(description="Number of crashes of engines.")] = 0
     problem: Annotated[Any, Meta(description="The reason why the run has failed, or is paused.")] = None
+    arrays: Annotated[
+        dict[str, float],
+        Meta(description="Of the global arrays of the models: their number, bytes, and what passed between hosts; empty without any."),
+    ] = {}
 
 
 class RunList(Struct, kw_only=True):

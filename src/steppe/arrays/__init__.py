@@ -17,6 +17,7 @@ from steppe.lazy import when_used
 if TYPE_CHECKING:
     from steppe.arrays.far import Traffic as Traffic
     from steppe.arrays.for_models import ModelArrays as ModelArrays
+    from steppe.arrays.for_models import counts_text as counts_text
     from steppe.arrays.global_array import GlobalArray as GlobalArray
     from steppe.arrays.layout import PageLayout as PageLayout
     from steppe.arrays.memory_file import MemoryFile as MemoryFile

@@ -17,6 +17,7 @@ from steppe.arrays.access import ElementLoops, access, distinct, runs
 from steppe.arrays.layout import PageLayout
 from steppe.arrays.serving import Answer, PageRequest
 from steppe.arrays.site import ArraySite
+from steppe.timeline import span
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
@@ -88,7 +89,8 @@ class Far:
     def awaited(self, pending: Pending) -> Array:
         """The values of `pending`; counts the time of the wait."""
         begin = time.perf_counter()
-        found = pending.wait()
+        with span("exchange"):
+            found = pending.wait()
         self.traffic.longest_wait = max(self.traffic.longest_wait, time.perf_counter() - begin)
         return found
 

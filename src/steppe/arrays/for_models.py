@@ -1,7 +1,8 @@
 """Global arrays, common memory and queues for a model, which knows no ranks: a `Reach` hands them out."""
 
-from collections.abc import Sequence
-from weakref import WeakSet
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import WeakSet, ref
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -12,6 +13,8 @@ from steppe.arrays.work_queue import WorkQueue
 from steppe.comm import World, shared
 from steppe.errors import ArrayError
 
+SUMS = ("messages", "sent", "hits", "misses", "passed_by")  # members of `Traffic` that are added over ranks
+
 
 class ModelArrays:
     """Makes what a model asks for, and knows what there is of it. Every method is called by all ranks alike."""
@@ -19,7 +22,7 @@ class ModelArrays:
     def __init__(self, world: World) -> None:
         self._world = world
         self._arrays: WeakSet[GlobalArray] = WeakSet()
-        self._common = 0  # bytes
+        self._common: list[ref[NDArray[Any]]] = []
 
     def array(self, shape: int | Sequence[int], dtype: DTypeLike = "float64") -> GlobalArray:
         """A global array of zeros; raises as `GlobalArray` does."""
@@ -45,18 +48,41 @@ class ModelArrays:
             raise ArrayError(f"Common memory has a shape and a dtype of NumPy: {error}.") from None
         site.meet(f"the making of common memory {kind} {shape}")
         memory = shared(self._world, site.hosts, length)
-        self._common += length
-        return memory[:length].view(kind).reshape(shape)
+        found = memory[:length].view(kind).reshape(shape)
+        self._common.append(ref(found))
+        return found
 
     def queue(self, n: int, least: int = 1, within_host: bool = False) -> WorkQueue:
         """A queue of n tasks: of all ranks, or one for the ranks of each host; raises as `WorkQueue` does."""
         return WorkQueue(self._world, n, least, within_host)
 
     @property
+    def in_use(self) -> bool:
+        """True if this rank has an array, or common memory."""
+        return bool(self._arrays) or any(each() is not None for each in self._common)
+
     def counts(self) -> dict[str, float]:
-        """Of the arrays that are in use on this rank: arrays, bytes (with common memory), and their `Traffic`."""
+        """Numbers of the arrays in use, over all ranks; collective.
+
+        arrays, bytes (of all, with common memory of this host); messages, sent [bytes], hits, misses, passed_by, longest_wait [s]: see
+        `Traffic`.
+        """
         arrays = list(self._arrays)
-        found: dict[str, float] = {"arrays": len(arrays), "bytes": sum(each.nbytes for each in arrays) + self._common}
-        for name in ("messages", "sent", "hits", "misses", "passed_by"):
-            found[name] = sum(getattr(each.traffic, name) for each in arrays)
-        return found | {"longest_wait": max((each.traffic.longest_wait for each in arrays), default=0.0)}
+        common = sum(each.nbytes for reference in self._common if (each := reference()) is not None)
+        sums = [sum(getattr(each.traffic, name) for each in arrays) for name in SUMS]
+        longest = np.array([max((each.traffic.longest_wait for each in arrays), default=0.0)])
+        totals = zip(SUMS, self._world.reduce(np.array(sums, np.int64), "sum").tolist(), strict=True)
+        own = {"arrays": len(arrays), "bytes": sum(each.nbytes for each in arrays) + common}
+        return own | dict(totals) | {"longest_wait": float(self._world.reduce(longest, "max")[0])}
+
+
+def counts_text(counts: Mapping[str, float]) -> str:
+    """The counts in words, for the end of a run."""
+    size = f"{counts['arrays']:.0f} array{'s' * (counts['arrays'] != 1)}, {counts['bytes'] / 1e6:,.1f} MB"
+    if not counts["messages"]:
+        return f"{size}, no message between hosts"
+    return (
+        f"{size}; {counts['messages']:,.0f} messages between hosts, {counts['sent'] / 1e6:,.1f} MB, longest wait "
+        f"{1e3 * counts['longest_wait']:.1f} ms; pages stored {counts['misses']:,.0f}, elements read from them {counts['hits']:,.0f}, "
+        f"passed by {counts['passed_by']:,.0f}"
+    )

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from steppe.arrays.serving import PATIENCE, HostLink, PageRequest, PageServer
 from steppe.comm import World, nodes, shared
 from steppe.errors import ArrayError
+from steppe.timeline import span
 
 LOOK = 1.0  # [s] between two looks at a rank that is late
 FAR_LOOK = 2.0  # [s] the same, at the ranks of other hosts
@@ -174,7 +175,8 @@ class ArraySite:
 
         given = np.zeros(2 + NUMBERS, np.int64)  # of one length in all calls, so that ranks in two of them find out
         given[:2], given[2 : 2 + len(numbers)] = (word, -word), numbers
-        most: list[int] = self.world.reduce(given, "max", watch=watch).tolist()
+        with span("wait"):
+            most: list[int] = self.world.reduce(given, "max", watch=watch).tolist()
         if most[0] != -most[1]:
             raise ArrayError(self._disagreement(what))
         return most[2 : 2 + len(numbers)]

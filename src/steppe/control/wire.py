@@ -356,10 +356,12 @@ class Heartbeat(Message, frozen=True, tag="Beat"):
     """The position of each branch; every 100 ms, and when an engine comes to rest.
 
     kept: by branch, the first step that can be shown again within about a second, where it has changed.
+    arrays: numbers of the global arrays of the models, when they have changed.
     """
 
     positions: dict[int, Position]
     kept: dict[int, int] = {}
+    arrays: dict[str, float] = {}
 
 
 class News(Message, frozen=True):

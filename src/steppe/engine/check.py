@@ -32,6 +32,7 @@ class Cost(NamedTuple):
     steps: int
     state: int
     parameters: int
+    arrays: int
     read_ahead: int
     write_buffers: int
     results: int
@@ -47,7 +48,7 @@ class Cost(NamedTuple):
     @property
     def memory(self) -> int:
         """Bytes beside the program itself."""
-        return self.state + self.parameters + self.read_ahead + self.write_buffers + self.checkpoint
+        return self.state + self.parameters + self.arrays + self.read_ahead + self.write_buffers + self.checkpoint
 
     def as_text(self) -> str:
         """For a terminal."""
@@ -56,7 +57,8 @@ class Cost(NamedTuple):
         return (
             f"{self.cells:,} cells, {self.steps:,} {self.unit}s, {self.cells * self.steps:,} cell-{self.unit}s\n"
             f"memory {in_bytes(self.memory)}: state {in_bytes(self.state)}, parameters {in_bytes(self.parameters)}, "
-            f"read-ahead {in_bytes(self.read_ahead)}, write buffers {in_bytes(self.write_buffers)}, "
+            + (f"global arrays {in_bytes(self.arrays)}, " if self.arrays else "")
+            + f"read-ahead {in_bytes(self.read_ahead)}, write buffers {in_bytes(self.write_buffers)}, "
             f"copy for a checkpoint {in_bytes(self.checkpoint)}\n"
             f"results {in_bytes(self.results)}, on disk about {in_bytes(self.results_on_disk)}; "
             f"checkpoints {in_bytes(CHECKPOINTS * self.checkpoint)}; {in_bytes(self.free)} are free\n"
@@ -119,7 +121,8 @@ def estimate(plan: Plan) -> Cost:
     """Memory, bytes and time of a run; computes its first days twice on a copy, by the kernel of the run, and records them in memory."""
     share, deal, neighbours = plan.decomposed().of(0)
     world = Serial()
-    gatherer, reach = Gatherer(world, deal, share), BoxReach(world, neighbours, totals, ModelArrays(world))
+    arrays = ModelArrays(world)
+    gatherer, reach = Gatherer(world, deal, share), BoxReach(world, neighbours, totals, arrays)
     start = {name: gatherer.unpacked(values) for name, values in plan.initial.items()}
     plan.model.initialise(share, plan.chosen.values, start, plan.chosen.options, reach)
     outputs = Outputs(plan)
@@ -147,6 +150,7 @@ def estimate(plan: Plan) -> Cost:
         plan.steps,
         state,
         parameters,
+        int(arrays.counts()["bytes"]) if arrays.in_use else 0,
         read_ahead,
         outputs.memory,
         results.values,

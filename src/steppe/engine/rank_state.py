@@ -83,13 +83,13 @@ class RankState:
         self._copies: dict[int, StateCopy] = like._copies if like else {}
         if isinstance(self.reader, ForcingReader) and like and in_pieces:
             self.reader.keep_slabs()
+        self.arrays: ModelArrays = like.arrays if like else ModelArrays(world)
         self._take(like.cut if like else plan.decomposed(world.size), like)
 
     def _take(self, cut: Decomposition, like: "RankState | None" = None) -> None:
         """Builds share, reach and ownership for this rank's cells."""
         self.cut = cut
         self.share, self.deal, neighbours = cut.of(self.world.rank)
-        self.arrays = ModelArrays(self.world)
         self.reach = BoxReach(self.world, neighbours, totals, self.arrays)
         self.gatherer = Gatherer(self.world, self.deal, self.share)
         self._setting = Setting(self.plan, self.world, self.gatherer)
@@ -281,6 +281,10 @@ class RankState:
         """A number that is equal for equal bits of state and parameters, on any number of ranks."""
         mine = digest(self._arrays(), self.deal.mine, self.world.rank == 0)
         return lambda: int(self.world.reduce(np.array([mine], np.int64), "sum")[0])
+
+    def array_counts(self) -> Together:
+        """Numbers of the global arrays of all models of the run; see `ModelArrays.counts`."""
+        return self.arrays.counts
 
     def keep(self, aside: str) -> Together:
         """Begins a checkpoint made of copies; `kept` grows when the tiles of this rank are durable."""

@@ -72,6 +72,7 @@ class ScriptSession(Session):
         self._sound = True  # no cell was found bad: the state may be saved
         self._ended = False
         self._spent, self._seconds, self._begun = Spent(), 0.0, 0.0
+        self._array_counts: dict[str, float] = {}
         self._unwritten, self._bytes = 0, 0  # changes since the last checkpoint, and the bytes of their arrays
         super().__init__(path, plan, ranks, self.tell, fresh, steered=False)
         with ExitStack() as opening:  # undone when something below fails
@@ -120,6 +121,11 @@ class ScriptSession(Session):
         seconds = self._seconds + (time.perf_counter() - self._begun if self._begun else 0.0)
         stall_in = self.reader.counters.stall_seconds if self.reader else 0.0
         return self._spent + Spent(seconds, stall_in, self.outputs.writer.stall, self.on.plan.model.compiling)
+
+    @property
+    def array_counts(self) -> dict[str, float]:
+        """Numbers of the model's global arrays over all ranks, also after the end; empty for a model without."""
+        return self._array_counts if self._ended else super().array_counts
 
     # ---- time -----------------------------------------------------------------------------------------------------------------------
     def compute(self, end: int, stop: Callable[[], bool], keep_last_step: bool = False) -> bool:
@@ -281,6 +287,8 @@ class ScriptSession(Session):
     def close(self, failure: Failure | None = None) -> None:
         """Ends reading and writing and frees the folder."""
         if not self._ended:
+            if not (failure or self.failure or self.state.torn):
+                self._array_counts = self.array_counts
             self._ended = True
             super().close(failure or self.failure)
 

@@ -104,6 +104,14 @@ class Session:
         """Notes on the plan for the user."""
         return self.ranks.state(self._root).notes
 
+    @property
+    def array_counts(self) -> dict[str, float]:
+        """Numbers of the global arrays of the models over all ranks, see `steppe.arrays.ModelArrays.counts`; empty without any."""
+        if not self.ranks.state(self._root).arrays.in_use:
+            return {}
+        found: dict[str, float] = self.ranks.order(self._root, "array_counts")
+        return found
+
     def describe(self) -> dict[str, Any]:
         """Describes the run in types of JSON."""
         return facts_of(self.plan)

@@ -129,6 +129,11 @@ class Simulation:
         return self._session.reader.counters if self._session.reader else None
 
     @property
+    def array_counts(self) -> dict[str, float]:
+        """Numbers of the model's global arrays over all ranks (`steppe.arrays`); empty for a model without."""
+        return self._session.array_counts
+
+    @property
     def spent(self) -> Spent:
         """The cost of stepping so far, with the sessions before this one."""
         return self._session.spent

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.arrays import counts_text
 from steppe.clock import parse_date
 from steppe.engine.check import in_bytes, in_cell_days
 from steppe.engine.options import options_text
@@ -28,7 +29,7 @@ class Summary:
     """A finished or stopped run: facts by name, its cost, and one row a year of area means.
 
     facts: numbers are numbers; bytes are those of the results on disk. partial: years of which the run holds a part only.
-    reading: bytes and seconds of reading in this process.
+    reading: bytes and seconds of reading in this process. arrays: numbers of the model's global arrays; empty without any.
     """
 
     facts: dict[str, str | int]
@@ -37,11 +38,13 @@ class Summary:
     years: dict[int, list[float]]
     partial: list[int]
     reading: dict[str, float]
+    arrays: dict[str, float]
 
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
-        years = {str(year): row for year, row in self.years.items()}
-        return {**self.facts, **self.spent, "reading": self.reading, "columns": self.columns, "years": years, "partial_years": self.partial}
+        found: dict[str, object] = {**self.facts, **self.spent, "reading": self.reading, "columns": self.columns}
+        found |= {"years": {str(year): row for year, row in self.years.items()}, "partial_years": self.partial}
+        return found | ({"arrays": self.arrays} if self.arrays else {})
 
     def as_text(self) -> str:
         """For a terminal."""
@@ -63,6 +66,8 @@ class Summary:
                 "reading: {bytes:,.1f} MB, {decode_seconds:.2f} s of decoding, {reader_seconds:.2f} s of the reading thread, "
                 "{stall_seconds:.2f} s waited".format(**self.reading | {"bytes": self.reading["bytes"] / 1e6})
             )
+        if self.arrays:
+            lines.append(f"arrays: {counts_text(self.arrays)}")
         return "\n".join(lines) + "\n"
 
 
@@ -119,9 +124,10 @@ def summary(simulation: "Simulation") -> Summary:
     if plan.provenance["weather"] == "generated":
         facts["weather"] = GENERATED
     reading = simulation.reading.as_dict() if simulation.reading else {}
+    arrays = simulation.array_counts
     spent = spent_of(simulation.spent, cells, steps, unit)
     if not plan.run.output.series or not steps:
-        return Summary(facts, spent, [], {}, [], reading)
+        return Summary(facts, spent, [], {}, [], reading, arrays)
     series = plan.run.output.series[0]
     with open_results(simulation.folder.path, series.name) as dataset:
         region = str(dataset["region"].values[0])
@@ -130,7 +136,7 @@ def summary(simulation: "Simulation") -> Summary:
     first, stop = plan.clock.date(0), plan.clock.date(steps)
     begins = {year: parse_date(f"{year:04d}-01-01", plan.clock.calendar) for year in (*years, max(years, default=0) + 1)}
     partial = [year for year in years if begins[year] < first or begins[year + 1] > stop]
-    return Summary(facts, spent, columns, years, partial, reading)
+    return Summary(facts, spent, columns, years, partial, reading, arrays)
 
 
 def _years(dataset: "xarray.Dataset", names: list[str]) -> tuple[list[str], dict[int, list[float]]]:

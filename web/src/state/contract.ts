@@ -71,6 +71,8 @@ export interface Info {
   deaths: number;
   /** The reason why the run has failed, or is paused. */
   problem: unknown;
+  /** Of the global arrays of the models: their number, bytes, and what passed between hosts; empty without any. */
+  arrays: Record<string, number>;
 }
 
 /** The levels of a variable. Level 3 of ozone has the name ozone[3]; levels are counted from 0. */

@@ -3,7 +3,7 @@ import { grouped } from "../decode/units";
 import type { Api } from "../fetch/api";
 import { shownFirst } from "../state/scenario";
 import type { State, Store, Weight } from "../state/store";
-import type { Scenario } from "../state/told";
+import type { Info, Scenario } from "../state/told";
 import { fill, h, say } from "./dom";
 import { act } from "./orders";
 import { stepWords } from "./wording";
@@ -113,6 +113,16 @@ function runningText(state: State, at: Scenario, now: number): string {
   return `Running, ${rateText(rate)} ${unit(state)} a second${left >= 2 ? `, ${lengthText(left)} left` : ""}`;
 }
 
+/** The global arrays of the run's models in words, "" without any: "2 arrays, 1.5 MB; 120 messages between hosts, 3.0 MB". */
+export function arraysText(counts: Info["arrays"] | undefined): string {
+  const { arrays = 0, bytes = 0, messages = 0, sent = 0, longest_wait = 0 } = counts ?? {};
+  if (!bytes) return "";
+  const size = `${arrays} array${arrays === 1 ? "" : "s"}, ${(bytes / 1e6).toFixed(1)} MB`;
+  if (!messages) return size;
+  const wait = `longest wait ${(1000 * longest_wait).toFixed(1)} ms`;
+  return `${size}; ${grouped(String(messages))} messages between hosts, ${(sent / 1e6).toFixed(1)} MB, ${wait}`;
+}
+
 /** How the engine ended last, and its last lines; null while all is well. */
 function failure({ info }: State): { text: string; log: string[] } | null {
   const problem = info?.problem as { text?: string; log?: string[] | string } | null | undefined;
@@ -135,7 +145,7 @@ export function mount(store: Store, api: () => Api, parts: { chip: HTMLElement; 
     const { weight, text, stale } = standingOf(state, Date.now());
     chip.dataset.weight = weight;
     say(words, text);
-    chip.title = text; // a narrow header shortens it
+    chip.title = [text, arraysText(state.info?.arrays)].filter(Boolean).join("\n"); // a narrow header shortens it
     map.classList.toggle("stale", stale && state.shown.length > 0);
     say(skipped, state.connection.skipped > 0 ? `${grouped(String(state.connection.skipped))} frames skipped` : "");
   };

@@ -109,6 +109,7 @@ class EngineEndpoint:
         self._outcomes: dict[tuple[int, int], ActionOutcome] = {}  # by branch and seq, until acknowledged: a server may die, too
         self._stepped = False  # since the last heartbeat: the server does not know the positions yet
         self._kept: dict[int, int] = {}  # by branch, the first step that can be shown again soon, as reported
+        self._arrays: dict[str, float] = {}  # numbers of global arrays, as reported
         self._kept_at = -OPEN_END * 1.0
 
     def positions(self) -> dict[int, Position]:
@@ -119,7 +120,7 @@ class EngineEndpoint:
         """Sends everything that a new server, or one that lost messages, must know."""
         self._frames.clear()
         self._series.clear()
-        self._kept = {}
+        self._kept, self._arrays = {}, {}
         for outcome in self._outcomes.values():
             self._send(outcome)
         for fired in self._session.unacknowledged():
@@ -366,13 +367,17 @@ class EngineEndpoint:
             self._send(failed)
 
     def _report_kept(self) -> None:
-        """Reports now and then which past steps can be shown again soon."""
+        """Reports now and then which past steps can be shown again soon, and the numbers of global arrays."""
         if self._clock() - self._kept_at > KEPT_INTERVAL:
             self._kept_at = self._clock()
             found = {branch: self._session.kept(branch) for branch in self._courses}
-            if changed := {branch: first for branch, first in found.items() if self._kept.get(branch) != first}:
-                self._send(Heartbeat(self.positions(), changed))
-            self._kept = found
+            changed, arrays = (
+                {branch: first for branch, first in found.items() if self._kept.get(branch) != first},
+                self._session.array_counts,
+            )
+            if changed or arrays != self._arrays:
+                self._send(Heartbeat(self.positions(), changed, arrays))
+            self._kept, self._arrays = found, arrays
 
     def send_heartbeat(self) -> None:
         """Reports the position of each branch."""

@@ -15,6 +15,10 @@ class SessionProtocol(Protocol):
     def describe(self) -> dict[str, Any]:
         """Describes the run in types of JSON: declarations, grid, clock, `steps`, parameters."""
 
+    @property
+    def array_counts(self) -> dict[str, float]:
+        """Numbers of the global arrays of the models; empty without any."""
+
     def load(self, branch: int, path: Sequence[Leg], begin: Position = BEGINNING) -> Position:
         """Brings the branch to the best known position on its path, from `begin` on; returns that position.
 

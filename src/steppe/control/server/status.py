@@ -39,6 +39,7 @@ class RunStatus:
         self._watchers: list[Callable[[], None]] = []  # called when something of `info` may have changed
         self._over = False
         self._kept: dict[int, int] = {}  # by branch, the first step that can be shown again soon
+        self.arrays: dict[str, float] = {}  # numbers of the models' global arrays
         self._waiting = ("", 0.0)  # the state for which clients wait, and since when
         self._cache: dict[int, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # by branch: all on which its status depends; the status
 
@@ -67,6 +68,7 @@ class RunStatus:
             "problem": problem,
             "engine": {"epoch": self.process.epoch, "pid": hello.pid, "host": hello.host, "ranks": hello.ranks} if hello else None,
             "deaths": self.process.deaths,
+            "arrays": self.arrays,
             "steps": self.facts["steps"] if self.facts else None,
             "scenarios": left + open_,
         }

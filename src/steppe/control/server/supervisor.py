@@ -173,8 +173,9 @@ class Supervisor(RunStatus):
                 else:
                     self.dispatch.failed(message)
                     self._emit(branch, "failed", message.text, message.position.step)
-            case Heartbeat(positions, kept):
+            case Heartbeat(positions, kept, arrays):
                 self.process.is_busy()
+                self.arrays = arrays or self.arrays
                 self._kept = {number: first for number, first in (self._kept | kept).items() if number in self.dispatch.courses}
                 for branch, position in positions.items():
                     self._stands(branch, position)

@@ -35,17 +35,21 @@ async def metrics(request: Request) -> Response:
     states: dict[str, float] = {}
     refused: dict[str, float] = {}
     longest: dict[str, float] = {}
+    arrays: dict[str, float] = {}
     for name, run in request.context.runs.items():
         if not request.principal.sees(name):
             continue
         info = run.info()
         refused[f'run="{name}"'] = run.turned_away
         longest[f'run="{name}"'] = run.journal.longest
+        arrays |= {f'run="{name}",what="{what}"': value for what, value in info["arrays"].items()}
         states[f'run="{name}",state="{info["state"]}"'] = 1
         scenarios |= {f'run="{name}",scenario="{each["name"]}"': each["step"] for each in info["scenarios"]}
     more = {"steppe_run_state": ("gauge", states), "steppe_step": ("gauge", scenarios)}
     more["steppe_engine_callers_refused_total"] = ("counter", refused)
     more["steppe_journal_longest_transaction_seconds"] = ("gauge", longest)
+    if arrays:
+        more["steppe_arrays"] = ("gauge", arrays)
     return Response(200, request.context.metrics.text(more).encode(), b"text/plain; version=0.0.4; charset=utf-8")
 
 
