@@ -165,7 +165,7 @@ def an_array_that_cannot_be_made_is_refused_on_all_ranks(world: World) -> None:
         with pytest.raises(ArrayError, match=said):
             wrong()
     with pytest.raises(Failure, match=r"cannot share .* MB of memory"):
-        GlobalArray(world, 10**15)
+        GlobalArray(world, (2**40, 2**40))
     assert GlobalArray(world, 0)[:].size == 0
     assert GlobalArray(world, (3, 0, 2)).gather([]).size == 0
 

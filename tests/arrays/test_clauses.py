@@ -1,6 +1,8 @@
 """Global arrays keep their contract on one rank, on ranks that are threads and on ranks that are processes, on any hosts."""
 
 import functools
+import subprocess
+import sys
 
 import pytest
 
@@ -42,3 +44,25 @@ def test_ranks_as_processes(clause: str, hosts: int, mpi: str) -> None:
     found, said = kept(mpi, hosts)
     assert clause in found, said
     assert said.endswith("exit code 0"), said
+
+
+FORKED = """
+import os
+from steppe.arrays import GlobalArray, open_world
+array = GlobalArray(open_world(), 3)
+if os.fork() == 0:
+    try:
+        array.gather([0])
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+    os._exit(0)
+os.wait()
+print(array.gather([0]))
+"""
+
+
+def test_a_copy_of_the_process_may_not_use_an_array() -> None:
+    said = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said[0].startswith('ArrayError: "array 1" was made by process ')
+    assert said[0].endswith("after a fork only its maker may use it.")
+    assert said[1] == "[0.]"

@@ -7,6 +7,7 @@ import operator
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,7 +120,7 @@ class GlobalArray:
         self._site.meet(f'the making of "{self.name}" ({said})')
         if problem:
             raise ArrayError(f'"{self.name}": {problem}')
-        self.size = int(np.prod(self.shape, dtype=np.int64))
+        self.size = prod(self.shape)
         self.inputs = ElementInputs(self.name, self.dtype, self.size)
         self.layout = PageLayout(self.size, self.dtype.itemsize, self._site.hosts, layout, page)
         self._make(world)
