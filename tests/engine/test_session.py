@@ -267,7 +267,7 @@ def test_pixels_are_taken_together_where_the_cells_are(wide_scenario, ranks):
         whole = range(26), range(27)
         session.advance([1], 31, 0.0)  # what was whole is not shown any more
         session._cache.discard(1)
-        session._show(session._branch(1))
+        session._cache.show(session._branch(1), False)
         before = session.moved["water"]
         for words, height, width in (
             ({"width": 7}, 7, 7),

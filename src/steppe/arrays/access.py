@@ -29,9 +29,9 @@ class ElementLoops(NamedTuple):
     gather: FieldKernel  # (n, length, table, index, out, counts): an array in one piece; counts[0] bad indices
     gather_pages: FieldKernel  # (n, length, shift, table, index, out, far, counts): counts[1] elements of pages elsewhere
     scatter: FieldKernel  # (n, shift, table, index, x, far, counts)
+    apply: FieldKernel  # (n, shift, table, index, x, b): y = x + b y, by one rank alone
     update: FieldKernel  # (n, shift, a, b, table, index, x, far, counts)
     fetch_update: FieldKernel  # (n, shift, a, b, table, index, x, old, far, counts): old[k] is y before the update
-    apply: FieldKernel  # (n, shift, table, index, x, b): y = x + b y, by one rank alone
 
 
 @field_kernel
@@ -84,21 +84,14 @@ def runs(n: int, index: Integers, pairs: Integers, counts: Integers) -> None:
 @cache
 def access(dtype: str) -> ElementLoops:
     """The loops for elements of one of `DTYPES`."""
-    kind: Any = np.dtype(dtype)
-    like: Any = kind.type(0)
-    size = kind.itemsize
-    number: Any = int if kind.kind == "i" else float
-    same = same_integers if kind.kind == "i" else same_reals
-    Values: Any = NDArray[kind.type]
+    kind = np.dtype(dtype)
+    return ElementLoops(*_plain_loops(kind), *_atomic_loops(kind))
 
-    def changed(address: Any, a: Any, b: Any, x: Any) -> Any:
-        """Changes an element in one atomic operation and returns its former value."""
-        old = peek(address, like)
-        there = swap(address, old, a * x + b * old if b != 0 else a * x, like)
-        while not same(there, old):
-            old = there
-            there = swap(address, old, a * x + b * old if b != 0 else a * x, like)
-        return old
+
+def _plain_loops(kind: Any) -> tuple[FieldKernel, FieldKernel, FieldKernel, FieldKernel]:
+    """gather, gather_pages, scatter and apply."""
+    like, size = kind.type(0), kind.itemsize
+    Values: Any = NDArray[kind.type]
 
     @field_kernel
     def gather(n: int, length: int, table: Integers, index: Integers, out: Values, counts: Integers) -> None:
@@ -142,6 +135,32 @@ def access(dtype: str) -> ElementLoops:
         counts[1] = away
 
     @field_kernel
+    def apply(n: int, shift: int, table: Integers, index: Integers, x: Values, b: Values) -> None:
+        mask = (int64(1) << shift) - 1
+        for k in range(n):
+            address = table[index[k] >> shift] + size * (index[k] & mask)
+            poke(address, x[k] + b[k] * peek(address, like) if b[k] != 0 else x[k], like)
+
+    return gather, gather_pages, scatter, apply
+
+
+def _atomic_loops(kind: Any) -> tuple[FieldKernel, FieldKernel]:
+    """update and fetch_update."""
+    like, size = kind.type(0), kind.itemsize
+    number: Any = int if kind.kind == "i" else float
+    same = same_integers if kind.kind == "i" else same_reals
+    Values: Any = NDArray[kind.type]
+
+    def changed(address: Any, a: Any, b: Any, x: Any) -> Any:
+        """Changes an element in one atomic operation and returns its former value."""
+        old = peek(address, like)
+        there = swap(address, old, a * x + b * old if b != 0 else a * x, like)
+        while not same(there, old):
+            old = there
+            there = swap(address, old, a * x + b * old if b != 0 else a * x, like)
+        return old
+
+    @field_kernel
     def update(
         n: int, shift: int, a: number, b: number, table: Integers, index: Integers, x: Values, far: Integers, counts: Integers
     ) -> None:
@@ -180,11 +199,4 @@ def access(dtype: str) -> ElementLoops:
                 away += 1
         counts[1] = away
 
-    @field_kernel
-    def apply(n: int, shift: int, table: Integers, index: Integers, x: Values, b: Values) -> None:
-        mask = (int64(1) << shift) - 1
-        for k in range(n):
-            address = table[index[k] >> shift] + size * (index[k] & mask)
-            poke(address, x[k] + b[k] * peek(address, like) if b[k] != 0 else x[k], like)
-
-    return ElementLoops(gather, gather_pages, scatter, update, fetch_update, apply)
+    return update, fetch_update

@@ -107,10 +107,7 @@ class Session:
     @property
     def array_counts(self) -> dict[str, float]:
         """Numbers of the global arrays of the models over all ranks, see `steppe.arrays.ModelArrays.counts`; empty without any."""
-        if not self.ranks.state(self._root).arrays.in_use:
-            return {}
-        found: dict[str, float] = self.ranks.order(self._root, "array_counts")
-        return found
+        return dict(self.ranks.order(self._root, "array_counts")) if self.ranks.state(self._root).arrays.in_use else {}
 
     def describe(self) -> dict[str, Any]:
         """Describes the run in types of JSON."""
@@ -140,7 +137,7 @@ class Session:
                 self._rule_runner.again(on)
                 if lost := self._lost.pop(branch, None):
                     self._recomputation.bring_back(on, min(lost.position, end), lost.since, self._go)
-                self._show(on)
+                self._cache.show(on, self._driver.least > LONG)
         return on.position
 
     def position(self, branch: int) -> Position:
@@ -222,12 +219,9 @@ class Session:
             if each.number in self._branches.live:
                 if stop - each.remembered >= max(self._branches.snapshots.spacing, between / self._driver.pace):
                     self._branches.snapshots.make(each)
-                self._show(each)
+                self._cache.show(each, self._driver.least > LONG)
         if bad:
             raise bad[0]
-
-    def _show(self, on: Branch) -> None:
-        self._cache.show(on, self._driver.least > LONG)
 
     def _go(self, on: Branch, step: int) -> None:
         while on.position.step < step:
@@ -262,7 +256,7 @@ class Session:
         on.position, on.saved = Position(on.position.step, seq), None
         self._recomputation.note(on, kind, arguments)
         outcome = Outcome(ok, detail, on.digest)
-        self._show(on)
+        self._cache.show(on, self._driver.least > LONG)
         return outcome
 
     def _do(self, on: Branch, kind: str, arguments: Arguments) -> tuple[bool, dict[str, Any]]:
@@ -301,9 +295,8 @@ class Session:
             It cannot be written; the one before is safe.
         """
         self._recomputation.leave()
-        on = self._branch(branch)
         with self.watch.at(f"a checkpoint of branch {branch}"):
-            self._branches.settle(on)
+            self._branches.settle(on := self._branch(branch))
             found = on.save(self._rule_runner.unacknowledged(branch), partial(self._recomputation.since, on))
             if pin:
                 Checkpoint.pin(on.settled.folder.checkpoints / found.name)
