@@ -107,6 +107,8 @@ def many_elements_and_every_way_to_ask_for_them(world: World) -> None:
         for chosen in (index, np.arange(300, 900), index[:10], np.arange(n), index):
             assert (seen.gather(chosen) == chosen**2).all()
         assert (seen[100:300:3] == np.arange(100, 300, 3) ** 2).all()
+    with pytest.raises(ArrayError, match="has ended"):
+        seen.gather([0])
     traffic = array.traffic
     several = bool(traffic.messages)
     assert (traffic.hits > 0, traffic.misses > 0) == (several, several)

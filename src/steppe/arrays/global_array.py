@@ -321,11 +321,12 @@ class GlobalArray:
         self._check()
         room = size_of(cache)
         self._site.meet(f'read_only of "{self.name}"', patience)
-        self._reading = True
+        self._reading, seen = True, ReadOnly(self, self._far, room)
         try:
-            yield ReadOnly(self, self._far, room)
+            yield seen
         finally:
             self._reading = False
+            seen.end()
         self._site.meet(f'the end of read_only of "{self.name}"')
 
     def raw_table(self) -> Integers:

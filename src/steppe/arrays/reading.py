@@ -48,10 +48,12 @@ class ReadOnly:
         self._memory = np.empty(slots * layout.page, np.uint8)
         self._pages = np.full(slots, -1)  # of each slot
         self._used = np.zeros(layout.pages, bool)
-        self._hand = 0
+        self._hand, self._ended = 0, False
 
     def gather(self, index: ArrayLike) -> Array:
-        """The elements at flat indices, of their shape; raises as `GlobalArray.gather`."""
+        """The elements at flat indices, of their shape; raises as `GlobalArray.gather`, and after the end of `read_only`."""
+        if self._ended:
+            raise ArrayError(f'`read_only` of "{self._array.name}" has ended. Gather from the array itself, or enter it again.')
         shape, chosen = np.shape(index), self._array.inputs.indices(index).reshape(-1)
         found, far = self._array.gather_from(self._table, chosen)
         if self._pages.size:
@@ -77,11 +79,16 @@ class ReadOnly:
         self._table[self._pages[self._pages >= 0]] = 0
         self._pages[:] = -1
 
+    def end(self) -> None:
+        """Forgets the stored pages; later calls raise `ArrayError`."""
+        self.flush()
+        self._ended = True
+
     def _hits(self, pages: Integers) -> int:
-        """How many elements were read from stored pages."""
-        stored = np.zeros(self._used.size, bool)
-        stored[self._pages[self._pages >= 0]] = True
-        return int(np.count_nonzero(stored[pages]))
+        """How many elements of these pages are read from stored ones: their addresses lie in the store."""
+        begin = self._memory.ctypes.data
+        addresses = self._table[pages]
+        return int(np.count_nonzero((addresses >= begin) & (addresses < begin + self._memory.size)))
 
     def _store(self, missing: Integers) -> None:
         """Fetches the pages of which enough elements are missing, as many as there is room for."""
