@@ -20,7 +20,7 @@ from tests.page.house import House, Opened, wait_for
 from tests.scenario import EXAMPLES, make_scenario, write_mask
 from tests.tracers import made
 
-OF_OTHERS = ("make_winds.py", "tracers.py")  # tracers.toml has them
+OF_OTHERS = ("assembly.py", "make_winds.py", "tasks.py", "tracers.py")  # programs, and a model that tracers.toml has
 FILES = sorted(path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".toml") and path.name not in OF_OTHERS)
 FIELD = """\
 model = "{model}"
