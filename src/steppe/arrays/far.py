@@ -24,6 +24,8 @@ Integers = NDArray[np.int64]
 GATHER, SCATTER, UPDATE, FETCH_UPDATE = range(4)
 MOST = 1 << 20  # elements of a request
 FEW = 16  # elements that are sent as they are
+SAMPLE = 512  # indices of a call
+SHORT = np.uint32  # as which indices are sent that fit
 
 
 @dataclass
@@ -57,7 +59,7 @@ class Pending:
         found = np.empty(self.length, self.dtype)
         for part in self.parts:
             content = part.answer.wait()
-            if content:
+            if len(content):
                 found[part.places] = np.frombuffer(content, self.dtype)
         return found if self.inverse is None else found[self.inverse]
 
@@ -72,7 +74,7 @@ class Far:
     def gather(self, index: Integers) -> Pending:
         """Asks for elements of other hosts."""
         inverse = None
-        if index.size > FEW:
+        if index.size > FEW and _repeats(index):
             index, inverse = _distinct(index)
         pending = Pending(self._dtype, index.size, inverse=inverse)
         for host, places in self._split(index):
@@ -107,6 +109,8 @@ class Far:
     def _ask(self, host: int, operation: int, index: Integers, x: Array | None = None, a: Any = 1, b: Any = 1) -> Answer:
         index = np.ascontiguousarray(index)
         n_runs, sent = _as_runs(index)
+        if not n_runs and self._layout.length <= np.iinfo(SHORT).max:
+            sent = sent.astype(SHORT)
         values = np.ascontiguousarray(x) if x is not None else np.empty(0, self._dtype)
         request = PageRequest(
             operation, self._number, index.size, n_runs, sent.nbytes, values.nbytes, _packed(self._dtype, a), _packed(self._dtype, b)
@@ -125,9 +129,11 @@ def handler(dtype: Any, shift: int, table: Integers, memory: Array) -> Callable[
 
     def answer(request: PageRequest, content: memoryview) -> bytes | memoryview:
         assert memory.size  # other ranks may ask after this one has dropped its array
-        index = np.frombuffer(content[: request.indices], np.int64)
+        sent = content[: request.indices]
         if request.runs:
-            index = _from_runs(index)
+            index = _from_runs(np.frombuffer(sent, np.int64))
+        else:
+            index = np.frombuffer(sent, SHORT if request.indices == 4 * request.elements else np.int64).astype(np.int64, copy=False)
         n, found = index.size, np.empty(index.size, kind)
         x = np.frombuffer(content[request.indices :], kind)
         if request.operation == GATHER:
@@ -146,6 +152,18 @@ def handler(dtype: Any, shift: int, table: Integers, memory: Array) -> Callable[
     return answer
 
 
+def _sample(index: Integers) -> Integers:
+    """Indices that follow each other in the middle of a call, from which the rest is judged."""
+    first = max(0, (index.size - SAMPLE) // 2)
+    return index[first : first + SAMPLE]
+
+
+def _repeats(index: Integers) -> bool:
+    """True if it is worth while to look for equal indices: they are a twentieth of a sample, at least."""
+    sample = np.sort(_sample(index))
+    return int(np.count_nonzero(sample[1:] == sample[:-1])) * 20 >= sample.size
+
+
 def _distinct(index: Integers) -> tuple[Integers, Integers]:
     """The different indices, and the place of each index among them."""
     width = (2 * index.size - 1).bit_length()
@@ -156,7 +174,8 @@ def _distinct(index: Integers) -> tuple[Integers, Integers]:
 
 def _as_runs(index: Integers) -> tuple[int, Integers]:
     """The number of runs and their pairs, or 0 and the indices where pairs are no shorter."""
-    if index.size <= FEW:
+    sample = _sample(index)
+    if index.size <= FEW or 2 * int(np.count_nonzero(np.diff(sample) == 1)) < sample.size:
         return 0, index
     pairs, counts = np.empty(2 * index.size, np.int64), np.zeros(1, np.int64)
     runs(index.size, index, pairs, counts)

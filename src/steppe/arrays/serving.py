@@ -19,8 +19,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+from typing_extensions import Buffer
+
 from steppe.errors import Failure
 
+SMALL = 4096  # [bytes] of a part that is sent together with its head
 PATIENCE = 30.0  # [s] without an answer, after which the other host counts as stopped
 
 
@@ -150,7 +154,11 @@ class _Client:
             return not self._read and self._whole()
         else:
             answer = memoryview(self._handle(self._request, memoryview(self._read))).cast("B")
-            self._answers += [memoryview(ANSWER.pack(answer.nbytes)), *([answer] if answer.nbytes else [])]
+            head = ANSWER.pack(answer.nbytes)
+            if answer.nbytes <= SMALL:  # in one packet, for which the client wakes once
+                self._answers.append(memoryview(head + answer))
+            else:
+                self._answers += [memoryview(head), answer]
             self._request = None
             self._expect(HEAD.size)
             return True
@@ -182,11 +190,12 @@ class HostLink:
             The other host is gone, or reads nothing for `PATIENCE` seconds.
         """
         try:
-            small = b"".join([HEAD.pack(*request), *(part for part in parts if part.nbytes <= 4096)])
-            if all(part.nbytes <= 4096 for part in parts):
-                self._socket.sendall(small)
+            head = HEAD.pack(*request)
+            if all(part.nbytes <= SMALL for part in parts):
+                self._socket.sendall(b"".join([head, *parts]))
             else:
-                for part in (memoryview(HEAD.pack(*request)), *parts):
+                self._socket.sendall(head)
+                for part in parts:
                     self._socket.sendall(part)
         except OSError as error:
             self._fail(error)
@@ -199,8 +208,8 @@ class HostLink:
         try:
             while wanted.content is None:
                 first = self._pending.popleft()
-                content = bytearray(ANSWER.unpack(self._exactly(bytearray(ANSWER.size)))[0])
-                first.content = self._exactly(content)
+                (length,) = ANSWER.unpack(self._exactly(bytearray(ANSWER.size)))
+                first.content = self._exactly(np.empty(length, np.uint8).data)
         except OSError as error:
             self._fail(error)
 
@@ -208,14 +217,14 @@ class HostLink:
         """Closes the connection."""
         self._socket.close()
 
-    def _exactly(self, into: bytearray) -> bytearray:
+    def _exactly(self, into: Buffer) -> memoryview:
         view, had = memoryview(into), 0
-        while had < len(into):
+        while had < len(view):
             got = self._socket.recv_into(view[had:])
             if got == 0:
                 raise ConnectionResetError("the connection was closed")
             had += got
-        return into
+        return view
 
     def _fail(self, error: OSError) -> None:
         stopped = isinstance(error, TimeoutError)
@@ -226,12 +235,12 @@ class HostLink:
 class Answer:
     """An answer under way."""
 
-    content: bytearray | None = None
+    content: memoryview | None = None
 
     def __init__(self, link: HostLink) -> None:
         self._link = link
 
-    def wait(self) -> bytearray:
+    def wait(self) -> memoryview:
         """The bytes of the answer."""
         if self.content is None:
             self._link.read_until(self)

@@ -70,7 +70,7 @@ class FieldKernel:
                 continue
             if not isinstance(value, np.ndarray) or value.dtype != kind or not value.flags.c_contiguous:
                 raise self._unfit(name, kind, value)
-            address = value.ctypes.data
+            address = value.__array_interface__["data"][0]  # which takes a third of the time of `value.ctypes.data`
             found.append(address)
             if value.nbytes:
                 spans.append((address, address + value.nbytes, name))
