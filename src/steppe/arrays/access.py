@@ -48,6 +48,20 @@ def first_outside(n: int, length: int, index: Integers, found: Integers) -> None
 
 
 @field_kernel
+def elsewhere(n: int, length: int, shift: int, table: Integers, index: Integers, far: Integers, counts: Integers) -> None:
+    """The positions of elements whose page this process cannot see, counts[1] of them; counts[0] bad indices. far: (n + 1,)."""
+    bad, away = 0, 0
+    for k in range(n):
+        i = index[k]
+        inside = 0 <= i < length
+        bad += 0 if inside else 1
+        page = table[i >> shift if inside else 0]
+        far[away] = k
+        away += 1 if page == 0 else 0
+    counts[0], counts[1] = bad, away
+
+
+@field_kernel
 def distinct(n: int, width: int, index: Integers, slots: Integers, found: Integers, inverse: Integers, counts: Integers) -> None:
     """The different indices in the order of their first use, counts[0] of them; index[k] is found[inverse[k]].
 

@@ -56,6 +56,8 @@ class Pending:
 
     def wait(self) -> Array:
         """The values, (n,)."""
+        if len(self.parts) == 1 and self.inverse is None and isinstance(self.parts[0].places, slice):
+            return np.frombuffer(self.parts[0].answer.wait(), self.dtype)
         found = np.empty(self.length, self.dtype)
         for part in self.parts:
             content = part.answer.wait()
@@ -69,6 +71,7 @@ class Far:
 
     def __init__(self, site: ArraySite, number: int, dtype: Any, layout: PageLayout) -> None:
         self._site, self._number, self._dtype, self._layout = site, number, np.dtype(dtype), layout
+        self._two = max(layout.hosts) == 1  # then all that is elsewhere is on one host
         self.traffic = Traffic()
 
     def gather(self, index: Integers) -> Pending:
@@ -98,7 +101,7 @@ class Far:
 
     def _split(self, index: Integers) -> Iterator[tuple[int, Integers | slice]]:
         """Hosts, and the places of their indices, at most `MOST` at once."""
-        hosts = self._layout.page_hosts[index >> self._layout.shift]
+        hosts = self._layout.page_hosts[(index[:1] if self._two else index) >> self._layout.shift]
         if (hosts == hosts[0]).all():
             yield from ((int(hosts[0]), slice(first, first + MOST)) for first in range(0, index.size, MOST))
             return

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from steppe.arrays.access import DTYPES, access
+from steppe.arrays.access import DTYPES, access, elsewhere
 from steppe.arrays.element_inputs import ElementInputs
 from steppe.arrays.far import FETCH_UPDATE, SCATTER, UPDATE, Far, Traffic, handler
 from steppe.arrays.indexing import flat_index, is_basic
@@ -187,16 +187,29 @@ class GlobalArray:
         self._check()
         chosen = self.inputs.indices(index)
         shape, chosen = chosen.shape, chosen.reshape(-1)
-        found, far = self.gather_from(self._table, chosen)
-        if not far.size:
-            return Fetch(lambda: found.reshape(shape))
-        pending = self._far.gather(chosen[far])
+        far = self._elsewhere(chosen)
+        pending = self._far.gather(chosen[far]) if far.size else None
+        if far.size == chosen.size > 0:
+            found = np.empty(far.size, self.dtype)
+        else:
+            found, _ = self.gather_from(self._table, chosen)  # while the other hosts look for theirs
 
         def finish() -> Array:
-            found[far] = self._far.awaited(pending)
+            if pending:
+                found[far] = self._far.awaited(pending)
             return found.reshape(shape)
 
         return Fetch(finish)
+
+    def _elsewhere(self, index: Integers) -> Integers:
+        """The positions of elements on other hosts; raises for an index outside."""
+        if not self._site.several or self.size == 0:
+            return _NO_FAR
+        far = np.empty(index.size + 1, np.int64)
+        elsewhere(index.size, self.size, self._shift, self._table, index, far, self._counts)
+        if self._counts[0]:
+            self.inputs.check_range(index)
+        return far[: self._counts[1]]
 
     def gather_from(self, table: Integers, index: Integers) -> tuple[Array, Integers]:
         """The elements at flat indices (n,), by another table of addresses, and the positions of those with address 0."""

@@ -114,7 +114,7 @@ class _Client:
         self._expect(len(key))
 
     def _expect(self, length: int) -> None:
-        self._read, self._had = bytearray(length), 0
+        self._read, self._had = np.empty(length, np.uint8).data, 0
 
     def turn(self) -> int:
         """Reads and writes what is possible without waiting; returns the events to wait for.
@@ -126,7 +126,7 @@ class _Client:
         """
         with contextlib.suppress(BlockingIOError):
             while True:
-                got = self.socket.recv_into(memoryview(self._read)[self._had :])
+                got = self.socket.recv_into(self._read[self._had :])
                 if got == 0:
                     raise ConnectionResetError
                 self._had += got
@@ -153,7 +153,7 @@ class _Client:
             self._expect(request.indices + request.values)
             return not self._read and self._whole()
         else:
-            answer = memoryview(self._handle(self._request, memoryview(self._read))).cast("B")
+            answer = memoryview(self._handle(self._request, self._read)).cast("B")
             head = ANSWER.pack(answer.nbytes)
             if answer.nbytes <= SMALL:  # in one packet, for which the client wakes once
                 self._answers.append(memoryview(head + answer))
