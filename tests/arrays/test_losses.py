@@ -1,12 +1,13 @@
 """A rank that is killed or stopped ends the job of the others, with a line that names it, and leaves nothing."""
 
-import os
+import subprocess
+import sys
 import time
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
-from steppe.comm import node
-from steppe.errors import Failure
 from tests.comm.mpis import run_ranks
 
 PROGRAM = """
@@ -29,6 +30,30 @@ with open_world(f"host {rank % hosts}") as world:
 """
 
 
+def running(token: str) -> list[str]:
+    """The processes that were started with a word, a second later at most."""
+    until = time.monotonic() + 1.0
+    while True:
+        found = [path.parent.name for path in Path("/proc").glob("[0-9]*/cmdline") if token.encode() in command_of(path)]
+        if not found or time.monotonic() > until:
+            return found
+        time.sleep(0.05)
+
+
+def command_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_a_process_with_a_word_is_found() -> None:
+    token = uuid4().hex
+    with subprocess.Popen([sys.executable, "-c", "input()", token], stdin=subprocess.PIPE):
+        assert running(token)
+    assert not running(token)
+
+
 @pytest.mark.parametrize(
     ("signal", "hosts", "doing", "said"),
     [
@@ -40,7 +65,8 @@ with open_world(f"host {rank % hosts}") as world:
     ],
 )
 def test_a_lost_rank_ends_the_job(signal: str, hosts: int, doing: str, said: str) -> None:
-    done = run_ranks("installed", 3, "-c", PROGRAM, signal, str(hosts), doing, limit=60.0)
+    token = uuid4().hex
+    done = run_ranks("installed", 3, "-c", PROGRAM, signal, str(hosts), doing, token, limit=60.0)
     took = time.monotonic() - float(done.stderr.split("at ")[1].split()[0])
     assert done.returncode != 0
     lines = [line for line in done.stderr.splitlines() if line.startswith("steppe: ")]
@@ -50,7 +76,7 @@ def test_a_lost_rank_ends_the_job(signal: str, hosts: int, doing: str, said: str
     else:  # the launcher kills the others at once, too: it may be the first
         assert all("ank 1" in line for line in lines), done.stderr
         assert took < 15.0
-    assert not [name for name in os.listdir("/dev/shm") if name.startswith("steppe")]
+    assert not running(token)  # nor, with them, the memory that they shared, which has no name
 
 
 ALONE = """
@@ -71,17 +97,3 @@ def test_a_rank_that_does_not_enter_read_only_is_named() -> None:
     lines = [line for line in done.stderr.splitlines() if line.startswith("steppe: ")]
     assert len(lines) == 1, done.stderr
     assert 'has waited 0.5 s in read_only of "wind" for rank 1. All ranks must call it' in lines[0]
-
-
-def test_memory_that_the_host_does_not_have_is_an_error_before_any_is_taken(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from steppe.comm import Serial, shared
-
-    (tmp_path / "memory.max").write_text("5000\n")
-    (tmp_path / "memory.current").write_text("2000\n")
-    monkeypatch.setattr(node, "GROUP", tmp_path)
-    assert node.free_memory() == 3000
-    with pytest.raises(Failure, match="cannot share 0 MB of memory with other ranks: the host has 0 MB left"):
-        shared(Serial(), [0], 4000)
-    assert shared(Serial(), [0], 2000).size == 2000
-    (tmp_path / "memory.max").write_text("max\n")
-    assert node.free_memory() > 1e8

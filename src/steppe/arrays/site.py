@@ -12,7 +12,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import NoReturn
 from weakref import WeakKeyDictionary, finalize, ref
 from zlib import crc32
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.arrays.serving import PATIENCE, HostLink, PageRequest, PageServer
-from steppe.comm import World, nodes, shared
+from steppe.comm import World, nodes, process_state, shared
 from steppe.errors import ArrayError
 from steppe.timeline import span
 
@@ -53,7 +52,7 @@ class ArraySite:
         self.arrays = 0  # made so far
         self.served: dict[int, Callable[[PageRequest, memoryview], bytes | memoryview]] = {}  # by number of the array
         board = shared(world, self.hosts, 16 * len(self.mates))
-        self._board: NDArray[np.int64] = board[: 16 * len(self.mates)].view(np.int64).reshape(-1, 2)
+        self._board: NDArray[np.int64] = board.view(np.int64).reshape(-1, 2)
         self._seat = self._board[self.mates.index(world.rank)]
         self._seat[0] = os.getpid()
         self._watch_next()
@@ -165,7 +164,7 @@ class ArraySite:
                 self._look_at_mates(now)
             if now - looked[1] > FAR_LOOK and self.several:
                 looked[1] = now
-                self._late_elsewhere()
+                self._arrivals()  # a host whose server does not answer ends the job
             if patience is not None and now - begin > patience:
                 late = [rank for rank, calls in self._arrivals() if calls < self._calls]
                 raise ArrayError(
@@ -198,17 +197,13 @@ class ArraySite:
         late = next((seat for seat in range(len(self.mates)) if self._board[seat, 1] < self._calls), None)
         if late is None or self._board[late, 0] == os.getpid():
             return
-        rank, state = self.mates[late], _state(int(self._board[late, 0]))
-        if state in "ZX":
+        rank, state = self.mates[late], process_state(int(self._board[late, 0]))
+        if state in ("", "Z", "X"):
             self._lost(f"Rank {rank} has ended; the others would wait for it.")
-        if state not in "Tt":
+        if state not in ("T", "t"):
             self._stopped.pop(rank, None)
         elif now - self._stopped.setdefault(rank, now) > PATIENCE:
             self._lost(f"Rank {rank} has been stopped for {PATIENCE:g} s; the others wait for it.")
-
-    def _late_elsewhere(self) -> None:
-        """Asks the other hosts for their arrivals: one whose server does not answer ends the job."""
-        self._arrivals()
 
     def _arrivals(self) -> list[tuple[int, int]]:
         """Each rank and how many collective calls it has entered."""
@@ -222,14 +217,6 @@ class ArraySite:
 
     def _lost(self, sentence: str) -> NoReturn:
         self.world.abort(sentence)
-
-
-def _state(process: int) -> str:
-    """The state of a process: T stopped, Z or X ended, other letters alive."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return "X"
 
 
 def _ranks(numbers: Sequence[int]) -> str:

@@ -15,7 +15,7 @@ from enum import Enum, auto
 from pathlib import Path
 
 from steppe.cli.control import VARIABLE
-from steppe.comm import find_launch
+from steppe.comm import find_launch, process_state
 from steppe.errors import Mistake
 
 KILL = 5.0  # [s] for the launcher to end its ranks
@@ -90,7 +90,7 @@ class Ending:
     def _look(self, passed: float, are_all: bool) -> None:
         if not self._are_all:
             self._processes, self._are_all = processes_of(self._control), are_all
-        self._stopped = {pid: self._stopped.get(pid, 0.0) + passed for pid in self._processes if _state(pid) == "T"}
+        self._stopped = {pid: self._stopped.get(pid, 0.0) + passed for pid in self._processes if process_state(pid) == "T"}
 
     def _reason(self) -> str:
         if self._cause:
@@ -133,13 +133,6 @@ def processes_of(control: Path) -> list[int]:
 def _environment(pid: int) -> dict[str, str]:
     text = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="surrogateescape")
     return dict(line.split("=", 1) for line in text.split("\0") if "=" in line)
-
-
-def _state(pid: int) -> str:
-    """The state of a process as proc(5) has it; "" once it has ended."""
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    return ""
 
 
 def _capital(text: str) -> str:

@@ -3,6 +3,7 @@
 world   the messages of ranks, as a protocol       serial, mpi       one rank; ranks as processes
 reach   neighbours for a model with halos          agree             raises an error of one rank on all ranks
 node    shared memory of a host                    launch            the launcher, the MPI library, its mpiexec
+machine_state  free memory, states of processes
 raw     MPI by address, for timed loops            rank, wake, fail  the start, the sleep and the end of a rank
 objects Python objects by mpi4py, for timings      steppe.testing    ranks as threads, recorded and replayed ranks
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from steppe.comm.launch import find_launch as find_launch
     from steppe.comm.launch import find_library as find_library
     from steppe.comm.launch import find_mpiexec as find_mpiexec
+    from steppe.comm.machine_state import container_memory as container_memory
+    from steppe.comm.machine_state import host_memory as host_memory
+    from steppe.comm.machine_state import process_state as process_state
     from steppe.comm.node import nodes as nodes
     from steppe.comm.node import shared as shared
     from steppe.comm.rank import cores_of_rank as cores_of_rank

@@ -2,7 +2,6 @@
 
 import mmap
 import os
-import re
 import socket
 from collections.abc import Sequence
 from hashlib import sha256
@@ -12,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.comm.agree import agree_on
+from steppe.comm.machine_state import free_memory
 from steppe.comm.world import World
 from steppe.errors import Failure
 
-MEMORY, GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 BOOT = Path("/proc/sys/kernel/random/boot_id")  # tells hosts of one name apart
 
 
@@ -64,17 +63,6 @@ def shared(world: World, node: Sequence[int], length: int) -> NDArray[np.uint8]:
         if file >= 0:
             os.close(file)
     return np.frombuffer(memory, np.uint8)
-
-
-def free_memory() -> float:
-    """Bytes that this host, or the container of this process, can still give; infinity where the system does not say."""
-    found = float("inf")
-    if MEMORY.exists():
-        found = 1024.0 * int(re.search(r"MemAvailable:\s*(\d+)", MEMORY.read_text())[1])  # type: ignore[index]
-    most, used = (GROUP / name for name in ("memory.max", "memory.current"))
-    if most.exists() and used.exists() and (text := most.read_text().strip()) != "max":
-        found = min(found, float(text) - float(used.read_text()))
-    return found
 
 
 def _number(host: str) -> int:

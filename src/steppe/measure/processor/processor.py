@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from steppe.comm import host_memory
 from steppe.errors import Mistake
 from steppe.measure.laws.family import Floats
 from steppe.measure.processor.arithmetic import DEPTH, FUNCTIONS, NUMBERS, loop_of, multiply_add_of
@@ -17,7 +18,7 @@ from steppe.measure.processor.cores import Cores
 from steppe.measure.processor.streams import LINE, add, chase, copy, gather, ring, scale, triad
 from steppe.measure.records.document import Document, Roof, made_now
 from steppe.measure.records.measured import Measured, SeriesName, series_of
-from steppe.measure.timing.machine import Others, describe_machine, largest_cache, memory
+from steppe.measure.timing.machine import Others, describe_machine, largest_cache
 from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds, take_blocks
 from steppe.measure.timing.system import addresses, steady_ticks
 
@@ -59,7 +60,7 @@ class Processor:
 
     def _length(self) -> int:
         """Bytes of an array."""
-        cache, room = largest_cache() or DEFAULT_CACHE, int(SHARE * memory("MemAvailable") / ARRAYS)
+        cache, room = largest_cache() or DEFAULT_CACHE, int(SHARE * host_memory("MemAvailable") / ARRAYS)
         wanted = max(SMALLEST, self._times * cache)
         if wanted > room > 0:
             self.warnings.append(

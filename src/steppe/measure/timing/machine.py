@@ -5,6 +5,8 @@ import platform
 import time
 from pathlib import Path
 
+from steppe.comm import host_memory
+
 CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -18,7 +20,7 @@ def describe_machine() -> dict[str, object]:
         "cores": os.cpu_count(),
         "allowed": sorted(os.sched_getaffinity(0)),
         "cache": largest_cache(),
-        "memory": memory("MemTotal"),
+        "memory": host_memory("MemTotal"),
         "kernel": platform.release(),
         "clocksource": "".join(_lines(CLOCKSOURCE)),
     }
@@ -28,11 +30,6 @@ def largest_cache() -> int:
     """Bytes of the largest cache of a core, 0 where the system does not name it."""
     sizes = [text[0] for path in CACHES.glob("index*/size") if (text := _lines(path))]
     return max((int(size[:-1]) * UNITS[size[-1]] for size in sizes if size[-1] in UNITS), default=0)
-
-
-def memory(what: str) -> int:
-    """Bytes of MemTotal or MemAvailable, 0 where the system does not name it."""
-    return next((int(line.split()[1]) * 1024 for line in _lines(Path("/proc/meminfo")) if line.startswith(f"{what}:")), 0)
 
 
 def _lines(path: Path) -> list[str]:

@@ -1,0 +1,34 @@
+"""The memory of this machine, and the states of its processes, as the system tells them. It needs no package."""
+
+import math
+from pathlib import Path
+
+MEMORY, GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+
+
+def free_memory() -> float:
+    """Bytes that this host, or the container of this process, can still give; infinity where the system does not say."""
+    found = host_memory("MemAvailable") or math.inf
+    used = GROUP / "memory.current"
+    return min(found, container_memory() - float(used.read_text())) if used.is_file() else found
+
+
+def host_memory(what: str) -> int:
+    """Bytes of MemTotal or MemAvailable of this host, 0 where the system does not name it."""
+    lines = MEMORY.read_text().splitlines() if MEMORY.is_file() else []
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{what}:")), 0)
+
+
+def container_memory() -> float:
+    """The most bytes that the container of this process may use; infinity without a limit."""
+    limit = GROUP / "memory.max"
+    text = limit.read_text().strip() if limit.is_file() else ""
+    return float(text) if text.isdigit() else math.inf
+
+
+def process_state(process: int) -> str:
+    """The state of a process of this host as proc(5) has it: T stopped, Z a zombie; "" once it has ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""

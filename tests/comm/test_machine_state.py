@@ -1,0 +1,27 @@
+"""Memory that a host or a container does not have is not shared out."""
+
+from pathlib import Path
+
+import pytest
+
+from steppe.comm import Serial, container_memory, host_memory, machine_state, process_state, shared
+from steppe.errors import Failure
+
+
+def test_memory_that_the_host_does_not_have_is_an_error_before_any_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "memory.max").write_text("5000\n")
+    (tmp_path / "memory.current").write_text("2000\n")
+    monkeypatch.setattr(machine_state, "GROUP", tmp_path)
+    assert machine_state.free_memory() == 3000
+    with pytest.raises(Failure, match="cannot share 0 MB of memory with other ranks: the host has 0 MB left"):
+        shared(Serial(), [0], 4000)
+    assert shared(Serial(), [0], 2000).size == 2000
+    (tmp_path / "memory.max").write_text("max\n")
+    assert machine_state.free_memory() > 1e8
+    assert container_memory() == float("inf")
+    assert 0 < host_memory("MemAvailable") < host_memory("MemTotal")
+
+
+def test_a_process_has_a_state_until_it_has_ended() -> None:
+    assert process_state(1) in ("S", "R", "D", "I")
+    assert process_state(2**22 + 1) == ""  # beyond the greatest number of a process
