@@ -287,8 +287,7 @@ class Mpi(ClosedAtEnd):
 
     def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
         """Ends all ranks. The first caller writes the reason on standard error, in one line, and the job ends with its `code`."""
-        for function in self.ends:
-            function()
+        self.call_ends()
         if self._wake.first():
             self._on_abort(code)
             line = " ".join(message.split())
@@ -318,8 +317,7 @@ class Mpi(ClosedAtEnd):
             persistent.close()
         self._closed = True
         self.barrier()
-        for function in self.ends:
-            function()
+        self.call_ends()
         self._wake.close()
         try:
             self._comm.Free()

@@ -79,7 +79,8 @@ class Serial(ClosedAtEnd):
         raise Failure(message)
 
     def close(self) -> None:
-        """Does nothing."""
+        """Calls what `at_end` was given."""
+        self.call_ends()
 
 
 class FinishedSend:

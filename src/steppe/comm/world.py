@@ -5,6 +5,7 @@ message and return a request. A sent array may change as soon as `send` returns;
 Floats are never summed by messages, since their sum depends on the order: `reduce` sums integers only (see `steppe.kernels.sums`).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NoReturn, Protocol, Self
 
@@ -75,15 +76,20 @@ class PersistentMessages(Protocol):
         ...
 
 
-class ClosedAtEnd:
-    """A world as a context: its end closes the world, unless an error ends it."""
+class ClosedAtEnd(ABC):
+    """A world as a context: its end closes the world, unless an error ends it; and what is called at the end."""
 
     def __init__(self) -> None:
-        self.ends: list[Callable[[], None]] = []
+        self._ends: list[Callable[[], None]] = []
 
     def at_end(self, function: Callable[[], None]) -> None:
-        """Remembers what is to be called at the end."""
-        self.ends.append(function)
+        """Has `function` called by `call_ends`."""
+        self._ends.append(function)
+
+    def call_ends(self) -> None:
+        """Calls what `at_end` was given, once."""
+        while self._ends:
+            self._ends.pop()()
 
     def __enter__(self) -> Self:
         return self
@@ -92,9 +98,9 @@ class ClosedAtEnd:
         if kind is None:
             self.close()
 
+    @abstractmethod
     def close(self) -> None:
         """Ends the world."""
-        raise NotImplementedError
 
 
 class World(Protocol):

@@ -148,6 +148,10 @@ class RecordingWorld(ClosedAtEnd):
         """Ends all ranks."""
         self._world.abort(message, code)
 
+    def at_end(self, function: Callable[[], None]) -> None:
+        """Passed on to the recorded world."""
+        self._world.at_end(function)
+
     def close(self) -> None:
         """Closes the recorded world."""
         self._world.close()
@@ -263,7 +267,8 @@ class ReplayWorld(ClosedAtEnd):
         raise Failure(message)
 
     def close(self) -> None:
-        """Does nothing."""
+        """Calls what `at_end` was given."""
+        self.call_ends()
 
     def _past(self, name: str) -> Array:
         if name not in self._kept:

@@ -199,7 +199,8 @@ class Threads(ClosedAtEnd):
         raise Failure(message)
 
     def close(self) -> None:
-        """Does nothing: `run_threads` ends all."""
+        """Calls what `at_end` was given; `run_threads` ends all."""
+        self.call_ends()
 
     def _meet(self, call: str, array: Array) -> list[Array]:
         """Waits for all ranks and returns copies of their arrays, which they share."""
