@@ -14,8 +14,8 @@ from numpy import int64
 from numpy.typing import NDArray
 
 from steppe.kernels import FieldKernel, field_kernel
-from steppe.kernels.elements import same_integers, same_reals
-from steppe.kernels.primitives import peek, poke, prefetch, swap
+from steppe.kernels.elements import element_change
+from steppe.kernels.primitives import peek, poke, prefetch
 
 Integers = NDArray[np.int64]
 DTYPES = ("int32", "int64", "float32", "float64")
@@ -160,19 +160,10 @@ def _plain_loops(kind: Any) -> tuple[FieldKernel, FieldKernel, FieldKernel, Fiel
 
 def _atomic_loops(kind: Any) -> tuple[FieldKernel, FieldKernel]:
     """update and fetch_update."""
-    like, size = kind.type(0), kind.itemsize
+    size = kind.itemsize
     number: Any = int if kind.kind == "i" else float
-    same = same_integers if kind.kind == "i" else same_reals
+    change = element_change(kind.name)
     Values: Any = NDArray[kind.type]
-
-    def changed(address: Any, a: Any, b: Any, x: Any) -> Any:
-        """Changes an element in one atomic operation and returns its former value."""
-        old = peek(address, like)
-        there = swap(address, old, a * x + b * old if b != 0 else a * x, like)
-        while not same(there, old):
-            old = there
-            there = swap(address, old, a * x + b * old if b != 0 else a * x, like)
-        return old
 
     @field_kernel
     def update(
@@ -184,7 +175,7 @@ def _atomic_loops(kind: Any) -> tuple[FieldKernel, FieldKernel]:
             prefetch(table[coming >> shift] + size * (coming & mask))
             page = table[index[k] >> shift]
             if page != 0:
-                changed(page + size * (index[k] & mask), a, b, x[k])
+                change(page + size * (index[k] & mask), a, b, x[k])
             else:
                 far[away] = k
                 away += 1
@@ -207,7 +198,7 @@ def _atomic_loops(kind: Any) -> tuple[FieldKernel, FieldKernel]:
         for k in range(n):
             page = table[index[k] >> shift]
             if page != 0:
-                old[k] = changed(page + size * (index[k] & mask), a, b, x[k])
+                old[k] = change(page + size * (index[k] & mask), a, b, x[k])
             else:
                 far[away] = k
                 away += 1

@@ -3,9 +3,11 @@
 request = (offsets | lengths) of records in the part of the host | the bytes of all records, of a write
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from steppe.arrays.byte_records import ByteRecords, Bytes, copy_records, cut
+from steppe.arrays.byte_records import ByteRecords, Bytes, Integers, copy_records, cut
 from steppe.arrays.image import FileImage
 from steppe.arrays.serving import Answer, PageRequest
 from steppe.arrays.site import ArraySite
@@ -31,11 +33,8 @@ class SpreadImage:
 
     def write(self, row: int, records: ByteRecords, source: Bytes) -> None:
         """Writes the records, whose bytes lie one behind another in `source`. Returns when all are written."""
-        pieces, places, hosts = cut(records, self._part)
         under_way = []
-        for host in np.unique(hosts).tolist():
-            here = np.flatnonzero(hosts == host)
-            some, at = pieces.some(here), places[here]
+        for host, some, at in self._by_host(records):
             if host == self._site.host:
                 self._image.write(row, some, source, at)
             else:
@@ -47,17 +46,21 @@ class SpreadImage:
 
     def read(self, records: ByteRecords, into: Bytes) -> None:
         """Fills `into` with the records, one behind another."""
-        pieces, places, hosts = cut(records, self._part)
         under_way = []
-        for host in np.unique(hosts).tolist():
-            here = np.flatnonzero(hosts == host)
-            some, at = pieces.some(here), places[here]
+        for host, some, at in self._by_host(records):
             if host == self._site.host:
                 self._image.read(some, into, at)
             else:
                 under_way.append((some, at, self._ask(host, READ, some, into[:0])))
         for some, at, answer in under_way:
             copy_records(at.size, some.places, at, some.lengths, np.frombuffer(answer.wait(), np.uint8), into)
+
+    def _by_host(self, records: ByteRecords) -> Iterator[tuple[int, ByteRecords, Integers]]:
+        """Each host with its part of the records, and where these begin in the bytes of all."""
+        pieces, places, hosts = cut(records, self._part)
+        for host in np.unique(hosts).tolist():
+            here = np.flatnonzero(hosts == host)
+            yield host, pieces.some(here), places[here]
 
     def _ask(self, host: int, operation: int, records: ByteRecords, data: Bytes) -> Answer:
         table = np.stack(records)

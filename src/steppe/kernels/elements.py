@@ -36,9 +36,8 @@ def element_access(dtype: str) -> ElementAccess:
     >>> float(values[1])
     2.5
     """
-    like = np.dtype(dtype).type(0)
-    size = like.nbytes
-    same = same_integers if np.dtype(dtype).kind == "i" else same_reals
+    like, one = np.dtype(dtype).type(0), np.dtype(dtype).type(1)
+    size, change = like.nbytes, element_change(dtype)
 
     def load(table: Any, shift: int, i: int) -> Any:
         return peek(table[i >> shift] + size * (i & ((1 << shift) - 1)), like)
@@ -47,14 +46,29 @@ def element_access(dtype: str) -> ElementAccess:
         poke(table[i >> shift] + size * (i & ((1 << shift) - 1)), value, like)
 
     def add(table: Any, shift: int, i: int, value: Any) -> None:
-        address = table[i >> shift] + size * (i & ((1 << shift) - 1))
-        old = peek(address, like)
-        there = swap(address, old, old + value, like)
-        while not same(there, old):
-            old = there
-            there = swap(address, old, old + value, like)
+        change(table[i >> shift] + size * (i & ((1 << shift) - 1)), one, one, value)
 
     return ElementAccess(load, store, add)
+
+
+@cache
+def element_change(dtype: str) -> Callable[[Any, Any, Any, Any], Any]:
+    """A function (address, a, b, x) that sets y = a x + b y for the element y at an address, and returns its former value.
+
+    It is one atomic operation for all processes. With b = 0 the former value does not count, even if it is not a number.
+    """
+    like = np.dtype(dtype).type(0)
+    same = same_integers if np.dtype(dtype).kind == "i" else same_reals
+
+    def change(address: Any, a: Any, b: Any, x: Any) -> Any:
+        old = peek(address, like)
+        there = swap(address, old, a * x + b * old if b != 0 else a * x, like)
+        while not same(there, old):
+            old = there
+            there = swap(address, old, a * x + b * old if b != 0 else a * x, like)
+        return old
+
+    return change
 
 
 def same_integers(a: Any, b: Any) -> Any:
