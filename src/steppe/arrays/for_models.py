@@ -1,31 +1,37 @@
 """Global arrays, common memory and queues for a model, which knows no ranks: a `Reach` hands them out."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, ref
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from steppe.arrays.global_array import GlobalArray
-from steppe.arrays.site import site_of
-from steppe.arrays.work_queue import WorkQueue
 from steppe.comm import World, shared
 from steppe.errors import ArrayError
+
+if TYPE_CHECKING:
+    from steppe.arrays.global_array import GlobalArray
+    from steppe.arrays.work_queue import WorkQueue
 
 SUMS = ("messages", "sent", "hits", "misses", "passed_by")  # members of `Traffic` that are added over ranks
 
 
 class ModelArrays:
-    """Makes what a model asks for, and knows what there is of it. Every method is called by all ranks alike."""
+    """Makes what a model asks for, and knows what there is of it. Every method is called by all ranks alike.
+
+    Most runs have no arrays: the parts of this room are imported when a model asks for the first.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._arrays: WeakSet[GlobalArray] = WeakSet()
         self._common: list[ref[NDArray[Any]]] = []
 
-    def array(self, shape: int | Sequence[int], dtype: DTypeLike = "float64") -> GlobalArray:
+    def array(self, shape: int | Sequence[int], dtype: DTypeLike = "float64") -> "GlobalArray":
         """A global array of zeros; raises as `GlobalArray` does."""
+        from steppe.arrays.global_array import GlobalArray
+
         found = GlobalArray(self._world, shape, dtype)
         self._arrays.add(found)
         return found
@@ -40,6 +46,8 @@ class ModelArrays:
         Failure
             A host lacks the memory.
         """
+        from steppe.arrays.site import site_of
+
         site = site_of(self._world)
         try:
             kind = np.dtype(dtype)
@@ -52,8 +60,10 @@ class ModelArrays:
         self._common.append(ref(found))
         return found
 
-    def queue(self, n: int, least: int = 1, within_host: bool = False) -> WorkQueue:
+    def queue(self, n: int, least: int = 1, within_host: bool = False) -> "WorkQueue":
         """A queue of n tasks: of all ranks, or one for the ranks of each host; raises as `WorkQueue` does."""
+        from steppe.arrays.work_queue import WorkQueue
+
         return WorkQueue(self._world, n, least, within_host)
 
     @property
