@@ -80,6 +80,12 @@ def updates_with_keys_have_the_bits_of_one_rank(world: World) -> None:
     assert array[:].tobytes() == expected.tobytes()
     array.sync()
     assert array[:].tobytes() == expected.tobytes()
+    if world.rank == 0:
+        array.update([3], [1.0], key=[0])
+    with array.read_only() as seen:
+        assert seen[3] == expected[3] + 1.0
+        array.sync()
+        assert seen[3] == expected[3] + 1.0
 
 
 def what_is_begun_ends_with_wait(world: World) -> None:

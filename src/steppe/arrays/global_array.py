@@ -310,14 +310,20 @@ class GlobalArray:
             A rank is in another collective call, or the array was freed.
         """
         self._check()
-        if self._site.meet(f'sync of "{self.name}"', flag=self._log is not None):
+        self._meet("sync")
+
+    def _meet(self, what: str, patience: float | None = None) -> None:
+        """Returns when all ranks have called it and the updates with keys of all have taken place."""
+        if self._site.meet(f'{what} of "{self.name}"', patience, flag=self._log is not None):
             apply_in_order(self._site.world, self._log or Log(self.dtype), self.layout, self._apply)
             self._log = None
             self._site.meet(f'the updates with keys of "{self.name}"')
 
     @contextmanager
     def read_only(self, cache: int | str = "64 MiB", patience: float = 60.0) -> Iterator[ReadOnly]:
-        """A view for reading that stores pages of other hosts; meanwhile a write is an error on any rank. Collective, also at its end.
+        """A view for reading that stores pages of other hosts; meanwhile a write is an error on any rank.
+
+        Collective, also at its end. It begins like `sync`: updates with keys take place before.
 
         Parameters
         ----------
@@ -333,7 +339,7 @@ class GlobalArray:
         """
         self._check()
         room = size_of(cache)
-        self._site.meet(f'read_only of "{self.name}"', patience)
+        self._meet("read_only", patience)
         self._reading, seen = True, ReadOnly(self, self._far, room)
         try:
             yield seen
