@@ -43,7 +43,7 @@ class FileImage:
         self.open(rows)
 
     def open(self, rows: int) -> None:
-        """Makes `bytes` and `room` anew, so that views of one open file are told from those of another."""
+        """Makes `bytes` and `room` again: the views of one open file are other objects than those of the next."""
         room, counts = lengths_of(self.size, rows)
         self.room: Bytes = np.frombuffer(self.segment.data, np.uint8, room)
         self.bytes: Bytes = self.room[: self.size]
