@@ -96,7 +96,7 @@ def test_a_measurement_has_every_kernel_on_one_core_and_on_all(monkeypatch):
 
 
 def test_too_little_memory_is_said(monkeypatch):
-    monkeypatch.setattr(processor, "memory", lambda what: 1_200 << 20)
+    monkeypatch.setattr(processor, "host_memory", lambda what: 1_200 << 20)
     monkeypatch.setattr(processor, "largest_cache", lambda: 64 << 20)
     found = processor.Processor(quick=False)
     assert found.length == 100 << 20
