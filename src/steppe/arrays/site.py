@@ -84,7 +84,12 @@ class ArraySite:
         ends.register(file, select.POLLIN)
         ends.poll()
         if self._board[seat, 0]:
-            self._lost(f"Rank {self.mates[seat]} has ended; the others would wait for it.")
+            self._lost_mates()
+
+    def _lost_mates(self) -> NoReturn:
+        """Ends the job and names all ranks of this host that have ended: the launcher may have begun to kill the others."""
+        ended = [rank for rank, process in zip(self.mates, self._board[:, 0].tolist(), strict=True) if process and _has_ended(process)]
+        self._lost(f"{_ranks(ended).capitalize()} {'has' if len(ended) == 1 else 'have'} ended; the others would wait.")
 
     def _leave(self) -> None:
         self._seat[0] = 0
@@ -197,10 +202,10 @@ class ArraySite:
         late = next((seat for seat in range(len(self.mates)) if self._board[seat, 1] < self._calls), None)
         if late is None or self._board[late, 0] == os.getpid():
             return
-        rank, state = self.mates[late], process_state(int(self._board[late, 0]))
-        if state in ("", "Z", "X"):
-            self._lost(f"Rank {rank} has ended; the others would wait for it.")
-        if state not in ("T", "t"):
+        rank, process = self.mates[late], int(self._board[late, 0])
+        if _has_ended(process):
+            self._lost_mates()
+        if process_state(process) not in ("T", "t"):
             self._stopped.pop(rank, None)
         elif now - self._stopped.setdefault(rank, now) > PATIENCE:
             self._lost(f"Rank {rank} has been stopped for {PATIENCE:g} s; the others wait for it.")
@@ -217,6 +222,10 @@ class ArraySite:
 
     def _lost(self, sentence: str) -> NoReturn:
         self.world.abort(sentence)
+
+
+def _has_ended(process: int) -> bool:
+    return process_state(process) in ("", "Z", "X")
 
 
 def _ranks(numbers: Sequence[int]) -> str:
