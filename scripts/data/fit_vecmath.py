@@ -26,6 +26,23 @@ def sine_weight(z: Decimal) -> Decimal:
     return z / (1 + z * sine_tail(z))
 
 
+def arctangent_tail(z: Decimal) -> Decimal:
+    """The A of arctan(t) = t + t z A(z), z = t*t, from the Taylor series at an angle 32 times smaller."""
+    t = u = z.sqrt()
+    for _ in range(5):
+        u /= 1 + (1 + u * u).sqrt()
+    total, term = Decimal(0), u
+    for n in range(1, 80, 2):
+        total += term / n
+        term *= -u * u
+    return (32 * total / t - 1) / z
+
+
+def arctangent_weight(z: Decimal) -> Decimal:
+    """What an error of A does to arctan(t), relatively."""
+    return z / (1 + z * arctangent_tail(z))
+
+
 def logarithm_tail(z: Decimal) -> Decimal:
     """The Q of log(m) = s (2 + z (2/3 + z Q(z))), s = (m-1)/(m+1), z = s*s."""
     return sum((2 * z**k / (2 * k + 5) for k in range(1, 60)), Decimal(2) / 5)
@@ -82,6 +99,8 @@ def main() -> None:
     cases: list[tuple[str, Function, Function, Decimal, int, int]] = [
         ("sine single", sine_tail, sine_weight, half_pi_squared, 3, 10),
         ("sine double", sine_tail, sine_weight, half_pi_squared, 7, 18),
+        ("arctangent single", arctangent_tail, arctangent_weight, Decimal(1), 8, 10),
+        ("arctangent double", arctangent_tail, arctangent_weight, Decimal(1), 19, 18),
         ("logarithm_pair single", logarithm_tail, logarithm_weight, greatest_s, 2, 10),
         ("logarithm_pair double", logarithm_tail, logarithm_weight, greatest_s, 6, 18),
     ]

@@ -17,8 +17,10 @@ REFERENCES = {
     "cos": np.cos,
     "sqrt": np.sqrt,
     "power": np.power,
+    "arctan2": np.arctan2,
 }
-STATED = {"exp": 1.0, "log": 0.9, "power": 1.3, "tanh": 1.5, "sin": 1.9, "sin_near": 1.9, "cos": 1.9, "sqrt": 0.5}
+TWO = ("power", "arctan2")  # functions of two arguments
+STATED = {"exp": 1.0, "log": 0.9, "power": 1.3, "tanh": 1.5, "sin": 1.9, "sin_near": 1.9, "cos": 1.9, "sqrt": 0.5, "arctan2": 1.7}
 
 
 def apply(name: str, *arguments: np.ndarray) -> np.ndarray:
@@ -55,6 +57,10 @@ def samples(name: str, real: type, count: int) -> list[np.ndarray]:
         return [(random.choice([-1, 1], count) * np.exp(random.uniform(-10, 3, count))).astype(real)]
     if name == "sin_near":
         return [random.uniform(-np.pi / 2, np.pi / 2, count).astype(real)]
+    if name == "arctan2":  # half of them on a circle, half with any proportion of the two
+        angle, size = random.uniform(-np.pi, np.pi, count // 2), random.uniform(0.1, 10, count // 2)
+        other = random.choice([-1, 1], (2, count - count // 2)) * np.exp(random.uniform(-most / 2, most / 2, (2, count - count // 2)))
+        return list(np.concatenate([size * [np.sin(angle), np.cos(angle)], other], axis=1).astype(real))
     if name == "power":
         x = np.exp(random.uniform(-0.9 * most, 0.9 * most, count)).astype(real)
         return [x, (random.uniform(-0.99 * most, 0.99 * most, count) / np.log(x.astype(np.float64))).astype(real)]
@@ -93,7 +99,7 @@ def test_errors_are_not_above_the_stated_ones(name: str, real: type) -> None:
 def test_python_and_kernel_have_the_same_bits(name: str, real: type) -> None:
     special = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, 1e-310, 1e30, 88.7, 709.7, -87.4, -708.5, 3e5, 0.55], real)
     arguments = [np.concatenate([sample[:150], special]) for sample in samples(name, real, 400)]
-    if name == "power":
+    if name in TWO:
         grid = np.meshgrid(special, special)
         arguments = [np.concatenate([a, g.ravel()]) for a, g in zip(arguments, grid, strict=True)]
     function = getattr(vecmath, name)
@@ -123,7 +129,25 @@ def test_ends_and_special_values(real: type) -> None:
     for wrong in (vecmath.log(real(-1)), vecmath.sqrt(real(-1)), vecmath.power(real(-1), real(2)), vecmath.sin(inf), vecmath.cos(outside)):
         assert np.isnan(wrong)
     for name in STATED:
-        assert np.isnan(getattr(vecmath, name)(*[nan] * (1 + (name == "power"))))
+        assert np.isnan(getattr(vecmath, name)(*[nan] * (1 + (name in TWO))))
+
+
+@pytest.mark.parametrize("real", REALS)
+def test_arctan2_of_axes_and_quadrants_is_numpys_but_for_a_negative_zero(real: type) -> None:
+    values = [real(v) for v in (0.0, 1.0, -1.0, 2.5, -2.5, 1e-30, -1e-30, 1e30, -1e30)]
+    with np.errstate(under="ignore"):
+        for y in [*values, real(-0.0)]:
+            for x in values:
+                found, expected = vecmath.arctan2(y, x), np.arctan2(y, x)
+                assert abs(found - expected) <= 2 * np.spacing(abs(expected)), (y, x)
+                assert np.signbit(found) == np.signbit(y), (y, x)
+    inf, nan = real(np.inf), real(np.nan)
+    assert vecmath.arctan2(real(0), real(-0.0)) == 0
+    assert vecmath.arctan2(real(1), inf) == 0
+    assert vecmath.arctan2(real(1), -inf) == real(np.pi)
+    assert vecmath.arctan2(-inf, real(1)) == -real(np.pi / 2)
+    for wrong in ((inf, inf), (-inf, inf), (nan, real(1)), (real(1), nan), (nan, inf), (inf, nan)):
+        assert np.isnan(vecmath.arctan2(*wrong))
 
 
 def test_a_python_number_stays_one_and_a_mixed_call_takes_the_precision_of_the_numpy_number() -> None:

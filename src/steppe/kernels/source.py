@@ -15,7 +15,7 @@ from steppe.kernels import primitives
 from steppe.kernels.vecmath import FORMULAS, constants
 
 PYTHONS_OWN = {abs, min, max, bool, range, len, zip, enumerate, tuple}  # functions of Python that compiled code has as well
-ADVICE = "exp, log, power, tanh, sin, cos, sqrt are in steppe.kernels.vecmath"
+ADVICE = "exp, log, power, tanh, sin, cos, arctan2, sqrt are in steppe.kernels.vecmath"
 GIVEN = {*FORMULAS, constants, *(f for f in vars(primitives).values() if isinstance(f, FunctionType))}
 
 

@@ -1,4 +1,4 @@
-"""exp, log, power, tanh, sin, cos, sqrt: the same bits on every machine, in Python and compiled, for a cell and for sixteen at once.
+"""exp, log, power, tanh, sin, cos, arctan2, sqrt: the same bits on every machine, in Python and compiled, for one cell and for many.
 
 A library's functions differ between machines and stop a loop from becoming vector code. These are written once, without branches,
 from operations that IEEE 754 defines to the last bit (`primitives.py`); `compiling.py` inlines them into kernels. Called from Python
@@ -13,6 +13,7 @@ Greatest error in ULP over the whole range, measured by `verification/vecmath` a
     | power    | 1.3     | 1.3     | x >= 0; NaN below; x**0 is 1, 1**inf is NaN; tiny results are 0   |
     | tanh     | 1.5     | 1.5     | all                                                               |
     | sin, cos | 1.9     | 1.9     | abs(x) <= 8192 (float32), 2**26 (float64); NaN outside            |
+    | arctan2  | 1.7     | 1.7     | all; a zero x counts as 0, not -0; NaN if both are infinite       |
     | sqrt     | 0.5     | 0.5     | x >= 0; NaN below                                                 |
 """
 
@@ -27,7 +28,7 @@ import numpy as np
 
 from steppe.kernels.primitives import bits, either, fma, left, minus, number, plus, polynomial, real, right, square_root, where
 
-__all__ = ["cos", "exp", "log", "power", "sin", "sin_near", "sqrt", "tanh", "where"]
+__all__ = ["arctan2", "cos", "exp", "log", "power", "sin", "sin_near", "sqrt", "tanh", "where"]
 
 Formula = Callable[..., Any]
 F = TypeVar("F", bound=Formula)
@@ -62,6 +63,7 @@ class MathConstants(NamedTuple):
     log_pair: tuple[Any, ...]  # log(m) = s (2 + z (2/3 + z Q(z)))
     tanh: tuple[Any, ...]  # tanh(x) = x + x z T(z), z = x*x < 0.55**2
     sine: tuple[Any, ...]  # sin(x) = x + x z S(z), z = x*x <= (pi/2)**2
+    arctangent: tuple[Any, ...]  # arctan(t) = t + t z A(z), z = t*t <= 1
 
 
 def _constants(
@@ -75,7 +77,7 @@ def _constants(
     )
 
 
-# All tables are own minimax fits (Remez); `scripts/data/fit_vecmath.py` prints those of sine and log_pair.
+# All tables are own minimax fits (Remez); `scripts/data/fit_vecmath.py` prints those of sine, arctangent and log_pair.
 SINGLE = _constants(
     np.float32,
     np.int32,
@@ -89,6 +91,8 @@ SINGLE = _constants(
         (2.3420660565e-1, 2.8547052989e-1, 4.0000152892e-1),
         (-0.0062824731668, 0.0210777582976, -0.0538538579460, 0.1333260168603, -0.3333331804573),
         (2.6057059038e-6, -1.9809570954e-4, 8.3330658383e-3, -1.6666659536e-1),
+        (-1.7935305319e-3, 1.0914170156e-2, -3.1176972677e-2, 5.7956641576e-2, -8.4033891831e-2, 1.0952162386e-1, -1.4264236567e-1,
+         1.9998547714e-1, -3.3333299065e-1),
     ),
 )  # fmt: skip
 DOUBLE = _constants(
@@ -109,6 +113,10 @@ DOUBLE = _constants(
          -0.0088631951513473957, 0.021869486025963349, -0.053968253878366707, 0.13333333333173722, -0.33333333333332351),
         (2.721130392620597712e-15, -7.642987343666190467e-13, 1.605893955007177085e-10, -2.505210686977395217e-8, 2.755731921110500913e-6,
          -1.984126984120903574e-4, 8.333333333333193813e-3, -1.666666666666666557e-1),
+        (1.322234049790813462e-5, -1.521308113815657013e-4, 8.311695708550633653e-4, -2.884446118791773138e-3, 7.195499122528358411e-3,
+         -1.389900874750979838e-2, 2.198305055765633597e-2, -2.990225016330214900e-2, 3.664079647440874907e-2, -4.219118666329550869e-2,
+         4.722296757466818205e-2, -5.253510203959976120e-2, 5.880525710448394824e-2, -6.666403656656785560e-2, 7.692279782921208210e-2,
+         -9.090906997343929375e-2, 1.111111100664345236e-1, -1.428571428255893969e-1, 1.999999999995109124e-1, -3.333333333333306478e-1),
     ),
 )  # fmt: skip
 
@@ -265,6 +273,21 @@ def cos(x: float) -> float:
     c = constants(x)
     k = fma(x, c.one_over_pi, 0.5) + c.shift
     return _turned(x, k, (k - c.shift) - 0.5)
+
+
+# --- arctan2 and sqrt ---------------------------------------------------------------------------------------------------------------
+@_callable
+def arctan2(y: float, x: float) -> float:
+    """Angle of the point (x, y) in radians, from -pi to pi; it has the sign of y."""
+    c = constants(x)
+    steep, behind = abs(x) < abs(y), x < 0.0
+    short, long = where(steep, abs(x), abs(y)), where(steep, abs(y), abs(x))
+    t = short / where(long == 0.0, 1.0, long)
+    t = where(steep != behind, -t, t)
+    z = t * t
+    axis = where(steep, 0.5, where(behind, 1.0, 0.0))  # the angle of the axis next to (x, abs(y)), in units of pi
+    r = (axis * c.pi_high + t) + fma(t * z, polynomial(c.arctangent, z), axis * c.pi_middle)  # the first is exact where t is large
+    return number(either(bits(r), left(right(bits(y), c.top), c.top)))
 
 
 @_callable
