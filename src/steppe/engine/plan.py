@@ -29,7 +29,7 @@ from steppe.errors import ForcingError, RunFileError, nearest
 from steppe.grid import Decomposition, Grid, Region, decompose
 from steppe.html_summary import html_summary
 from steppe.io import FieldReader, FieldStore, ForcingReader, ForcingStore, read_costs, read_static
-from steppe.models import Model, find_model, make_model, needed_weather
+from steppe.models import Model, Surroundings, find_model, make_model, needed_weather
 from steppe.variable import Role, Variable, Variables
 
 LAND_TYPE = Variable("land_type", ("cell",), "1", "float32", Role.PARAMETER, "Land type", source="the run file")
@@ -94,7 +94,7 @@ class Plan:
         cores = cores or usable_cores()
         threads = run.engine.threads or cores
         table = dict(run.parameters)
-        model = make_model(module, run.engine.dtype or "float32", threads, table)
+        model = make_model(module, run.engine.dtype or "float32", threads, table, surroundings(grid, forcing))
         run = _with_step(run, model)
         clock, steps = clock_of(run, forcing.calendar if forcing else "standard")
         parameters = {name: v for name, v in model.variables.items() if v.role is Role.PARAMETER}
@@ -122,7 +122,9 @@ class Plan:
 
     def again(self) -> "Plan":
         """The same run with a model of its own, which shares what is compiled."""
-        return replace(self, model=self.model.again(dict(self.run.parameters)))
+        model = self.model.again(dict(self.run.parameters))
+        model.place(surroundings(self.grid, self.forcing))
+        return replace(self, model=model)
 
     def check_forcing(self, module: ModuleType) -> None:
         """Raises `RunFileError` when the model needs weather and there is none, `ForcingError` when the store lacks some."""
@@ -289,6 +291,12 @@ class Plan:
             "dtype": self.dtype,
             "on_bad_cell": run.engine.on_bad_cell,
         }
+
+
+def surroundings(grid: Grid, forcing: ForcingStore | FieldStore | None) -> Surroundings:
+    """What a model sees of where it is run."""
+    columns = forcing.columns if isinstance(forcing, FieldStore) else {}
+    return Surroundings(grid, tuple(forcing.variables) if forcing else (), columns)
 
 
 def clock_of(run: RunFile, calendar: str) -> tuple[Clock, int]:

@@ -12,7 +12,7 @@ from steppe.models.contract import Increment, Model, Needs, Settable, Status
 from steppe.models.declare import Choice, Pick
 from steppe.models.defaults import Defaults, leaves_out, record_step
 from steppe.models.field_model import FieldModel
-from steppe.models.handed import Array, Exchange, Inputs, Reach, Recorder, Records
+from steppe.models.handed import Array, Exchange, Inputs, Reach, Recorder, Records, Surroundings
 from steppe.models.registry import find_model, make_model
 from steppe.models.served import check_served
 from steppe.packed import MISSING, Packed
@@ -39,6 +39,7 @@ __all__ = [
     "Settable",
     "Space",
     "Status",
+    "Surroundings",
     "Var",
     "Variable",
     "authored",

@@ -33,7 +33,7 @@ from steppe.models.cell_piece import Bad, CellArrays, LastStep, StepRange, Sweep
 from steppe.models.cell_values import check_known, checked_values
 from steppe.models.contract import Increment, Needs, Status
 from steppe.models.declare import Choice
-from steppe.models.handed import Array, Inputs, Reach, Recorder, Records
+from steppe.models.handed import Array, Inputs, Reach, Recorder, Records, Surroundings
 from steppe.variable import Role, Variable
 
 
@@ -104,6 +104,9 @@ class CellModel:
         other = copy(self)
         other.busy, other.compiling, other._cells = 0.0, 0.0, -1
         return other
+
+    def place(self, around: Surroundings) -> None:
+        """It runs anywhere. See `Model`."""
 
     # --- start ----------------------------------------------------------------------------------------------------------------------
     def initialise(

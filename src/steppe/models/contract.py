@@ -17,7 +17,7 @@ from steppe.clock import Clock
 from steppe.grid import Edges
 from steppe.levels import Space
 from steppe.models.declare import Choice
-from steppe.models.handed import Array, Inputs, Reach, Recorder
+from steppe.models.handed import Array, Inputs, Reach, Recorder, Surroundings
 from steppe.variable import Variable
 
 
@@ -155,6 +155,13 @@ class Configurable(Protocol):
     needs: Needs
     spaces: Mapping[str, Space]
     choices: Mapping[str, Choice]
+
+    def place(self, around: Surroundings) -> None:
+        """What it takes from the grid and the forcing of a run, before it is initialised; it may change variables and spaces.
+
+        Raises `ModelError` or `GridError` where it cannot run there.
+        """
+        ...
 
     @property
     def parameters(self) -> Mapping[str, Array]:

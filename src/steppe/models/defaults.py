@@ -14,7 +14,7 @@ from steppe.errors import ModelError, UnknownNameError, nearest
 from steppe.levels import Space
 from steppe.models.contract import Increment, Minimal, Model, Needs, Status
 from steppe.models.declare import Choice
-from steppe.models.handed import Array, Inputs, Reach, Recorder
+from steppe.models.handed import Array, Inputs, Reach, Recorder, Surroundings
 from steppe.variable import Role
 
 
@@ -43,6 +43,9 @@ class Defaults:
         parameters and options.
         """
         return cls()
+
+    def place(self, around: Surroundings) -> None:
+        """It runs anywhere."""
 
     def again(self, table: dict[str, Any]) -> Self:
         """Made as the first one was."""

@@ -14,7 +14,6 @@ the same bits however the grid is cut, as long as `compute` does the same arithm
 no other rank is computed at once.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from math import prod
@@ -36,7 +35,7 @@ from steppe.variable import Role, Variable, Variables
 BAND = 1 << 15  # cells; about a millisecond of a simple model, after which messages want a poke
 
 
-class FieldModel(Defaults, ABC):
+class FieldModel(Defaults):
     """A model of fields on a box; a subclass is a `steppe.models.Model`.
 
     now, new (rows, *box.local): the fields at this step and the next, with halos, in the order of `variables`; one with levels takes as
@@ -45,21 +44,21 @@ class FieldModel(Defaults, ABC):
     active (*box.local): which cells count, in halos, too; all of them on a grid without a mask.
     forcing: name -> values of the step, ([levels,] *box.local); NaN in halos of packed weather. diagnostics: the same, of `compute`.
     parameters: name -> 0-d array, or the own cells of a map (*box.shape). maps: name -> such a map with halos, (*box.local).
-    seconds: length of a step, 0 of a model without time.
+    seconds: length of a step, 0 of a model without time. elapsed: seconds from the start of the run to the beginning of the step.
     choices: name -> words of an option, the first of them its default. options: name -> the word of this run.
     """
 
     name: str
     version: str
     variables: Mapping[str, Variable]
-    seconds = 0.0
+    seconds = elapsed = 0.0
 
     def __init_subclass__(cls) -> None:
         cls.digest = source_digest(cls, FieldModel)
 
-    @abstractmethod
     def compute(self, where: tuple[slice, ...]) -> None:
-        """One step of a rectangle of own cells, from `now` with its halos to `new`; it may be empty."""
+        """One step of a rectangle of own cells, from `now` with its halos to `new`; it may be empty. A model writes this, or `step`."""
+        raise ModelError(f'Model "{self.name}" has no method `compute`. Write it: one step of a rectangle of cells.')
 
     def mirror(self) -> None:
         """Fills the halos behind walls: nothing flows through them. A field that points through a wall must be reversed."""
@@ -123,6 +122,7 @@ class FieldModel(Defaults, ABC):
             if self.forcing and inputs.in_turns:
                 inputs.turn_to(piece)
             for step in piece:
+                self.elapsed = step * self.seconds
                 self._advance_one(step, inputs, recorder)
 
     def _advance_one(self, step: int, inputs: Inputs, recorder: Recorder) -> None:

@@ -6,10 +6,22 @@ from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.grid import Box
+from steppe.grid import Box, Grid
 from steppe.packed import Packed
 
 Array = NDArray[Any]
+
+
+class Surroundings(NamedTuple):
+    """Where a model is run. names: variables of its forcing.
+
+    columns: variables of forcing that is a field which have neither time nor place, such as coefficients of levels: name -> values of one
+    dim or none, and unit.
+    """
+
+    grid: Grid
+    names: tuple[str, ...] = ()
+    columns: Mapping[str, tuple[Array, str]] = {}
 
 
 class Stream(Protocol):

@@ -14,9 +14,10 @@ from steppe.models.authored import authored
 from steppe.models.cell_model import CellModel
 from steppe.models.contract import Model
 from steppe.models.defaults import completed
+from steppe.models.handed import Surroundings
 from steppe.models.served import check_served
 
-OWN = {"pasture": "steppe.models.pasture"}
+OWN = {"pasture": "steppe.models.pasture", "transport": "steppe.models.transport"}
 
 
 def find_model(name: str) -> ModuleType:
@@ -43,10 +44,12 @@ def find_model(name: str) -> ModuleType:
     return module
 
 
-def make_model(module: ModuleType, dtype: str = "float32", threads: int = 1, table: dict[str, Any] | None = None) -> Model:
+def make_model(
+    module: ModuleType, dtype: str = "float32", threads: int = 1, table: dict[str, Any] | None = None, around: Surroundings | None = None
+) -> Model:
     """A cell model around a module's `step`, or a module's own model, with what it leaves out.
 
-    table: [parameters] of the run, out of which a model takes what its variables depend on.
+    table: [parameters] of the run, out of which a model takes what its variables depend on. around: where it is run.
 
     Raises
     ------
@@ -56,6 +59,8 @@ def make_model(module: ModuleType, dtype: str = "float32", threads: int = 1, tab
     cells = hasattr(module, "step")
     with authored("The declaration of the model" if cells else "`MODEL` of the model"):
         model: Model = CellModel(module, dtype, threads) if cells else _own(module.MODEL, {} if table is None else table)
+        if around is not None:
+            model.place(around)
     check_served(model)
     return model
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from steppe.clock import CALENDARS
 from steppe.errors import ForcingError, GridError
-from steppe.grid import Raster, read_lattice
+from steppe.grid import Raster, is_axis, read_lattice
 
 if TYPE_CHECKING:
     import xarray
@@ -76,6 +76,21 @@ class FieldStore:
         return tuple(sorted(map(str, self.dataset.data_vars)))
 
     variables = names
+
+    @property
+    def columns(self) -> dict[str, tuple[np.ndarray, str]]:
+        """Its variables and coordinates of one dim, which is neither time nor place, or of none: name -> values (float64) and unit."""
+        found = {}
+        for name, values in self.dataset.variables.items():
+            place = any(is_axis(self.dataset[dim], kind) for dim in values.dims for kind in ("latitude", "longitude"))
+            if (
+                values.ndim < 2
+                and values.dtype.kind in "fiu"
+                and not place
+                and not any(self.time(str(dim)) is not None for dim in values.dims)
+            ):
+                found[str(name)] = values.values.astype(np.float64), str(values.attrs.get("units", ""))
+        return found
 
     @cached_property
     def calendar(self) -> str:

@@ -1,0 +1,18 @@
+"""Transport: tracers that go with the wind on the sphere, in steps of any length.
+
+A step asks of each cell where its air was a step before, and what there was (semi-Lagrangian transport, as in NCAR's Community Climate
+Model; D'Azevedo, Drake and others 1994 had the wind in global arrays, so that a path may begin anywhere). It is stable for any step.
+
+paths            where the air comes from
+interpolation    what there was: schemes `best` and `ccm`
+mass             mass is kept exact
+sphere, levels   the tables of the grid; the vertical coordinate
+vertical         the wind through the levels, from omega
+winds, forms     winds and tracers of known cases
+tracers          the table of tracers of a run file
+advection        the arrays in which all ranks read
+"""
+
+from steppe.models.transport.model import Transport
+
+MODEL = Transport

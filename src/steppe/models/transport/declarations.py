@@ -1,0 +1,63 @@
+"""The variables and options of a transport run."""
+
+from collections.abc import Iterator, Sequence
+
+from steppe.models.declare import Choice
+from steppe.models.transport.tracers import Tracer
+from steppe.models.transport.winds import WINDS
+from steppe.variable import Role, Variable
+
+YX, LYX = ("y", "x"), ("level", "y", "x")
+PATH = ("path_x", "path_y", "path_z", "path_level")
+CHOICES = {
+    "scheme": Choice(
+        "How a tracer is interpolated",
+        {"best": "six points along and across, clipped; twice the work", "ccm": "four points, as in the Community Climate Model"},
+    ),
+    "wind": Choice("The wind", {**{name: wind.meaning for name, wind in WINDS.items()}, "forcing": "fields of the [forcing] table"}),
+    "limiter": Choice("Whether a tracer may leave its range", {"on": "it stays within it", "off": "more exact where it is smooth"}),
+    "fixer": Choice("Whether the mass of a tracer is kept exact", {"on": "it is", "off": "it changes as it is interpolated"}),
+}
+
+
+def variables_of(tracers: Sequence[Tracer], wind: str, vertical: bool) -> Iterator[Variable]:
+    """The variables of a run. vertical: whether its winds hold omega."""
+    for tracer in tracers:
+        yield Variable(tracer.name, LYX, tracer.units, "float64", Role.STATE, f"{tracer.name} in the air", initial=0.0, heading="Tracers")
+    for axis, name in zip(("x", "y", "z"), PATH, strict=False):
+        text = f"middle of the last path to the cell, {axis} on the unit sphere"
+        yield Variable(name, LYX, "1", "float64", Role.STATE, text, initial=0.0, heading="Paths")
+    yield Variable(PATH[3], LYX, "1", "float64", Role.STATE, "middle of the last path to the cell, coordinate of the level", initial=0.0)
+    for tracer in tracers:
+        unit = "kg m-2" if tracer.units == "1" else f"{tracer.units} kg m-2"
+        yield Variable(f"column_{tracer.name}", YX, unit, "float64", Role.DIAGNOSTIC, f"{tracer.name} above a square metre")
+    if wind == "forcing":
+        yield from _forcing(vertical)
+    yield _number("period", "d", "period of a wind that is a formula; those of DCMIP have their own", 12.0, 1e-3, 1e6)
+    yield _number("angle", "degree", "tilt of the axis of the wind `rotation`", 0.0, -360.0, 360.0)
+    for tracer in tracers:
+        if tracer.half_life is not None:
+            yield _number(f"half_life_{tracer.name}", "d", f"half-life of {tracer.name}", tracer.half_life, 1e-9, 1e12)
+        if tracer.source is not None:
+            number = tracer.source if isinstance(tracer.source, float) else 0.0
+            text = f"source of {tracer.name}" + (f" on levels {', '.join(map(str, tracer.levels))}" if tracer.levels else "")
+            yield Variable(
+                *(f"source_{tracer.name}", YX, f"{tracer.units} s-1", "float64", Role.PARAMETER, text), low=0.0, high=1.0, initial=number
+            )
+
+
+def _forcing(vertical: bool) -> Iterator[Variable]:
+    for name, toward in (("u", "east"), ("v", "north")):
+        text = f"wind to the {toward}"
+        yield Variable(*(name, LYX, "m s-1", "float64", Role.FORCING, text, f"{toward}ward_wind"), low=-1000.0, high=1000.0, parity=-1)
+    if vertical:
+        yield Variable(
+            *("omega", LYX, "Pa s-1", "float64", Role.FORCING, "change of the pressure of air", "lagrangian_tendency_of_air_pressure"),
+            low=-1000.0, high=1000.0,
+        )  # fmt: skip
+    yield Variable(*("ps", YX, "Pa", "float64", Role.FORCING, "surface pressure", "surface_air_pressure"), low=30_000.0, high=120_000.0)
+    yield Variable("ps_before", YX, "Pa", "float64", Role.STATE, "surface pressure of the step before; 0 at first", initial=0.0)
+
+
+def _number(name: str, units: str, text: str, initial: float, low: float, high: float) -> Variable:
+    return Variable(name, (), units, "float64", Role.PARAMETER, text, initial=initial, low=low, high=high)

@@ -1,0 +1,261 @@
+"""What a tracer is at departure points: longitudes first, then latitudes, then levels.
+
+ccm     a cubic of Hermite in each dimension, its slopes those of the cubic through four values (Williamson and Rasch 1989, Mon. Weather
+        Rev. 117). Limited: slopes of the sign of the difference and at most three times as steep (their SCM0), so nothing overshoots.
+best    the polynomial through six values in longitude and latitude, clipped to the four values around the point (Bermejo and Staniforth
+        1992, Mon. Weather Rev. 120); levels as in ccm.
+
+Each is written with differences of values, so that a constant stays what it is to the last bit.
+The array of tracers is (rows, tracers, columns, layers): a point reads `LAYERS` layers, which lie side by side, at once. The lines of a
+stencil stand one after the other, and not in a loop, so that LLVM makes vectors of layers and not of lines.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.kernels import FieldKernel, field_kernel
+from steppe.kernels.elements import element_access
+from steppe.models.transport.paths import level_before
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+LAYERS = 4  # of the array, at least
+WORK = 76  # values that a kernel keeps of a point
+STEEPEST = 3.0 * (1.0 - 10.0 * 2.220446049250313e-16)
+SIXTH = 1.0 / 6.0
+of_page = element_access("float64").load
+
+
+def in_one_piece(field: Any, table: Any, shift: int, i: int) -> Any:
+    """Element i of an array in one piece."""
+    return field[i]
+
+
+def in_pages(field: Any, table: Any, shift: int, i: int) -> Any:
+    """Element i of an array in pages."""
+    return of_page(table, shift, i)
+
+
+@cache
+def interval(limited: bool) -> Callable[[float, float, float, float, float], float]:
+    """A function (f0, f1, slopes at both, s) for the value at s, from 0 to 1, between f0 and f1."""
+
+    def free(f0: float, f1: float, first: float, last: float, s: float) -> float:
+        a = 1.0 - s
+        return f0 + ((f1 - f0) * (s * s * (3.0 - 2.0 * s)) + s * a * (first * a - last * s))
+
+    def monotone(f0: float, f1: float, first: float, last: float, s: float) -> float:
+        most = STEEPEST * (f1 - f0)
+        low, high = min(most, 0.0), max(most, 0.0)
+        value = free(f0, f1, min(max(first, low), high), min(max(last, low), high), s)
+        return min(max(value, min(f0, f1)), max(f0, f1))
+
+    return monotone if limited else free
+
+
+@cache
+def over_levels(limited: bool) -> Callable[..., float]:
+    """A function (work, at, slopes, coordinate, height, k, levels): the value at a height, of the four levels about level k at work[at]."""
+    between = interval(limited)
+
+    def value(work: Any, at: int, slopes: Any, coordinate: Any, height: float, k: int, levels: int) -> float:
+        if levels == 1:
+            return work[at]
+        d0, d1, d2 = work[at + 1] - work[at], work[at + 2] - work[at + 1], work[at + 3] - work[at + 2]
+        here, c = at + k - min(max(k - 1, 0), levels - LAYERS), 6 * k
+        first = slopes[c] * d0 + slopes[c + 1] * d1 + slopes[c + 2] * d2
+        last = slopes[c + 3] * d0 + slopes[c + 4] * d1 + slopes[c + 5] * d2
+        return between(work[here], work[here + 1], first, last, (height - coordinate[k]) / (coordinate[k + 1] - coordinate[k]))
+
+    return value
+
+
+def turned(column: int, shift: int, columns: int) -> int:
+    """A column moved to the east by half of all columns at most."""
+    moved = column + shift
+    return moved - columns if moved >= columns else moved
+
+
+def after(column: int, columns: int) -> int:
+    """The next column to the east."""
+    return column + 1 if column < columns - 1 else 0
+
+
+def before(column: int, columns: int) -> int:
+    """The next column to the west."""
+    return column - 1 if column > 0 else columns - 1
+
+
+@cache
+def ccm(limited: bool, one_piece: bool) -> FieldKernel:
+    """The kernel of scheme `ccm`.
+
+    first, stride: element of row 0 where the tracer begins, elements of a row of the array. field: the array if it is one piece, else
+    anything. weights: `Sphere.slopes`. level_slopes: `Levels.slopes`. column, row, along, latitude: of the points, as `paths.locate` gives
+    them. work: (WORK,). out: (n,).
+    """
+    between, upright, load = interval(limited), over_levels(limited), in_one_piece if one_piece else in_pages
+
+    def line(work: Any, at: int, field: Any, table: Any, shift: int, base: int, i: int, columns: int, layers: int, s: float) -> None:
+        """Along a row."""
+        j, k = after(i, columns), after(after(i, columns), columns)
+        a0, a1, a2, a3 = base + before(i, columns) * layers, base + i * layers, base + j * layers, base + k * layers
+        for m in range(LAYERS):
+            f1, f2 = load(field, table, shift, a1 + m), load(field, table, shift, a2 + m)
+            d0, d1, d2 = f1 - load(field, table, shift, a0 + m), f2 - f1, load(field, table, shift, a3 + m) - f2
+            work[at + m] = between(f1, f2, SIXTH * (2.0 * d0 + 5.0 * d1 - d2), SIXTH * (5.0 * d1 + 2.0 * d2 - d0), s)
+
+    @field_kernel
+    def interpolate(
+        n: int,
+        levels: int,
+        columns: int,
+        shift: int,
+        tracers: int,
+        width: int,
+        field: Floats,
+        table: Integers,
+        rows: Integers,
+        shifts: Integers,
+        latitudes: Floats,
+        weights: Floats,
+        coordinate: Floats,
+        level_slopes: Floats,
+        column: Integers,
+        row: Integers,
+        along: Floats,
+        latitude: Floats,
+        height: Floats,
+        work: Floats,
+        out: Floats,
+    ) -> None:
+        layers = max(levels, LAYERS)
+        k = 0
+        for p in range(n):
+            e, s, i = row[p] - 1, along[p], column[p]
+            k = level_before(height[p], levels, coordinate, k)
+            layer = min(max(k - 1, 0), layers - LAYERS)
+            stride = tracers * width
+            i0, i1 = turned(i, shifts[e], columns), turned(i, shifts[e + 1], columns)
+            i2, i3 = turned(i, shifts[e + 2], columns), turned(i, shifts[e + 3], columns)
+            r0, r1, r2, r3 = layer + rows[e] * stride, layer + rows[e + 1] * stride, layer + rows[e + 2] * stride, layer + rows[e + 3] * stride
+            t = min(max((latitudes[e + 1] - latitude[p]) / (latitudes[e + 1] - latitudes[e + 2]), 0.0), 1.0)
+            c = 6 * (e + 1)
+            w0, w1, w2, w3, w4, w5 = weights[c], weights[c + 1], weights[c + 2], weights[c + 3], weights[c + 4], weights[c + 5]
+            for tracer in range(tracers):
+                here = tracer * width
+                line(work, 0, field, table, shift, here + r0, i0, columns, layers, s)
+                line(work, 4, field, table, shift, here + r1, i1, columns, layers, s)
+                line(work, 8, field, table, shift, here + r2, i2, columns, layers, s)
+                line(work, 12, field, table, shift, here + r3, i3, columns, layers, s)
+                for m in range(LAYERS):
+                    d0, d1, d2 = work[4 + m] - work[m], work[8 + m] - work[4 + m], work[12 + m] - work[8 + m]
+                    work[16 + m] = between(work[4 + m], work[8 + m], w0 * d0 + w1 * d1 + w2 * d2, w3 * d0 + w4 * d1 + w5 * d2, t)
+                out[tracer * n + p] = upright(work, 16, level_slopes, coordinate, height[p], k, levels)
+
+    return interpolate
+
+
+@cache
+def best(limited: bool, one_piece: bool) -> FieldKernel:
+    """The kernel of scheme `best`; as `ccm`, but weights are those of `Sphere.lagrange6`."""
+    upright, load = over_levels(limited), in_one_piece if one_piece else in_pages
+
+    def line(
+        work: Any,
+        at: int,
+        field: Any,
+        table: Any,
+        shift: int,
+        base: int,
+        i2: int,
+        columns: int,
+        layers: int,
+        w0: float,
+        w1: float,
+        w3: float,
+        w4: float,
+        w5: float,
+    ) -> None:
+        """Along a row; also the least and the greatest of the two values around the point."""
+        i1, i3 = before(i2, columns), after(i2, columns)
+        i0, i4 = before(i1, columns), after(i3, columns)
+        i5 = after(i4, columns)
+        a0, a1, a2 = base + i0 * layers, base + i1 * layers, base + i2 * layers
+        a3, a4, a5 = base + i3 * layers, base + i4 * layers, base + i5 * layers
+        for m in range(LAYERS):
+            f, g = load(field, table, shift, a2 + m), load(field, table, shift, a3 + m)
+            d0, d1 = load(field, table, shift, a0 + m) - f, load(field, table, shift, a1 + m) - f
+            d4, d5 = load(field, table, shift, a4 + m) - f, load(field, table, shift, a5 + m) - f
+            work[at + m] = f + (w0 * d0 + w1 * d1 + w3 * (g - f) + w4 * d4 + w5 * d5)
+            work[24 + at + m] = min(f, g)
+            work[48 + at + m] = max(f, g)
+
+    @field_kernel
+    def interpolate(
+        n: int,
+        levels: int,
+        columns: int,
+        shift: int,
+        tracers: int,
+        width: int,
+        field: Floats,
+        table: Integers,
+        rows: Integers,
+        shifts: Integers,
+        latitudes: Floats,
+        weights: Floats,
+        coordinate: Floats,
+        level_slopes: Floats,
+        column: Integers,
+        row: Integers,
+        along: Floats,
+        latitude: Floats,
+        height: Floats,
+        work: Floats,
+        out: Floats,
+    ) -> None:
+        layers = max(levels, LAYERS)
+        k = 0
+        for p in range(n):
+            e, s, i = row[p] - 2, along[p], column[p]
+            k = level_before(height[p], levels, coordinate, k)
+            layer = min(max(k - 1, 0), layers - LAYERS)
+            stride = tracers * width
+            x0, x1, x3, x4, x5 = s + 2.0, s + 1.0, s - 1.0, s - 2.0, s - 3.0
+            w0, w1 = -x1 * s * x3 * x4 * x5 * (1.0 / 120.0), x0 * s * x3 * x4 * x5 * (1.0 / 24.0)
+            w3, w4 = x0 * x1 * s * x4 * x5 * (1.0 / 12.0), -x0 * x1 * s * x3 * x5 * (1.0 / 24.0)
+            w5 = x0 * x1 * s * x3 * x4 * (1.0 / 120.0)
+            i0, i1, i2 = turned(i, shifts[e], columns), turned(i, shifts[e + 1], columns), turned(i, shifts[e + 2], columns)
+            i3, i4, i5 = turned(i, shifts[e + 3], columns), turned(i, shifts[e + 4], columns), turned(i, shifts[e + 5], columns)
+            r0, r1, r2 = layer + rows[e] * stride, layer + rows[e + 1] * stride, layer + rows[e + 2] * stride
+            r3, r4, r5 = layer + rows[e + 3] * stride, layer + rows[e + 4] * stride, layer + rows[e + 5] * stride
+            lat, c = latitude[p], 6 * (e + 2)
+            y0, y1, y2 = lat - latitudes[e], lat - latitudes[e + 1], lat - latitudes[e + 2]
+            y3, y4, y5 = lat - latitudes[e + 3], lat - latitudes[e + 4], lat - latitudes[e + 5]
+            v0, v1 = y1 * y2 * y3 * y4 * y5 * weights[c], y0 * y2 * y3 * y4 * y5 * weights[c + 1]
+            v3, v4 = y0 * y1 * y2 * y4 * y5 * weights[c + 3], y0 * y1 * y2 * y3 * y5 * weights[c + 4]
+            v5 = y0 * y1 * y2 * y3 * y4 * weights[c + 5]
+            for tracer in range(tracers):
+                here = tracer * width
+                line(work, 0, field, table, shift, here + r0, i0, columns, layers, w0, w1, w3, w4, w5)
+                line(work, 4, field, table, shift, here + r1, i1, columns, layers, w0, w1, w3, w4, w5)
+                line(work, 8, field, table, shift, here + r2, i2, columns, layers, w0, w1, w3, w4, w5)
+                line(work, 12, field, table, shift, here + r3, i3, columns, layers, w0, w1, w3, w4, w5)
+                line(work, 16, field, table, shift, here + r4, i4, columns, layers, w0, w1, w3, w4, w5)
+                line(work, 20, field, table, shift, here + r5, i5, columns, layers, w0, w1, w3, w4, w5)
+                for m in range(LAYERS):
+                    f = work[8 + m]
+                    d0, d1, d3, d4, d5 = work[m] - f, work[4 + m] - f, work[12 + m] - f, work[16 + m] - f, work[20 + m] - f
+                    value = f + (v0 * d0 + v1 * d1 + v3 * d3 + v4 * d4 + v5 * d5)
+                    if limited:
+                        value = max(value, min(work[32 + m], work[36 + m]))
+                        value = min(value, max(work[56 + m], work[60 + m]))
+                    work[72 + m] = value
+                out[tracer * n + p] = upright(work, 72, level_slopes, coordinate, height[p], k, levels)
+
+    return interpolate

@@ -1,0 +1,149 @@
+"""The levels of a transport run: a vertical coordinate that rises from level to level, and how much air each level holds.
+
+    p = a p0 + b ps          pressure at the interfaces between levels [Pa]; the coordinate of a level is the mean of a + b of both
+
+A run has the 18 levels of CCM, levels of equal height or of equal pressure, or those of its winds.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import ModelError
+from steppe.levels import Space
+from steppe.models.transport.sphere import slopes
+
+Floats = NDArray[np.float64]
+P0 = 100_000.0  # [Pa]
+GRAVITY = 9.80616  # [m s-2] as in CCM
+# Coefficients of the 18 levels of CCM3 at their interfaces from the top (Kiehl et al. 1996, NCAR/TN-420+STR, table 1).
+CCM_A = (
+    *(0.00251499, 0.00710361, 0.01904260, 0.04607560, 0.08181860, 0.07869805, 0.07463175, 0.06955308, 0.06339061, 0.05621774),
+    *(0.04815296, 0.03949230, 0.03058456, 0.02193336, 0.01403670, 0.007458598, 0.002646866, 0.0, 0.0),
+)
+CCM_B = (
+    *(0.0, 0.0, 0.0, 0.0, 0.0, 0.03756984, 0.08652625, 0.1476709, 0.221864, 0.308222, 0.4053179, 0.509588, 0.6168328, 0.7209891),
+    *(0.816061, 0.8952581, 0.953189, 0.985056, 1.0),
+)
+TOP, TEMPERATURE, GAS = 12_000.0, 300.0, 287.0  # [m, K, J kg-1 K-1] of the levels of equal height (DCMIP 2012, cases 1-1 and 1-2)
+SCALE_HEIGHT = GAS * TEMPERATURE / GRAVITY  # [m]
+
+
+class Levels(NamedTuple):
+    """coordinate (levels,), rising; a, b (levels + 1,): p = a P0 + b ps at the interfaces; space: as users see the levels."""
+
+    coordinate: Floats
+    a: Floats
+    b: Floats
+    space: Space
+
+    def mass(self, surface_pressure: Any) -> Floats:
+        """Air in each level [kg m-2], (levels, ...). surface_pressure: number or array (...) [Pa]."""
+        ps = np.asarray(surface_pressure, np.float64)
+        shape = (-1, *(1,) * ps.ndim)
+        return np.abs(np.diff(self.a).reshape(shape) * P0 + np.diff(self.b).reshape(shape) * ps) / GRAVITY
+
+    @property
+    def height(self) -> Floats:
+        """Height of the levels [m], as in air of 300 K."""
+        return self.coordinate if self.space.units == "m" else SCALE_HEIGHT * np.log(1.0 / self.coordinate)
+
+    @property
+    def eta(self) -> Floats:
+        """Pressure of the levels over P0 in air at rest; 1 of a single level."""
+        whole = self.a + self.b
+        return 0.5 * (whole[:-1] + whole[1:]) if self.coordinate.size > 1 else np.ones(1)
+
+    @property
+    def lowest(self) -> int:
+        """The level at the ground."""
+        return 0 if self.space.positive == "up" else self.coordinate.size - 1
+
+    def slopes(self) -> Floats:
+        """See `sphere.slopes`, of the interval above each level but the last, (levels - 1, 6): of the four levels nearest to it."""
+        n = self.coordinate.size
+        found = np.zeros((max(n - 1, 1), 6))
+        for k in range(n - 1):
+            first = min(max(k - 1, 0), n - 4)
+            found[k] = slopes(self.coordinate[first : first + 4], k - first)
+        return found
+
+
+def hybrid(a: Any, b: Any) -> Levels:
+    """Levels between interfaces with these coefficients, from the top.
+
+    Raises
+    ------
+    ModelError
+        Their numbers differ, there are 2 or 3 levels, or a level does not lie below the one before.
+    """
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if a.ndim != 1 or a.shape != b.shape or a.size < 2:
+        raise ModelError(f"Hybrid levels have coefficients a and b at their interfaces, one each; {a.size} and {b.size} are given.")
+    if not (np.diff(a + b) > 0.0).all():
+        at = int(np.argmax(~(np.diff(a + b) > 0.0)))
+        raise ModelError(f"a + b must rise from the top to the ground: it is {(a + b)[at]:g} at interface {at}, then {(a + b)[at + 1]:g}.")
+    middle = 0.5 * (a + b)[:-1] + 0.5 * (a + b)[1:]
+    return _checked(Levels(middle, a, b, Space(tuple(np.round(middle * P0 / 100.0, 6)), "hPa", "", "down", long_name="nominal pressure")))
+
+
+def pressures(middle: Any) -> Levels:
+    """Levels at constant pressures [Pa], which rise; interfaces lie half-way between them, and as far beyond the first and the last."""
+    p = np.asarray(middle, np.float64)
+    inner = 0.5 * (p[:-1] + p[1:])
+    first, last = (2.0 * p[0] - inner[0], 2.0 * p[-1] - inner[-1]) if p.size > 1 else (0.0, P0)
+    a = np.concatenate([[max(first, 0.0)], inner, [last]]) / P0
+    return _checked(Levels(p / P0, a, np.zeros(a.size), Space(tuple(p / 100.0), "hPa", "air_pressure", "down")))
+
+
+def even(n: int) -> Levels:
+    """Levels of equal pressure from 0 to P0."""
+    return hybrid(np.zeros(n + 1), np.linspace(0.0, 1.0, n + 1))
+
+
+def heights(n: int) -> Levels:
+    """Levels of equal height up to 12 km in air of 300 K; the coordinate is the height [m]."""
+    edges = np.linspace(0.0, TOP, n + 1)
+    middle = 0.5 * (edges[:-1] + edges[1:])
+    space = Space(tuple(middle), "m", "height", "up")
+    return _checked(Levels(middle, np.exp(-edges / SCALE_HEIGHT), np.zeros(n + 1), space))
+
+
+def chosen(asked: Any, wind: str, columns: Mapping[str, tuple[Floats, str]]) -> Levels:
+    """The levels of a run. asked: as the run file has it, None where it does not say; columns: name -> values and unit, of its winds.
+
+    Raises
+    ------
+    ModelError
+        There are no such levels, or the winds do not say theirs.
+    """
+    if asked == "L18" or (asked is None and wind != "forcing"):
+        return heights(30) if asked is None and wind.startswith("dcmip") else hybrid(CCM_A, CCM_B)
+    if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0:
+        return heights(asked) if wind.startswith("dcmip") else even(asked)
+    if isinstance(asked, dict) and set(asked) == {"a", "b"}:
+        return hybrid(asked["a"], asked["b"])
+    if asked not in (None, "forcing"):
+        raise ModelError(f'[parameters] levels = {asked!r} is not known. Write "L18", "forcing", a number, or {{ a = [...], b = [...] }}.')
+    return _of_winds(columns)
+
+
+def _of_winds(columns: Mapping[str, tuple[Floats, str]]) -> Levels:
+    """Hybrid levels where the winds have coefficients at interfaces, else levels of pressure."""
+    if {"hyai", "hybi"} <= set(columns):
+        return hybrid(columns["hyai"][0], columns["hybi"][0])
+    for values, unit in (columns[name] for name in ("level", "plev", "pressure_level", "lev") if name in columns):
+        if unit in ("Pa", "hPa", "mbar", "millibars"):
+            return pressures(np.sort(values) * (1.0 if unit == "Pa" else 100.0))
+    raise ModelError(
+        "The winds do not say what their levels are. Give them hyai and hybi (a and b of p = a p0 + b ps at the interfaces), or a "
+        'coordinate "level" in hPa or Pa; or write [parameters] levels = "L18".'
+    )
+
+
+def _checked(levels: Levels) -> Levels:
+    if levels.coordinate.size in (2, 3):
+        raise ModelError(f"There are {levels.coordinate.size} levels. Transport needs four or more, or one.")
+    return levels

@@ -1,0 +1,142 @@
+"""The transport model; see the package."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import ModelError
+from steppe.grid import Box
+from steppe.kernels.vecmath import exp
+from steppe.levels import Space
+from steppe.models.contract import Needs
+from steppe.models.field_model import FieldModel
+from steppe.models.handed import Reach, Surroundings
+from steppe.models.transport import interpolation, levels
+from steppe.models.transport.advection import Advection
+from steppe.models.transport.declarations import CHOICES, PATH, variables_of
+from steppe.models.transport.forms import FORMS
+from steppe.models.transport.mass import fix_best, fix_ccm
+from steppe.models.transport.sphere import Sphere
+from steppe.models.transport.tracers import tracers_of
+from steppe.models.transport.vertical import Vertical
+from steppe.models.transport.winds import DAY, RADIUS, WINDS
+
+Floats = NDArray[np.float64]
+TRACERS = {"hills": "hills"}
+LN2 = 0.6931471805599453
+
+
+class Transport(FieldModel):
+    """Tracers that go with the wind; see the package."""
+
+    name = "transport"
+    version = "1"
+    needs = Needs(unit="boxes", halo={"y": 0, "x": 0}, cost=1e-6)
+    choices = CHOICES
+
+    def __init__(self, table: dict[str, Any]) -> None:
+        self.tracers = tracers_of(table.pop("tracers", TRACERS))
+        self._asked = table.pop("levels", None)
+        self.iterations = table.pop("iterations", 3)
+        if not isinstance(self.iterations, int) or not 1 <= self.iterations <= 100:
+            raise ModelError(f"[parameters] iterations = {self.iterations!r} must be a whole number from 1 to 100.")
+        self._wind = str(table.get("wind", CHOICES["wind"].words[0]))
+        table |= {f"source_{t.name}": t.source for t in self.tracers if isinstance(t.source, Mapping)}
+        of_winds = self._asked == "forcing" or (self._asked is None and self._wind == "forcing")
+        self._settle(levels.chosen("L18" if of_winds else self._asked, self._wind, {}), False)
+
+    @classmethod
+    def of(cls, table: dict[str, Any]) -> Self:
+        """See `Defaults`. Takes tracers, levels and iterations."""
+        return cls(table)
+
+    def place(self, around: Surroundings) -> None:
+        """See `Model`."""
+        self.sphere = Sphere.of(around.grid)
+        self._settle(levels.chosen(self._asked, self._wind, around.columns), "omega" in around.names)
+        for tracer in self.tracers:
+            if any(level >= self.levels.coordinate.size for level in tracer.levels):
+                where = f"[parameters] tracers.{tracer.name}.levels = {list(tracer.levels)}"
+                raise ModelError(f"{where}: there are {self.levels.coordinate.size} levels, from 0.")
+
+    def _settle(self, found: levels.Levels, vertical: bool) -> None:
+        self.levels, self.spaces = found, {"level": found.space}
+        self.variables = {variable.name: variable for variable in variables_of(self.tracers, self._wind, vertical)}
+
+    def initialise(
+        self, share: Box, parameters: Mapping[str, Any], state: Mapping[str, Any] | None, options: Mapping[str, Any], reach: Reach
+    ) -> None:
+        """See `Model`. Tracers begin with their forms, paths at the cells themselves."""
+        y, x = (slice(first, first + length) for first, length in zip(share.origin, share.shape, strict=True))
+        lat, lon = self.sphere.latitude[y, None], self.sphere.longitude[None, x]
+        forms = {tracer.name: FORMS[tracer.form](lat, lon, self.levels.height[:, None, None]) for tracer in self.tracers}
+        place = np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat), self.levels.coordinate[:, None, None]
+        found = dict(parameters)
+        for tracer in self.tracers:
+            name = f"source_{tracer.name}"
+            if tracer.box and not np.ndim(found.get(name, 0.0)):
+                found[name] = share.pack(np.where(self.sphere.inside(tracer.box)[y, x], found.get(name, tracer.source), 0.0))
+        super().initialise(share, found, {**forms, **dict(zip(PATH, place, strict=True)), **(state or {})}, options, reach)
+
+    def _allocate(self, share: Box, reach: Reach, options: Mapping[str, str]) -> None:
+        super()._allocate(share, reach, options)
+        gridded = self._wind == "forcing"
+        self._advection = Advection(self.sphere, self.levels, share, reach, len(self.tracers), gridded)
+        self._vertical = Vertical(self.sphere, self.levels, share, reach) if "omega" in self.variables else None
+        self._area = self.sphere.weights[self._advection.y, None]
+
+    def compute(self, where: tuple[slice, ...]) -> None:
+        """Nothing: `step` computes all cells, since a path may begin in any."""
+
+    def step(self) -> None:
+        """Tracers and wind are put where all ranks read them; then paths, tracers, masses, and what decays or comes from sources."""
+        old, new = ([values[tracer.name] for tracer in self.tracers] for values in (self.before, self.after))
+        before = after = self.levels.mass(levels.P0)[:, None, None] * self._area
+        formula = None
+        if self._wind == "forcing":
+            before, after = self._blow()
+        else:
+            wind = WINDS[self._wind]
+            period = DAY * (wind.period or float(self.parameters["period"]))
+            middle = self.elapsed + 0.5 * self.seconds
+            formula = self._wind, wind.constants(middle, period, float(np.deg2rad(self.parameters["angle"])))
+        middles = self.new[-len(PATH) * self.levels.coordinate.size :]
+        middles[...] = self.now[-len(PATH) * self.levels.coordinate.size :]
+        self._advection.put(old)
+        self._advection.trace(middles, 0.5 * self.seconds, self.iterations, formula)
+        limited, ccm = self.options["limiter"] == "on", self.options["scheme"] == "ccm"
+        kernel, weights = (interpolation.ccm, self.sphere.slopes) if ccm else (interpolation.best, self.sphere.lagrange6)
+        self._advection.carry(middles, new, kernel(limited, True), weights)
+        for former, values in zip(old, new, strict=True):
+            if self.options["fixer"] == "on" and ccm:
+                fix_ccm(self.reach, former, values, before, after, self.levels.eta[:, None, None])
+            elif self.options["fixer"] == "on":
+                fix_best(self.reach, former, values, before, after)
+        self._change(after / self._area)
+
+    def _blow(self) -> tuple[Floats, Floats]:
+        """Puts the wind of the forcing; returns the mass of air before and after the step."""
+        ps, last = self.forcing["ps"], self.before["ps_before"]
+        last = np.where(last > 0.0, last, ps)
+        u, v = self.forcing["u"] / RADIUS, self.forcing["v"] / RADIUS
+        w = self._vertical.wind(u, v, self.forcing["omega"], ps, (ps - last) / self.seconds) if self._vertical else np.zeros_like(u)
+        self._advection.blow((u, v, w))
+        self.after["ps_before"][...] = ps
+        return self.levels.mass(last) * self._area, self.levels.mass(ps) * self._area
+
+    def _change(self, air: Floats) -> None:
+        """What happens to the tracers of the new step beside transport. air: mass of air above a square metre, by level."""
+        for tracer in self.tracers:
+            values = self.after[tracer.name]
+            if tracer.half_life is not None:
+                values *= exp(-LN2 * self.seconds / DAY / float(self.parameters[f"half_life_{tracer.name}"]))
+            if tracer.source is not None:
+                source = self.maps[f"source_{tracer.name}"] * self.seconds
+                for level in tracer.levels or range(len(values)):
+                    values[level] += source
+            if tracer.age:
+                values += self.seconds / DAY
+                values[self.levels.lowest] = 0.0
+            self.diagnostics[f"column_{tracer.name}"][...] = (air * values).sum(axis=0)

@@ -1,0 +1,50 @@
+"""The wind through hybrid levels, from the change of pressure that air undergoes.
+
+    w = (omega - b (d ps/d t + V . grad ps)) / (d p / d eta)          eta = a + b the coordinate of the levels, p = a p0 + b ps
+
+(Simmons and Burridge 1981, Mon. Weather Rev. 109). At levels of constant pressure b is 0, and w = omega / p0.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.grid import Box
+from steppe.models.handed import Reach
+from steppe.models.transport.levels import P0, Levels
+from steppe.models.transport.sphere import BEYOND, Sphere
+
+Floats = NDArray[np.float64]
+
+
+class Vertical:
+    """Of the own cells of a rank; surface pressure goes through a global array, for its gradient."""
+
+    def __init__(self, sphere: Sphere, levels: Levels, box: Box, reach: Reach) -> None:
+        rows, columns = sphere.shape
+        y, x = (np.arange(first, first + length) for first, length in zip(box.origin, box.shape, strict=True))
+        self._pressure = reach.array((rows, columns))
+        self._own = y[:, None] * columns + x
+
+        def index(row: int, column: int) -> NDArray[np.int64]:
+            at = y + BEYOND + row
+            return sphere.rows[at][:, None] * columns + (x + column + sphere.shifts[at][:, None]) % columns
+
+        self._north, self._south, self._east, self._west = index(-1, 0), index(1, 0), index(0, 1), index(0, -1)
+        self._apart_y = (sphere.latitudes[y + BEYOND - 1] - sphere.latitudes[y + BEYOND + 1])[:, None]
+        self._apart_x = (4.0 * np.pi / columns * np.cos(sphere.latitude[y]))[:, None]
+        thick = np.diff(levels.a + levels.b)
+        self._a, self._b = (np.diff(each) / thick for each in (levels.a, levels.b))
+        self._share = 0.5 * (levels.b[:-1] + levels.b[1:])
+
+    def wind(self, u: Floats, v: Floats, omega: Floats, ps: Floats, tendency: Floats) -> Floats:
+        """The wind through the levels [s-1], (levels, y, x).
+
+        u, v [rad s-1], omega [Pa s-1] (levels, y, x); surface pressure ps [Pa] and its tendency [Pa s-1] (y, x).
+        """
+        self._pressure.scatter(self._own, ps)
+        self._pressure.sync()
+        north, south, east, west = np.split(self._pressure.gather(np.concatenate([self._north, self._south, self._east, self._west])), 4)
+        change = tendency + u * ((east - west) / self._apart_x) + v * ((north - south) / self._apart_y)
+        a, b, share = (each[:, None, None] for each in (self._a, self._b, self._share))
+        found: Floats = (omega - share * change) / (a * P0 + b * ps)
+        return found
