@@ -34,6 +34,13 @@ def count_up(n: int, shift: int, table: Integers) -> None:
     store(table, shift, 10, load(table, shift, 10) * 2.0)
 
 
+@field_kernel
+def read(n: int, shift: int, table: Integers, index: Integers, out: Reals) -> None:
+    """A kernel that reads elements."""
+    for k in range(n):
+        out[k] = load(table, shift, index[k])
+
+
 def no_increment_is_lost_while_an_owner_computes(world: World) -> None:
     for n, dtype in ((1, "int64"), (8, "float64"), (1_024, "float32")):
         array = GlobalArray(world, n, dtype, page=64)
@@ -133,6 +140,27 @@ def a_kernel_is_handed_an_array(world: World) -> None:
     else:
         with pytest.raises(ArrayError, match="on other hosts"):
             array.raw()
+
+
+def a_kernel_reads_pages_of_other_hosts_while_the_next_come(world: World) -> None:
+    random, n, page = np.random.default_rng(world.rank), 2_001, 256
+    array = GlobalArray(world, n, page=page)
+    for first, end in array.own:
+        array.scatter(np.arange(first, end), np.arange(first, end) ** 2.0)
+    with array.read_only(cache=9 * page) as seen:
+        table, shift = seen.raw()
+        parts = [random.choice(n, 4) for _ in range(20)]  # there is room for the pages of two
+        pages = [part >> shift for part in parts]
+        coming = seen.bring(pages[0])
+        for k, part in enumerate(parts):
+            coming.wait()
+            if k + 1 < len(parts):
+                coming = seen.bring(pages[k + 1], keep=pages[k])
+            out = np.empty(part.size)
+            read(part.size, shift, table, part, out)
+            assert (out == part**2.0).all()
+    assert array.traffic.passed_by == 0
+    assert (array.traffic.misses > 0) == (max(array.layout.hosts) > 0)
 
 
 def mistakes_of_one_rank_are_told_to_it_and_change_nothing(world: World) -> None:

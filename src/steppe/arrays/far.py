@@ -1,6 +1,7 @@
 """Elements that lie in the memory of other hosts: requests by host, and the answers put in order.
 
 gather      equal indices are asked for once; neighbours are asked for as runs
+pages       whole pages, as runs of neighbours
 update      every element is sent, in order, and changed by the other host's server
 """
 
@@ -84,6 +85,20 @@ class Far:
             pending.parts.append(_Part(self._ask(host, GATHER, index[places]), places))
         return pending
 
+    def pages(self, numbers: Integers) -> list[tuple[Integers, Pending]]:
+        """Asks for whole pages, given in order: groups of them, each on one host, and their elements under way."""
+        layout, hosts, found = self._layout, self._layout.page_hosts[numbers], list[tuple[Integers, Pending]]()
+        most = max(MOST >> layout.shift, 1)
+        of_hosts = [numbers[hosts == host] for host in np.unique(hosts)]
+        for group in (some[first : first + most] for some in of_hosts for first in range(0, some.size, most)):
+            begins = np.flatnonzero(np.diff(group, prepend=-2) != 1)
+            ends = np.append(begins[1:], group.size) - 1
+            first, end = group[begins] << layout.shift, np.minimum((group[ends] + 1) << layout.shift, layout.length)
+            pairs, n = np.stack([first, end - first], axis=1), int((end - first).sum())
+            answer = self._send(int(layout.page_hosts[group[0]]), GATHER, n, begins.size, pairs.reshape(-1))
+            found.append((group, Pending(self._dtype, n, [_Part(answer, slice(None))])))
+        return found
+
     def change(self, operation: int, index: Integers, x: Array, a: Any = 1, b: Any = 1) -> Pending:
         """Scatters or updates elements of other hosts; `wait` returns the former values of `FETCH_UPDATE`."""
         pending = Pending(self._dtype, index.size)
@@ -114,13 +129,18 @@ class Far:
         n_runs, sent = _as_runs(index)
         if not n_runs and self._layout.length <= np.iinfo(SHORT).max:
             sent = sent.astype(SHORT)
+        return self._send(host, operation, index.size, n_runs, sent, x, a, b)
+
+    def _send(
+        self, host: int, operation: int, elements: int, n_runs: int, sent: Array, x: Array | None = None, a: Any = 1, b: Any = 1
+    ) -> Answer:
         values = np.ascontiguousarray(x) if x is not None else np.empty(0, self._dtype)
         request = PageRequest(
-            operation, self._number, index.size, n_runs, sent.nbytes, values.nbytes, _packed(self._dtype, a), _packed(self._dtype, b)
+            operation, self._number, elements, n_runs, sent.nbytes, values.nbytes, _packed(self._dtype, a), _packed(self._dtype, b)
         )
         answer = self._site.link(host).ask(request, sent.data.cast("B"), values.data.cast("B"))
         self.traffic.messages += 1
-        self.traffic.sent += sent.nbytes + values.nbytes + (index.size * self._dtype.itemsize if operation in (GATHER, FETCH_UPDATE) else 0)
+        self.traffic.sent += sent.nbytes + values.nbytes + (elements * self._dtype.itemsize if operation in (GATHER, FETCH_UPDATE) else 0)
         return answer
 
 

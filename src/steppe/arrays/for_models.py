@@ -28,11 +28,11 @@ class ModelArrays:
         self._arrays: WeakSet[GlobalArray] = WeakSet()
         self._common: list[ref[NDArray[Any]]] = []
 
-    def array(self, shape: int | Sequence[int], dtype: DTypeLike = "float64") -> "GlobalArray":
+    def array(self, shape: int | Sequence[int], dtype: DTypeLike = "float64", page: int = 65_536) -> "GlobalArray":
         """A global array of zeros; raises as `GlobalArray` does."""
         from steppe.arrays.global_array import GlobalArray
 
-        found = GlobalArray(self._world, shape, dtype)
+        found = GlobalArray(self._world, shape, dtype, page=page)
         self._arrays.add(found)
         return found
 

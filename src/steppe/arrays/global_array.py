@@ -348,9 +348,9 @@ class GlobalArray:
             seen.end()
         self._site.meet(f'the end of read_only of "{self.name}"')
 
-    def raw_table(self) -> Integers:
-        """The address of each page, 0 for pages of other hosts."""
-        return self._table
+    def pages_here(self) -> RawPages:
+        """Table and shift, also if there are other hosts: the address of their pages is 0."""
+        return RawPages(self._table, self._shift)
 
     def raw(self) -> RawPages:
         """Table and shift for a kernel that is handed the array; see `steppe.kernels.elements`.
@@ -362,8 +362,8 @@ class GlobalArray:
         """
         self._check()
         if self._site.several:
-            raise ArrayError(f'"{self.name}" has elements on other hosts, which a kernel cannot see. Gather them before.')
-        return RawPages(self._table, self._shift)
+            raise ArrayError(f'"{self.name}" has elements on other hosts, which a kernel cannot see. Enter `read_only` and `bring` them.')
+        return self.pages_here()
 
     def free(self) -> None:
         """Gives the memory back. Collective; every later call is an error.

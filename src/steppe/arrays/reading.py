@@ -1,21 +1,23 @@
 """Reading with a store of other hosts' pages: a page that is much used is fetched once, whole, and then read like own memory.
 
-The addresses of stored pages stand in a table like the array's own. A full store gives up pages by the clock (Corbato 1968): a hand goes
-round, spares a page that was used since it last came by, and takes the next one that was not.
+The addresses of stored pages stand in a table like the array's own. If a slot has a page without an address there, the page is under way
+and keeps the slot. A full store gives up pages by the clock (Corbato 1968): a hand goes round, spares a page that was used since it last
+came by, and takes the next one that was not.
 """
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steppe.arrays.far import Far
+from steppe.arrays.far import Far, Pending
 from steppe.arrays.indexing import flat_index
 from steppe.errors import ArrayError
 
 if TYPE_CHECKING:
-    from steppe.arrays.global_array import GlobalArray
+    from steppe.arrays.global_array import GlobalArray, RawPages
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
@@ -37,23 +39,98 @@ def size_of(text: int | str) -> int:
     return int(float(found[1]) * UNITS[found[2] or "B"])
 
 
+class ComingPages:
+    """Pages under way to the store; `ReadOnly.bring` makes it. `wait` puts them there."""
+
+    def __init__(self, finish: Callable[[], None]) -> None:
+        self._finish: Callable[[], None] | None = finish
+
+    def wait(self) -> None:
+        """The pages are stored and stand in the table. A second call does nothing."""
+        finish, self._finish = self._finish, None
+        if finish:
+            finish()
+
+
 class ReadOnly:
     """A global array while no rank changes it; `GlobalArray.read_only` makes it. room [bytes]: for pages of other hosts."""
 
     def __init__(self, array: "GlobalArray", far: Far, room: int) -> None:
         self._array, self._far = array, far
         layout = array.layout
-        self._table = array.raw_table().copy()
+        here = array.pages_here()
+        self._raw = here._replace(table=here.table.copy())
+        self._table = self._raw.table
         slots = min(room // layout.page, layout.pages - layout.pages_of(array.host).size)
         self._memory = np.empty(slots * layout.page, np.uint8)
         self._pages = np.full(slots, -1)  # of each slot
         self._used = np.zeros(layout.pages, bool)
+        self._coming: list[tuple[Integers, ComingPages]] = []  # pages under way, by request
         self._hand, self._ended = 0, False
+
+    @property
+    def room(self) -> int:
+        """So many pages of other hosts can be stored at once: as many as the cache holds, or all that there are."""
+        return self._pages.size
+
+    def raw(self) -> "RawPages":
+        """Table and shift for a kernel that reads by `load` of `steppe.kernels.elements`.
+
+        Of the pages of other hosts the stored ones have an address, the others have 0. The table is one array, which later calls change.
+
+        Raises
+        ------
+        ArrayError
+            `read_only` has ended.
+        """
+        self._check()
+        return self._raw
+
+    def bring(self, pages: ArrayLike, keep: ArrayLike = ()) -> ComingPages:
+        """Asks for those of some pages that are neither on this host nor stored nor under way, and returns at once.
+
+        The slots are taken now, so a kernel may meanwhile read pages of this host and those in `keep`, and after the `wait` of what is
+        returned also `pages`. The next `bring` or `gather` may replace a page that it is not given. For one thread at a time.
+
+        Parameters
+        ----------
+        pages
+            Numbers of pages (n,): element i is in page i >> shift. Equal ones count once.
+        keep
+            Numbers of pages (m,) that stay if they are stored.
+
+        Raises
+        ------
+        ArrayError
+            `room` is too small for what is under way, `pages` and the stored pages in `keep`; a number is not that of a page; or
+            `read_only` has ended. Nothing was asked for.
+        """
+        self._check()
+        asked, kept = self._far_pages(pages), self._far_pages(keep)
+        fixed = self._under_way()
+        earlier = [coming for theirs, coming in self._coming if np.isin(theirs, asked).any()]
+        wanted = asked[(self._table[asked] == 0) & ~fixed[asked]]
+        fixed[asked] = fixed[kept] = True
+        held = np.count_nonzero(fixed[self._pages[self._pages >= 0]])
+        if wanted.size > self.room - held:
+            raise ArrayError(
+                f'"{self._array.name}": {wanted.size} more pages of other hosts were asked for, beside {held} that must stay; there is '
+                f"room for {self.room}. Ask for fewer, or enlarge the cache."
+            )
+        self._used[asked] = True
+        own = self._begin(wanted, fixed) if wanted.size else None
+
+        def finish() -> None:
+            for each in earlier:
+                each.wait()
+            if own:
+                own.wait()
+
+        return ComingPages(finish)
 
     def gather(self, index: ArrayLike) -> Array:
         """The elements at flat indices, of their shape; raises as `GlobalArray.gather`, and after the end of `read_only`."""
-        if self._ended:
-            raise ArrayError(f'`read_only` of "{self._array.name}" has ended. Gather from the array itself, or enter it again.')
+        self._check()
         shape, chosen = np.shape(index), self._array.inputs.indices(index).reshape(-1)
         found, far = self._array.gather_from(self._table, chosen)
         if self._pages.size:
@@ -75,14 +152,34 @@ class ReadOnly:
         return self.gather(flat_index(self._array.name, self._array.shape, key))
 
     def flush(self) -> None:
-        """Forgets the stored pages."""
-        self._table[self._pages[self._pages >= 0]] = 0
-        self._pages[:] = -1
+        """Forgets the stored pages; those under way still come."""
+        stored = (self._pages >= 0) & (self._table[self._pages] != 0)
+        self._table[self._pages[stored]] = 0
+        self._pages[stored] = -1
 
     def end(self) -> None:
         """Forgets the stored pages; later calls raise `ArrayError`."""
         self.flush()
         self._ended = True
+
+    def _check(self) -> None:
+        if self._ended:
+            raise ArrayError(f'`read_only` of "{self._array.name}" has ended. Gather from the array itself, or enter it again.')
+
+    def _far_pages(self, pages: ArrayLike) -> Integers:
+        """The different ones of some pages that lie on other hosts, in order; raises for a number that is not that of a page."""
+        numbers: Integers = np.unique(self._array.inputs.indices(pages))
+        hosts = self._array.layout.page_hosts
+        if numbers.size and not 0 <= numbers[0] <= numbers[-1] < hosts.size:
+            raise ArrayError(f'"{self._array.name}" has the pages 0 to {hosts.size - 1}, not {numbers[0]} to {numbers[-1]}.')
+        found: Integers = numbers[hosts[numbers] != self._array.host]
+        return found
+
+    def _under_way(self) -> NDArray[np.bool_]:
+        """True for each page (pages,) that has a slot and waits for its content."""
+        found, held = np.zeros_like(self._used), self._pages[self._pages >= 0]
+        found[held[self._table[held] == 0]] = True
+        return found
 
     def _hits(self, pages: Integers) -> int:
         """How many elements of these pages are read from stored ones: their addresses lie in the store."""
@@ -92,7 +189,7 @@ class ReadOnly:
 
     def _store(self, missing: Integers) -> None:
         """Fetches the pages of which enough elements are missing, as many as there is room for."""
-        layout, traffic = self._array.layout, self._far.traffic
+        layout = self._array.layout
         per_page = layout.page // layout.itemsize
         if layout.pages <= 4 * missing.size:  # one pass over both is quicker than a sort
             every = np.bincount(missing, minlength=layout.pages)
@@ -100,28 +197,41 @@ class ReadOnly:
             counts = every[numbers]
         else:
             numbers, counts = np.unique(missing, return_counts=True)
-        wanted = numbers[counts * WORTH >= per_page][: self._pages.size]
-        if not wanted.size:
-            return
-        traffic.misses += wanted.size
-        slots = self._slots(wanted.size)
-        starts = wanted * per_page
-        index = (starts[:, None] + np.arange(per_page)).reshape(-1)
-        index = index[index < layout.length]
-        values = self._far.awaited(self._far.gather(index))
-        place = self._memory.view(self._array.dtype).reshape(-1, per_page)
-        for page, slot, first in zip(wanted.tolist(), slots, range(0, index.size, per_page), strict=True):
-            content = values[first : first + per_page]
-            place[slot, : content.size] = content
-            self._pages[slot] = page
-            self._table[page] = self._memory.ctypes.data + slot * layout.page
+        coming = self._under_way()
+        wanted = numbers[(counts * WORTH >= per_page) & ~coming[numbers]][: self.room - np.count_nonzero(coming)]
+        if wanted.size:
+            self._begin(wanted, coming).wait()
 
-    def _slots(self, n: int) -> list[int]:
-        """Slots for `n` pages, whose former pages are forgotten."""
+    def _begin(self, wanted: Integers, fixed: NDArray[np.bool_]) -> ComingPages:
+        """Asks for pages (n,), in order, and gives them slots; fixed: True for each page (pages,) that keeps its slot."""
+        slots = self._slots(wanted.size, fixed)
+        self._pages[slots] = wanted
+        self._far.traffic.misses += wanted.size
+        groups, slot_of = self._far.pages(wanted), dict(zip(wanted.tolist(), slots, strict=True))
+        found = ComingPages(lambda: self._arrive(wanted, groups, slot_of))
+        self._coming.append((wanted, found))
+        return found
+
+    def _arrive(self, wanted: Integers, groups: list[tuple[Integers, Pending]], slot_of: dict[int, int]) -> None:
+        """Waits for pages, and puts them into their slots and into the table."""
+        self._check()
+        shift, place = self._array.layout.shift, self._memory.view(self._array.dtype)
+        for pages, pending in groups:
+            values = self._far.awaited(pending)
+            for k, page in enumerate(pages.tolist()):
+                content, slot = values[k << shift : (k + 1) << shift], slot_of[page]
+                place[slot << shift :][: content.size] = content
+                self._table[page] = self._memory.ctypes.data + slot * self._array.layout.page
+        self._coming = [each for each in self._coming if each[0] is not wanted]
+
+    def _slots(self, n: int, fixed: NDArray[np.bool_]) -> list[int]:
+        """Slots for `n` pages, whose former pages are forgotten; fixed: True for each page (pages,) that keeps its slot."""
         found: list[int] = []
         while len(found) < n:
             slot, self._hand = self._hand, (self._hand + 1) % self._pages.size
             page = int(self._pages[slot])
+            if page >= 0 and fixed[page]:
+                continue
             if page >= 0 and self._used[page]:
                 self._used[page] = False
                 continue

@@ -94,8 +94,8 @@ class ExchangePlan(Protocol):
 class ArrayMaker(Protocol):
     """Makes global arrays, common memory and queues for a model: `steppe.arrays.ModelArrays`."""
 
-    def array(self, shape: int | Sequence[int], dtype: Any = "float64") -> Any:
-        """A global array of zeros."""
+    def array(self, shape: int | Sequence[int], dtype: Any = "float64", page: int = 65_536) -> Any:
+        """A global array of zeros. page [bytes]: a power of two."""
         ...
 
     def common(self, shape: int | Sequence[int], dtype: Any = "float64") -> Array:
@@ -196,15 +196,15 @@ class BoxReach:
         found = tuple(np.where(bad, np.nan, greatest).tolist())
         return found if len(found) > 1 else found[0]
 
-    def array(self, shape: int | Sequence[int], dtype: Any = "float64") -> Any:
-        """A `steppe.arrays.GlobalArray` of zeros over all ranks. Collective.
+    def array(self, shape: int | Sequence[int], dtype: Any = "float64", page: int = 65_536) -> Any:
+        """A `steppe.arrays.GlobalArray` of zeros over all ranks. page [bytes]: a power of two. Collective.
 
         Raises
         ------
         Failure
-            The shape or dtype cannot be, or a host lacks the memory.
+            The shape, dtype or page cannot be, or a host lacks the memory.
         """
-        return self._made.array(shape, dtype)
+        return self._made.array(shape, dtype, page)
 
     def common(self, shape: int | Sequence[int], dtype: Any = "float64") -> Array:
         """Zeroed memory that the ranks of a host share, of any dtype. Collective; raises as `array` does."""

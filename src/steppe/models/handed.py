@@ -1,6 +1,7 @@
 """What a model is handed instead of files, ranks and clients: forcing, records, neighbours."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 
 import numpy as np
@@ -145,8 +146,11 @@ class Reach(Protocol):
         """Greatest value over all cells that count, of all ranks. Of several arrays each, in one message."""
         ...
 
-    def array(self, shape: int | Sequence[int], dtype: Any = "float64") -> "CommonArray":
-        """An array of zeros over all ranks, any of which reads and changes any element. Fill it from the state: it is in no checkpoint."""
+    def array(self, shape: int | Sequence[int], dtype: Any = "float64", page: int = 65_536) -> "CommonArray":
+        """An array of zeros over all ranks, any of which reads and changes any element. Fill it from the state: it is in no checkpoint.
+
+        page [bytes]: what is fetched at once from another host by `read_only`, a power of two.
+        """
         ...
 
     def common(self, shape: int | Sequence[int], dtype: Any = "float64") -> Array:
@@ -178,7 +182,53 @@ class CommonArray(Protocol):
         ...
 
     def raw(self) -> tuple[Array, int]:
-        """Table and shift, for a kernel with `load`, `store` and `add` of `steppe.kernels.elements`."""
+        """Table and shift, for a kernel with `load`, `store` and `add` of `steppe.kernels.elements`; on one host only."""
+        ...
+
+    def read_only(self, cache: int | str = "64 MiB") -> AbstractContextManager["StoredPages"]:
+        """A view for reading, on any number of hosts; all ranks enter and leave it, and none writes meanwhile. It begins like `sync`.
+
+        cache: bytes of this rank for pages of other hosts, or a text such as "64 MiB".
+        """
+        ...
+
+
+class StoredPages(Protocol):
+    """An array that nobody changes now, for kernels that read it by `load`: `steppe.arrays.reading.ReadOnly`.
+
+    A kernel may read the elements of the pages of this host and of the stored ones. While it computes a part of its work, the pages for
+    the next part come:
+
+        coming = seen.bring(pages of part 0)
+        for each part:
+            coming.wait()
+            coming = seen.bring(pages of the next part, keep=pages of this part)
+            the kernel computes this part
+    """
+
+    @property
+    def room(self) -> int:
+        """So many pages of other hosts can be stored at once."""
+        ...
+
+    def raw(self) -> tuple[Array, int]:
+        """Table and shift; element i is in page i >> shift. The table is one array, which `bring` changes."""
+        ...
+
+    def gather(self, index: Any) -> Array:
+        """The elements at flat indices, of their shape."""
+        ...
+
+    def bring(self, pages: Any, keep: Any = ()) -> "ComingPages":
+        """Asks for those pages (n,) that are neither here nor stored; pages in `keep` stay. Raises `ArrayError` if `room` is too small."""
+        ...
+
+
+class ComingPages(Protocol):
+    """Pages under way."""
+
+    def wait(self) -> None:
+        """The pages are stored, and stand in the table."""
         ...
 
 
