@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.kernels import FieldKernel, field_kernel
-from steppe.kernels.elements import element_access
-from steppe.models.transport.paths import level_before
+from steppe.models.transport.paths import in_one_piece, in_pages, level_before, within
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -27,46 +26,35 @@ LAYERS = 4  # of the array, at least
 WORK = 76  # values that a kernel keeps of a point
 STEEPEST = 3.0 * (1.0 - 10.0 * 2.220446049250313e-16)
 SIXTH = 1.0 / 6.0
-of_page = element_access("float64").load
-
-
-def in_one_piece(field: Any, table: Any, shift: int, i: int) -> Any:
-    """Element i of an array in one piece."""
-    return field[i]
-
-
-def in_pages(field: Any, table: Any, shift: int, i: int) -> Any:
-    """Element i of an array in pages."""
-    return of_page(table, shift, i)
 
 
 @cache
-def interval(limited: bool) -> Callable[[float, float, float, float, float], float]:
+def interval(limited: bool) -> Callable[[float, float, float, float, float], Any]:
     """A function (f0, f1, slopes at both, s) for the value at s, from 0 to 1, between f0 and f1."""
 
-    def free(f0: float, f1: float, first: float, last: float, s: float) -> float:
+    def free(f0: float, f1: float, first: float, last: float, s: float) -> Any:
         a = 1.0 - s
         return f0 + ((f1 - f0) * (s * s * (3.0 - 2.0 * s)) + s * a * (first * a - last * s))
 
-    def monotone(f0: float, f1: float, first: float, last: float, s: float) -> float:
+    def monotone(f0: float, f1: float, first: float, last: float, s: float) -> Any:
         most = STEEPEST * (f1 - f0)
         low, high = min(most, 0.0), max(most, 0.0)
-        value = free(f0, f1, min(max(first, low), high), min(max(last, low), high), s)
-        return min(max(value, min(f0, f1)), max(f0, f1))
+        value = free(f0, f1, within(first, low, high), within(last, low, high), s)
+        return within(value, min(f0, f1), max(f0, f1))
 
     return monotone if limited else free
 
 
 @cache
-def over_levels(limited: bool) -> Callable[..., float]:
+def over_levels(limited: bool) -> Callable[..., Any]:
     """A function (work, at, slopes, coordinate, height, k, levels): the value at a height, of the four levels about level k at work[at]."""
     between = interval(limited)
 
-    def value(work: Any, at: int, slopes: Any, coordinate: Any, height: float, k: int, levels: int) -> float:
+    def value(work: Any, at: int, slopes: Any, coordinate: Any, height: float, k: int, levels: int) -> Any:
         if levels == 1:
             return work[at]
         d0, d1, d2 = work[at + 1] - work[at], work[at + 2] - work[at + 1], work[at + 3] - work[at + 2]
-        here, c = at + k - min(max(k - 1, 0), levels - LAYERS), 6 * k
+        here, c = at + k - within(k - 1, 0, levels - LAYERS), 6 * k
         first = slopes[c] * d0 + slopes[c + 1] * d1 + slopes[c + 2] * d2
         last = slopes[c + 3] * d0 + slopes[c + 4] * d1 + slopes[c + 5] * d2
         return between(work[here], work[here + 1], first, last, (height - coordinate[k]) / (coordinate[k + 1] - coordinate[k]))
@@ -138,12 +126,17 @@ def ccm(limited: bool, one_piece: bool) -> FieldKernel:
         for p in range(n):
             e, s, i = row[p] - 1, along[p], column[p]
             k = level_before(height[p], levels, coordinate, k)
-            layer = min(max(k - 1, 0), layers - LAYERS)
+            layer = within(k - 1, 0, layers - LAYERS)
             stride = tracers * width
             i0, i1 = turned(i, shifts[e], columns), turned(i, shifts[e + 1], columns)
             i2, i3 = turned(i, shifts[e + 2], columns), turned(i, shifts[e + 3], columns)
-            r0, r1, r2, r3 = layer + rows[e] * stride, layer + rows[e + 1] * stride, layer + rows[e + 2] * stride, layer + rows[e + 3] * stride
-            t = min(max((latitudes[e + 1] - latitude[p]) / (latitudes[e + 1] - latitudes[e + 2]), 0.0), 1.0)
+            r0, r1, r2, r3 = (
+                layer + rows[e] * stride,
+                layer + rows[e + 1] * stride,
+                layer + rows[e + 2] * stride,
+                layer + rows[e + 3] * stride,
+            )
+            t = within((latitudes[e + 1] - latitude[p]) / (latitudes[e + 1] - latitudes[e + 2]), 0.0, 1.0)
             c = 6 * (e + 1)
             w0, w1, w2, w3, w4, w5 = weights[c], weights[c + 1], weights[c + 2], weights[c + 3], weights[c + 4], weights[c + 5]
             for tracer in range(tracers):
@@ -224,7 +217,7 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
         for p in range(n):
             e, s, i = row[p] - 2, along[p], column[p]
             k = level_before(height[p], levels, coordinate, k)
-            layer = min(max(k - 1, 0), layers - LAYERS)
+            layer = within(k - 1, 0, layers - LAYERS)
             stride = tracers * width
             x0, x1, x3, x4, x5 = s + 2.0, s + 1.0, s - 1.0, s - 2.0, s - 3.0
             w0, w1 = -x1 * s * x3 * x4 * x5 * (1.0 / 120.0), x0 * s * x3 * x4 * x5 * (1.0 / 24.0)

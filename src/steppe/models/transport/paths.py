@@ -26,7 +26,22 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 ROUND = 6.283185307179586  # rad
 BEFORE, AFTER = 1, 2  # columns that the array of the wind has before the first and after the last, so that four neighbours lie in a row
-load, store, add = element_access("float64")
+of_page = element_access("float64").load
+
+
+def within(value: Any, low: Any, high: Any) -> Any:
+    """The number, or the end of the range that it lies beyond."""
+    return min(max(value, low), high)
+
+
+def in_one_piece(field: Any, table: Any, shift: int, i: int) -> Any:
+    """Element i of an array in one piece."""
+    return field[i]
+
+
+def in_pages(field: Any, table: Any, shift: int, i: int) -> Any:
+    """Element i of an array in pages."""
+    return of_page(table, shift, i)
 
 
 @field_kernel
@@ -66,23 +81,18 @@ def locate(
                 across = where(across < 0.0, across + ROUND, across)
                 across = where(across < 0.0, across + ROUND, across) * per_lon
                 lat = arctan2(z, sqrt(x * x + y * y))
-                i = min(max(int64(across), 0), columns - 1)
-                e = min(max(int64((first_lat - lat) * per_lat), 2), table_rows - 4)
+                i = within(int64(across), 0, columns - 1)
+                e = within(int64((first_lat - lat) * per_lat), 2, table_rows - 4)
                 e = e - 1 if lat > latitudes[e] else e
                 e = e + 1 if lat <= latitudes[e + 1] else e
                 column[p] = i
-                row[p] = min(max(e, 2), table_rows - 4)
-                along[p] = min(max(across - i, 0.0), 1.0)
+                row[p] = within(e, 2, table_rows - 4)
+                along[p] = within(across - i, 0.0, 1.0)
                 latitude[p] = lat
                 height[p] = points[q + 3 * size]
 
 
-def four(table: Any, shift: int, at: int, a: float, b: float, c: float, d: float) -> float:
-    """The sum of four neighbours with weights."""
-    return a * load(table, shift, at) + b * load(table, shift, at + 1) + c * load(table, shift, at + 2) + d * load(table, shift, at + 3)
-
-
-def level_before(height: float, levels: int, coordinate: Any, guess: int) -> int:
+def level_before(height: Any, levels: Any, coordinate: Any, guess: Any) -> Any:
     """The level at or before a height, at most the last but one."""
     k = guess
     while k > 0 and height < coordinate[k]:
@@ -92,64 +102,75 @@ def level_before(height: float, levels: int, coordinate: Any, guess: int) -> int
     return k
 
 
-@field_kernel
-def wind_at(
-    n: int,
-    levels: int,
-    columns: int,
-    shift: int,
-    table: Integers,
-    rows: Integers,
-    shifts: Integers,
-    signs: Floats,
-    latitudes: Floats,
-    inverse: Floats,
-    coordinate: Floats,
-    column: Integers,
-    row: Integers,
-    along: Floats,
-    latitude: Floats,
-    height: Floats,
-    u: Floats,
-    v: Floats,
-    w: Floats,
-) -> None:
-    """The wind at each point, out of the array (rows, components, levels, BEFORE + columns + AFTER)."""
-    width = columns + 3
-    component = levels * width
-    last = levels - 1
-    k = 0
-    for p in range(n):
-        s = along[p]
-        a, b, c = s + 1.0, s - 1.0, s - 2.0
-        x0, x1, x2, x3 = -s * b * c / 6.0, a * b * c * 0.5, -a * s * c * 0.5, a * s * b / 6.0
-        e = row[p] - 1
-        lat = latitude[p]
-        d0, d1, d2, d3 = lat - latitudes[e], lat - latitudes[e + 1], lat - latitudes[e + 2], lat - latitudes[e + 3]
-        at = 4 * (e + 1)
-        y0, y1 = d1 * d2 * d3 * inverse[at], d0 * d2 * d3 * inverse[at + 1]
-        y2, y3 = d0 * d1 * d3 * inverse[at + 2], d0 * d1 * d2 * inverse[at + 3]
-        k = level_before(height[p], levels, coordinate, k)
-        below = min(k + 1, last)
-        part = (height[p] - coordinate[k]) / (coordinate[below] - coordinate[k]) if below > k else 0.0
-        part = min(max(part, 0.0), 1.0)
-        high, low = k * width, below * width
-        east, north, up = 0.0, 0.0, 0.0
-        for r in range(4):
-            i = column[p] + shifts[e + r]
-            base = rows[e + r] * 3 * component + (i - columns if i >= columns else i)
-            y = y0 if r == 0 else y1 if r == 1 else y2 if r == 2 else y3
-            near, far = y * (1.0 - part), y * part
-            sign = signs[e + r]
-            a0, a1 = four(table, shift, base + high, x0, x1, x2, x3), four(table, shift, base + low, x0, x1, x2, x3)
-            east += sign * (near * a0 + far * a1)
-            base += component
-            a0, a1 = four(table, shift, base + high, x0, x1, x2, x3), four(table, shift, base + low, x0, x1, x2, x3)
-            north += sign * (near * a0 + far * a1)
-            base += component
-            a0, a1 = four(table, shift, base + high, x0, x1, x2, x3), four(table, shift, base + low, x0, x1, x2, x3)
-            up += near * a0 + far * a1
-        u[p], v[p], w[p] = east, north, up
+@cache
+def wind_at(one_piece: bool) -> FieldKernel:
+    """The kernel that interpolates the wind at points, out of the array (rows, components, levels, BEFORE + columns + AFTER).
+
+    field: the array if it is one piece, else anything. inverse: `Sphere.lagrange4`. column .. height: of the points. u, v, w: the wind.
+    """
+    load = in_one_piece if one_piece else in_pages
+
+    def along(field: Any, table: Any, shift: int, at: int, a: float, b: float, c: float, d: float) -> Any:
+        """The sum of four neighbours with weights."""
+        one, two = a * load(field, table, shift, at), b * load(field, table, shift, at + 1)
+        return one + two + c * load(field, table, shift, at + 2) + d * load(field, table, shift, at + 3)
+
+    @field_kernel
+    def interpolate(
+        n: int,
+        levels: int,
+        columns: int,
+        shift: int,
+        field: Floats,
+        table: Integers,
+        rows: Integers,
+        shifts: Integers,
+        signs: Floats,
+        latitudes: Floats,
+        inverse: Floats,
+        coordinate: Floats,
+        column: Integers,
+        row: Integers,
+        part: Floats,
+        latitude: Floats,
+        height: Floats,
+        u: Floats,
+        v: Floats,
+        w: Floats,
+    ) -> None:
+        width = columns + 3
+        component = levels * width
+        k = 0
+        for p in range(n):
+            s = part[p]
+            a, b, c = s + 1.0, s - 1.0, s - 2.0
+            x0, x1, x2, x3 = -s * b * c * (1.0 / 6.0), a * b * c * 0.5, -a * s * c * 0.5, a * s * b * (1.0 / 6.0)
+            e, lat = row[p] - 1, latitude[p]
+            d0, d1, d2, d3 = lat - latitudes[e], lat - latitudes[e + 1], lat - latitudes[e + 2], lat - latitudes[e + 3]
+            at = 4 * (e + 1)
+            y0, y1 = d1 * d2 * d3 * inverse[at], d0 * d2 * d3 * inverse[at + 1]
+            y2, y3 = d0 * d1 * d3 * inverse[at + 2], d0 * d1 * d2 * inverse[at + 3]
+            k = level_before(height[p], levels, coordinate, k)
+            below = min(k + 1, levels - 1)
+            down = (height[p] - coordinate[k]) / (coordinate[below] - coordinate[k]) if below > k else 0.0
+            high, low = k * width, below * width
+            east, north, up = 0.0, 0.0, 0.0
+            for r in range(4):
+                i = column[p] + shifts[e + r]
+                here = rows[e + r] * 3 * component + (i - columns if i >= columns else i)
+                y = y0 if r == 0 else y1 if r == 1 else y2 if r == 2 else y3
+                near, far, sign = y * (1.0 - down), y * down, signs[e + r]
+                f0, f1 = along(field, table, shift, here + high, x0, x1, x2, x3), along(field, table, shift, here + low, x0, x1, x2, x3)
+                east += sign * (near * f0 + far * f1)
+                here += component
+                f0, f1 = along(field, table, shift, here + high, x0, x1, x2, x3), along(field, table, shift, here + low, x0, x1, x2, x3)
+                north += sign * (near * f0 + far * f1)
+                here += component
+                f0, f1 = along(field, table, shift, here + high, x0, x1, x2, x3), along(field, table, shift, here + low, x0, x1, x2, x3)
+                up += near * f0 + far * f1
+            u[p], v[p], w[p] = east, north, up
+
+    return interpolate
 
 
 def turned(half: float, u: float, v: float, ax: float, ay: float, az: float, x: float, y: float, z: float) -> tuple[float, float, float]:
@@ -197,7 +218,7 @@ def turn(
                 ax, ay = flat * cos_lon[c], flat * sin_lon[c]
                 x, y, z = turned(half, u[p], v[p], ax, ay, up, points[q], points[q + size], points[q + 2 * size])
                 points[q], points[q + size], points[q + 2 * size] = x, y, z
-                points[q + 3 * size] = min(max(coordinate[k] - half * w[p], top), bottom)
+                points[q + 3 * size] = within(coordinate[k] - half * w[p], top, bottom)
 
 
 @field_kernel
@@ -228,7 +249,7 @@ def depart(
                 x, y, z = points[q], points[q + size], points[q + 2 * size]
                 double = 2.0 * (ax * x + ay * y + up * z)
                 begins[p], begins[p + part], begins[p + 2 * part] = double * x - ax, double * y - ay, double * z - up
-                begins[p + 3 * part] = min(max(2.0 * points[q + 3 * size] - coordinate[k], top), bottom)
+                begins[p + 3 * part] = within(2.0 * points[q + 3 * size] - coordinate[k], top, bottom)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Winds that are formulas, for known cases. Angles in rad, speeds in rad s-1, the vertical in units of the coordinate of the levels a second.
+"""Winds that are formulas, for known cases. Angles in rad, speeds in rad s-1, the vertical in the unit of the levels a second.
 
 rotation              solid body (Williamson et al. 1992, J. Comput. Phys. 102, case 1)
 deforming, divergent  Lauritzen et al. (2012), Geosci. Model Dev. 5, cases 4 and 3
