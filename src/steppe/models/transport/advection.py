@@ -24,7 +24,6 @@ Integers = NDArray[np.int64]
 PIECE = 1 << 14  # cells that are computed at once: what is kept of them fits the cache of a core
 COMPONENTS = 3  # of the wind
 SCHEMES = {"ccm": (interpolation.ccm, 4), "best": (interpolation.best, 6)}  # kernel, and points of a line of its stencil
-NONE = np.empty(0)
 
 
 class Points(NamedTuple):
@@ -156,12 +155,12 @@ class Advection:
                 pages_of_wind(points.row.size, n_levels, columns, shift, *tables, points.column, points.row, points.height, pages)
 
             tables = sphere.rows, sphere.shifts, sphere.signs, sphere.latitudes, sphere.lagrange4, self.levels.coordinate
-            interpolate, field = wind_at(self._wind.whole is not None), NONE if self._wind.whole is None else self._wind.whole
+            interpolate = wind_at(self._wind.whole is not None)
 
             def work(part: Part) -> None:
                 speeds = (each[part.first : part.end] for each in self._speed(part.piece))
                 some = part.points.some(part.first, part.end)
-                interpolate(some.row.size, n_levels, columns, shift, field, table, *tables, *some, *speeds)
+                interpolate(some.row.size, n_levels, columns, shift, table, *tables, *some, *speeds)
                 if part.last:
                     turn(*self._where(part.piece), half, *self.circles, self.levels.coordinate, *self._speed(part.piece), middles)
 
@@ -189,13 +188,13 @@ class Advection:
 
             weights = sphere.slopes if scheme == "ccm" else sphere.lagrange6
             tables = sphere.rows, sphere.shifts, sphere.latitudes, weights, self.levels.coordinate, self._level_slopes
-            interpolate, field = kernel(limited, self._air.whole is not None), NONE if self._air.whole is None else self._air.whole
+            interpolate = kernel(limited, self._air.whole is not None)
 
             def work(part: Part) -> None:
                 some = part.points.some(part.first, part.end)
                 n = some.row.size
                 found = self._found[: n * self._tracers]
-                interpolate(n, n_levels, columns, shift, self._tracers, width, field, table, *tables, *some, self._work, found)
+                interpolate(n, n_levels, columns, shift, self._tracers, width, table, *tables, *some, self._work, found)
                 first, rows = part.piece
                 for values, there in zip(tracers, found.reshape(self._tracers, n), strict=True):
                     if n == self._count(part.piece):

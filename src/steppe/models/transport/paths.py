@@ -10,6 +10,7 @@ A wind on the grid is interpolated at M: cubic in longitude and latitude, linear
 side, where u and v change sign.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,7 @@ from numpy import int64
 from numpy.typing import NDArray
 
 from steppe.kernels import FieldKernel, field_kernel
-from steppe.kernels.elements import element_access
+from steppe.kernels.primitives import float64s
 from steppe.kernels.vecmath import arctan2, cos, sin, sqrt, where
 from steppe.models.transport.winds import WINDS
 
@@ -26,7 +27,6 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 ROUND = 6.283185307179586  # rad
 BEFORE, AFTER = 1, 2  # columns that the array of the wind has before the first and after the last, so that four neighbours lie in a row
-of_page = element_access("float64").load
 
 
 def within(value: Any, low: Any, high: Any) -> Any:
@@ -34,14 +34,22 @@ def within(value: Any, low: Any, high: Any) -> Any:
     return min(max(value, low), high)
 
 
-def in_one_piece(field: Any, table: Any, shift: int, i: int) -> Any:
-    """Element i of an array in one piece."""
-    return field[i]
+@cache
+def neighbours(one_piece: bool) -> Callable[..., Any]:
+    """A function (table, shift, i) for the float64 from element i of an array on, as far as its page goes."""
+
+    def of_piece(table: Any, shift: int, i: int) -> Any:
+        return float64s(table[0] + 8 * i)
+
+    def of_page(table: Any, shift: int, i: int) -> Any:
+        return float64s(table[i >> shift] + 8 * (i & ((1 << shift) - 1)))
+
+    return of_piece if one_piece else of_page
 
 
-def in_pages(field: Any, table: Any, shift: int, i: int) -> Any:
-    """Element i of an array in pages."""
-    return of_page(table, shift, i)
+def split(i: int, shift: int) -> bool:
+    """True if elements i to i + 3 lie in two pages."""
+    return (i & ((1 << shift) - 1)) > (1 << shift) - 4
 
 
 @field_kernel
@@ -106,14 +114,16 @@ def level_before(height: Any, levels: Any, coordinate: Any, guess: Any) -> Any:
 def wind_at(one_piece: bool) -> FieldKernel:
     """The kernel that interpolates the wind at points, out of the array (rows, components, levels, BEFORE + columns + AFTER).
 
-    field: the array if it is one piece, else anything. inverse: `Sphere.lagrange4`. column .. height: of the points. u, v, w: the wind.
+    inverse: `Sphere.lagrange4`. column .. height: of the points. u, v, w: the wind.
     """
-    load = in_one_piece if one_piece else in_pages
+    of = neighbours(one_piece)
 
-    def along(field: Any, table: Any, shift: int, at: int, a: float, b: float, c: float, d: float) -> Any:
+    def along(table: Any, shift: int, at: int, a: float, b: float, c: float, d: float) -> Any:
         """The sum of four neighbours with weights."""
-        one, two = a * load(field, table, shift, at), b * load(field, table, shift, at + 1)
-        return one + two + c * load(field, table, shift, at + 2) + d * load(field, table, shift, at + 3)
+        f = of(table, shift, at)
+        if one_piece or not split(at, shift):
+            return a * f[0] + b * f[1] + c * f[2] + d * f[3]
+        return a * f[0] + b * of(table, shift, at + 1)[0] + c * of(table, shift, at + 2)[0] + d * of(table, shift, at + 3)[0]
 
     @field_kernel
     def interpolate(
@@ -121,7 +131,6 @@ def wind_at(one_piece: bool) -> FieldKernel:
         levels: int,
         columns: int,
         shift: int,
-        field: Floats,
         table: Integers,
         rows: Integers,
         shifts: Integers,
@@ -160,13 +169,13 @@ def wind_at(one_piece: bool) -> FieldKernel:
                 here = rows[e + r] * 3 * component + (i - columns if i >= columns else i)
                 y = y0 if r == 0 else y1 if r == 1 else y2 if r == 2 else y3
                 near, far, sign = y * (1.0 - down), y * down, signs[e + r]
-                f0, f1 = along(field, table, shift, here + high, x0, x1, x2, x3), along(field, table, shift, here + low, x0, x1, x2, x3)
+                f0, f1 = along(table, shift, here + high, x0, x1, x2, x3), along(table, shift, here + low, x0, x1, x2, x3)
                 east += sign * (near * f0 + far * f1)
                 here += component
-                f0, f1 = along(field, table, shift, here + high, x0, x1, x2, x3), along(field, table, shift, here + low, x0, x1, x2, x3)
+                f0, f1 = along(table, shift, here + high, x0, x1, x2, x3), along(table, shift, here + low, x0, x1, x2, x3)
                 north += sign * (near * f0 + far * f1)
                 here += component
-                f0, f1 = along(field, table, shift, here + high, x0, x1, x2, x3), along(field, table, shift, here + low, x0, x1, x2, x3)
+                f0, f1 = along(table, shift, here + high, x0, x1, x2, x3), along(table, shift, here + low, x0, x1, x2, x3)
                 up += near * f0 + far * f1
             u[p], v[p], w[p] = east, north, up
 
