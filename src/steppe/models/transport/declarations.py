@@ -14,7 +14,7 @@ CHOICES = {
         "How a tracer is interpolated",
         {"best": "six points along and across, clipped; twice the work", "ccm": "four points, as in the Community Climate Model"},
     ),
-    "wind": Choice("The wind", {**{name: wind.meaning for name, wind in WINDS.items()}, "forcing": "fields of the [forcing] table"}),
+    "wind": Choice("The wind", {**{name: wind.meaning for name, wind in WINDS.items()}, "forcing": "fields of the run's forcing"}),
     "limiter": Choice("Whether a tracer may leave its range", {"on": "it stays within it", "off": "more exact where it is smooth"}),
     "fixer": Choice("Whether the mass of a tracer is kept exact", {"on": "it is", "off": "it changes as it is interpolated"}),
 }

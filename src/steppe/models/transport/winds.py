@@ -100,9 +100,9 @@ def _dcmip12_constants(instant: float, period: float, angle: float) -> Floats:
 
 
 WINDS: Mapping[str, Wind] = {
-    "rotation": Wind("solid rotation about an axis that is tilted by `angle`", _rotation, _rotation_constants),
     "deforming": Wind("Lauritzen's flow without divergence", _deforming, _deforming_constants),
     "divergent": Wind("Lauritzen's flow with divergence", _divergent, _divergent_constants),
+    "rotation": Wind("solid rotation about an axis that is tilted by `angle`", _rotation, _rotation_constants),
     "dcmip11": Wind("deformation in three dimensions, DCMIP 1-1", _dcmip11, _dcmip11_constants, 12.0),
     "dcmip12": Wind("rising and sinking like Hadley's circulation, DCMIP 1-2", _dcmip12, _dcmip12_constants, 1.0),
 }
