@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from steppe.engine import Plan, Simulation
+from steppe.engine import Simulation
 from tests.models.transport.winds import write_winds
 
 RUN = """\
