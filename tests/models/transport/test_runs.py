@@ -36,6 +36,19 @@ path = "whole"
 variables = ["hills", "radon", "age", "column_radon", "path_x", "ps_before"]
 every = "6 hours"
 reduce = "last"
+[[output.series]]
+name = "least"
+variables = ["hills", "column_radon"]
+every = "6 hours"
+reduce = "last"
+over = "min"
+region = ["all", { box = [0.0, -30.0, 90.0, 30.0] }]
+[[output.series]]
+name = "greatest"
+variables = ["hills"]
+every = "6 hours"
+reduce = "last"
+over = "max"
 [engine]
 checkpoint = "6 hours"
 """
@@ -68,6 +81,18 @@ def test_a_run_that_is_stopped_and_goes_on_with_other_ranks_has_the_same_bytes(f
     steppe_run("--output", "parts", "--until", "2000-01-02T03:00")
     steppe_run("--output", "parts", "--ranks", "3")
     assert_same_files("whole/output.zarr", "parts/output.zarr")
+
+
+def test_series_of_least_and_greatest_values_are_those_of_the_maps(folder):
+    steppe_run()
+    maps, least, greatest = steppe.open("whole"), steppe.open("whole", "least"), steppe.open("whole", "greatest")
+    lon, lat = maps["cell_lon"].values, maps["cell_lat"].values
+    inside = (lon >= 0.0) & (lon <= 90.0) & (np.abs(lat) <= 30.0)
+    hills = maps["hills"].values
+    np.testing.assert_array_equal(least["hills"].values, np.stack([hills.min(axis=-1), hills[..., inside].min(axis=-1)], axis=-1))
+    np.testing.assert_array_equal(greatest["hills"].values[..., 0], hills.max(axis=-1))
+    np.testing.assert_array_equal(least["column_radon"].values[:, 0], maps["column_radon"].values.min(axis=-1))
+    assert "area: minimum" in least["hills"].attrs["cell_methods"]
 
 
 def test_a_branch_and_a_return_compute_what_the_run_itself_would_have(folder):
