@@ -50,6 +50,14 @@ def test_its_proposals_are_good_toml(call, folder):
     assert (run.engine.threads, run.engine.checkpoint) == (2, "auto")
 
 
+@pytest.mark.parametrize("model", ["transport", "shallow_water.py"])
+def test_a_model_of_fields_gets_the_globe_and_hours_and_nothing_is_wrong(call, folder, model):
+    shutil.copy(EXAMPLES / "shallow_water.py", folder)
+    assert call("new", "run", model)[0] == Exit.DONE
+    code, said, _ = call("check", "run.toml")
+    assert (code, "Nothing is wrong" in said) == (Exit.DONE, True), said
+
+
 @pytest.mark.parametrize("model", ["pasture", "bucket.py"])
 def test_with_weather_made_for_it_there_is_nothing_to_complain_of(call, folder, model):
     shutil.copy(EXAMPLES / "bucket.py", folder)

@@ -153,6 +153,11 @@ class GlobalArray:
         return self.size * int(self.dtype.itemsize)
 
     @property
+    def whole(self) -> Array | None:
+        """All elements (size,), if they lie in one piece of memory that this rank sees, as on one host; between writes see `sync`."""
+        return self._whole
+
+    @property
     def traffic(self) -> Traffic:
         """What passed between hosts for this array on this rank."""
         return self._far.traffic

@@ -23,14 +23,9 @@ TEMPLATE = """\
 [time]
 start = {start}
 {end}# inclusive
-
+{step}
 {grid}
-[forcing]
-{store}# made by `steppe ingest`
-# cadence.tmin = "7 days"                  # weekly means of a daily store, formed while reading
-# spread = "auto"                          # of many ranks, which read for which: own, node, readers:2
-
-[parameters]                               # a named set, a number for all cells, or a variable of a store for each cell
+{forcing}[parameters]                               # a named set, a number for all cells, or a variable of a store for each cell
 {parameters}
 
 # land_type = {{ store = "land.zarr", variable = "land_type" }}
@@ -45,8 +40,8 @@ start = {start}
 [output]
 {path}# the run folder
 variables = {variables}
-every = "1 month"                          # or "1 day", "10 days", "1 year"
-reduce = "mean"                            # mean, sum, min, max, last
+every = "{every}"{spaces}# or "1 day", "10 days", "1 year"
+reduce = "{reduce}"                            # mean, sum, min, max, last
 # precision = "12 bits"                    # or "float32"; rounded: half the size
 
 # [[output.maps]]                          # more maps, with keys as above and a time axis of their own
@@ -73,6 +68,26 @@ GRID = """\
 region = "queensland"                      # built in; or
 # file = "mask.zarr"                       # a CF raster with a mask, or a store; or
 # points = "places.csv"                    # a list of cells: id, latitude, longitude
+"""
+FORCING = """\
+[forcing]
+{store}# made by `steppe ingest`
+# cadence.tmin = "7 days"                  # weekly means of a daily store, formed while reading
+# spread = "auto"                          # of many ranks, which read for which: own, node, readers:2
+
+"""
+GRID_OF_FIELDS = """\
+[grid]
+gaussian = 64                              # 64 x 128 cells round the Earth; or
+# rectangle = { north = 90, west = 0, rows = 60, columns = 120, cell = 3.0 }
+"""
+FIELDS = """\
+[forcing]
+fields = "fields.zarr"                     # CF fields on the grid
+
+"""
+STEP = """\
+step = "1 hour"                            # or "10 minutes", "1 day"
 """
 GRID_OF_WEATHER = "# The grid is that of the forcing store: {cells}.\n"
 
@@ -113,7 +128,12 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
 
     module = find_model(model)
     made = make_model(module)
+    fields = made.needs.neighbours
     ground = WeatherOfRun() if weather is None else _ground(weather, output, module, made)
+    if fields and weather is None:
+        ground = WeatherOfRun("2000-01-01", "2000-01-12", GRID_OF_FIELDS)
+    needs_weather = any(v.role is Role.FORCING for v in made.variables.values())
+    store = _commented(f"store = {json.dumps(ground.store)}")
     help_of_editors = Path(".steppe") / f"{made.name}.json"
     text = TEMPLATE.format(
         schema=help_of_editors,
@@ -121,12 +141,18 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
         start=ground.start,
         end=_commented(f"end = {ground.end}"),
         grid=ground.grid,
-        store=_commented(f"store = {json.dumps(ground.store)}"),
+        step=STEP if fields else "",
+        forcing="" if not needs_weather else FIELDS if fields and weather is None else FORCING.format(store=store),
         name=model,
         model=_commented(f"model = {json.dumps(_path_from(output, model))}"),
-        parameters="\n".join(_parameters(made.variables, sets_of(module))),
+        parameters="\n".join(
+            [*getattr(module, "PROPOSED", ()), *_parameters(made.variables, sets_of(module)), *_options(module, made.choices)]
+        ),
         event=_settable(made.variables),
         path=_commented(f'path = "{output.stem}"'),
+        every="1 day" if fields else "1 month",
+        spaces=" " * (28 if fields else 26),
+        reduce="last" if fields else "mean",
         variables=json.dumps(_shown(made.variables, getattr(module, "EXPORTS", made.variables))),
     )
     try:
@@ -217,6 +243,15 @@ def _parameters(variables: Mapping[str, Variable], sets: Mapping[str, Mapping[st
         number = "" if v.initial is None else f"{v.initial:g}"
         lines += [_commented(f"# {v.name} = {number}") + f"# {v.units}", f'# {v.name} = {{ store = "land.zarr", variable = "{v.name}" }}']
     return lines
+
+
+def _options(module: ModuleType, choices: Mapping[str, Any]) -> list[str]:
+    """A line for each option: its default, and its words."""
+    from steppe.models import default_of
+
+    return [
+        _commented(f'# {name} = "{default_of(module, name, choice)}"') + f"# {', '.join(choice.words)}" for name, choice in choices.items()
+    ]
 
 
 def _settable(variables: Mapping[str, Variable]) -> str:

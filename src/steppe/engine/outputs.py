@@ -23,6 +23,8 @@ from steppe.models import Array
 from steppe.timeline import span
 from steppe.variable import Role
 
+SIGNS = {"max": 1.0, "min": -1.0}  # with which the greatest value is that of a reduction over cells
+AREA = {"mean": "mean", "max": "maximum", "min": "minimum"}  # methods of CF
 ROOM = 256 << 20  # bytes of the buffers of all arrays with levels together
 
 
@@ -35,12 +37,13 @@ class _Region(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """The content of an array: a variable reduced over intervals between some steps, of each cell (regions None) or of regions."""
+    """The content of an array: a variable reduced over intervals between some steps, of each cell (regions None) or over regions."""
 
     variable: str
     method: str
     borders: NDArray[np.int64]
     regions: Sequence[_Region] | None
+    over: str = "mean"
 
 
 class _Due(NamedTuple):
@@ -50,6 +53,7 @@ class _Due(NamedTuple):
     first: int
     values: NDArray[np.float64]  # (records, [levels,] own cells)
     regions: Sequence[_Region]
+    over: str  # of the run file
 
 
 class Outputs:
@@ -77,8 +81,8 @@ class Outputs:
         self._writer: OutputWriter | None = None
         if not like:
             self._add_all()
-        for key, (variable, method, borders, regions) in self._wanted.items():
-            deliver = self._deliver_map(key) if regions is None else self._deliver_series(key, regions)
+        for key, (variable, method, borders, regions, over) in self._wanted.items():
+            deliver = self._deliver_map(key) if regions is None else self._deliver_series(key, regions, over)
             room = self._room(key) if regions is None else (lambda record: None)
             self.recorder.want(variable, method, borders, deliver, plan.variables.leading(variable), self._dtype(variable), room)
 
@@ -111,14 +115,17 @@ class Outputs:
     def exchange(self) -> None:
         """Sends records to the ranks that write them; every rank calls it after the same steps."""
         due, self._due = self._due, []
-        parts = [(each.values.reshape(prod(each.values.shape[:-1]), each.values.shape[-1]), r) for each in due for r in each.regions]
+        parts = [(_rows(each.values), r) for each in due if each.over == "mean" for r in each.regions]
         largest = [largest_products(values, r.places, r.weights) for values, r in parts]
         largest = self._of_all(largest, "max")
         limbs = [limb_sums(values, r.places, r.weights, most) for (values, r), most in zip(parts, largest, strict=True)]
         limbs = self._of_all(limbs, "sum")
         means = iter([means_of(sums, most, r.total) for sums, most, (_, r) in zip(limbs, largest, parts, strict=True)])
+        signed = [_rows(each.values)[:, r.places] * SIGNS[each.over] for each in due if each.over != "mean" for r in each.regions]
+        greatest = iter(self._of_all([values.max(axis=1, initial=-np.inf) for values in signed], "max"))
         for each in due:
-            values = np.stack([next(means).reshape(each.values.shape[:-1]) for _ in each.regions], axis=-1)
+            found = [next(means) if each.over == "mean" else SIGNS[each.over] * next(greatest) for _ in each.regions]
+            values = np.stack([one.reshape(each.values.shape[:-1]) for one in found], axis=-1)
             self.writer.put(each.key, each.first, values if self._world.rank == 0 else values[..., :0])
         self.writer.exchange()
 
@@ -214,14 +221,14 @@ class Outputs:
         borders = edges(every(section.every), plan.clock, plan.steps)
         regions = regions_of(section)
         outputs = tuple(
-            Output(plan.recordable(name, section.where), section.reduce, area="mean", levels=plan.variables.levels(name))
+            Output(plan.recordable(name, section.where), section.reduce, area=AREA[section.over], levels=plan.variables.levels(name))
             for name in section.variables
         )
         group = Group(self._axis(borders), tuple(regions), outputs, f"series/{section.name}")
         self.groups.append(group)
         here = [self._region(plan.grid.select(region)) for region in regions.values()]
         for name in section.variables:
-            self._wanted[f"{group.name}/{name}"] = _Wanted(name, section.reduce, borders, here)
+            self._wanted[f"{group.name}/{name}"] = _Wanted(name, section.reduce, borders, here, section.over)
 
     def _deliver_map(self, key: str) -> Deliver:
         return lambda first, values: self.writer.put(key, first, values)
@@ -229,10 +236,10 @@ class Outputs:
     def _room(self, key: str) -> Room:
         return lambda record: self.writer.room(key)
 
-    def _deliver_series(self, key: str, regions: Sequence[_Region]) -> Deliver:
+    def _deliver_series(self, key: str, regions: Sequence[_Region], over: str) -> Deliver:
         def deliver(first: int, values: NDArray[np.floating[Any]]) -> None:
             many = self._world.size > 1  # then the recorder may use its memory again before `exchange`
-            self._due.append(_Due(key, first, values.astype(np.float64, copy=many), regions))
+            self._due.append(_Due(key, first, values.astype(np.float64, copy=many), regions, over))
             if not many:
                 self.exchange()
 
@@ -242,6 +249,11 @@ class Outputs:
         weights, total = self._plan.grid.cell_area[cells], total_weight(self._plan.grid.cell_area[cells])
         here, index = positions(cells, self._deal.mine)
         return _Region(columns(index), weights[here], total)
+
+
+def _rows(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Records and levels as rows of cells."""
+    return values.reshape(prod(values.shape[:-1]), values.shape[-1])
 
 
 def positions(cells: NDArray[np.int64], mine: Cells) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

@@ -287,7 +287,7 @@ class Plan:
             **({"made_of": _digest(self.made_of)} if self.made_of else {}),
             "initial": _digest(_hashable(self.initial)),
             "events": _digest([section.model_dump(mode="json", exclude_none=True) for section in run.event]),
-            "output": _digest(run.output.model_dump(mode="json", exclude={"path"})),
+            "output": _digest(_said_of(run.output)),
             "dtype": self.dtype,
             "on_bad_cell": run.engine.on_bad_cell,
         }
@@ -354,6 +354,15 @@ def _hashable(values: Mapping[str, Any]) -> dict[str, Any]:
         name: hashlib.sha256(value.tobytes()).hexdigest() if isinstance(value, np.ndarray) else float(value)
         for name, value in values.items()
     }
+
+
+def _said_of(output: OutputSection) -> dict[str, Any]:
+    """What decides the results. A key of a series that came later counts where it is set: runs from before go on."""
+    said = output.model_dump(mode="json", exclude={"path"})
+    for series in said["series"]:
+        if series["over"] == "mean":
+            del series["over"]
+    return said
 
 
 def _digest(value: Any) -> str:

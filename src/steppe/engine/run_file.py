@@ -18,6 +18,7 @@ from steppe.errors import RunFileError, nearest
 Reduction = Literal["mean", "sum", "min", "max", "last"]
 INTERVAL = "Interval of a record: 1 day, 10 days, 1 week, 1 month, 1 year; of shorter steps also 1 hour, 30 minutes."
 REDUCE = "What is kept of an interval."
+OVER = "What is kept of the cells of a region: their mean, weighted by area, the least or the greatest value."
 Interval = Annotated[str, StringConstraints(pattern=r"^([1-9]\d* (day|week|month|year)|\d+(\.\d+)? (second|minute|hour))s?$")]
 Cadence = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* days?$")]
 EXAMPLES = {
@@ -179,12 +180,13 @@ class EventSection(Section):
 
 
 class SeriesSection(Section):
-    """Area means of regions over time."""
+    """Means of regions over time, or their least or greatest values."""
 
     name: Name = Field(description="Name of the series in the store.")
     variables: list[str] = Field(description="What is recorded.")
     every: Interval = Field(default="1 day", description=INTERVAL)
     reduce: Reduction = Field(default="mean", description=REDUCE)
+    over: Literal["mean", "min", "max"] = Field(default="mean", description=OVER)
     region: Region = Field(default="all", description="A region, or a list of them, each a column.")
 
     @property

@@ -126,6 +126,7 @@ def _optimised(module: Any, apart: str) -> tuple[Any, bytes]:
     machine = target_machine()
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
+    options.slp_vectorization = not apart
     builder = llvm.create_pass_builder(machine, options)
     first = llvm.create_new_module_pass_manager()
     first.add_global_dead_code_eliminate_pass()

@@ -182,6 +182,7 @@ def _double(x: Any) -> Any:
 
 INTRINSICS: dict[Any, Any] = {
     primitives.fma: _fma,
+    primitives.float64s: float64_pointer,
     primitives.polynomial: _polynomial,
     primitives.where: _where,
     primitives.bits: _cast_bits,

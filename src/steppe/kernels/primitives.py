@@ -118,6 +118,11 @@ def swap(address: Any, old: Any, new: Any, like: Any) -> Any:
     return there
 
 
+def float64s(address: Any) -> Any:
+    """The float64 at an address and those behind it, to be indexed; neighbours are loaded together."""
+    return ctypes.cast(int(address), ctypes.POINTER(ctypes.c_double))
+
+
 def prefetch(address: Any) -> None:
     """Asks for the memory at an address, which the caller will soon change; in Python nothing."""
 

@@ -165,6 +165,11 @@ class Reach(Protocol):
 class CommonArray(Protocol):
     """A global array, as a model has it: `steppe.arrays.GlobalArray`."""
 
+    @property
+    def whole(self) -> Array | None:
+        """All elements (size,), if they lie in one piece of memory that this rank sees; None otherwise."""
+        ...
+
     def gather(self, index: Any) -> Array:
         """The elements at flat indices, of their shape."""
         ...

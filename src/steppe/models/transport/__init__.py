@@ -16,3 +16,8 @@ advection        the arrays in which all ranks read
 from steppe.models.transport.model import Transport
 
 MODEL = Transport
+EXPORTS = ("hills",)
+PROPOSED = (  # of [parameters], for `steppe new run`
+    'tracers = { hills = "hills" }              # name = form: hills, bells, slotted, zero, one, "age of air"; or a table with',
+    "#                                          # initial, half_life, source, levels, box, units",
+)

@@ -1,27 +1,29 @@
 """Paths and tracers of the own cells, read out of global arrays: a path may begin in any cell of any rank.
 
 All ranks put wind and tracers into the arrays. Then each finds where the air of its cells comes from, some rows at a time, and what there
-was: elements are read by their addresses, on one host straight from the memory of all ranks.
+was. Kernels read elements by their addresses: on one host straight from the memory of all ranks; of other hosts, pages are stored, and
+those that some points need come while the points before are computed.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.grid import Box
-from steppe.kernels import FieldKernel
-from steppe.models.handed import CommonArray, Reach
+from steppe.models.handed import Reach, StoredPages
 from steppe.models.transport import interpolation
 from steppe.models.transport.levels import Levels
 from steppe.models.transport.paths import AFTER, BEFORE, depart, formula_wind, locate, turn, wind_at
+from steppe.models.transport.reading import pages_of_tracers, pages_of_wind
 from steppe.models.transport.sphere import BEYOND, Sphere
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 PIECE = 1 << 14  # cells that are computed at once: what is kept of them fits the cache of a core
 COMPONENTS = 3  # of the wind
+SCHEMES = {"ccm": (interpolation.ccm, 4), "best": (interpolation.best, 6)}  # kernel, and points of a line of its stencil
 
 
 class Points(NamedTuple):
@@ -37,6 +39,22 @@ class Points(NamedTuple):
     def room(cls, n: int) -> Self:
         """For n points."""
         return cls(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n), np.empty(n), np.empty(n))
+
+    def some(self, first: int, end: int) -> Self:
+        """Those from first to end - 1."""
+        here = slice(first, end)
+        return type(self)(self.column[here], self.row[here], self.along[here], self.latitude[here], self.height[here])
+
+
+class Part(NamedTuple):
+    """Points first to end - 1 of a piece, the pages of other hosts that they need; last: of the piece."""
+
+    piece: tuple[int, int]
+    points: Points
+    first: int
+    end: int
+    pages: Integers
+    last: bool
 
 
 class Advection:
@@ -54,9 +72,11 @@ class Advection:
         How many there are.
     gridded
         True if the wind is put on the grid: `blow`; otherwise it is a formula.
+    page, cache
+        Bytes of a page, and for pages of other hosts; at least those that one point reads are stored.
     """
 
-    def __init__(self, sphere: Sphere, levels: Levels, box: Box, reach: Reach, tracers: int, gridded: bool) -> None:
+    def __init__(self, sphere: Sphere, levels: Levels, box: Box, reach: Reach, tracers: int, gridded: bool, page: int, cache: int) -> None:
         self.sphere, self.levels, self.box = sphere, levels, box
         self.y, self.x = (slice(first, first + length) for first, length in zip(box.origin, box.shape, strict=True))
         lat, lon = sphere.latitude[self.y], sphere.longitude[self.x]
@@ -65,92 +85,187 @@ class Advection:
         most = max(1, PIECE // (n_levels * box.shape[1]))
         self._pieces = [(first, min(most, box.shape[0] - first)) for first in range(0, box.shape[0], most)]
         n = n_levels * most * box.shape[1]
-        self._points, self._u, self._v, self._w = Points.room(n), np.empty(n), np.empty(n), np.empty(n)
+        self._points, self._speeds = (Points.room(n), Points.room(n)), (np.empty(n), np.empty(n), np.empty(n))
         self._begins, self._found, self._work = np.empty(4 * n), np.empty(n * tracers), np.empty(interpolation.WORK)
         self._layers, self._tracers = max(n_levels, interpolation.LAYERS), tracers
-        self._air: CommonArray = reach.array((rows, tracers, columns, self._layers))
-        self._wind: CommonArray | None = reach.array((rows, COMPONENTS, n_levels, BEFORE + columns + AFTER)) if gridded else None
-        self._first_lat, self._per_lat = _even(sphere.latitudes)
+        self._level_slopes = levels.slopes()
+        self._air_shape = rows, tracers, columns, self._layers
+        self._wind_shape = rows, COMPONENTS, n_levels, BEFORE + columns + AFTER
+        self._air = reach.array(self._air_shape, page=page)
+        self._wind = reach.array(self._wind_shape, page=page) if gridded else None
+        self._cache = max(cache, 2 * page * max(_most_pages(self._air_shape, page, 6 * tracers), _most_pages(self._wind_shape, page, 24)))
+        inner = sphere.latitude  # as if rows were as far apart as they are on average
+        self._per_lat = (rows - 1) / float(inner[0] - inner[-1])
+        self._places = float(inner[0]) + BEYOND / self._per_lat, self._per_lat
 
     def put(self, tracers: Sequence[Floats]) -> None:
         """The tracers at the beginning of a step, each (levels, y, x) of the own cells."""
+        n_levels = self.levels.coordinate.size
+        if self._air.whole is not None:
+            cells = self._air.whole.reshape(self._air_shape)
+            for number, values in enumerate(tracers):
+                cells[self.y, number, self.x, :n_levels] = values.transpose(1, 2, 0)
+            return
         rows, columns = (np.arange(part.start, part.stop) for part in (self.y, self.x))
-        level = np.arange(self.levels.coordinate.size)[:, None, None]
         width = self.sphere.shape[1] * self._layers
-        place = rows[:, None] * (self._tracers * width) + columns * self._layers + level
-        self._air.sync()
+        place = rows[:, None] * (self._tracers * width) + columns * self._layers + np.arange(n_levels)[:, None, None]
         for number, values in enumerate(tracers):
             self._air.scatter(place + number * width, values)
-        self._air.sync()
 
     def blow(self, wind: Sequence[Floats]) -> None:
-        """The wind in the middle of a step: to the east and north [rad s-1], and through the levels; each (levels, y, x) of the own cells."""
+        """The wind half-way through a step: to east and north [rad s-1] and through the levels, each (levels, y, x) of the own cells."""
         assert self._wind is not None
         columns, width = self.sphere.shape[1], BEFORE + self.sphere.shape[1] + AFTER
         at = np.arange(width)
         mine = (at - BEFORE) % columns
         at, mine = (each[(mine >= self.x.start) & (mine < self.x.stop)] for each in (at, mine))
+        chosen = mine - self.x.start
+        if self._wind.whole is not None:
+            cells = self._wind.whole.reshape(self._wind_shape)
+            for number, values in enumerate(wind):
+                cells[self.y, number, :, at] = values[..., chosen].transpose(2, 1, 0)
+            return
         rows, level = np.arange(self.y.start, self.y.stop)[:, None], np.arange(self.levels.coordinate.size)[:, None, None]
         place = (rows * COMPONENTS * level.size + level) * width + at
         for number, values in enumerate(wind):
-            self._wind.scatter(place + number * level.size * width, values[..., mine - self.x.start])
-        self._wind.sync()
+            self._wind.scatter(place + number * level.size * width, values[..., chosen])
 
     def trace(self, middles: Floats, half: float, iterations: int, formula: tuple[str, Floats] | None) -> None:
         """Improves the middles of the paths (4, levels, y, x): x, y, z on the unit sphere, and height.
 
         half: of a step [s]. formula: name and constants of a wind, None for that of `blow`.
         """
-        for _ in range(iterations):
-            for first, rows in self._pieces:
-                where = self._where(first, rows)
-                n = where[0] * where[1] * where[2]
-                points, u, v, w = Points(*(each[:n] for each in self._points)), self._u[:n], self._v[:n], self._w[:n]
-                if formula:
-                    formula_wind(formula[0])(*where, formula[1], middles, u, v, w)
-                else:
-                    self._locate(where, middles, points)
-                    self._wind_at(points, u, v, w)
-                turn(*where, half, *self.circles, self.levels.coordinate, u, v, w, middles)
-
-    def carry(self, middles: Floats, tracers: Sequence[Floats], kernel: FieldKernel, weights: Floats) -> None:
-        """Fills tracers (levels, y, x) with what there was where the paths begin.
-
-        kernel: of `interpolation`; weights: what it takes of the rows.
-        """
+        if self._wind is None:
+            assert formula is not None
+            for _ in range(iterations):
+                for piece in self._pieces:
+                    u, v, w = self._speed(piece)
+                    formula_wind(formula[0])(*self._where(piece), formula[1], middles, u, v, w)
+                    turn(*self._where(piece), half, *self.circles, self.levels.coordinate, u, v, w, middles)
+            return
         sphere, n_levels, columns = self.sphere, self.levels.coordinate.size, self.sphere.shape[1]
-        width, level_slopes = columns * self._layers, self.levels.slopes()
-        table, shift = self._air.raw()
-        for first, rows in self._pieces:
-            where = self._where(first, rows)
-            shape = where[:3]
-            n = shape[0] * shape[1] * shape[2]
-            points, begins, found = Points(*(each[:n] for each in self._points)), self._begins[: 4 * n], self._found[: n * self._tracers]
-            depart(*where, *self.circles, self.levels.coordinate, middles, begins)
-            self._locate((*shape, 0, rows), begins, points)
-            tables = sphere.rows, sphere.shifts, sphere.latitudes, weights, self.levels.coordinate, level_slopes
-            kernel(n, n_levels, columns, shift, self._tracers, width, self._air._whole, table, *tables, *points, self._work, found)
-            for values, there in zip(tracers, found.reshape(-1, *shape), strict=True):
-                values[:, first : first + rows] = there
+        with self._wind.read_only(self._cache) as seen:
+            table, shift = seen.raw()
 
-    def _where(self, first: int, rows: int) -> tuple[int, int, int, int, int]:
-        """Levels, rows and columns of a piece, its first row, and all rows."""
-        return self.levels.coordinate.size, rows, self.box.shape[1], first, self.box.shape[0]
+            def prepare(piece: tuple[int, int], points: Points) -> None:
+                self._locate(self._where(piece), middles, points)
 
-    def _locate(self, where: Any, block: Floats, points: Points) -> None:
+            def needed(points: Points, pages: NDArray[np.bool_]) -> None:
+                tables = sphere.rows, sphere.shifts, self.levels.coordinate
+                pages_of_wind(points.row.size, n_levels, columns, shift, *tables, points.column, points.row, points.height, pages)
+
+            tables = sphere.rows, sphere.shifts, sphere.signs, sphere.latitudes, sphere.lagrange4, self.levels.coordinate
+            interpolate = wind_at(self._wind.whole is not None)
+
+            def work(part: Part) -> None:
+                speeds = (each[part.first : part.end] for each in self._speed(part.piece))
+                some = part.points.some(part.first, part.end)
+                interpolate(some.row.size, n_levels, columns, shift, table, *tables, *some, *speeds)
+                if part.last:
+                    turn(*self._where(part.piece), half, *self.circles, self.levels.coordinate, *self._speed(part.piece), middles)
+
+            for _ in range(iterations):
+                self._go(seen, prepare, needed, work)
+
+    def carry(self, middles: Floats, tracers: Sequence[Floats], scheme: str, limited: bool) -> None:
+        """Fills tracers (levels, y, x) with what there was where the paths begin. scheme: of `SCHEMES`."""
+        sphere, n_levels, columns = self.sphere, self.levels.coordinate.size, self.sphere.shape[1]
+        width, (kernel, points_of_line) = columns * self._layers, SCHEMES[scheme]
+        with self._air.read_only(self._cache) as seen:
+            table, shift = seen.raw()
+
+            def prepare(piece: tuple[int, int], points: Points) -> None:
+                where, begins = self._where(piece), self._begins[: 4 * self._count(piece)]
+                depart(*where, *self.circles, self.levels.coordinate, middles, begins)
+                self._locate((*where[:3], 0, where[1]), begins, points)
+
+            def needed(points: Points, pages: NDArray[np.bool_]) -> None:
+                tables = sphere.rows, sphere.shifts, self.levels.coordinate
+                pages_of_tracers(
+                    *(points.row.size, n_levels, columns, shift, self._tracers, width, self._layers, points_of_line),
+                    *(*tables, points.column, points.row, points.height, pages),
+                )
+
+            weights = sphere.slopes if scheme == "ccm" else sphere.lagrange6
+            tables = sphere.rows, sphere.shifts, sphere.latitudes, weights, self.levels.coordinate, self._level_slopes
+            interpolate = kernel(limited, self._air.whole is not None)
+
+            def work(part: Part) -> None:
+                some = part.points.some(part.first, part.end)
+                n = some.row.size
+                found = self._found[: n * self._tracers]
+                interpolate(n, n_levels, columns, shift, self._tracers, width, table, *tables, *some, self._work, found)
+                first, rows = part.piece
+                for values, there in zip(tracers, found.reshape(self._tracers, n), strict=True):
+                    if n == self._count(part.piece):
+                        values[:, first : first + rows] = there.reshape(n_levels, rows, -1)
+                    else:
+                        at = np.unravel_index(np.arange(part.first, part.end), (n_levels, rows, self.box.shape[1]))
+                        values[at[0], first + at[1], at[2]] = there
+
+            self._go(seen, prepare, needed, work)
+
+    def _go(
+        self,
+        seen: StoredPages,
+        prepare: Callable[[tuple[int, int], Points], None],
+        needed: Callable[[Points, NDArray[np.bool_]], None],
+        work: Callable[[Part], None],
+    ) -> None:
+        """Works through all pieces, each of which is prepared before; pages of other hosts come while the points before are worked on."""
+        waiting: Part | None = None
+        for part in self._parts(seen, prepare, needed):
+            coming = seen.bring(part.pages, keep=waiting.pages if waiting else ()) if part.pages.size else None
+            if waiting:
+                work(waiting)
+            if coming:
+                coming.wait()
+            waiting = part
+        if waiting:
+            work(waiting)
+
+    def _parts(
+        self, seen: StoredPages, prepare: Callable[[tuple[int, int], Points], None], needed: Callable[[Points, NDArray[np.bool_]], None]
+    ) -> Iterator[Part]:
+        """The pieces, cut where the pages that they need do not fit twice."""
+        away = seen.raw()[0] == 0 if seen.room else np.zeros(0, bool)
+        for number, piece in enumerate(self._pieces):
+            n = self._count(piece)
+            points = self._points[number % 2].some(0, n)
+            prepare(piece, points)
+            ends = [n]
+            first = 0
+            while ends:
+                pages = away.copy()
+                if seen.room:
+                    pages[:] = False
+                    needed(points.some(first, ends[-1]), pages)
+                    pages &= away
+                numbers = np.flatnonzero(pages)
+                if 2 * numbers.size > seen.room and ends[-1] - first > 1:
+                    ends.append((first + ends[-1]) // 2)
+                    continue
+                end = ends.pop()
+                yield Part(piece, points, first, end, numbers, end == n)
+                first = end
+
+    def _count(self, piece: tuple[int, int]) -> int:
+        return self.levels.coordinate.size * piece[1] * self.box.shape[1]
+
+    def _speed(self, piece: tuple[int, int]) -> tuple[Floats, ...]:
+        return tuple(each[: self._count(piece)] for each in self._speeds)
+
+    def _where(self, piece: tuple[int, int]) -> tuple[int, int, int, int, int]:
+        """Levels, rows and columns of a piece, its first row, and all rows of the own cells."""
+        return self.levels.coordinate.size, piece[1], self.box.shape[1], piece[0], self.box.shape[0]
+
+    def _locate(self, where: tuple[int, ...], block: Floats, points: Points) -> None:
         sphere, columns = self.sphere, self.sphere.shape[1]
         lons = float(sphere.longitude[0]), columns / (2.0 * np.pi)
-        locate(*where, columns, sphere.latitudes.size, *lons, self._first_lat, self._per_lat, sphere.latitudes, block, *points)
-
-    def _wind_at(self, points: Points, u: Floats, v: Floats, w: Floats) -> None:
-        assert self._wind is not None
-        sphere, (table, shift) = self.sphere, self._wind.raw()
-        tables = sphere.rows, sphere.shifts, sphere.signs, sphere.latitudes, sphere.lagrange4, self.levels.coordinate
-        wind_at(u.size, self.levels.coordinate.size, sphere.shape[1], shift, table, *tables, *points, u, v, w)
+        locate(*where, columns, sphere.latitudes.size, *lons, *self._places, sphere.latitudes, block, *points)
 
 
-def _even(latitudes: Floats) -> tuple[float, float]:
-    """The latitude of the first row [rad] and rows per rad, if the rows between the poles were as far apart as they are on average."""
-    inner = latitudes[BEYOND:-BEYOND]
-    per_lat = (inner.size - 1) / (inner[0] - inner[-1])
-    return float(inner[0] + BEYOND / per_lat), float(per_lat)
+def _most_pages(shape: tuple[int, ...], page: int, lines: int) -> int:
+    """Pages that one point reads at most: six rows of an array (rows, ...) of float64, or so many lines of neighbours in them."""
+    row = 8 * int(np.prod(shape[1:]))
+    return min(6 * (row // page + 2), 2 * lines)

@@ -18,58 +18,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.kernels import FieldKernel, field_kernel
-from steppe.kernels.elements import element_access
-from steppe.models.transport.paths import level_before
+from steppe.models.transport.paths import level_before, neighbours, split, within
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 LAYERS = 4  # of the array, at least
-WORK = 76  # values that a kernel keeps of a point
+WORK = 100  # values that a kernel keeps of a point
 STEEPEST = 3.0 * (1.0 - 10.0 * 2.220446049250313e-16)
 SIXTH = 1.0 / 6.0
-of_page = element_access("float64").load
-
-
-def in_one_piece(field: Any, table: Any, shift: int, i: int) -> Any:
-    """Element i of an array in one piece."""
-    return field[i]
-
-
-def in_pages(field: Any, table: Any, shift: int, i: int) -> Any:
-    """Element i of an array in pages."""
-    return of_page(table, shift, i)
 
 
 @cache
-def interval(limited: bool) -> Callable[[float, float, float, float, float], float]:
-    """A function (f0, f1, slopes at both, s) for the value at s, from 0 to 1, between f0 and f1."""
+def slope_of(limited: bool) -> Callable[[float, float], Any]:
+    """A function (difference, slope) for the slope at an end of an interval over which a tracer differs so much."""
 
-    def free(f0: float, f1: float, first: float, last: float, s: float) -> float:
-        a = 1.0 - s
-        return f0 + ((f1 - f0) * (s * s * (3.0 - 2.0 * s)) + s * a * (first * a - last * s))
+    def free(difference: float, slope: float) -> Any:
+        return slope
 
-    def monotone(f0: float, f1: float, first: float, last: float, s: float) -> float:
-        most = STEEPEST * (f1 - f0)
-        low, high = min(most, 0.0), max(most, 0.0)
-        value = free(f0, f1, min(max(first, low), high), min(max(last, low), high), s)
-        return min(max(value, min(f0, f1)), max(f0, f1))
+    def monotone(difference: float, slope: float) -> Any:
+        most = STEEPEST * difference
+        return within(slope, min(most, 0.0), max(most, 0.0))
 
     return monotone if limited else free
 
 
 @cache
-def over_levels(limited: bool) -> Callable[..., float]:
-    """A function (work, at, slopes, coordinate, height, k, levels): the value at a height, of the four levels about level k at work[at]."""
-    between = interval(limited)
+def interval(limited: bool) -> Callable[[float, float, float, float, float], Any]:
+    """A function (f0, f1, slopes at both, s) for the value at s, from 0 to 1, between f0 and f1."""
 
-    def value(work: Any, at: int, slopes: Any, coordinate: Any, height: float, k: int, levels: int) -> float:
+    def free(f0: float, f1: float, first: float, last: float, s: float) -> Any:
+        a = 1.0 - s
+        return f0 + ((f1 - f0) * (s * s * (3.0 - 2.0 * s)) + s * a * (first * a - last * s))
+
+    def monotone(f0: float, f1: float, first: float, last: float, s: float) -> Any:
+        return within(free(f0, f1, first, last, s), min(f0, f1), max(f0, f1))
+
+    return monotone if limited else free
+
+
+@cache
+def over_levels(limited: bool) -> Callable[..., Any]:
+    """A function (work, at, slopes, coordinate, height, k, levels): the value at a height, of the four levels about level k at work[at]."""
+    between, slope = interval(limited), slope_of(limited)
+
+    def value(work: Any, at: int, slopes: Any, coordinate: Any, height: float, k: int, levels: int) -> Any:
         if levels == 1:
             return work[at]
         d0, d1, d2 = work[at + 1] - work[at], work[at + 2] - work[at + 1], work[at + 3] - work[at + 2]
-        here, c = at + k - min(max(k - 1, 0), levels - LAYERS), 6 * k
-        first = slopes[c] * d0 + slopes[c + 1] * d1 + slopes[c + 2] * d2
-        last = slopes[c + 3] * d0 + slopes[c + 4] * d1 + slopes[c + 5] * d2
-        return between(work[here], work[here + 1], first, last, (height - coordinate[k]) / (coordinate[k + 1] - coordinate[k]))
+        here, c = at + k - within(k - 1, 0, levels - LAYERS), 6 * k
+        f0, f1 = work[here], work[here + 1]
+        first = slope(f1 - f0, slopes[c] * d0 + slopes[c + 1] * d1 + slopes[c + 2] * d2)
+        last = slope(f1 - f0, slopes[c + 3] * d0 + slopes[c + 4] * d1 + slopes[c + 5] * d2)
+        return between(f0, f1, first, last, (height - coordinate[k]) / (coordinate[k + 1] - coordinate[k]))
 
     return value
 
@@ -94,20 +94,33 @@ def before(column: int, columns: int) -> int:
 def ccm(limited: bool, one_piece: bool) -> FieldKernel:
     """The kernel of scheme `ccm`.
 
-    first, stride: element of row 0 where the tracer begins, elements of a row of the array. field: the array if it is one piece, else
-    anything. weights: `Sphere.slopes`. level_slopes: `Levels.slopes`. column, row, along, latitude: of the points, as `paths.locate` gives
-    them. work: (WORK,). out: (n,).
+    tracers, width: how many there are, elements of one in a row of the array. weights: `Sphere.slopes`. level_slopes: `Levels.slopes`.
+    column .. height: of the points. work: (WORK,). out: (tracers, n).
     """
-    between, upright, load = interval(limited), over_levels(limited), in_one_piece if one_piece else in_pages
+    between, slope, upright, load = interval(limited), slope_of(limited), over_levels(limited), neighbours(one_piece)
 
-    def line(work: Any, at: int, field: Any, table: Any, shift: int, base: int, i: int, columns: int, layers: int, s: float) -> None:
+    def across(work: Any, a: int, to: int, w0: float, w1: float, w2: float, w3: float, w4: float, w5: float, s: float) -> None:
+        """From four values at work[a] to one at work[to], of each layer. Slopes are stored before they are used, for vectors of layers."""
+        for m in range(LAYERS):
+            d0, d1, d2 = work[a + 4 + m] - work[a + m], work[a + 8 + m] - work[a + 4 + m], work[a + 12 + m] - work[a + 8 + m]
+            work[32 + m] = slope(d1, w0 * d0 + w1 * d1 + w2 * d2)
+            work[36 + m] = slope(d1, w3 * d0 + w4 * d1 + w5 * d2)
+        for m in range(LAYERS):
+            work[to + m] = between(work[a + 4 + m], work[a + 8 + m], work[32 + m], work[36 + m], s)
+
+    def line(work: Any, at: int, table: Any, shift: int, base: int, i: int, columns: int, layers: int, s: float) -> None:
         """Along a row."""
         j, k = after(i, columns), after(after(i, columns), columns)
         a0, a1, a2, a3 = base + before(i, columns) * layers, base + i * layers, base + j * layers, base + k * layers
-        for m in range(LAYERS):
-            f1, f2 = load(field, table, shift, a1 + m), load(field, table, shift, a2 + m)
-            d0, d1, d2 = f1 - load(field, table, shift, a0 + m), f2 - f1, load(field, table, shift, a3 + m) - f2
-            work[at + m] = between(f1, f2, SIXTH * (2.0 * d0 + 5.0 * d1 - d2), SIXTH * (5.0 * d1 + 2.0 * d2 - d0), s)
+        if one_piece or not (split(a0, shift) or split(a1, shift) or split(a2, shift) or split(a3, shift)):
+            f0, f1, f2, f3 = load(table, shift, a0), load(table, shift, a1), load(table, shift, a2), load(table, shift, a3)
+            for m in range(LAYERS):
+                work[16 + m], work[20 + m], work[24 + m], work[28 + m] = f0[m], f1[m], f2[m], f3[m]
+        else:
+            for m in range(LAYERS):
+                work[16 + m], work[20 + m] = load(table, shift, a0 + m)[0], load(table, shift, a1 + m)[0]
+                work[24 + m], work[28 + m] = load(table, shift, a2 + m)[0], load(table, shift, a3 + m)[0]
+        across(work, 16, at, 2.0 * SIXTH, 5.0 * SIXTH, -SIXTH, -SIXTH, 5.0 * SIXTH, 2.0 * SIXTH, s)
 
     @field_kernel
     def interpolate(
@@ -117,7 +130,6 @@ def ccm(limited: bool, one_piece: bool) -> FieldKernel:
         shift: int,
         tracers: int,
         width: int,
-        field: Floats,
         table: Integers,
         rows: Integers,
         shifts: Integers,
@@ -138,24 +150,27 @@ def ccm(limited: bool, one_piece: bool) -> FieldKernel:
         for p in range(n):
             e, s, i = row[p] - 1, along[p], column[p]
             k = level_before(height[p], levels, coordinate, k)
-            layer = min(max(k - 1, 0), layers - LAYERS)
+            layer = within(k - 1, 0, layers - LAYERS)
             stride = tracers * width
             i0, i1 = turned(i, shifts[e], columns), turned(i, shifts[e + 1], columns)
             i2, i3 = turned(i, shifts[e + 2], columns), turned(i, shifts[e + 3], columns)
-            r0, r1, r2, r3 = layer + rows[e] * stride, layer + rows[e + 1] * stride, layer + rows[e + 2] * stride, layer + rows[e + 3] * stride
-            t = min(max((latitudes[e + 1] - latitude[p]) / (latitudes[e + 1] - latitudes[e + 2]), 0.0), 1.0)
+            r0, r1, r2, r3 = (
+                layer + rows[e] * stride,
+                layer + rows[e + 1] * stride,
+                layer + rows[e + 2] * stride,
+                layer + rows[e + 3] * stride,
+            )
+            t = within((latitudes[e + 1] - latitude[p]) / (latitudes[e + 1] - latitudes[e + 2]), 0.0, 1.0)
             c = 6 * (e + 1)
             w0, w1, w2, w3, w4, w5 = weights[c], weights[c + 1], weights[c + 2], weights[c + 3], weights[c + 4], weights[c + 5]
             for tracer in range(tracers):
                 here = tracer * width
-                line(work, 0, field, table, shift, here + r0, i0, columns, layers, s)
-                line(work, 4, field, table, shift, here + r1, i1, columns, layers, s)
-                line(work, 8, field, table, shift, here + r2, i2, columns, layers, s)
-                line(work, 12, field, table, shift, here + r3, i3, columns, layers, s)
-                for m in range(LAYERS):
-                    d0, d1, d2 = work[4 + m] - work[m], work[8 + m] - work[4 + m], work[12 + m] - work[8 + m]
-                    work[16 + m] = between(work[4 + m], work[8 + m], w0 * d0 + w1 * d1 + w2 * d2, w3 * d0 + w4 * d1 + w5 * d2, t)
-                out[tracer * n + p] = upright(work, 16, level_slopes, coordinate, height[p], k, levels)
+                line(work, 0, table, shift, here + r0, i0, columns, layers, s)
+                line(work, 4, table, shift, here + r1, i1, columns, layers, s)
+                line(work, 8, table, shift, here + r2, i2, columns, layers, s)
+                line(work, 12, table, shift, here + r3, i3, columns, layers, s)
+                across(work, 0, 40, w0, w1, w2, w3, w4, w5, t)
+                out[tracer * n + p] = upright(work, 40, level_slopes, coordinate, height[p], k, levels)
 
     return interpolate
 
@@ -163,12 +178,11 @@ def ccm(limited: bool, one_piece: bool) -> FieldKernel:
 @cache
 def best(limited: bool, one_piece: bool) -> FieldKernel:
     """The kernel of scheme `best`; as `ccm`, but weights are those of `Sphere.lagrange6`."""
-    upright, load = over_levels(limited), in_one_piece if one_piece else in_pages
+    upright, load = over_levels(limited), neighbours(one_piece)
 
     def line(
         work: Any,
         at: int,
-        field: Any,
         table: Any,
         shift: int,
         base: int,
@@ -187,10 +201,27 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
         i5 = after(i4, columns)
         a0, a1, a2 = base + i0 * layers, base + i1 * layers, base + i2 * layers
         a3, a4, a5 = base + i3 * layers, base + i4 * layers, base + i5 * layers
+        whole = not (split(a0, shift) or split(a1, shift) or split(a2, shift) or split(a3, shift) or split(a4, shift) or split(a5, shift))
+        if one_piece or whole:
+            f0, f1, f2 = load(table, shift, a0), load(table, shift, a1), load(table, shift, a2)
+            f3, f4, f5 = load(table, shift, a3), load(table, shift, a4), load(table, shift, a5)
+            for m in range(LAYERS):
+                work[76 + m], work[80 + m], work[84 + m], work[88 + m], work[92 + m], work[96 + m] = (
+                    f0[m],
+                    f1[m],
+                    f2[m],
+                    f3[m],
+                    f4[m],
+                    f5[m],
+                )
+        else:
+            for m in range(LAYERS):
+                work[76 + m], work[80 + m] = load(table, shift, a0 + m)[0], load(table, shift, a1 + m)[0]
+                work[84 + m], work[88 + m] = load(table, shift, a2 + m)[0], load(table, shift, a3 + m)[0]
+                work[92 + m], work[96 + m] = load(table, shift, a4 + m)[0], load(table, shift, a5 + m)[0]
         for m in range(LAYERS):
-            f, g = load(field, table, shift, a2 + m), load(field, table, shift, a3 + m)
-            d0, d1 = load(field, table, shift, a0 + m) - f, load(field, table, shift, a1 + m) - f
-            d4, d5 = load(field, table, shift, a4 + m) - f, load(field, table, shift, a5 + m) - f
+            f, g = work[84 + m], work[88 + m]
+            d0, d1, d4, d5 = work[76 + m] - f, work[80 + m] - f, work[92 + m] - f, work[96 + m] - f
             work[at + m] = f + (w0 * d0 + w1 * d1 + w3 * (g - f) + w4 * d4 + w5 * d5)
             work[24 + at + m] = min(f, g)
             work[48 + at + m] = max(f, g)
@@ -203,7 +234,6 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
         shift: int,
         tracers: int,
         width: int,
-        field: Floats,
         table: Integers,
         rows: Integers,
         shifts: Integers,
@@ -224,7 +254,7 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
         for p in range(n):
             e, s, i = row[p] - 2, along[p], column[p]
             k = level_before(height[p], levels, coordinate, k)
-            layer = min(max(k - 1, 0), layers - LAYERS)
+            layer = within(k - 1, 0, layers - LAYERS)
             stride = tracers * width
             x0, x1, x3, x4, x5 = s + 2.0, s + 1.0, s - 1.0, s - 2.0, s - 3.0
             w0, w1 = -x1 * s * x3 * x4 * x5 * (1.0 / 120.0), x0 * s * x3 * x4 * x5 * (1.0 / 24.0)
@@ -242,12 +272,12 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
             v5 = y0 * y1 * y2 * y3 * y4 * weights[c + 5]
             for tracer in range(tracers):
                 here = tracer * width
-                line(work, 0, field, table, shift, here + r0, i0, columns, layers, w0, w1, w3, w4, w5)
-                line(work, 4, field, table, shift, here + r1, i1, columns, layers, w0, w1, w3, w4, w5)
-                line(work, 8, field, table, shift, here + r2, i2, columns, layers, w0, w1, w3, w4, w5)
-                line(work, 12, field, table, shift, here + r3, i3, columns, layers, w0, w1, w3, w4, w5)
-                line(work, 16, field, table, shift, here + r4, i4, columns, layers, w0, w1, w3, w4, w5)
-                line(work, 20, field, table, shift, here + r5, i5, columns, layers, w0, w1, w3, w4, w5)
+                line(work, 0, table, shift, here + r0, i0, columns, layers, w0, w1, w3, w4, w5)
+                line(work, 4, table, shift, here + r1, i1, columns, layers, w0, w1, w3, w4, w5)
+                line(work, 8, table, shift, here + r2, i2, columns, layers, w0, w1, w3, w4, w5)
+                line(work, 12, table, shift, here + r3, i3, columns, layers, w0, w1, w3, w4, w5)
+                line(work, 16, table, shift, here + r4, i4, columns, layers, w0, w1, w3, w4, w5)
+                line(work, 20, table, shift, here + r5, i5, columns, layers, w0, w1, w3, w4, w5)
                 for m in range(LAYERS):
                     f = work[8 + m]
                     d0, d1, d3, d4, d5 = work[m] - f, work[4 + m] - f, work[12 + m] - f, work[16 + m] - f, work[20 + m] - f

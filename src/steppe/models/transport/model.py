@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from steppe.errors import ModelError
 from steppe.grid import Box
 from steppe.kernels.vecmath import exp
-from steppe.levels import Space
 from steppe.models.contract import Needs
 from steppe.models.field_model import FieldModel
 from steppe.models.handed import Reach, Surroundings
-from steppe.models.transport import interpolation, levels
+from steppe.models.transport import levels
 from steppe.models.transport.advection import Advection
 from steppe.models.transport.declarations import CHOICES, PATH, variables_of
 from steppe.models.transport.forms import FORMS
@@ -39,9 +38,8 @@ class Transport(FieldModel):
     def __init__(self, table: dict[str, Any]) -> None:
         self.tracers = tracers_of(table.pop("tracers", TRACERS))
         self._asked = table.pop("levels", None)
-        self.iterations = table.pop("iterations", 3)
-        if not isinstance(self.iterations, int) or not 1 <= self.iterations <= 100:
-            raise ModelError(f"[parameters] iterations = {self.iterations!r} must be a whole number from 1 to 100.")
+        self.iterations = _whole(table, "iterations", 3, 100)
+        self._page, self._cache = 1024 * _whole(table, "page", 64, 1 << 20), (1 << 20) * _whole(table, "cache", 64, 1 << 20)
         self._wind = str(table.get("wind", CHOICES["wind"].words[0]))
         table |= {f"source_{t.name}": t.source for t in self.tracers if isinstance(t.source, Mapping)}
         of_winds = self._asked == "forcing" or (self._asked is None and self._wind == "forcing")
@@ -49,7 +47,7 @@ class Transport(FieldModel):
 
     @classmethod
     def of(cls, table: dict[str, Any]) -> Self:
-        """See `Defaults`. Takes tracers, levels and iterations."""
+        """See `Defaults`. Takes tracers, levels, iterations, page [KiB] and cache [MiB]."""
         return cls(table)
 
     def place(self, around: Surroundings) -> None:
@@ -83,7 +81,7 @@ class Transport(FieldModel):
     def _allocate(self, share: Box, reach: Reach, options: Mapping[str, str]) -> None:
         super()._allocate(share, reach, options)
         gridded = self._wind == "forcing"
-        self._advection = Advection(self.sphere, self.levels, share, reach, len(self.tracers), gridded)
+        self._advection = Advection(self.sphere, self.levels, share, reach, len(self.tracers), gridded, self._page, self._cache)
         self._vertical = Vertical(self.sphere, self.levels, share, reach) if "omega" in self.variables else None
         self._area = self.sphere.weights[self._advection.y, None]
 
@@ -107,8 +105,7 @@ class Transport(FieldModel):
         self._advection.put(old)
         self._advection.trace(middles, 0.5 * self.seconds, self.iterations, formula)
         limited, ccm = self.options["limiter"] == "on", self.options["scheme"] == "ccm"
-        kernel, weights = (interpolation.ccm, self.sphere.slopes) if ccm else (interpolation.best, self.sphere.lagrange6)
-        self._advection.carry(middles, new, kernel(limited, True), weights)
+        self._advection.carry(middles, new, self.options["scheme"], limited)
         for former, values in zip(old, new, strict=True):
             if self.options["fixer"] == "on" and ccm:
                 fix_ccm(self.reach, former, values, before, after, self.levels.eta[:, None, None])
@@ -140,3 +137,11 @@ class Transport(FieldModel):
                 values += self.seconds / DAY
                 values[self.levels.lowest] = 0.0
             self.diagnostics[f"column_{tracer.name}"][...] = (air * values).sum(axis=0)
+
+
+def _whole(table: dict[str, Any], name: str, usual: int, most: int) -> int:
+    """Takes a whole number out of the table."""
+    found = table.pop(name, usual)
+    if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= most:
+        raise ModelError(f"[parameters] {name} = {found!r} must be a whole number from 1 to {most:,}.")
+    return found

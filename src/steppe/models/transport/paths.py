@@ -10,6 +10,7 @@ A wind on the grid is interpolated at M: cubic in longitude and latitude, linear
 side, where u and v change sign.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,7 @@ from numpy import int64
 from numpy.typing import NDArray
 
 from steppe.kernels import FieldKernel, field_kernel
-from steppe.kernels.elements import element_access
+from steppe.kernels.primitives import float64s
 from steppe.kernels.vecmath import arctan2, cos, sin, sqrt, where
 from steppe.models.transport.winds import WINDS
 
@@ -26,7 +27,29 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 ROUND = 6.283185307179586  # rad
 BEFORE, AFTER = 1, 2  # columns that the array of the wind has before the first and after the last, so that four neighbours lie in a row
-load, store, add = element_access("float64")
+
+
+def within(value: Any, low: Any, high: Any) -> Any:
+    """The number, or the end of the range that it lies beyond."""
+    return min(max(value, low), high)
+
+
+@cache
+def neighbours(one_piece: bool) -> Callable[..., Any]:
+    """A function (table, shift, i) for the float64 from element i of an array on, as far as its page goes."""
+
+    def of_piece(table: Any, shift: int, i: int) -> Any:
+        return float64s(table[0] + 8 * i)
+
+    def of_page(table: Any, shift: int, i: int) -> Any:
+        return float64s(table[i >> shift] + 8 * (i & ((1 << shift) - 1)))
+
+    return of_piece if one_piece else of_page
+
+
+def split(i: int, shift: int) -> bool:
+    """True if elements i to i + 3 lie in two pages."""
+    return (i & ((1 << shift) - 1)) > (1 << shift) - 4
 
 
 @field_kernel
@@ -66,23 +89,18 @@ def locate(
                 across = where(across < 0.0, across + ROUND, across)
                 across = where(across < 0.0, across + ROUND, across) * per_lon
                 lat = arctan2(z, sqrt(x * x + y * y))
-                i = min(max(int64(across), 0), columns - 1)
-                e = min(max(int64((first_lat - lat) * per_lat), 2), table_rows - 4)
+                i = within(int64(across), 0, columns - 1)
+                e = within(int64((first_lat - lat) * per_lat), 2, table_rows - 4)
                 e = e - 1 if lat > latitudes[e] else e
                 e = e + 1 if lat <= latitudes[e + 1] else e
                 column[p] = i
-                row[p] = min(max(e, 2), table_rows - 4)
-                along[p] = min(max(across - i, 0.0), 1.0)
+                row[p] = within(e, 2, table_rows - 4)
+                along[p] = within(across - i, 0.0, 1.0)
                 latitude[p] = lat
                 height[p] = points[q + 3 * size]
 
 
-def four(table: Any, shift: int, at: int, a: float, b: float, c: float, d: float) -> float:
-    """The sum of four neighbours with weights."""
-    return a * load(table, shift, at) + b * load(table, shift, at + 1) + c * load(table, shift, at + 2) + d * load(table, shift, at + 3)
-
-
-def level_before(height: float, levels: int, coordinate: Any, guess: int) -> int:
+def level_before(height: Any, levels: Any, coordinate: Any, guess: Any) -> Any:
     """The level at or before a height, at most the last but one."""
     k = guess
     while k > 0 and height < coordinate[k]:
@@ -92,64 +110,76 @@ def level_before(height: float, levels: int, coordinate: Any, guess: int) -> int
     return k
 
 
-@field_kernel
-def wind_at(
-    n: int,
-    levels: int,
-    columns: int,
-    shift: int,
-    table: Integers,
-    rows: Integers,
-    shifts: Integers,
-    signs: Floats,
-    latitudes: Floats,
-    inverse: Floats,
-    coordinate: Floats,
-    column: Integers,
-    row: Integers,
-    along: Floats,
-    latitude: Floats,
-    height: Floats,
-    u: Floats,
-    v: Floats,
-    w: Floats,
-) -> None:
-    """The wind at each point, out of the array (rows, components, levels, BEFORE + columns + AFTER)."""
-    width = columns + 3
-    component = levels * width
-    last = levels - 1
-    k = 0
-    for p in range(n):
-        s = along[p]
-        a, b, c = s + 1.0, s - 1.0, s - 2.0
-        x0, x1, x2, x3 = -s * b * c / 6.0, a * b * c * 0.5, -a * s * c * 0.5, a * s * b / 6.0
-        e = row[p] - 1
-        lat = latitude[p]
-        d0, d1, d2, d3 = lat - latitudes[e], lat - latitudes[e + 1], lat - latitudes[e + 2], lat - latitudes[e + 3]
-        at = 4 * (e + 1)
-        y0, y1 = d1 * d2 * d3 * inverse[at], d0 * d2 * d3 * inverse[at + 1]
-        y2, y3 = d0 * d1 * d3 * inverse[at + 2], d0 * d1 * d2 * inverse[at + 3]
-        k = level_before(height[p], levels, coordinate, k)
-        below = min(k + 1, last)
-        part = (height[p] - coordinate[k]) / (coordinate[below] - coordinate[k]) if below > k else 0.0
-        part = min(max(part, 0.0), 1.0)
-        high, low = k * width, below * width
-        east, north, up = 0.0, 0.0, 0.0
-        for r in range(4):
-            i = column[p] + shifts[e + r]
-            base = rows[e + r] * 3 * component + (i - columns if i >= columns else i)
-            y = y0 if r == 0 else y1 if r == 1 else y2 if r == 2 else y3
-            near, far = y * (1.0 - part), y * part
-            sign = signs[e + r]
-            a0, a1 = four(table, shift, base + high, x0, x1, x2, x3), four(table, shift, base + low, x0, x1, x2, x3)
-            east += sign * (near * a0 + far * a1)
-            base += component
-            a0, a1 = four(table, shift, base + high, x0, x1, x2, x3), four(table, shift, base + low, x0, x1, x2, x3)
-            north += sign * (near * a0 + far * a1)
-            base += component
-            a0, a1 = four(table, shift, base + high, x0, x1, x2, x3), four(table, shift, base + low, x0, x1, x2, x3)
-            up += near * a0 + far * a1
-        u[p], v[p], w[p] = east, north, up
+@cache
+def wind_at(one_piece: bool) -> FieldKernel:
+    """The kernel that interpolates the wind at points, out of the array (rows, components, levels, BEFORE + columns + AFTER).
+
+    inverse: `Sphere.lagrange4`. column .. height: of the points. u, v, w: the wind.
+    """
+    of = neighbours(one_piece)
+
+    def along(table: Any, shift: int, at: int, a: float, b: float, c: float, d: float) -> Any:
+        """The sum of four neighbours with weights."""
+        f = of(table, shift, at)
+        if one_piece or not split(at, shift):
+            return a * f[0] + b * f[1] + c * f[2] + d * f[3]
+        return a * f[0] + b * of(table, shift, at + 1)[0] + c * of(table, shift, at + 2)[0] + d * of(table, shift, at + 3)[0]
+
+    @field_kernel
+    def interpolate(
+        n: int,
+        levels: int,
+        columns: int,
+        shift: int,
+        table: Integers,
+        rows: Integers,
+        shifts: Integers,
+        signs: Floats,
+        latitudes: Floats,
+        inverse: Floats,
+        coordinate: Floats,
+        column: Integers,
+        row: Integers,
+        part: Floats,
+        latitude: Floats,
+        height: Floats,
+        u: Floats,
+        v: Floats,
+        w: Floats,
+    ) -> None:
+        width = columns + 3
+        component = levels * width
+        k = 0
+        for p in range(n):
+            s = part[p]
+            a, b, c = s + 1.0, s - 1.0, s - 2.0
+            x0, x1, x2, x3 = -s * b * c * (1.0 / 6.0), a * b * c * 0.5, -a * s * c * 0.5, a * s * b * (1.0 / 6.0)
+            e, lat = row[p] - 1, latitude[p]
+            d0, d1, d2, d3 = lat - latitudes[e], lat - latitudes[e + 1], lat - latitudes[e + 2], lat - latitudes[e + 3]
+            at = 4 * (e + 1)
+            y0, y1 = d1 * d2 * d3 * inverse[at], d0 * d2 * d3 * inverse[at + 1]
+            y2, y3 = d0 * d1 * d3 * inverse[at + 2], d0 * d1 * d2 * inverse[at + 3]
+            k = level_before(height[p], levels, coordinate, k)
+            below = min(k + 1, levels - 1)
+            down = (height[p] - coordinate[k]) / (coordinate[below] - coordinate[k]) if below > k else 0.0
+            high, low = k * width, below * width
+            east, north, up = 0.0, 0.0, 0.0
+            for r in range(4):
+                i = column[p] + shifts[e + r]
+                here = rows[e + r] * 3 * component + (i - columns if i >= columns else i)
+                y = y0 if r == 0 else y1 if r == 1 else y2 if r == 2 else y3
+                near, far, sign = y * (1.0 - down), y * down, signs[e + r]
+                f0, f1 = along(table, shift, here + high, x0, x1, x2, x3), along(table, shift, here + low, x0, x1, x2, x3)
+                east += sign * (near * f0 + far * f1)
+                here += component
+                f0, f1 = along(table, shift, here + high, x0, x1, x2, x3), along(table, shift, here + low, x0, x1, x2, x3)
+                north += sign * (near * f0 + far * f1)
+                here += component
+                f0, f1 = along(table, shift, here + high, x0, x1, x2, x3), along(table, shift, here + low, x0, x1, x2, x3)
+                up += near * f0 + far * f1
+            u[p], v[p], w[p] = east, north, up
+
+    return interpolate
 
 
 def turned(half: float, u: float, v: float, ax: float, ay: float, az: float, x: float, y: float, z: float) -> tuple[float, float, float]:
@@ -197,7 +227,7 @@ def turn(
                 ax, ay = flat * cos_lon[c], flat * sin_lon[c]
                 x, y, z = turned(half, u[p], v[p], ax, ay, up, points[q], points[q + size], points[q + 2 * size])
                 points[q], points[q + size], points[q + 2 * size] = x, y, z
-                points[q + 3 * size] = min(max(coordinate[k] - half * w[p], top), bottom)
+                points[q + 3 * size] = within(coordinate[k] - half * w[p], top, bottom)
 
 
 @field_kernel
@@ -228,7 +258,7 @@ def depart(
                 x, y, z = points[q], points[q + size], points[q + 2 * size]
                 double = 2.0 * (ax * x + ay * y + up * z)
                 begins[p], begins[p + part], begins[p + 2 * part] = double * x - ax, double * y - ay, double * z - up
-                begins[p + 3 * part] = min(max(2.0 * points[q + 3 * size] - coordinate[k], top), bottom)
+                begins[p + 3 * part] = within(2.0 * points[q + 3 * size] - coordinate[k], top, bottom)
 
 
 @cache

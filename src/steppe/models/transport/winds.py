@@ -1,4 +1,4 @@
-"""Winds that are formulas, for known cases. Angles in rad, speeds in rad s-1, the vertical in units of the coordinate of the levels a second.
+"""Winds that are formulas, for known cases. Angles in rad, speeds in rad s-1, the vertical in the unit of the levels a second.
 
 rotation              solid body (Williamson et al. 1992, J. Comput. Phys. 102, case 1)
 deforming, divergent  Lauritzen et al. (2012), Geosci. Model Dev. 5, cases 4 and 3
@@ -100,9 +100,9 @@ def _dcmip12_constants(instant: float, period: float, angle: float) -> Floats:
 
 
 WINDS: Mapping[str, Wind] = {
-    "rotation": Wind("solid rotation about an axis that is tilted by `angle`", _rotation, _rotation_constants),
     "deforming": Wind("Lauritzen's flow without divergence", _deforming, _deforming_constants),
     "divergent": Wind("Lauritzen's flow with divergence", _divergent, _divergent_constants),
+    "rotation": Wind("solid rotation about an axis that is tilted by `angle`", _rotation, _rotation_constants),
     "dcmip11": Wind("deformation in three dimensions, DCMIP 1-1", _dcmip11, _dcmip11_constants, 12.0),
     "dcmip12": Wind("rising and sinking like Hadley's circulation, DCMIP 1-2", _dcmip12, _dcmip12_constants, 1.0),
 }

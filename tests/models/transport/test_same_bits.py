@@ -1,0 +1,118 @@
+"""The same bits for any number of ranks, hosts, pages, caches and cuts of the steps."""
+
+import numpy as np
+import pytest
+
+from steppe.arrays import ModelArrays
+from steppe.comm import BoxReach, Serial
+from steppe.engine.plan import Plan
+from steppe.grid import Partition
+from steppe.kernels.sums import totals
+from steppe.testing import run_threads
+
+from .winds import write_winds
+
+STEPS = 6
+
+
+class Silent:
+    """Records nothing."""
+
+    most_steps = 1000
+
+    def records(self, steps):
+        return []
+
+    def finish(self, steps):
+        pass
+
+
+def run_file(folder, scheme="best", wind="forcing", levels=6, **more):
+    words = "".join(f"{key} = {value}\n" for key, value in more.items())
+    forcing = '[forcing]\nfields = "winds.zarr"\n' if wind == "forcing" else ""
+    path = folder / f"{scheme}_{wind}_{'_'.join(map(str, more.values()))}.toml"
+    path.write_text(
+        f"""model = "transport"
+time = {{ start = 2000-01-01, end = 2000-01-02, step = "6 hours" }}
+grid = {{ gaussian = 16 }}
+{forcing}
+[parameters]
+scheme = "{scheme}"
+wind = "{wind}"
+{"" if wind == "forcing" else f"levels = {levels}"}
+tracers = {{ hills = "hills", slotted = "slotted", radon = {{ half_life = "3.8 days", source = "1e-6 s-1", box = [-20, 30, 60, 60] }} }}
+{words}
+[output]
+path = "out"
+variables = ["hills"]
+every = "1 day"
+"""
+    )
+    return path
+
+
+def advanced(world, plan, dims=None, steps=STEPS, pieces=1):
+    """The state of the own cells after some steps."""
+    plan = plan.again()
+    boxes = Partition.boxes(plan.grid, world.size, {"y": 0, "x": 0}, None, dims)
+    box, model = boxes[world.rank], plan.model
+    reach = BoxReach(world, box, totals, ModelArrays(world))
+    model.initialise(box, plan.chosen.values, None, plan.chosen.options, reach)
+    reader = plan.reader()
+    for first in range(0, steps, steps // pieces):
+        model.advance(range(first, first + steps // pieces), reader, plan.clock, Silent())
+    if reader:
+        reader.close()
+    return box, {name: values.copy() for name, values in model.state.items()}
+
+
+def whole(parts, shape):
+    """States of boxes, joined."""
+    found = {}
+    for box, state in parts:
+        rows, columns = (slice(first, first + length) for first, length in zip(box.origin, box.shape, strict=True))
+        for name, values in state.items():
+            found.setdefault(name, np.full((*values.shape[:-2], *shape), np.nan))[..., rows, columns] = values
+    return found
+
+
+def assert_same(one, other):
+    assert one.keys() == other.keys()
+    for name, values in one.items():
+        np.testing.assert_array_equal(values, other[name], err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("transport")
+    write_winds(path / "winds.zarr", latitudes=16, levels=6, hours=6, days=3)
+    return path
+
+
+@pytest.fixture(scope="module", params=[("best", "forcing"), ("ccm", "forcing"), ("ccm", "dcmip11"), ("best", "deforming")])
+def case(request, folder):
+    """Scheme and wind, and the state after some steps on one rank."""
+    plan = Plan.of(run_file(folder, *request.param))
+    return request.param, whole([advanced(Serial(), plan)], (16, 32))
+
+
+@pytest.mark.parametrize(("ranks", "dims"), [(2, None), (4, {"y": 2, "x": 2}), (3, {"y": 1, "x": 3}), (8, None)])
+def test_ranks_of_one_host_and_any_cut_give_the_same_bits(case, folder, ranks, dims):
+    (scheme, wind), expected = case
+    plan = Plan.of(run_file(folder, scheme, wind))
+    assert_same(whole(run_threads(ranks, lambda world: advanced(world, plan, dims)), (16, 32)), expected)
+
+
+@pytest.mark.parametrize(("page", "cache"), [(1, 1), (4, 1), (64, 64)])
+@pytest.mark.parametrize(("hosts", "dims"), [(["a", "b"], None), (["a", "b", "a", "c"], {"y": 2, "x": 2})])
+def test_ranks_of_several_hosts_with_any_pages_and_cache_give_the_same_bits(case, folder, hosts, dims, page, cache):
+    (scheme, wind), expected = case
+    plan = Plan.of(run_file(folder, scheme, wind, page=page, cache=cache))
+    parts = run_threads(len(hosts), lambda world: advanced(world, plan, dims), 60.0, hosts)
+    assert_same(whole(parts, (16, 32)), expected)
+
+
+def test_steps_in_pieces_give_the_same_bits(case, folder):
+    (scheme, wind), expected = case
+    plan = Plan.of(run_file(folder, scheme, wind))
+    assert_same(whole([advanced(Serial(), plan, pieces=3)], (16, 32)), expected)
