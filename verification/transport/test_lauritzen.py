@@ -52,6 +52,8 @@ def test_errors_are_those_of_the_reference(rows, kind, steps, variant, measured)
         form = FIELDS[row["field"]]
         found, dmass = norms(run.last[form], run.first[form], run.mass), float(row["dmass"])
         compare(found, row, case, form, measured)
+        if variant == "limited":
+            assert found.dmin >= 0.0 >= found.dmax, "within its range to the last bit"
         if variant.endswith("fixed"):
             measured(case, f"{form}, mass, relative change", found.dmass, f"<= 1e-14 a step, {steps * 1e-14:g}")
             assert abs(found.dmass) <= steps * 1e-14
