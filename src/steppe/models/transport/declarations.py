@@ -24,7 +24,10 @@ def variables_of(tracers: Sequence[Tracer], wind: str, vertical: bool) -> Iterat
     """The variables of a run. vertical: whether its winds hold omega."""
     for tracer in tracers:
         yield Variable(tracer.name, LYX, tracer.units, "float64", Role.STATE, f"{tracer.name} in the air", initial=0.0, heading="Tracers")
-    for axis, name in zip(("x", "y", "z"), PATH, strict=False):
+    if wind == "forcing":
+        text = "surface pressure of the step before; 0 at first"
+        yield Variable("ps_before", YX, "Pa", "float64", Role.STATE, text, initial=0.0, heading="Air")
+    for axis, name in zip(("x", "y", "z"), PATH, strict=False):  # the last rows of a state: `Transport.step` takes them as one block
         text = f"middle of the last path to the cell, {axis} on the unit sphere"
         yield Variable(name, LYX, "1", "float64", Role.STATE, text, initial=0.0, heading="Paths")
     yield Variable(PATH[3], LYX, "1", "float64", Role.STATE, "middle of the last path to the cell, coordinate of the level", initial=0.0)
@@ -56,7 +59,6 @@ def _forcing(vertical: bool) -> Iterator[Variable]:
             low=-1000.0, high=1000.0,
         )  # fmt: skip
     yield Variable(*("ps", YX, "Pa", "float64", Role.FORCING, "surface pressure", "surface_air_pressure"), low=30_000.0, high=120_000.0)
-    yield Variable("ps_before", YX, "Pa", "float64", Role.STATE, "surface pressure of the step before; 0 at first", initial=0.0)
 
 
 def _number(name: str, units: str, text: str, initial: float, low: float, high: float) -> Variable:
