@@ -14,7 +14,11 @@ CHOICES = {
         "How a tracer is interpolated",
         {"best": "six points along and across, clipped; twice the work", "ccm": "four points, as in the Community Climate Model"},
     ),
-    "wind": Choice("The wind", {**{name: wind.meaning for name, wind in WINDS.items()}, "forcing": "fields of the [forcing] table"}),
+    "wind": Choice("The wind", {**{name: wind.meaning for name, wind in WINDS.items()}, "forcing": "winds of the run: u, v, ps, omega"}),
+    "vertical": Choice(
+        "Whether the winds of a run move air from level to level",
+        {"omega": "they do, by their omega", "none": "there is no vertical motion: each level is moved by its own u and v alone"},
+    ),
     "limiter": Choice("Whether a tracer may leave its range", {"on": "it stays within it", "off": "more exact where it is smooth"}),
     "fixer": Choice("Whether the mass of a tracer is kept exact", {"on": "it is", "off": "it changes as it is interpolated"}),
 }
