@@ -40,7 +40,8 @@ class Transport(FieldModel):
         self._asked = table.pop("levels", None)
         self.iterations = _whole(table, "iterations", 3, 100)
         self._page, self._cache = 1024 * _whole(table, "page", 64, 1 << 20), (1 << 20) * _whole(table, "cache", 64, 1 << 20)
-        self._wind = str(table.get("wind", CHOICES["wind"].words[0]))
+        self._asked_wind, self._asked_vertical = table.get("wind"), table.get("vertical")
+        self._wind = str(self._asked_wind or CHOICES["wind"].words[0])
         table |= {f"source_{t.name}": t.source for t in self.tracers if isinstance(t.source, Mapping)}
         of_winds = self._asked == "forcing" or (self._asked is None and self._wind == "forcing")
         self._settle(levels.chosen("L18" if of_winds else self._asked, self._wind, {}), False)
@@ -53,11 +54,19 @@ class Transport(FieldModel):
     def place(self, around: Surroundings) -> None:
         """See `Model`."""
         self.sphere = Sphere.of(around.grid)
-        self._settle(levels.chosen(self._asked, self._wind, around.columns), "omega" in around.names)
+        if self._asked_wind is None and "u" in around.names:
+            self._wind = "forcing"
+        if self._wind == "forcing" and not around.names:
+            raise ModelError('[parameters] wind = "forcing", and the run has no winds. Write [forcing] fields = "winds.zarr".')
+        vertical = "omega" in around.names if self._asked_vertical is None else self._asked_vertical != "none"
+        self._settle(levels.chosen(self._asked, self._wind, around.columns), vertical)
         for tracer in self.tracers:
+            if tracer.box and not self.sphere.inside(tracer.box).any():
+                where = f"[parameters] tracers.{tracer.name}.box = {list(tracer.box)}"
+                raise ModelError(f"{where} holds the centre of no cell. Write west, south, east, north of a larger box.")
             if any(level >= self.levels.coordinate.size for level in tracer.levels):
                 where = f"[parameters] tracers.{tracer.name}.levels = {list(tracer.levels)}"
-                raise ModelError(f"{where}: there are {self.levels.coordinate.size} levels, from 0.")
+                raise ModelError(f"{where}: there are {self.levels.coordinate.size} levels, 0 to {self.levels.coordinate.size - 1}.")
 
     def _settle(self, found: levels.Levels, vertical: bool) -> None:
         self.levels, self.spaces = found, {"level": found.space}
