@@ -18,6 +18,7 @@ from steppe.models.transport.levels import Levels
 from steppe.models.transport.paths import AFTER, BEFORE, depart, formula_wind, locate, turn, wind_at
 from steppe.models.transport.reading import pages_of_tracers, pages_of_wind
 from steppe.models.transport.sphere import BEYOND, Sphere
+from steppe.models.transport.winds import RADIUS
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -113,7 +114,7 @@ class Advection:
             self._air.scatter(place + number * width, values)
 
     def blow(self, wind: Sequence[Floats]) -> None:
-        """The wind half-way through a step: to east and north [rad s-1] and through the levels, each (levels, y, x) of the own cells."""
+        """The wind half-way through a step: u, v [m s-1] and w [s-1], each (levels, y, x) of the own cells."""
         assert self._wind is not None
         columns, width = self.sphere.shape[1], BEFORE + self.sphere.shape[1] + AFTER
         at = np.arange(width)
@@ -141,7 +142,7 @@ class Advection:
                 for piece in self._pieces:
                     u, v, w = self._speed(piece)
                     formula_wind(formula[0])(*self._where(piece), formula[1], middles, u, v, w)
-                    turn(*self._where(piece), half, *self.circles, self.levels.coordinate, u, v, w, middles)
+                    turn(*self._where(piece), half, half, *self.circles, self.levels.coordinate, u, v, w, middles)
             return
         sphere, n_levels, columns = self.sphere, self.levels.coordinate.size, self.sphere.shape[1]
         with self._wind.read_only(self._cache) as seen:
@@ -151,8 +152,10 @@ class Advection:
                 self._locate(self._where(piece), middles, points)
 
             def needed(points: Points, pages: NDArray[np.bool_]) -> None:
-                tables = sphere.rows, sphere.shifts, self.levels.coordinate
-                pages_of_wind(points.row.size, n_levels, columns, shift, *tables, points.column, points.row, points.height, pages)
+                tables = sphere.rows, sphere.shifts, sphere.latitudes, self.levels.coordinate
+                pages_of_wind(
+                    points.row.size, n_levels, columns, shift, *tables, points.column, points.row, points.latitude, points.height, pages
+                )
 
             tables = sphere.rows, sphere.shifts, sphere.signs, sphere.latitudes, sphere.lagrange4, self.levels.coordinate
             interpolate = wind_at(self._wind.whole is not None)
@@ -160,9 +163,17 @@ class Advection:
             def work(part: Part) -> None:
                 speeds = (each[part.first : part.end] for each in self._speed(part.piece))
                 some = part.points.some(part.first, part.end)
-                interpolate(some.row.size, n_levels, columns, shift, table, *tables, *some, *speeds)
+                interpolate(some.row.size, n_levels, columns, shift, table, *tables, *some, self._work, *speeds)
                 if part.last:
-                    turn(*self._where(part.piece), half, *self.circles, self.levels.coordinate, *self._speed(part.piece), middles)
+                    turn(
+                        *self._where(part.piece),
+                        half,
+                        half / RADIUS,
+                        *self.circles,
+                        self.levels.coordinate,
+                        *self._speed(part.piece),
+                        middles,
+                    )
 
             for _ in range(iterations):
                 self._go(seen, prepare, needed, work)
@@ -180,10 +191,10 @@ class Advection:
                 self._locate((*where[:3], 0, where[1]), begins, points)
 
             def needed(points: Points, pages: NDArray[np.bool_]) -> None:
-                tables = sphere.rows, sphere.shifts, self.levels.coordinate
+                tables = sphere.rows, sphere.shifts, sphere.latitudes, self.levels.coordinate
                 pages_of_tracers(
                     *(points.row.size, n_levels, columns, shift, self._tracers, width, self._layers, points_of_line),
-                    *(*tables, points.column, points.row, points.height, pages),
+                    *(*tables, points.column, points.row, points.latitude, points.height, pages),
                 )
 
             weights = sphere.slopes if scheme == "ccm" else sphere.lagrange6
@@ -262,7 +273,7 @@ class Advection:
     def _locate(self, where: tuple[int, ...], block: Floats, points: Points) -> None:
         sphere, columns = self.sphere, self.sphere.shape[1]
         lons = float(sphere.longitude[0]), columns / (2.0 * np.pi)
-        locate(*where, columns, sphere.latitudes.size, *lons, *self._places, sphere.latitudes, block, *points)
+        locate(*where, columns, sphere.latitudes.size, *lons, *self._places, block, *points)
 
 
 def _most_pages(shape: tuple[int, ...], page: int, lines: int) -> int:

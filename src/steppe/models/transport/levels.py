@@ -39,11 +39,11 @@ class Levels(NamedTuple):
     b: Floats
     space: Space
 
-    def mass(self, surface_pressure: Any) -> Floats:
-        """Air in each level [kg m-2], (levels, ...). surface_pressure: number or array (...) [Pa]."""
-        ps = np.asarray(surface_pressure, np.float64)
-        shape = (-1, *(1,) * ps.ndim)
-        return np.abs(np.diff(self.a).reshape(shape) * P0 + np.diff(self.b).reshape(shape) * ps) / GRAVITY
+    def mass(self, surface_pressure: Any, area: Any) -> Floats:
+        """Air in each level of cells [kg for m2], (levels, y, x). surface_pressure [Pa], area: numbers or arrays (y, x) or (y, 1)."""
+        a, b = (np.diff(each)[:, None, None] * area / GRAVITY for each in (np.abs(self.a) * P0, self.b))
+        found: Floats = (np.abs(a) if self.space.positive == "up" else a) + b * surface_pressure
+        return found
 
     @property
     def height(self) -> Floats:

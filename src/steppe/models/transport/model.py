@@ -20,7 +20,7 @@ from steppe.models.transport.mass import fix_best, fix_ccm
 from steppe.models.transport.sphere import Sphere
 from steppe.models.transport.tracers import tracers_of
 from steppe.models.transport.vertical import Vertical
-from steppe.models.transport.winds import DAY, RADIUS, WINDS
+from steppe.models.transport.winds import DAY, WINDS
 
 Floats = NDArray[np.float64]
 TRACERS = {"hills": "hills"}
@@ -100,7 +100,7 @@ class Transport(FieldModel):
     def step(self) -> None:
         """Tracers and wind are put where all ranks read them; then paths, tracers, masses, and what decays or comes from sources."""
         old, new = ([values[tracer.name] for tracer in self.tracers] for values in (self.before, self.after))
-        before = after = self.levels.mass(levels.P0)[:, None, None] * self._area
+        before = after = self.levels.mass(levels.P0, self._area)
         formula = None
         if self._wind == "forcing":
             before, after = self._blow()
@@ -124,13 +124,12 @@ class Transport(FieldModel):
 
     def _blow(self) -> tuple[Floats, Floats]:
         """Puts the wind of the forcing; returns the mass of air before and after the step."""
-        ps, last = self.forcing["ps"], self.before["ps_before"]
+        u, v, ps, last = self.forcing["u"], self.forcing["v"], self.forcing["ps"], self.before["ps_before"]
         last = np.where(last > 0.0, last, ps)
-        u, v = self.forcing["u"] / RADIUS, self.forcing["v"] / RADIUS
         w = self._vertical.wind(u, v, self.forcing["omega"], ps, (ps - last) / self.seconds) if self._vertical else np.zeros_like(u)
         self._advection.blow((u, v, w))
         self.after["ps_before"][...] = ps
-        return self.levels.mass(last) * self._area, self.levels.mass(ps) * self._area
+        return self.levels.mass(last, self._area), self.levels.mass(ps, self._area)
 
     def _change(self, air: Floats) -> None:
         """What happens to the tracers of the new step beside transport. air: mass of air above a square metre, by level."""
