@@ -56,12 +56,17 @@ class Transport(FieldModel):
         self.sphere = Sphere.of(around.grid)
         if self._asked_wind is None and "u" in around.names:
             self._wind = "forcing"
+        if self._wind == "forcing" and not around.names:
+            raise ModelError('[parameters] wind = "forcing", and the run has no winds. Write [forcing] fields = "winds.zarr".')
         vertical = "omega" in around.names if self._asked_vertical is None else self._asked_vertical != "none"
         self._settle(levels.chosen(self._asked, self._wind, around.columns), vertical)
         for tracer in self.tracers:
+            if tracer.box and not self.sphere.inside(tracer.box).any():
+                where = f"[parameters] tracers.{tracer.name}.box = {list(tracer.box)}"
+                raise ModelError(f"{where} holds the centre of no cell. Write west, south, east, north of a larger box.")
             if any(level >= self.levels.coordinate.size for level in tracer.levels):
                 where = f"[parameters] tracers.{tracer.name}.levels = {list(tracer.levels)}"
-                raise ModelError(f"{where}: there are {self.levels.coordinate.size} levels, from 0.")
+                raise ModelError(f"{where}: there are {self.levels.coordinate.size} levels, 0 to {self.levels.coordinate.size - 1}.")
 
     def _settle(self, found: levels.Levels, vertical: bool) -> None:
         self.levels, self.spaces = found, {"level": found.space}
