@@ -9,7 +9,7 @@ import type { Levels } from "../state/told";
 import { fill, s } from "./dom";
 import type { Theme } from "./theme";
 
-const [WIDTH, HEIGHT, LEFT] = [260, 150, 70];
+const [WIDTH, HEIGHT, LEFT] = [260, 150, 86]; // LEFT: room for seven digits and a unit
 
 export function mount(element: HTMLElement, store: Store, theme: Theme, api: () => Api): void {
   const drawing = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "profile" });
