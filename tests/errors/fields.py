@@ -47,11 +47,11 @@ def fields(folder: Path, changed: Callable[[xarray.Dataset], xarray.Dataset] = l
     winds.to_zarr(
         folder / "winds.zarr", encoding={name: {"chunks": (1, *winds[name].shape[1:])} for name in winds.data_vars}, consolidated=False
     )
-    (folder / "blown.py").write_text(_replaced(MODEL, run))
-    (folder / "run.toml").write_text(_replaced(RUN, run))
+    (folder / "blown.py").write_text(replaced(MODEL, run))
+    (folder / "run.toml").write_text(replaced(RUN, run))
 
 
-def _replaced(text: str, changes: dict[str, str]) -> str:
+def replaced(text: str, changes: dict[str, str]) -> str:
     for old, new in changes.items():
         text = text.replace(old, new)
     return text

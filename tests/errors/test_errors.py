@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from steppe.cli import run_command
-from tests.errors import damage, fields, scenario
+from tests.errors import damage, fields, globe, scenario
 from tests.scenario import EXAMPLES
 
 HERE = Path(__file__).parent
 CASES: list[dict[str, Any]] = tomllib.loads((HERE / "cases.toml").read_text())["case"]
+MAKERS = {"fields": fields, "globe": globe}  # beginning of a damage -> its module
 PAGE = HERE.parents[1] / "docs" / "errors.md"
 
 
@@ -50,7 +51,7 @@ def test_the_mistake_is_named(case, made, tmp_path, monkeypatch, capfd):
     (folder / "run.toml").write_text(text)
     if "own" in case:
         own_model(folder, case)
-    undo = getattr(fields if case["damage"].startswith("fields") else damage, case["damage"])(folder) if "damage" in case else None
+    undo = getattr(MAKERS.get(case["damage"].partition("_")[0], damage), case["damage"])(folder) if "damage" in case else None
     before = listed(folder)
     monkeypatch.chdir(folder)
     try:

@@ -16,6 +16,7 @@ from steppe.grid import Raster
 from steppe.ingest import generate
 from steppe.ingest.land import ingest_land
 from steppe.models import FieldModel, find_model
+from tests import transport
 from tests.page.house import House, Opened, wait_for
 from tests.scenario import EXAMPLES, make_scenario, write_mask
 from tests.tracers import made
@@ -41,6 +42,8 @@ def run_file_of(name: str, folder: Path) -> Path:
     """A small run of an example: the run file itself with fewer cells and days, or a run file for the model."""
     if name == "tracers.toml":
         return made(folder)
+    if name.startswith("transport"):
+        return transport.made(name, folder)
     if name.endswith(".toml"):
         return small(EXAMPLES / name, folder)
     shutil.copy(EXAMPLES / name, folder)

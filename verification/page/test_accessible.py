@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from tests.client.test_gaussian import written
 from tests.page.house import House, Opened
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
@@ -110,3 +111,25 @@ def test_axe_finds_nothing_in_every_state_and_window(browser: Browser, run: Hous
     context.close()
     wrong = {word: [state for state, words in seen.items() if word in words] for words in seen.values() for word in words}
     assert not wrong, "\n".join(f"{word}\n    in: {', '.join(states)}" for word, states in wrong.items())
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_axe_finds_nothing_on_a_globe(browser: Browser, tmp_path: Path, window: str) -> None:
+    context = browser.new_context(**WINDOWS[window], reduced_motion="reduce")
+    with House(written(tmp_path)) as house:
+        opened = Opened(context.new_page(), house)
+        opened.open()
+        globe = opened.page.get_by_role("switch", name="Globe")
+        if not globe.is_visible():  # a narrow page folds its choices
+            opened.page.click("#menu")
+        globe.click()
+        expect(globe).to_have_attribute("aria-checked", "true")
+        seen = {"the globe": violations(opened.page)}
+        opened.page.locator("#map").focus()
+        opened.press("ArrowRight", "Enter", "?")
+        seen["its help"] = violations(opened.page)
+        wide, shown = opened.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        assert wide <= shown
+        assert opened.complaints == []
+    context.close()
+    assert not any(seen.values()), seen

@@ -27,6 +27,7 @@ import { mount as mountBubble } from "./ui/bubble";
 import { mount as mountChart } from "./ui/chart";
 import { Colouring } from "./ui/colouring";
 import { byId } from "./ui/dom";
+import { globeSwitch } from "./ui/globe";
 import { mount as mountHeader } from "./ui/header";
 import { mount as mountHere } from "./ui/here";
 import { hold, mount as mountLegend } from "./ui/legend";
@@ -76,6 +77,7 @@ mountTimeline(byId("timeline"), store, new Steering(store, () => api, actions), 
 const spoken = (cell: number) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]);
 mountPointer(map, store, actions, spoken);
 mountBubble(map.element, store, spoken);
+byId("choices").append(globeSwitch(map, store, actions));
 mountHere(map, store);
 mountSwipe(map, store);
 actions.on("range", () => hold(store));

@@ -23,6 +23,7 @@ import { mount as mountChart } from "./ui/chart";
 import { choice } from "./ui/choice";
 import { Colouring } from "./ui/colouring";
 import { h } from "./ui/dom";
+import { globeSwitch } from "./ui/globe";
 import { levelChoice, mapNamed, variableOptions } from "./ui/header";
 import { mount as mountLegend } from "./ui/legend";
 import { MapView } from "./ui/map";
@@ -137,7 +138,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     () => variableOptions(store),
     (name) => store.look({ variable: mapNamed(store, name), range: null }),
   );
-  choices.append(variable.element, levelChoice(store));
+  choices.append(variable.element, levelChoice(store), globeSwitch(view, store, actions));
   store.subscribe(
     (state) => [state.look.variable, state.run],
     (_, { look, run }) => {

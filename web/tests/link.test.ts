@@ -17,6 +17,7 @@ const linked: fc.Arbitrary<Linked> = fc.record({
     arrows: fc.constantFrom("", "wind at 10 m"),
     scenarios: fc.uniqueArray(name, { minLength: 1, maxLength: 2 }),
     maps: fc.constantFrom(1, 2, 3, 4, 5) as fc.Arbitrary<Maps>,
+    globe: fc.boolean(),
     palette: fc.constantFrom("batlow", "bamako_r"),
     range: fc.option(
       fc.tuple(nice(-1000, 0), nice(1, 1000)).map((pair): [number, number] => pair),

@@ -153,3 +153,13 @@ it("ring_over_the_antimeridian_is_split", () => {
   expect(edges.map(([, latitude]) => latitude).sort((a, b) => a - b)).toEqual([-10, -10, 10, 10]);
   expect(splitAtAntimeridian([...ring.slice(0, 1), [175, 0], [170, 10]])).toHaveLength(1);
 });
+
+it("a ring around a pole is closed along the edge of the world at this pole", () => {
+  const around = [90, 180, -90, 0, 90].map((longitude): [number, number] => [longitude, -80]);
+  const [part, ...more] = splitAtAntimeridian(around);
+  expect(more).toEqual([]);
+  expect(part?.slice(-2)).toEqual([
+    [180, -90],
+    [-180, -90],
+  ]);
+});

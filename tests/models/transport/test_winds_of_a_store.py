@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from steppe.engine import Simulation
+from steppe.cli import run_command
+from steppe.engine import Plan, Simulation
+from steppe.errors import ForcingError, RunFileError
 from tests.models.transport.winds import write_winds
 
 RUN = """\
@@ -31,3 +33,57 @@ def test_the_mass_of_a_tracer_is_that_of_air_of_the_surface_pressure_before(sche
             assert run.get("ps_before").min() > 90_000.0
             found.append([float((run.get(f"column_{name}") * area).sum()) for name in ("hills", "slotted")])
     np.testing.assert_allclose(found[1], found[0], rtol=1e-13)
+
+
+def test_winds_without_omega_move_no_air_through_the_levels_and_the_run_says_so(tmp_path, capsys):
+    write_winds(tmp_path / "winds.zarr", vertical=False)
+    path = run_file(tmp_path)
+    assert run_command(["check", str(path)]) == 0
+    assert "vertical = none (there is no vertical motion: the winds hold no omega)" in capsys.readouterr().out
+    with Simulation(path) as run:
+        heights = run.get("path_level")
+        run.step(2)
+        np.testing.assert_array_equal(run.get("path_level"), heights)
+
+
+@pytest.mark.parametrize(("word", "moves"), [("omega", True), ("none", False)])
+def test_a_run_chooses_whether_omega_moves_air(word, moves, tmp_path):
+    write_winds(tmp_path / "winds.zarr")
+    plan = Plan.of(run_file(tmp_path), {"parameters.vertical": word})
+    assert ("omega" in plan.variables) == moves
+    with Simulation(plan) as run:
+        heights = run.get("path_level")
+        run.step()
+        assert np.array_equal(run.get("path_level"), heights) != moves
+
+
+def test_omega_that_is_asked_for_and_not_there_is_named(tmp_path):
+    write_winds(tmp_path / "winds.zarr", vertical=False)
+    with pytest.raises(ForcingError, match='has no variable "omega", which model "transport" needs'):
+        Plan.of(run_file(tmp_path), {"parameters.vertical": "omega"})
+
+
+@pytest.mark.parametrize("scheme", ["best", "ccm"])
+def test_a_storm_of_1000_metres_a_second_leaves_tracers_in_their_range(scheme, tmp_path):
+    write_winds(tmp_path / "winds.zarr", strength=1000.0 / 1.6)  # four waves of 0.4 at most
+    with Simulation(Plan.of(run_file(tmp_path, scheme, "1 day"), {"parameters.fixer": "off"})) as run:
+        run.step(2)
+        assert np.abs(run.get("u")).max() > 700.0
+        assert run.get("slotted").min() >= 0.1
+        assert run.get("slotted").max() <= 1.0
+        np.testing.assert_array_equal(run.get("even"), 1.0)
+
+
+def test_a_run_with_winds_takes_them_and_names_no_other_wind(tmp_path):
+    write_winds(tmp_path / "winds.zarr")
+    path = run_file(tmp_path)
+    path.write_text(path.read_text().replace('wind = "forcing", ', ""))
+    plan = Plan.of(path)
+    assert (plan.chosen.options["wind"], plan.chosen.reasons["wind"]) == ("forcing", "the run has winds")
+    assert {"u", "v", "omega", "ps"} <= set(plan.variables)
+    with pytest.raises(RunFileError, match="Remove the"):
+        Plan.of(path, {"parameters.wind": "rotation"})
+    with Simulation(plan) as run, Simulation(run_file(tmp_path), tmp_path / "named") as named:
+        run.step()
+        named.step()
+        np.testing.assert_array_equal(run.get("hills"), named.get("hills"))

@@ -1,10 +1,12 @@
 /** Draws a vector as arrows, one every so many pixels, or one a point. */
 import { type Frame, valueAt } from "../decode/frame";
-import { type Panel, toPixel, toPlace } from "../state/view";
+import type { Place } from "../state/told";
+import { type Panel, projectionOf, toPixel, toPlace } from "../state/view";
 import { clipped, type Scene } from "./lines";
 
 /** [CSS pixel] from arrow to arrow, and of the longest one. */
 export const APART = 28;
+const TINY = 1e-3; // degrees or metres along an arrow, which show where it points
 
 /** x, y: components to the east and to the north, signs for those that point the other way; longest: the length of the longest arrow. */
 export interface Arrows {
@@ -18,10 +20,12 @@ export function drawArrows(pen: CanvasRenderingContext2D, { x, y, signs, longest
   const { view, grid, panel, ratio, colours } = scene;
   const step = APART * ratio;
   const lines = new Path2D();
-  const draw = (px: number, py: number, pixel: number) => {
+  const draw = (px: number, py: number, pixel: number, [east, north]: Place) => {
     const [u, v] = [valueAt(x, pixel), valueAt(y, pixel)];
     if (!(longest > 0) || u === undefined || v === undefined || Number.isNaN(u + v)) return;
-    const [dx, dy] = [(signs[0] * u * step) / longest / 2, (-signs[1] * v * step) / longest / 2];
+    const wide = view.globe ? Math.cos((north * Math.PI) / 180) : grid.narrowing;
+    const [hx, hy] = toPixel(view, grid, panel, east + (TINY * signs[0] * u) / longest / wide, north + (TINY * signs[1] * v) / longest);
+    const [dx, dy] = [hx - px, hy - py].map((pixels) => ((pixels / TINY / view.zoom) * step) / 2) as [number, number];
     if (Math.hypot(dx, dy) < ratio) return lines.rect(px - ratio / 2, py - ratio / 2, ratio, ratio); // as good as still
     lines.moveTo(px - dx, py - dy);
     lines.lineTo(px + dx, py + dy);
@@ -31,14 +35,14 @@ export function drawArrows(pen: CanvasRenderingContext2D, { x, y, signs, longest
     }
   };
   if (grid.kind === "points") {
-    for (const [cell, place] of (grid.places ?? []).entries()) if (place) draw(...toPixel(view, grid, panel, ...place), cell);
+    for (const [cell, place] of (grid.places ?? []).entries()) if (place) draw(...toPixel(view, grid, panel, ...place), cell, place);
   } else {
     for (let py = panel.y + step / 2; py < panel.y + panel.height; py += step) {
       for (let px = panel.x + step / 2; px < panel.x + panel.width; px += step) {
-        const [east, north] = toPlace(view, grid, panel, px, py);
+        const [east, north] = projectionOf(view).onto(grid, ...toPlace(view, grid, panel, px, py));
         const column = Math.floor(((east - grid.west) / grid.span[0]) * x.columns);
         const row = Math.floor(((grid.north - north) / grid.span[1]) * x.rows);
-        if (column >= 0 && column < x.columns && row >= 0 && row < x.rows) draw(px, py, row * x.columns + column);
+        if (column >= 0 && column < x.columns && row >= 0 && row < x.rows) draw(px, py, row * x.columns + column, [east, north]);
       }
     }
   }

@@ -6,7 +6,7 @@ export type Ring = readonly (readonly [number, number])[];
 
 /**
  * A closed ring in parts that do not jump from one edge of the world to the other. Where it crosses the antimeridian the crossing becomes an end of
- * one part, on one edge, and the beginning of the next, on the other.
+ * one part, on one edge, and the beginning of the next, on the other. A ring around a pole gets the edge of the world at this pole.
  */
 export function splitAtAntimeridian(ring: Ring): [number, number][][] {
   const parts: [number, number][][] = [[]];
@@ -24,6 +24,10 @@ export function splitAtAntimeridian(ring: Ring): [number, number][][] {
   });
   const [first, last] = [parts[0], parts.at(-1)];
   if (parts.length > 1 && first && last) parts.splice(0, parts.length, [...last, ...first.slice(1)], ...parts.slice(1, -1)); // the ring closes
+  for (const part of parts) {
+    const [[west, south], [east]] = [part[0], part.at(-1)] as [[number, number], [number, number]];
+    if (Math.abs(east - west) > 359) part.push([east, 90 * Math.sign(south)], [west, 90 * Math.sign(south)]); // it goes round a pole
+  }
   return parts;
 }
 
@@ -38,6 +42,7 @@ export function ringsOf(atlas: Topology): Ring[] {
 
 /** A part of the land: to be filled by the even-odd rule, and the line around it, which leaves the edges of the world away. */
 export interface Shore {
+  ring: Ring;
   land: Path2D;
   line: Path2D;
   west: number;
@@ -48,12 +53,15 @@ export interface Shore {
 export type Coast = readonly Shore[];
 
 export function coastOf(rings: readonly Ring[]): Coast {
-  return rings.flatMap(splitAtAntimeridian).map(shoreOf);
+  const lands = rings.filter((ring) => ring.some(([, latitude]) => latitude > -89.9)); // one is the South Pole itself
+  return lands.flatMap(splitAtAntimeridian).map(shoreOf);
 }
 
+/** Whether a point lies on an edge of the world, where no shore is. */
+export const isEdge = ([longitude, latitude]: readonly [number, number]) => Math.abs(longitude) > 179.9999 || latitude < -89.9;
+
 export function shoreOf(part: Ring): Shore {
-  const shore: Shore = { land: new Path2D(), line: new Path2D(), west: 360, south: 90, east: -360, north: -90 };
-  const isEdge = ([longitude, latitude]: readonly [number, number]) => Math.abs(longitude) > 179.9999 || latitude < -89.9;
+  const shore: Shore = { ring: part, land: new Path2D(), line: new Path2D(), west: 360, south: 90, east: -360, north: -90 };
   part.forEach((point, index) => {
     const [longitude, latitude] = point;
     const before = part[index - 1];

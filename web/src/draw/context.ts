@@ -1,8 +1,8 @@
 /** Where on the earth a map is: borders of countries and states, and towns, of which as many are named as have room. */
 import type { Grid } from "../state/grid";
-import { toPixel } from "../state/view";
+import { isSeen, toPixel } from "../state/view";
 import { type Coast, type Ring, shoreOf } from "./coast";
-import { clipped, placed, type Scene, write } from "./lines";
+import { clipped, graticuleOf, placed, type Scene, write } from "./lines";
 
 export interface Town {
   name: string;
@@ -77,9 +77,11 @@ function drawBorders(pen: CanvasRenderingContext2D, { countries, states }: Conte
 /** Names beside dots; each keeps clear of those before it, of the edges and of the title. */
 function drawTowns(pen: CanvasRenderingContext2D, { towns }: Context, scene: Scene, margin: number): void {
   const { view, grid, panel, ratio, colours } = scene;
-  const taken: [number, number, number, number][] = [];
+  const labels = view.globe ? graticuleOf(scene, margin).labels : []; // those at the edges are kept clear of below
+  const taken = labels.map(([, x, y]): [number, number, number, number] => [x - 24 * ratio, y - 12 * ratio, x + 32 * ratio, y + 4 * ratio]);
   for (const { name, place, kilometres } of towns) {
     if ((kilometres / DEGREE) * view.zoom < APART * ratio) break;
+    if (!isSeen(view, grid, place)) continue;
     const [x, y] = toPixel(view, grid, panel, ...place);
     const wide = (10 + 6 * name.length) * ratio;
     const before = x + wide > panel.x + panel.width; // at the right edge the name stands before its dot

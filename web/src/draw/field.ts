@@ -1,5 +1,6 @@
 /** Draws quantised fields cell by cell, in one canvas for all maps. A new range, palette or view uploads no field. */
 import type { Frame } from "../decode/frame";
+import { discOf } from "../state/globe";
 import type { Grid } from "../state/grid";
 import { type Panel, scale, toPlace, type View } from "../state/view";
 import { CORNERS, colouring } from "./field.frag";
@@ -7,16 +8,19 @@ import { type PaletteName, paletteOf, type Scale } from "./palette";
 
 /** What a map shows: the first field, the second, or the second minus the first. */
 export type Mode = 0 | 1 | 2;
-/** Where the field lies: cell coordinates (east, south) of the panel's upper left corner, and cells per pixel. */
+/** Where the field lies: cell coordinates (east, south) of the panel's upper left corner, and cells per pixel; on a globe as the shader has them. */
 export interface Placement {
   start: readonly [number, number];
   stride: readonly [number, number];
+  disc?: readonly [number, number, number];
 }
 /** Where a frame of the whole grid, in however many pixels, lies in a panel. */
 export function placementOf(view: View, grid: Grid, panel: Panel, { rows, columns }: Pick<Frame, "rows" | "columns">): Placement {
+  const [dx, dy] = [grid.span[0] / columns, grid.span[1] / rows];
+  const stride = [180 / Math.PI / dx, 180 / Math.PI / dy] as const;
+  if (view.globe) return { start: [(view.x - grid.west) / dx, grid.north / dy], stride, disc: discOf(view) };
   const [west, north] = toPlace(view, grid, panel, panel.x, panel.y);
   const [sx, sy] = scale(view, grid);
-  const [dx, dy] = [grid.span[0] / columns, grid.span[1] / rows];
   return { start: [(west - grid.west) / dx, (grid.north - north) / dy], stride: [1 / (sx * dx), 1 / (sy * dy)] };
 }
 export interface Style extends Scale {
@@ -30,7 +34,7 @@ export class NoWebGL extends Error {
   readonly tag = "no-webgl";
 }
 
-const NAMES = ["a", "b", "palette", "shape", "start", "stride", "corner", "top", "quantum", "range", "hatch", "ratio"] as const;
+const NAMES = ["a", "b", "palette", "shape", "start", "stride", "corner", "disc", "top", "quantum", "range", "hatch", "ratio"] as const;
 type Places = Record<(typeof NAMES)[number], WebGLUniformLocation | null>;
 interface Program {
   program: WebGLProgram;
@@ -86,7 +90,7 @@ export class FieldMap {
   }
 
   /** Draws into the part `clip` of a panel; nothing when a field that the mode needs was not put or they differ in shape. */
-  draw(mode: Mode, panel: Panel, { start, stride }: Placement, style: Style, clip = panel): void {
+  draw(mode: Mode, panel: Panel, { start, stride, disc }: Placement, style: Style, clip = panel): void {
     const { gl } = this;
     const [a, b] = [this.held[0] ?? this.held[1], this.held[1] ?? this.held[0]];
     const shown = mode === 1 ? this.held[1] : this.held[0];
@@ -102,21 +106,23 @@ export class FieldMap {
       gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 256, 1, gl.RGB, gl.UNSIGNED_BYTE, paletteOf(style.palette));
       this.colours = style.palette;
     }
-    const places = this.use(mode, style.smooth && style.names.length === 0, style.logarithmic);
+    const places = this.use(mode, style.smooth && style.names.length === 0, style.logarithmic, !!disc);
     if (!places) return;
     const bottom = this.canvas.height - panel.y - panel.height;
     gl.viewport(panel.x, bottom, panel.width, panel.height);
-    const [left, right] = [-start[0], shown.columns - start[0]].map((cells) =>
-      Math.min(Math.max(Math.round(cells / stride[0]), clip.x - panel.x), clip.x - panel.x + clip.width),
+    const edge = (cells: number, stride: number, end: number) => (disc ? (end - 0.5) * Infinity : Math.round(cells / stride));
+    const [left, right] = [-start[0], shown.columns - start[0]].map((cells, end) =>
+      Math.min(Math.max(edge(cells, stride[0], end), clip.x - panel.x), clip.x - panel.x + clip.width),
     ) as [number, number];
-    const [up, down] = [-start[1], shown.rows - start[1]].map((cells) =>
-      Math.min(Math.max(Math.round(cells / stride[1]), 0), panel.height),
+    const [up, down] = [-start[1], shown.rows - start[1]].map((cells, end) =>
+      Math.min(Math.max(edge(cells, stride[1], end), 0), panel.height),
     ) as [number, number];
     gl.scissor(panel.x + left, bottom + panel.height - down, right - left, down - up); // nothing is looked up beside the grid
     gl.uniform2i(places.shape, shown.columns, shown.rows);
     gl.uniform2f(places.start, ...start);
     gl.uniform2f(places.stride, ...stride);
-    gl.uniform2f(places.corner, panel.x, bottom + panel.height);
+    gl.uniform2f(places.corner, panel.x + (disc ? panel.width / 2 : 0), bottom + panel.height / (disc ? 2 : 1));
+    if (disc) gl.uniform3f(places.disc, ...disc);
     gl.uniform2ui(places.top, a.top, b.top);
     gl.uniform4f(places.quantum, a.scale, a.offset, b.scale, b.offset);
     gl.uniform2f(places.range, ...style.range);
@@ -132,9 +138,9 @@ export class FieldMap {
   }
 
   /** Makes the program for a mode current; null when the context was lost, which will be restored. */
-  private use(mode: Mode, smooth: boolean, logarithmic: boolean): Places | null {
+  private use(mode: Mode, smooth: boolean, logarithmic: boolean, globe: boolean): Places | null {
     const { gl } = this;
-    const key = `${mode} ${smooth} ${logarithmic}`;
+    const key = `${mode} ${smooth} ${logarithmic} ${globe}`;
     const known = this.programs.get(key);
     if (known) {
       gl.useProgram(known.program);
@@ -143,7 +149,7 @@ export class FieldMap {
     const program = gl.createProgram();
     for (const [kind, text] of [
       [gl.VERTEX_SHADER, CORNERS],
-      [gl.FRAGMENT_SHADER, colouring(mode, smooth, logarithmic)],
+      [gl.FRAGMENT_SHADER, colouring(mode, smooth, logarithmic, globe)],
     ] as const) {
       const shader = gl.createShader(kind);
       if (!program || !shader) return null;

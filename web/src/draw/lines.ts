@@ -1,10 +1,12 @@
 /** What lies under and over the field: land, coastline, graticule with labels, scale bar; and the marks of cells and regions. */
 import { placeText } from "../decode/units";
+import { discOf } from "../state/globe";
 import { centreOf, type Grid } from "../state/grid";
 import type { Place } from "../state/told";
-import { type Panel, scale, toPixel, toPlace, type View } from "../state/view";
+import { isSeen, type Panel, projectionOf, scale, toPixel, toPlace, type View } from "../state/view";
 import type { Coast } from "./coast";
 import { roundDown, tickStep } from "./ticks";
+import { finely, traced } from "./trace";
 
 export type Colours = Record<
   "sea" | "land" | "coast" | "graticule" | "ink" | "muted" | "halo" | "line" | "card" | "accent" | "hatch",
@@ -37,8 +39,17 @@ export function clipped(pen: Pen, { x, y, width, height }: Panel, draw: () => vo
   pen.restore();
 }
 
+function discPath({ view, panel }: Scene, times = 1): Path2D {
+  const path = new Path2D();
+  path.arc(panel.x + panel.width / 2, panel.y + panel.height / 2, times * discOf(view)[0], 0, 2 * Math.PI);
+  return path;
+}
+
 /** The shores that are seen, in pixels, as one path. */
-export function placed(coast: Coast, which: "land" | "line", { view, grid, panel }: Scene): Path2D {
+export function placed(coast: Coast, which: "land" | "line", scene: Scene): Path2D {
+  const { view, grid, panel } = scene;
+  const rings = coast.map(({ ring }) => ring);
+  if (view.globe) return traced(scene, rings, which);
   const [sx, sy] = scale(view, grid);
   const [west, north] = toPlace(view, grid, panel, panel.x, panel.y);
   const [east, south] = toPlace(view, grid, panel, panel.x + panel.width, panel.y + panel.height);
@@ -55,13 +66,24 @@ export function placed(coast: Coast, which: "land" | "line", { view, grid, panel
 }
 
 export function drawUnder(pen: Pen, coast: Coast, scene: Scene): void {
-  clipped(pen, scene.panel, () => {
-    pen.fillStyle = scene.colours.land;
-    pen.fill(placed(coast, "land", scene), "evenodd");
+  const { view, panel, colours } = scene;
+  clipped(pen, panel, () => {
+    const land = placed(coast, "land", scene);
+    // an area that holds the opposite side of the Earth has all else as its inside: one more around everything turns that
+    const opposite = [(((view.x % 360) + 360) % 360) - 180, -0.9999 * view.y] as const;
+    const around = view.globe && coast.filter((shore) => pen.isPointInPath(shore.land, ...opposite, "evenodd")).length % 2;
+    if (around) land.addPath(discPath(scene, 3));
+    pen.fillStyle = colours.land;
+    pen.fill(land, "evenodd");
+    if (!view.globe) return;
+    const beside = discPath(scene);
+    beside.rect(panel.x, panel.y, panel.width, panel.height);
+    pen.fillStyle = colours.card;
+    pen.fill(beside, "evenodd");
   });
 }
 
-/** Where the model is, before it has a value to show. active: 1 for the cells that take part, row by row. */
+/** Where the model is on a plane, before it has a value to show. active: 1 for the cells that take part, row by row. */
 export function drawMask(pen: Pen, active: Uint8Array, { view, grid, panel, colours }: Scene): void {
   const [sx, sy] = scale(view, grid);
   clipped(pen, panel, () => {
@@ -81,14 +103,19 @@ export function drawMask(pen: Pen, active: Uint8Array, { view, grid, panel, colo
 
 /** margin: CSS pixels at the top that the title covers, where no label is written. */
 export function drawOver(pen: Pen, coast: Coast, scene: Scene, margin: number): void {
-  clipped(pen, scene.panel, () => {
-    graticule(pen, scene, margin);
-    pen.strokeStyle = scene.colours.coast;
-    pen.lineWidth = 0.9 * scene.ratio;
+  const { view, panel, ratio, grid, colours } = scene;
+  clipped(pen, panel, () => {
+    const { lines, labels } = graticuleOf(scene, margin);
+    pen.strokeStyle = colours.graticule;
+    pen.lineWidth = 0.75 * ratio;
+    pen.stroke(traced(scene, lines));
+    for (const each of labels) write(pen, scene, ...each);
+    pen.strokeStyle = colours.coast;
+    pen.lineWidth = 0.9 * ratio;
     pen.lineJoin = "round";
     pen.stroke(placed(coast, "line", scene));
+    if (view.globe) pen.stroke(discPath(scene));
     scaleBar(pen, scene);
-    const { panel, ratio, grid } = scene;
     const text = projectionText(grid);
     if (text) write(pen, scene, text, panel.x + 8 * ratio, panel.y + panel.height - 24 * ratio, "left");
   });
@@ -128,24 +155,31 @@ export function projectionText({ kind, crs }: Grid): string | null {
   return `${name}, x and y in km; no coastline`;
 }
 
-function graticule(pen: Pen, scene: Scene, margin: number): void {
-  const { view, grid, panel, ratio, colours } = scene;
-  const [west, north] = toPlace(view, grid, panel, panel.x, panel.y);
-  const [east, south] = toPlace(view, grid, panel, panel.x + panel.width, panel.y + panel.height);
-  const step = tickStep(0, (90 * ratio) / view.zoom, 1);
-  const bottom = panel.y + panel.height;
-  for (let k = Math.ceil(west / step); k * step < east; k++) {
-    const [x] = toPixel(view, grid, panel, k * step, 0);
-    line(pen, [x, panel.y], [x, bottom], colours.graticule, 0.75 * ratio);
-    const room = Math.min(x - panel.x, panel.x + panel.width - x) > 24 * ratio;
-    if (room) write(pen, scene, label(k * step, "x", grid), x, bottom - 8 * ratio, "center");
+/** Meridians and parallels, and where their labels stand: at two edges, or on a globe along the parallel and the meridian near its middle. */
+export function graticuleOf(scene: Scene, margin: number): { lines: Place[][]; labels: [string, number, number, CanvasTextAlign][] } {
+  const { view, grid, panel, ratio } = scene;
+  const [west, south, east, north] = projectionOf(view).window(view, grid, panel.width, panel.height);
+  const [right, bottom] = [panel.x + panel.width, panel.y + panel.height];
+  const step = (pixels: number) => Math.min(tickStep(0, (90 * ratio) / pixels, 1), view.globe ? 20 : Infinity);
+  const [wide, tall] = [step(view.globe ? scale(view, grid)[0] : view.zoom), step(view.zoom)];
+  const [midX, midY] = [Math.round(view.x / wide) * wide, Math.round(Math.min(Math.max(view.y, -60), 60) / tall) * tall];
+  const found: ReturnType<typeof graticuleOf> = { lines: [], labels: [] };
+  for (let k = Math.ceil(west / wide); k * wide < east; k++) {
+    const at = k * wide;
+    found.lines.push(finely(scene, [at, south], [at, north]));
+    const [x, y] = toPixel(view, grid, panel, at, midY);
+    const room = Math.min(x - panel.x, right - x) > 24 * ratio && isSeen(view, grid, [at, midY], 0.85);
+    if (room) found.labels.push([label(at, "x", grid), x, (view.globe ? y : bottom) - 8 * ratio, "center"]);
   }
-  for (let k = Math.ceil(south / step); k * step < north; k++) {
-    const [, y] = toPixel(view, grid, panel, 0, k * step);
-    line(pen, [panel.x, y], [panel.x + panel.width, y], colours.graticule, 0.75 * ratio);
-    const room = y - panel.y > (margin + 8) * ratio && bottom - y > 30 * ratio;
-    if (room) write(pen, scene, label(k * step, "y", grid), panel.x + 8 * ratio, y + 4 * ratio, "left");
+  for (let k = Math.ceil(south / tall); k * tall < north; k++) {
+    const at = k * tall;
+    found.lines.push(finely(scene, [west, at], [east, at]));
+    const [x, y] = toPixel(view, grid, panel, midX, at);
+    const free = !view.globe || (at !== midY && isSeen(view, grid, [midX, at], 0.85));
+    const room = y - panel.y > (margin + 8) * ratio && bottom - y > 30 * ratio && free;
+    if (room) found.labels.push([label(at, "y", grid), (view.globe ? x : panel.x) + 8 * ratio, y + 4 * ratio, "left"]);
   }
+  return found;
 }
 
 /** A length of 1, 2 or 5 km times a power of ten at the latitude of the middle. */
@@ -153,7 +187,7 @@ function scaleBar(pen: Pen, scene: Scene): void {
   const { view, grid, panel, ratio, colours } = scene;
   const [sx, sy] = scale(view, grid);
   const cosine = Math.max(Math.cos((view.y * Math.PI) / 180), 0.01);
-  const kilometre = grid.kind === "projected" ? sy * 1000 : sx / (KILOMETRES_A_DEGREE * cosine);
+  const kilometre = grid.kind === "projected" ? sy * 1000 : (view.globe ? sy : sx / cosine) / KILOMETRES_A_DEGREE;
   const length = roundDown((120 * ratio) / kilometre);
   const right = panel.x + panel.width - 16 * ratio;
   const low = panel.y + panel.height - 30 * ratio;
@@ -170,15 +204,19 @@ function scaleBar(pen: Pen, scene: Scene): void {
   );
 }
 
-/** Squares around cells, at least 10 CSS pixels wide. */
+/** Outlines around cells, at least 10 CSS pixels wide. */
 export function drawMarks(pen: Pen, marks: readonly Mark[], scene: Scene): void {
   const { view, grid, panel, ratio, colours } = scene;
-  const [sx, sy] = scale(view, grid);
   clipped(pen, panel, () => {
     for (const { cell, colour, number } of marks) {
-      const [x, y] = toPixel(view, grid, panel, ...centreOf(grid, cell));
+      const centre = centreOf(grid, cell);
+      if (!isSeen(view, grid, centre)) continue;
+      const [x, y] = toPixel(view, grid, panel, ...centre);
+      const [sx, sy] = scale({ ...view, y: centre[1] }, grid);
       const wide = Math.max(5 * ratio, grid.kind === "points" ? 0 : (sx * grid.dx) / 2 + ratio);
       const tall = Math.max(5 * ratio, grid.kind === "points" ? 0 : (sy * grid.dy) / 2 + ratio);
+      const corner = (east: number, k: number): Place => [centre[0] + (east * wide) / sx, centre[1] + ((k % 4 < 2 ? 1 : -1) * tall) / sy];
+      const path = traced(scene, [finely(scene, ...[-1, 1, 1, -1, -1, 1].map(corner))]);
       pen.lineJoin = "miter";
       for (const [style, width] of [
         [colours.halo, 4.5],
@@ -186,7 +224,7 @@ export function drawMarks(pen: Pen, marks: readonly Mark[], scene: Scene): void 
       ] as const) {
         pen.strokeStyle = style;
         pen.lineWidth = width * ratio;
-        pen.strokeRect(x - wide, y - tall, 2 * wide, 2 * tall);
+        pen.stroke(path);
       }
       if (number === undefined) continue;
       pen.font = `600 ${11 * ratio}px ${FONT}`;
@@ -203,10 +241,8 @@ export function drawMarks(pen: Pen, marks: readonly Mark[], scene: Scene): void 
 
 /** A region's outline; open while it is drawn. */
 export function drawOutline(pen: Pen, corners: readonly Place[], open: boolean, scene: Scene): void {
-  const { view, grid, panel, ratio, colours } = scene;
-  const path = new Path2D();
-  for (const corner of corners) path.lineTo(...toPixel(view, grid, panel, ...corner));
-  if (!open) path.closePath();
+  const { panel, ratio, colours } = scene;
+  const path = traced(scene, [finely(scene, ...corners, ...(open ? [] : corners.slice(0, 2)))]);
   clipped(pen, panel, () => {
     pen.lineJoin = "round";
     for (const [style, width, dash] of [

@@ -14,6 +14,7 @@ export type Action =
   | "two-maps"
   | "difference"
   | "swipe"
+  | "globe"
   | "smooth"
   | "range"
   | "palette"
@@ -55,6 +56,7 @@ export const KEYS: readonly Key[] = [
   { keys: ["2"], action: "two-maps", says: "Two maps", looks: true },
   { keys: ["3"], action: "difference", says: "Two maps and their difference", looks: true },
   { keys: ["4"], action: "swipe", says: "Two scenarios over each other, with a line to swipe", looks: true },
+  { keys: ["m"], action: "globe", says: "Globe or flat map, of a grid of the whole Earth", looks: true },
   { keys: ["e"], action: "smooth", says: "Exact cells or smooth", looks: true },
   { keys: ["l"], action: "range", says: "Fixed range of the colours, or the run's", looks: true },
   { keys: ["c"], action: "palette", says: "Choose the colours", looks: true },

@@ -21,7 +21,7 @@ export function mapName({ name, levels }: Pick<Variable, "name" | "levels">, sho
   return levels ? `${name}[${Math.min(parted(shown)[1] ?? 0, levels.values.length - 1)}]` : name;
 }
 
-/** "850 hPa". */
-export function labelOf({ values, units }: Levels, level: number): string {
-  return `${values[level]}${units === "1" ? "" : ` ${units}`}`;
+/** "850 hPa", in six digits, as the server writes it. pretty: how the unit is written. */
+export function labelOf({ values, units }: Levels, level: number, pretty = (unit: string): string => unit): string {
+  return `${Number(values[level]?.toPrecision(6))}${units === "1" ? "" : ` ${pretty(units)}`}`;
 }

@@ -29,6 +29,7 @@ export function toFragment({ run, date, look, steered, view, pins, selection }: 
     ["arrows", look.arrows || null],
     ["date", date],
     ["maps", String(look.maps)],
+    ["globe", look.globe ? "1" : "0"],
     ["palette", look.palette],
     ["range", look.range ? numbers(look.range) : null],
     ["smooth", look.smooth ? "1" : "0"],
@@ -61,6 +62,7 @@ export function fromFragment(fragment: string): Partial<Omit<Linked, "look">> & 
   if ([1, 2, 3, 4, 5].includes(maps)) look.maps = maps as Maps;
   const range = list(has("range"));
   if (range?.length === 2 && (range[0] as number) < (range[1] as number)) look.range = [range[0] as number, range[1] as number];
+  if (has("globe")) look.globe = has("globe") === "1";
   if (has("smooth")) look.smooth = has("smooth") === "1";
   if (has("logarithm")) look.logarithmic = has("logarithm") === "1";
   const theme = has("theme");

@@ -79,6 +79,8 @@ export interface Look {
   /** One or two; the second is the one compared with. */
   scenarios: string[];
   maps: Maps;
+  /** Whether a grid of the whole Earth is shown on a globe. */
+  globe: boolean;
   palette: string;
   /** The range typed in or held; null: the run's, which is the same for all viewers. */
   range: [number, number] | null;
@@ -237,7 +239,7 @@ export const FIRST: State = {
   shown: [],
   numbers: {},
   look: {
-    ...{ variable: "", other: "", arrows: "", scenarios: ["main"], maps: 1 },
+    ...{ variable: "", other: "", arrows: "", scenarios: ["main"], maps: 1, globe: false },
     ...{ palette: "batlow", range: null, smooth: false, logarithmic: null, theme: "auto" },
   },
   steered: "",

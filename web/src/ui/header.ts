@@ -175,7 +175,7 @@ export function levelChoice(store: Store): HTMLElement {
       const { name, levels } = run?.variables.find((each) => each.name === parted(look.variable)[0]) ?? { name: "", levels: null };
       level.hidden = !levels;
       const each = (levels?.values ?? []).map(
-        (_, number) => [`${name}[${number}]`, levels ? prettyUnit(labelOf(levels, number)) : ""] as const,
+        (_, number) => [`${name}[${number}]`, levels ? labelOf(levels, number, prettyUnit) : ""] as const,
       );
       fill(level, ...each.map(([value, text]) => h("option", { value, selected: value === look.variable }, text)));
     },

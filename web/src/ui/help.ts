@@ -10,7 +10,7 @@ const STORED = "steppe.letter-keys";
 const NAMES: Record<string, string> = { " ": "Space", "+": "+", "-": "−" };
 /** What is heard by what has the focus, not by the whole page. */
 const LOCAL: readonly [string, string][] = [
-  ["Arrows", "Move the cross on the map, or the time on its line"],
+  ["Arrows", "Move the cross on the map, turn the globe, or the time on its line"],
   ["Enter", "Pin the cell under the cross; in a form, look at a change and then send it"],
   ["PageUp PageDown", "A month on the time line"],
   ["Home End", "The first and the last step that can be shown at once"],

@@ -23,6 +23,6 @@ export function mount(map: MapView, store: Store): void {
     button.style.left = `${Math.max(0, Math.min(right, panel.x + panel.width) / map.ratio - 100)}px`;
     button.style.top = `${Math.max(60, top / map.ratio - 34)}px`;
   };
-  store.subscribe((state) => [state.selection, state.view, state.grid, state.look.maps, barred(store)], place);
+  store.subscribe((state) => [state.selection, state.view, state.grid, state.look.maps, state.look.globe, barred(store)], place);
   new ResizeObserver(place).observe(map.element);
 }

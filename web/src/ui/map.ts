@@ -11,11 +11,12 @@ import { FieldMap, type Mode, placementOf } from "../draw/field";
 import { drawMarks, drawMask, drawOutline, drawOver, drawUnder, type Mark, type Scene } from "../draw/lines";
 import { DIFFERENCE, type Scale, scaleOf } from "../draw/palette";
 import { drawPoints } from "../draw/points";
+import { isWhole, turned } from "../state/globe";
 import { cellAt } from "../state/grid";
 import { besides, mapsOf, variableOf } from "../state/scenario";
 import type { State, Store } from "../state/store";
 import type { Place } from "../state/told";
-import { type Panel, panels, toPlace, type View, wholeView } from "../state/view";
+import { type Panel, panels, projectionOf, toPlace, type View, wholeView } from "../state/view";
 import { accent } from "./accent";
 import { arrowsNow, scaleBeside } from "./beside";
 import type { Colouring } from "./colouring";
@@ -71,7 +72,7 @@ export class MapView {
     colouring.follow(() => this.refresh("field"));
     theme.follow(() => this.refresh("still", "field", "marks"));
     const all = () => this.refresh("still", "field", "marks");
-    store.subscribe((state) => [state.view, state.grid, state.look.maps, state.look.scenarios, state.look.other], all);
+    store.subscribe((state) => [state.view, state.grid, state.look.maps, state.look.globe, state.look.scenarios, state.look.other], all);
     store.subscribe(
       (state) => [state.look.palette, state.look.smooth, state.look.logarithmic],
       () => this.refresh("field"),
@@ -129,12 +130,15 @@ export class MapView {
   }
   /** The view, or the one that fits when nobody has chosen one. */
   get view(): View | null {
-    const { view, grid } = this.store.now;
+    const { view, grid, look } = this.store.now;
     const [panel] = this.panels;
-    return view ?? (grid && panel ? wholeView(grid, panel) : null);
+    if (!grid || !panel) return null;
+    const globe = look.globe && isWhole(grid);
+    const seen = view ?? wholeView(grid, panel, globe);
+    return globe ? turned(seen, grid) : { ...seen, globe };
   }
-  /** The map, pixel, place and cell under a point of the window. */
-  under(clientX: number, clientY: number): { panel: Panel; x: number; y: number; place: Place; cell: number | null } | null {
+  /** The map, pixel, place and cell under a point of the window; beside a globe there is no place. */
+  under(clientX: number, clientY: number): { panel: Panel; x: number; y: number; place: Place | null; cell: number | null } | null {
     const box = this.element.getBoundingClientRect();
     const [x, y] = [(clientX - box.x) * this.ratio, (clientY - box.y) * this.ratio];
     const inside = ({ clip }: Part) => x >= clip.x && x < clip.x + clip.width && y >= clip.y && y < clip.y + clip.height;
@@ -142,7 +146,8 @@ export class MapView {
     const { grid } = this.store.now;
     if (!panel || !grid || !this.view) return null;
     const place = toPlace(this.view, grid, panel, x, y);
-    return { panel, x, y, place, cell: cellAt(grid, ...place) };
+    const cell = cellAt(grid, ...projectionOf(this.view).onto(grid, ...place));
+    return { panel, x, y, place: Number.isNaN(place[0]) ? null : place, cell };
   }
 
   putCoast(coast: Coast): void {
@@ -237,7 +242,7 @@ export class MapView {
       if (!scene || !under || !over) return;
       const { active, kind } = scene.grid;
       drawUnder(under, scene.grid.kind === "projected" ? [] : this.coast, scene);
-      if (active && kind !== "points" && this.screen.frames.length === 0) drawMask(under, active, scene);
+      if (active && kind !== "points" && !scene.view.globe && this.screen.frames.length === 0) drawMask(under, active, scene);
       drawOver(over, scene.grid.kind === "projected" ? [] : this.coast, scene, TITLE);
       drawContext(over, contextFor(this.context, scene.grid), scene, TITLE);
     }

@@ -1,9 +1,9 @@
 /** Moving the map, pointing, pinning and drawing regions: by mouse, finger and keyboard. */
 import { placeText } from "../decode/units";
-import { centreOf, degreesOf, rowOf } from "../state/grid";
+import { cellAt, centreOf, degreesOf, rowOf } from "../state/grid";
 import type { Store } from "../state/store";
 import type { Place } from "../state/told";
-import { moved, toPixel, zoomed } from "../state/view";
+import { moved, projectionOf, toPixel, zoomed } from "../state/view";
 import type { Actions } from "./actions";
 import { h, say } from "./dom";
 import type { MapView } from "./map";
@@ -59,10 +59,12 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
   function finish(): void {
     const corners = map.draft?.corners ?? [];
     const round = (value: number) => Math.round(value * 1e4) / 1e4;
+    const longitudes = corners.map(([x]) => x);
+    const turn = Math.min(...longitudes) < -180 ? 360 : Math.max(...longitudes) > 360 ? -360 : 0; // into the server's range
     if (tool === "polygon" && corners.length >= 3) {
-      store.change({ selection: { polygon: corners.map(([x, y]): Place => [round(x), round(y)]) } });
+      store.change({ selection: { polygon: corners.map(([x, y]): Place => [round(x + turn), round(y)]) } });
     } else if (tool === "box" && corners.length === 4) {
-      const [xs, ys] = [corners.map(([x]) => x), corners.map(([, y]) => y)];
+      const [xs, ys] = [longitudes.map((x) => x + turn), corners.map(([, y]) => y)];
       const box = [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)].map(round) as [number, number, number, number];
       if (box[2] > box[0] && box[3] > box[1]) store.change({ selection: { box } });
     }
@@ -84,7 +86,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     holding = false;
     clearTimeout(timer);
     const at = map.under(event.clientX, event.clientY);
-    if (tool === "box" && at) map.draft = { corners: [at.place, at.place, at.place, at.place] };
+    if (tool === "box" && at?.place) map.draft = { corners: [at.place, at.place, at.place, at.place] };
     if (event.pointerType === "touch" && !tool && fingers.size === 1) {
       timer = setTimeout(() => {
         holding = travelled < STILL;
@@ -105,7 +107,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     const { view } = map;
     if (!before || !grid || !view) {
       if (event.pointerType !== "touch") point(at?.cell ?? null);
-      if (tool === "polygon" && map.draft && at) {
+      if (tool === "polygon" && map.draft && at?.place) {
         map.draft.corners.splice(-1, 1, at.place);
         map.refresh("marks");
       }
@@ -115,7 +117,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     travelled += Math.abs(dx) + Math.abs(dy);
     fingers.set(event.pointerId, event);
     if (fingers.size === 2) return pinch(event, before);
-    if (tool === "box" && map.draft && at) {
+    if (tool === "box" && map.draft && at?.place) {
       const [from] = map.draft.corners as [Place];
       map.draft.corners = [from, [at.place[0], from[1]], at.place, [from[0], at.place[1]]];
       return map.refresh("marks");
@@ -148,7 +150,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     const at = under(event);
     if (event.type === "pointerup" && single && at) {
       if (tool === "box") finish();
-      else if (tool === "polygon") map.draft = { corners: [...(map.draft?.corners.slice(0, -1) ?? []), at.place, at.place] };
+      else if (tool === "polygon" && at.place) map.draft = { corners: [...(map.draft?.corners.slice(0, -1) ?? []), at.place, at.place] };
       else if (travelled < STILL * map.ratio && !holding && at.cell !== null) {
         if (event.pointerType === "touch") point(at.cell);
         pin(at.cell);
@@ -177,7 +179,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     { passive: false },
   );
 
-  // ---- by keyboard: a cross goes from cell to cell, the map follows it ----
+  // ---- by keyboard: a cross goes from cell to cell, the map follows it; a globe turns under it ----
   element.addEventListener("keydown", (event) => {
     const step = ({ ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] } as Record<string, [number, number]>)[
       event.key
@@ -200,17 +202,20 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     const { view } = map;
     const [panel] = map.panels;
     if (!grid || !view || !panel) return;
-    const middle = Math.floor(grid.rows / 2) * grid.columns + Math.floor(grid.columns / 2);
+    const middle = view.globe
+      ? (cellAt(grid, ...projectionOf(view).onto(grid, view.x, view.y)) ?? 0)
+      : Math.floor(grid.rows / 2) * grid.columns + Math.floor(grid.columns / 2);
     const [row, column] = rowOf(grid, cursor.cell ?? middle);
     const next = cursor.cell === null ? [row, column] : [row + rows, column + columns];
     const last = grid.kind === "points" ? (grid.places?.length ?? 1) - 1 : grid.rows * grid.columns - 1;
     const inside = (value: number, count: number) => Math.min(Math.max(value, 0), count - 1);
+    if (view.globe) next[1] = ((next[1] as number) + grid.columns) % grid.columns;
     const cell = Math.min(last, inside(next[0] as number, grid.rows) * grid.columns + inside(next[1] as number, grid.columns));
     point(cell);
     const centre = centreOf(grid, cell);
     const [x, y] = toPixel(view, grid, panel, ...centre);
     const out = x < panel.x + 20 || x > panel.x + panel.width - 20 || y < panel.y + 20 || y > panel.y + panel.height - 20;
-    if (out) store.change({ view: { ...view, x: centre[0], y: centre[1] } });
+    if (out || view.globe) store.change({ view: { ...view, x: centre[0], y: centre[1] } });
     announce(`${placeText(degreesOf(grid, cell) ?? centre)}, ${spoken(cell)}`);
   }
   function zoom(factor: number): void {

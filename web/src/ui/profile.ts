@@ -9,7 +9,7 @@ import type { Levels } from "../state/told";
 import { fill, s } from "./dom";
 import type { Theme } from "./theme";
 
-const [WIDTH, HEIGHT, LEFT] = [260, 150, 70];
+const [WIDTH, HEIGHT, LEFT] = [260, 150, 86]; // LEFT: room for seven digits and a unit
 
 export function mount(element: HTMLElement, store: Store, theme: Theme, api: () => Api): void {
   const drawing = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "profile" });
@@ -52,7 +52,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, api: () 
     };
     const x = (value: number) => LEFT + ((WIDTH - LEFT - 10) * (value - low)) / (high - low);
     const every = Math.ceil(levels.values.length / 8);
-    const names = levels.values.map((_, level) => prettyUnit(labelOf(levels, level)));
+    const names = levels.values.map((_, level) => labelOf(levels, level, prettyUnit));
     const scale = names.flatMap((text, level) => {
       const line = s("line", { x1: LEFT, x2: WIDTH - 10, y1: y(level), y2: y(level), class: level === looked ? "looked" : "" });
       return level % every ? [line] : [line, s("text", { x: LEFT - 6, y: y(level) + 4, "text-anchor": "end" }, text)];

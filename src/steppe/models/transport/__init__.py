@@ -13,6 +13,9 @@ tracers          the table of tracers of a run file
 advection        the arrays in which all ranks read
 """
 
+from collections.abc import Collection, Mapping
+
+from steppe.models.declare import Pick
 from steppe.models.transport.model import Transport
 
 MODEL = Transport
@@ -21,3 +24,11 @@ PROPOSED = (  # of [parameters], for `steppe new run`
     'tracers = { hills = "hills" }              # name = form: hills, bells, slotted, zero, one, "age of air"; or a table with',
     "#                                          # initial, half_life, source, levels, box, units",
 )
+
+
+def choose(available: Collection[str]) -> Mapping[str, Pick]:
+    """What follows from the winds of a run. available: their names."""
+    found = {"wind": Pick("forcing", "the run has winds")} if "u" in available else {}
+    if found and "omega" not in available:
+        found["vertical"] = Pick("none", "there is no vertical motion: the winds hold no omega")
+    return found

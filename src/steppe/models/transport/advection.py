@@ -12,18 +12,60 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.grid import Box
+from steppe.kernels import field_kernel
 from steppe.models.handed import Reach, StoredPages
 from steppe.models.transport import interpolation
 from steppe.models.transport.levels import Levels
 from steppe.models.transport.paths import AFTER, BEFORE, depart, formula_wind, locate, turn, wind_at
 from steppe.models.transport.reading import pages_of_tracers, pages_of_wind
 from steppe.models.transport.sphere import BEYOND, Sphere
+from steppe.models.transport.winds import RADIUS
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 PIECE = 1 << 14  # cells that are computed at once: what is kept of them fits the cache of a core
 COMPONENTS = 3  # of the wind
 SCHEMES = {"ccm": (interpolation.ccm, 4), "best": (interpolation.best, 6)}  # kernel, and points of a line of its stencil
+
+
+@field_kernel
+def lay_tracer(levels: int, rows: int, columns: int, first: int, stride: int, layers: int, values: Floats, field: Floats) -> None:
+    """Puts a tracer of a box into the array. first, stride: element where it begins, elements of a row."""
+    for r in range(rows):
+        for c in range(columns):
+            at = first + r * stride + c * layers
+            for k in range(levels):
+                field[at + k] = values[(k * rows + r) * columns + c]
+
+
+@field_kernel
+def lay_wind(
+    levels: int,
+    rows: int,
+    columns: int,
+    first_row: int,
+    first_column: int,
+    all_columns: int,
+    u: Floats,
+    v: Floats,
+    w: Floats,
+    field: Floats,
+) -> None:
+    """Puts the wind of a box into the array, and again before its first and after its last column."""
+    width = all_columns + 3
+    component = levels * width
+    for r in range(rows):
+        for k in range(levels):
+            row = ((first_row + r) * 3 * levels + k) * width
+            here = (k * rows + r) * columns
+            for c in range(columns):
+                at, p = row + 1 + first_column + c, here + c
+                field[at], field[at + component], field[at + 2 * component] = u[p], v[p], w[p]
+            for c in range(columns):
+                i = first_column + c
+                if i < 2 or i == all_columns - 1:
+                    at, p = row + (0 if i == all_columns - 1 else 1 + all_columns + i), here + c
+                    field[at], field[at + component], field[at + 2 * component] = u[p], v[p], w[p]
 
 
 class Points(NamedTuple):
@@ -100,35 +142,32 @@ class Advection:
 
     def put(self, tracers: Sequence[Floats]) -> None:
         """The tracers at the beginning of a step, each (levels, y, x) of the own cells."""
-        n_levels = self.levels.coordinate.size
-        if self._air.whole is not None:
-            cells = self._air.whole.reshape(self._air_shape)
-            for number, values in enumerate(tracers):
-                cells[self.y, number, self.x, :n_levels] = values.transpose(1, 2, 0)
-            return
-        rows, columns = (np.arange(part.start, part.stop) for part in (self.y, self.x))
-        width = self.sphere.shape[1] * self._layers
-        place = rows[:, None] * (self._tracers * width) + columns * self._layers + np.arange(n_levels)[:, None, None]
+        n_levels, width = self.levels.coordinate.size, self.sphere.shape[1] * self._layers
+        first = self.y.start * self._tracers * width + self.x.start * self._layers
         for number, values in enumerate(tracers):
-            self._air.scatter(place + number * width, values)
+            if self._air.whole is not None:
+                begin = first + number * width
+                lay_tracer(n_levels, *self.box.shape, begin, self._tracers * width, self._layers, values, self._air.whole)
+                continue
+            rows, columns = np.arange(self.box.shape[0])[:, None], np.arange(self.box.shape[1])
+            place = first + number * width + rows * (self._tracers * width) + columns * self._layers
+            self._air.scatter(place + np.arange(n_levels)[:, None, None], values)
 
     def blow(self, wind: Sequence[Floats]) -> None:
-        """The wind half-way through a step: to east and north [rad s-1] and through the levels, each (levels, y, x) of the own cells."""
+        """The wind half-way through a step: u, v [m s-1] and w [s-1], each (levels, y, x) of the own cells."""
         assert self._wind is not None
-        columns, width = self.sphere.shape[1], BEFORE + self.sphere.shape[1] + AFTER
+        n_levels, columns = self.levels.coordinate.size, self.sphere.shape[1]
+        width = BEFORE + columns + AFTER
+        if self._wind.whole is not None:
+            lay_wind(n_levels, *self.box.shape, self.y.start, self.x.start, columns, *wind, self._wind.whole)
+            return
         at = np.arange(width)
         mine = (at - BEFORE) % columns
         at, mine = (each[(mine >= self.x.start) & (mine < self.x.stop)] for each in (at, mine))
-        chosen = mine - self.x.start
-        if self._wind.whole is not None:
-            cells = self._wind.whole.reshape(self._wind_shape)
-            for number, values in enumerate(wind):
-                cells[self.y, number, :, at] = values[..., chosen].transpose(2, 1, 0)
-            return
-        rows, level = np.arange(self.y.start, self.y.stop)[:, None], np.arange(self.levels.coordinate.size)[:, None, None]
-        place = (rows * COMPONENTS * level.size + level) * width + at
+        rows, level = np.arange(self.y.start, self.y.stop)[:, None], np.arange(n_levels)[:, None, None]
+        place = (rows * COMPONENTS * n_levels + level) * width + at
         for number, values in enumerate(wind):
-            self._wind.scatter(place + number * level.size * width, values[..., chosen])
+            self._wind.scatter(place + number * n_levels * width, values[..., mine - self.x.start])
 
     def trace(self, middles: Floats, half: float, iterations: int, formula: tuple[str, Floats] | None) -> None:
         """Improves the middles of the paths (4, levels, y, x): x, y, z on the unit sphere, and height.
@@ -141,7 +180,7 @@ class Advection:
                 for piece in self._pieces:
                     u, v, w = self._speed(piece)
                     formula_wind(formula[0])(*self._where(piece), formula[1], middles, u, v, w)
-                    turn(*self._where(piece), half, *self.circles, self.levels.coordinate, u, v, w, middles)
+                    turn(*self._where(piece), half, half, *self.circles, self.levels.coordinate, u, v, w, middles)
             return
         sphere, n_levels, columns = self.sphere, self.levels.coordinate.size, self.sphere.shape[1]
         with self._wind.read_only(self._cache) as seen:
@@ -151,8 +190,10 @@ class Advection:
                 self._locate(self._where(piece), middles, points)
 
             def needed(points: Points, pages: NDArray[np.bool_]) -> None:
-                tables = sphere.rows, sphere.shifts, self.levels.coordinate
-                pages_of_wind(points.row.size, n_levels, columns, shift, *tables, points.column, points.row, points.height, pages)
+                tables = sphere.rows, sphere.shifts, sphere.latitudes, self.levels.coordinate
+                pages_of_wind(
+                    points.row.size, n_levels, columns, shift, *tables, points.column, points.row, points.latitude, points.height, pages
+                )
 
             tables = sphere.rows, sphere.shifts, sphere.signs, sphere.latitudes, sphere.lagrange4, self.levels.coordinate
             interpolate = wind_at(self._wind.whole is not None)
@@ -160,9 +201,17 @@ class Advection:
             def work(part: Part) -> None:
                 speeds = (each[part.first : part.end] for each in self._speed(part.piece))
                 some = part.points.some(part.first, part.end)
-                interpolate(some.row.size, n_levels, columns, shift, table, *tables, *some, *speeds)
+                interpolate(some.row.size, n_levels, columns, shift, table, *tables, *some, self._work, *speeds)
                 if part.last:
-                    turn(*self._where(part.piece), half, *self.circles, self.levels.coordinate, *self._speed(part.piece), middles)
+                    turn(
+                        *self._where(part.piece),
+                        half,
+                        half / RADIUS,
+                        *self.circles,
+                        self.levels.coordinate,
+                        *self._speed(part.piece),
+                        middles,
+                    )
 
             for _ in range(iterations):
                 self._go(seen, prepare, needed, work)
@@ -180,10 +229,10 @@ class Advection:
                 self._locate((*where[:3], 0, where[1]), begins, points)
 
             def needed(points: Points, pages: NDArray[np.bool_]) -> None:
-                tables = sphere.rows, sphere.shifts, self.levels.coordinate
+                tables = sphere.rows, sphere.shifts, sphere.latitudes, self.levels.coordinate
                 pages_of_tracers(
                     *(points.row.size, n_levels, columns, shift, self._tracers, width, self._layers, points_of_line),
-                    *(*tables, points.column, points.row, points.height, pages),
+                    *(*tables, points.column, points.row, points.latitude, points.height, pages),
                 )
 
             weights = sphere.slopes if scheme == "ccm" else sphere.lagrange6
@@ -262,7 +311,7 @@ class Advection:
     def _locate(self, where: tuple[int, ...], block: Floats, points: Points) -> None:
         sphere, columns = self.sphere, self.sphere.shape[1]
         lons = float(sphere.longitude[0]), columns / (2.0 * np.pi)
-        locate(*where, columns, sphere.latitudes.size, *lons, *self._places, sphere.latitudes, block, *points)
+        locate(*where, columns, sphere.latitudes.size, *lons, *self._places, block, *points)
 
 
 def _most_pages(shape: tuple[int, ...], page: int, lines: int) -> int:

@@ -14,7 +14,11 @@ CHOICES = {
         "How a tracer is interpolated",
         {"best": "six points along and across, clipped; twice the work", "ccm": "four points, as in the Community Climate Model"},
     ),
-    "wind": Choice("The wind", {**{name: wind.meaning for name, wind in WINDS.items()}, "forcing": "fields of the run's forcing"}),
+    "wind": Choice("The wind", {**{name: wind.meaning for name, wind in WINDS.items()}, "forcing": "winds of the run: u, v, ps, omega"}),
+    "vertical": Choice(
+        "Whether the winds of a run move air from level to level",
+        {"omega": "they do, by their omega", "none": "there is no vertical motion: each level is moved by its own u and v alone"},
+    ),
     "limiter": Choice("Whether a tracer may leave its range", {"on": "it stays within it", "off": "more exact where it is smooth"}),
     "fixer": Choice("Whether the mass of a tracer is kept exact", {"on": "it is", "off": "it changes as it is interpolated"}),
 }
@@ -32,7 +36,7 @@ def variables_of(tracers: Sequence[Tracer], wind: str, vertical: bool) -> Iterat
         yield Variable(name, LYX, "1", "float64", Role.STATE, text, initial=0.0, heading="Paths")
     yield Variable(PATH[3], LYX, "1", "float64", Role.STATE, "middle of the last path to the cell, coordinate of the level", initial=0.0)
     for tracer in tracers:
-        unit = "kg m-2" if tracer.units == "1" else f"{tracer.units} kg m-2"
+        unit = f"{tracer.units} kg m-2".removeprefix("1 ")
         yield Variable(f"column_{tracer.name}", YX, unit, "float64", Role.DIAGNOSTIC, f"{tracer.name} above a square metre")
     if wind == "forcing":
         yield from _forcing(vertical)
@@ -44,9 +48,8 @@ def variables_of(tracers: Sequence[Tracer], wind: str, vertical: bool) -> Iterat
         if tracer.source is not None:
             number = tracer.source if isinstance(tracer.source, float) else 0.0
             text = f"source of {tracer.name}" + (f" on levels {', '.join(map(str, tracer.levels))}" if tracer.levels else "")
-            yield Variable(
-                *(f"source_{tracer.name}", YX, f"{tracer.units} s-1", "float64", Role.PARAMETER, text), low=0.0, high=1.0, initial=number
-            )
+            unit = f"{tracer.units} s-1".removeprefix("1 ")
+            yield Variable(f"source_{tracer.name}", YX, unit, "float64", Role.PARAMETER, text, low=0.0, high=1.0, initial=number)
 
 
 def _forcing(vertical: bool) -> Iterator[Variable]:

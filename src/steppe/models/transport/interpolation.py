@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.kernels import FieldKernel, field_kernel
-from steppe.models.transport.paths import level_before, neighbours, split, within
+from steppe.models.transport.paths import level_before, neighbours, row_before, split, turned_column, within
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -72,12 +72,6 @@ def over_levels(limited: bool) -> Callable[..., Any]:
         return between(f0, f1, first, last, (height - coordinate[k]) / (coordinate[k + 1] - coordinate[k]))
 
     return value
-
-
-def turned(column: int, shift: int, columns: int) -> int:
-    """A column moved to the east by half of all columns at most."""
-    moved = column + shift
-    return moved - columns if moved >= columns else moved
 
 
 def after(column: int, columns: int) -> int:
@@ -148,12 +142,12 @@ def ccm(limited: bool, one_piece: bool) -> FieldKernel:
         layers = max(levels, LAYERS)
         k = 0
         for p in range(n):
-            e, s, i = row[p] - 1, along[p], column[p]
+            e, s, i = row_before(latitude[p], latitudes, row[p]) - 1, along[p], column[p]
             k = level_before(height[p], levels, coordinate, k)
             layer = within(k - 1, 0, layers - LAYERS)
             stride = tracers * width
-            i0, i1 = turned(i, shifts[e], columns), turned(i, shifts[e + 1], columns)
-            i2, i3 = turned(i, shifts[e + 2], columns), turned(i, shifts[e + 3], columns)
+            i0, i1 = turned_column(i, shifts[e], columns), turned_column(i, shifts[e + 1], columns)
+            i2, i3 = turned_column(i, shifts[e + 2], columns), turned_column(i, shifts[e + 3], columns)
             r0, r1, r2, r3 = (
                 layer + rows[e] * stride,
                 layer + rows[e + 1] * stride,
@@ -252,7 +246,7 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
         layers = max(levels, LAYERS)
         k = 0
         for p in range(n):
-            e, s, i = row[p] - 2, along[p], column[p]
+            e, s, i = row_before(latitude[p], latitudes, row[p]) - 2, along[p], column[p]
             k = level_before(height[p], levels, coordinate, k)
             layer = within(k - 1, 0, layers - LAYERS)
             stride = tracers * width
@@ -260,8 +254,16 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
             w0, w1 = -x1 * s * x3 * x4 * x5 * (1.0 / 120.0), x0 * s * x3 * x4 * x5 * (1.0 / 24.0)
             w3, w4 = x0 * x1 * s * x4 * x5 * (1.0 / 12.0), -x0 * x1 * s * x3 * x5 * (1.0 / 24.0)
             w5 = x0 * x1 * s * x3 * x4 * (1.0 / 120.0)
-            i0, i1, i2 = turned(i, shifts[e], columns), turned(i, shifts[e + 1], columns), turned(i, shifts[e + 2], columns)
-            i3, i4, i5 = turned(i, shifts[e + 3], columns), turned(i, shifts[e + 4], columns), turned(i, shifts[e + 5], columns)
+            i0, i1, i2 = (
+                turned_column(i, shifts[e], columns),
+                turned_column(i, shifts[e + 1], columns),
+                turned_column(i, shifts[e + 2], columns),
+            )
+            i3, i4, i5 = (
+                turned_column(i, shifts[e + 3], columns),
+                turned_column(i, shifts[e + 4], columns),
+                turned_column(i, shifts[e + 5], columns),
+            )
             r0, r1, r2 = layer + rows[e] * stride, layer + rows[e + 1] * stride, layer + rows[e + 2] * stride
             r3, r4, r5 = layer + rows[e + 3] * stride, layer + rows[e + 4] * stride, layer + rows[e + 5] * stride
             lat, c = latitude[p], 6 * (e + 2)

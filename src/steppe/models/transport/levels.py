@@ -39,11 +39,12 @@ class Levels(NamedTuple):
     b: Floats
     space: Space
 
-    def mass(self, surface_pressure: Any) -> Floats:
-        """Air in each level [kg m-2], (levels, ...). surface_pressure: number or array (...) [Pa]."""
-        ps = np.asarray(surface_pressure, np.float64)
-        shape = (-1, *(1,) * ps.ndim)
-        return np.abs(np.diff(self.a).reshape(shape) * P0 + np.diff(self.b).reshape(shape) * ps) / GRAVITY
+    @property
+    def air(self) -> tuple[Floats, Floats]:
+        """Factors (levels,) of the mass of air in each level: a + b ps [kg m-2] with surface pressure ps [Pa]."""
+        return np.abs(np.diff(self.a)) * P0 / GRAVITY if self.space.positive == "up" else np.diff(self.a) * P0 / GRAVITY, np.diff(
+            self.b
+        ) / GRAVITY
 
     @property
     def height(self) -> Floats:
@@ -84,14 +85,25 @@ def hybrid(a: Any, b: Any) -> Levels:
         raise ModelError(f"Hybrid levels have coefficients a and b at their interfaces, one each; {a.size} and {b.size} are given.")
     if not (np.diff(a + b) > 0.0).all():
         at = int(np.argmax(~(np.diff(a + b) > 0.0)))
-        raise ModelError(f"a + b must rise from the top to the ground: it is {(a + b)[at]:g} at interface {at}, then {(a + b)[at + 1]:g}.")
+        told = f"it is {(a + b)[at]:g} at interface {at}, then {(a + b)[at + 1]:g}"
+        raise ModelError(f"a + b of hybrid levels must rise from the top to the ground: {told}. Correct them: hyai and hybi of winds.")
     middle = 0.5 * (a + b)[:-1] + 0.5 * (a + b)[1:]
     return _checked(Levels(middle, a, b, Space(tuple(np.round(middle * P0 / 100.0, 6)), "hPa", "", "down", long_name="nominal pressure")))
 
 
 def pressures(middle: Any) -> Levels:
-    """Levels at constant pressures [Pa], which rise; interfaces lie half-way between them, and as far beyond the first and the last."""
+    """Levels at constant pressures [Pa]; interfaces lie half-way between them, and as far beyond the first and the last.
+
+    Raises
+    ------
+    ModelError
+        They do not rise, or there are 2 or 3.
+    """
     p = np.asarray(middle, np.float64)
+    if not (np.diff(p) > 0.0).all():
+        at = int(np.argmax(~(np.diff(p) > 0.0)))
+        told = f"{p[at] / 100.0:g} hPa, then {p[at + 1] / 100.0:g} hPa"
+        raise ModelError(f'Pressures of levels must rise or fall from level to level: {told}. Sort the winds: winds.sortby("level").')
     inner = 0.5 * (p[:-1] + p[1:])
     first, last = (2.0 * p[0] - inner[0], 2.0 * p[-1] - inner[-1]) if p.size > 1 else (0.0, P0)
     a = np.concatenate([[max(first, 0.0)], inner, [last]]) / P0
@@ -136,7 +148,7 @@ def _of_winds(columns: Mapping[str, tuple[Floats, str]]) -> Levels:
         return hybrid(columns["hyai"][0], columns["hybi"][0])
     for values, unit in (columns[name] for name in ("level", "plev", "pressure_level", "lev") if name in columns):
         if unit in ("Pa", "hPa", "mbar", "millibars"):
-            return pressures(np.sort(values) * (1.0 if unit == "Pa" else 100.0))
+            return pressures((values if values[-1] > values[0] else values[::-1]) * (1.0 if unit == "Pa" else 100.0))
     raise ModelError(
         "The winds do not say what their levels are. Give them hyai and hybi (a and b of p = a p0 + b ps at the interfaces), or a "
         'coordinate "level" in hPa or Pa; or write [parameters] levels = "L18".'

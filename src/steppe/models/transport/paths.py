@@ -65,7 +65,6 @@ def locate(
     per_lon: float,
     first_lat: float,
     per_lat: float,
-    latitudes: Floats,
     points: Floats,
     column: Integers,
     row: Integers,
@@ -73,10 +72,11 @@ def locate(
     latitude: Floats,
     height: Floats,
 ) -> None:
-    """The column and the row of the tables at or before each of some points, the part of a column beyond it, its latitude, its height.
+    """The column at or before each of some points, the part of a column beyond it, its latitude, its height, and about its row.
 
     points (4, levels, all_rows, n_columns): x, y, z and height, of which rows first_row .. first_row + n_rows - 1 are located.
-    per_lon, per_lat: columns and rows per rad; first_lat: the latitude of row 0 of the tables if all were as far apart.
+    per_lon, per_lat: columns and rows per rad; first_lat: the latitude of row 0 of the tables if all were as far apart. `row_before` finds
+    the very row from that: it looks into a table, which does not go into vectors.
     """
     size = levels * all_rows * n_columns
     for k in range(levels):
@@ -90,11 +90,8 @@ def locate(
                 across = where(across < 0.0, across + ROUND, across) * per_lon
                 lat = arctan2(z, sqrt(x * x + y * y))
                 i = within(int64(across), 0, columns - 1)
-                e = within(int64((first_lat - lat) * per_lat), 2, table_rows - 4)
-                e = e - 1 if lat > latitudes[e] else e
-                e = e + 1 if lat <= latitudes[e + 1] else e
                 column[p] = i
-                row[p] = within(e, 2, table_rows - 4)
+                row[p] = within(int64((first_lat - lat) * per_lat), 2, table_rows - 4)
                 along[p] = within(across - i, 0.0, 1.0)
                 latitude[p] = lat
                 height[p] = points[q + 3 * size]
@@ -110,6 +107,18 @@ def level_before(height: Any, levels: Any, coordinate: Any, guess: Any) -> Any:
     return k
 
 
+def row_before(latitude: Any, latitudes: Any, about: Any) -> Any:
+    """The row of the tables at or before a latitude. about: this row, or one beside it."""
+    row = about - 1 if latitude > latitudes[about] else about
+    return row + 1 if latitude <= latitudes[row + 1] else row
+
+
+def turned_column(column: Any, shift: Any, columns: Any) -> Any:
+    """A column moved to the east by half of all columns at most."""
+    moved = column + shift
+    return moved - columns if moved >= columns else moved
+
+
 @cache
 def wind_at(one_piece: bool) -> FieldKernel:
     """The kernel that interpolates the wind at points, out of the array (rows, components, levels, BEFORE + columns + AFTER).
@@ -118,12 +127,40 @@ def wind_at(one_piece: bool) -> FieldKernel:
     """
     of = neighbours(one_piece)
 
-    def along(table: Any, shift: int, at: int, a: float, b: float, c: float, d: float) -> Any:
-        """The sum of four neighbours with weights."""
-        f = of(table, shift, at)
-        if one_piece or not split(at, shift):
-            return a * f[0] + b * f[1] + c * f[2] + d * f[3]
-        return a * f[0] + b * of(table, shift, at + 1)[0] + c * of(table, shift, at + 2)[0] + d * of(table, shift, at + 3)[0]
+    def two(table: Any, shift: int, high: int, low: int, near: float, far: float, work: Any, to: int, first: bool) -> None:
+        """Adds four neighbours of two levels with weights, side by side, to work[to .. to + 3], or begins with them."""
+        if one_piece or not (split(high, shift) or split(low, shift)):
+            f, g = of(table, shift, high), of(table, shift, low)
+            for m in range(4):
+                work[to + m] = near * f[m] + far * g[m] if first else work[to + m] + (near * f[m] + far * g[m])
+        else:
+            for m in range(4):
+                both = near * of(table, shift, high + m)[0] + far * of(table, shift, low + m)[0]
+                work[to + m] = both if first else work[to + m] + both
+
+    def across(
+        table: Any,
+        shift: int,
+        r0: int,
+        r1: int,
+        r2: int,
+        r3: int,
+        high: int,
+        low: int,
+        down: float,
+        y0: float,
+        y1: float,
+        y2: float,
+        y3: float,
+        work: Any,
+        to: int,
+    ) -> None:
+        """Four columns of a component, of four rows and two levels."""
+        up = 1.0 - down
+        two(table, shift, r0 + high, r0 + low, y0 * up, y0 * down, work, to, True)
+        two(table, shift, r1 + high, r1 + low, y1 * up, y1 * down, work, to, False)
+        two(table, shift, r2 + high, r2 + low, y2 * up, y2 * down, work, to, False)
+        two(table, shift, r3 + high, r3 + low, y3 * up, y3 * down, work, to, False)
 
     @field_kernel
     def interpolate(
@@ -143,18 +180,21 @@ def wind_at(one_piece: bool) -> FieldKernel:
         part: Floats,
         latitude: Floats,
         height: Floats,
+        work: Floats,
         u: Floats,
         v: Floats,
         w: Floats,
     ) -> None:
         width = columns + 3
         component = levels * width
+        stride = 3 * component
         k = 0
         for p in range(n):
             s = part[p]
             a, b, c = s + 1.0, s - 1.0, s - 2.0
             x0, x1, x2, x3 = -s * b * c * (1.0 / 6.0), a * b * c * 0.5, -a * s * c * 0.5, a * s * b * (1.0 / 6.0)
-            e, lat = row[p] - 1, latitude[p]
+            lat = latitude[p]
+            e = row_before(lat, latitudes, row[p]) - 1
             d0, d1, d2, d3 = lat - latitudes[e], lat - latitudes[e + 1], lat - latitudes[e + 2], lat - latitudes[e + 3]
             at = 4 * (e + 1)
             y0, y1 = d1 * d2 * d3 * inverse[at], d0 * d2 * d3 * inverse[at + 1]
@@ -163,27 +203,23 @@ def wind_at(one_piece: bool) -> FieldKernel:
             below = min(k + 1, levels - 1)
             down = (height[p] - coordinate[k]) / (coordinate[below] - coordinate[k]) if below > k else 0.0
             high, low = k * width, below * width
-            east, north, up = 0.0, 0.0, 0.0
-            for r in range(4):
-                i = column[p] + shifts[e + r]
-                here = rows[e + r] * 3 * component + (i - columns if i >= columns else i)
-                y = y0 if r == 0 else y1 if r == 1 else y2 if r == 2 else y3
-                near, far, sign = y * (1.0 - down), y * down, signs[e + r]
-                f0, f1 = along(table, shift, here + high, x0, x1, x2, x3), along(table, shift, here + low, x0, x1, x2, x3)
-                east += sign * (near * f0 + far * f1)
-                here += component
-                f0, f1 = along(table, shift, here + high, x0, x1, x2, x3), along(table, shift, here + low, x0, x1, x2, x3)
-                north += sign * (near * f0 + far * f1)
-                here += component
-                f0, f1 = along(table, shift, here + high, x0, x1, x2, x3), along(table, shift, here + low, x0, x1, x2, x3)
-                up += near * f0 + far * f1
-            u[p], v[p], w[p] = east, north, up
+            i0, i1 = turned_column(column[p], shifts[e], columns), turned_column(column[p], shifts[e + 1], columns)
+            i2, i3 = turned_column(column[p], shifts[e + 2], columns), turned_column(column[p], shifts[e + 3], columns)
+            r0, r1, r2, r3 = rows[e] * stride + i0, rows[e + 1] * stride + i1, rows[e + 2] * stride + i2, rows[e + 3] * stride + i3
+            s0, s1, s2, s3 = y0 * signs[e], y1 * signs[e + 1], y2 * signs[e + 2], y3 * signs[e + 3]
+            c1, c2 = component, 2 * component
+            across(table, shift, r0, r1, r2, r3, high, low, down, s0, s1, s2, s3, work, 0)
+            across(table, shift, r0 + c1, r1 + c1, r2 + c1, r3 + c1, high, low, down, s0, s1, s2, s3, work, 4)
+            across(table, shift, r0 + c2, r1 + c2, r2 + c2, r3 + c2, high, low, down, y0, y1, y2, y3, work, 8)
+            u[p] = (x0 * work[0] + x1 * work[1]) + (x2 * work[2] + x3 * work[3])
+            v[p] = (x0 * work[4] + x1 * work[5]) + (x2 * work[6] + x3 * work[7])
+            w[p] = (x0 * work[8] + x1 * work[9]) + (x2 * work[10] + x3 * work[11])
 
     return interpolate
 
 
 def turned(half: float, u: float, v: float, ax: float, ay: float, az: float, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """The middle of the path to (ax, ay, az) with the wind u, v [rad s-1] that blows at (x, y, z). half: of a step [s]."""
+    """The middle of the path to (ax, ay, az) with the wind u, v that blows at (x, y, z). half: see `turn`."""
     flat = sqrt(x * x + y * y)
     inverse = 1.0 / max(flat, 1e-300)
     cos_lon, sin_lon = where(flat > 0.0, x * inverse, 1.0), y * inverse
@@ -205,6 +241,7 @@ def turn(
     first_row: int,
     all_rows: int,
     half: float,
+    per_speed: float,
     cos_lat: Floats,
     sin_lat: Floats,
     cos_lon: Floats,
@@ -215,7 +252,10 @@ def turn(
     w: Floats,
     points: Floats,
 ) -> None:
-    """One iteration for the middles of the paths to some rows; `points` and rows as in `locate`."""
+    """One iteration for the middles of the paths to some rows; `points` and rows as in `locate`.
+
+    half: of a step [s]; per_speed: the angle that a speed of 1 passes in it.
+    """
     size = levels * all_rows * n_columns
     top, bottom = coordinate[0], coordinate[levels - 1]
     for k in range(levels):
@@ -225,7 +265,7 @@ def turn(
             for c in range(n_columns):
                 q, p = there + c, here + c
                 ax, ay = flat * cos_lon[c], flat * sin_lon[c]
-                x, y, z = turned(half, u[p], v[p], ax, ay, up, points[q], points[q + size], points[q + 2 * size])
+                x, y, z = turned(per_speed, u[p], v[p], ax, ay, up, points[q], points[q + size], points[q + 2 * size])
                 points[q], points[q + size], points[q + 2 * size] = x, y, z
                 points[q + 3 * size] = within(coordinate[k] - half * w[p], top, bottom)
 

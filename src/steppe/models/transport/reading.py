@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.kernels import field_kernel
-from steppe.models.transport.paths import level_before, within
+from steppe.models.transport.paths import level_before, row_before, within
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -27,9 +27,11 @@ def pages_of_wind(
     shift: int,
     rows: Integers,
     shifts: Integers,
+    latitudes: Floats,
     coordinate: Floats,
     column: Integers,
     row: Integers,
+    latitude: Floats,
     height: Floats,
     pages: Flags,
 ) -> None:
@@ -39,8 +41,9 @@ def pages_of_wind(
     for p in range(n):
         k = level_before(height[p], levels, coordinate, k)
         below = min(k + 1, levels - 1)
+        first = row_before(latitude[p], latitudes, row[p]) - 1
         for r in range(4):
-            e = row[p] - 1 + r
+            e = first + r
             i = column[p] + shifts[e]
             base = rows[e] * 3 * levels * width + (i - columns if i >= columns else i)
             for component in range(3):
@@ -61,9 +64,11 @@ def pages_of_tracers(
     points: int,
     rows: Integers,
     shifts: Integers,
+    latitudes: Floats,
     coordinate: Floats,
     column: Integers,
     row: Integers,
+    latitude: Floats,
     height: Floats,
     pages: Flags,
 ) -> None:
@@ -73,8 +78,9 @@ def pages_of_tracers(
     for p in range(n):
         k = level_before(height[p], levels, coordinate, k)
         layer = within(k - 1, 0, layers - 4)
+        row_first = row_before(latitude[p], latitudes, row[p]) - back
         for r in range(points):
-            e = row[p] - back + r
+            e = row_first + r
             first = (column[p] + shifts[e] - back + columns) % columns
             last = first + points - 1
             for tracer in range(tracers):

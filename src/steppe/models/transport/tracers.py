@@ -14,7 +14,8 @@ from steppe.models.transport.winds import DAY
 
 AGE = "age of air"
 KEYS = ("initial", "half_life", "source", "levels", "box", "units")
-RESERVED = ("u", "v", "omega", "ps", "period", "angle", "iterations", "level", "lat", "lon", "time")
+RESERVED = ("u", "v", "omega", "ps", "period", "angle", "iterations", "level", "lat", "lon", "time", "cell", "ps_before")
+BEGINNINGS = ("path_", "half_life_", "source_", "column_")  # of names that the model makes
 
 
 class Tracer(NamedTuple):
@@ -53,7 +54,7 @@ def tracers_of(asked: Any) -> tuple[Tracer, ...]:
 
 def _tracer(name: Any, said: Any) -> Tracer:
     where = f"[parameters] tracers.{name}"
-    if not isinstance(name, str) or not name.isidentifier() or name in RESERVED or name.startswith(("path_", "half_life_", "source_")):
+    if not isinstance(name, str) or not name.isidentifier() or name in RESERVED or name.startswith(BEGINNINGS):
         raise ModelError(f"{where}: this name is taken, or none. Choose another, of letters, digits and _.")
     if said == AGE:
         return Tracer(name, "zero", units="d", age=True)
@@ -72,6 +73,8 @@ def _tracer(name: Any, said: Any) -> Tracer:
         raise ModelError(f"{where}.levels = {levels!r} must be numbers of levels, from 0.")
     if box is not None and not (isinstance(box, list | tuple) and len(box) == 4 and all(isinstance(each, int | float) for each in box)):
         raise ModelError(f"{where}.box = {box!r} must be west, south, east, north in degrees.")
+    if box is not None and not -90 <= box[1] < box[3] <= 90:
+        raise ModelError(f"{where}.box = {box!r}: south must be less than north. Write west, south, east, north in degrees.")
     half_life = _number(f"{where}.half_life", table["half_life"], "s") / DAY if "half_life" in table else None
     source = table.get("source")
     if source is not None and not isinstance(source, Mapping):

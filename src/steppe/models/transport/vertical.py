@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.grid import Box
+from steppe.kernels import field_kernel
 from steppe.models.handed import Reach
 from steppe.models.transport.levels import P0, Levels
 from steppe.models.transport.sphere import BEYOND, Sphere
+from steppe.models.transport.winds import RADIUS
 
 Floats = NDArray[np.float64]
 
@@ -29,22 +31,51 @@ class Vertical:
             at = y + BEYOND + row
             return sphere.rows[at][:, None] * columns + (x + column + sphere.shifts[at][:, None]) % columns
 
-        self._north, self._south, self._east, self._west = index(-1, 0), index(1, 0), index(0, 1), index(0, -1)
-        self._apart_y = (sphere.latitudes[y + BEYOND - 1] - sphere.latitudes[y + BEYOND + 1])[:, None]
-        self._apart_x = (4.0 * np.pi / columns * np.cos(sphere.latitude[y]))[:, None]
+        self._around = np.stack([index(-1, 0), index(1, 0), index(0, 1), index(0, -1)])
+        self._apart_y = RADIUS * (sphere.latitudes[y + BEYOND - 1] - sphere.latitudes[y + BEYOND + 1])[:, None]
+        self._apart_x = RADIUS * (4.0 * np.pi / columns * np.cos(sphere.latitude[y]))[:, None]
         thick = np.diff(levels.a + levels.b)
         self._a, self._b = (np.diff(each) / thick for each in (levels.a, levels.b))
         self._share = 0.5 * (levels.b[:-1] + levels.b[1:])
+        self._found = np.empty((levels.coordinate.size, *box.shape))
 
     def wind(self, u: Floats, v: Floats, omega: Floats, ps: Floats, tendency: Floats) -> Floats:
-        """The wind through the levels [s-1], (levels, y, x).
+        """The wind through the levels [s-1], (levels, y, x); the same array each time.
 
-        u, v [rad s-1], omega [Pa s-1] (levels, y, x); surface pressure ps [Pa] and its tendency [Pa s-1] (y, x).
+        u, v [m s-1], omega [Pa s-1] (levels, y, x); surface pressure ps [Pa] and its tendency [Pa s-1] (y, x).
         """
+        self._pressure.sync()  # all ranks have read the last one
         self._pressure.scatter(self._own, ps)
         self._pressure.sync()
-        north, south, east, west = np.split(self._pressure.gather(np.concatenate([self._north, self._south, self._east, self._west])), 4)
-        change = tendency + u * ((east - west) / self._apart_x) + v * ((north - south) / self._apart_y)
-        a, b, share = (each[:, None, None] for each in (self._a, self._b, self._share))
-        found: Floats = (omega - share * change) / (a * P0 + b * ps)
-        return found
+        north, south, east, west = self._pressure.gather(self._around)
+        to_east, to_north = (east - west) / self._apart_x, (north - south) / self._apart_y
+        columns = self._own.shape[1]
+        through(len(u), len(ps), columns, self._a, self._b, self._share, to_east, to_north, tendency, ps, u, v, omega, self._found)
+        return self._found
+
+
+@field_kernel
+def through(
+    levels: int,
+    rows: int,
+    columns: int,
+    a: Floats,
+    b: Floats,
+    share: Floats,
+    to_east: Floats,
+    to_north: Floats,
+    tendency: Floats,
+    ps: Floats,
+    u: Floats,
+    v: Floats,
+    omega: Floats,
+    found: Floats,
+) -> None:
+    """found = w, (levels, rows, columns). to_east, to_north: gradient of ps [Pa m-1]; share: b of each level; a, b: of d p / d eta."""
+    for k in range(levels):
+        for r in range(rows):
+            for c in range(columns):
+                at = r * columns + c
+                p = k * rows * columns + at
+                change = tendency[at] + u[p] * to_east[at] + v[p] * to_north[at]
+                found[p] = (omega[p] - share[k] * change) / (a[k] * P0 + b[k] * ps[at])
