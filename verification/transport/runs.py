@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.models.transport.driven import air
 from tests.shared import shared_path
 
 import steppe
@@ -24,13 +25,12 @@ Values = dict[str, NDArray[np.float64]]
 
 
 class Outcome(NamedTuple):
-    """first, middle, last: tracers (levels, rows, columns) at the beginning, half-way and at the end. mass: of air (levels, rows, 1)."""
+    """first, middle, last: tracers (levels, rows, columns) at the beginning, half-way and at the end. mass: of air, of the same shape."""
 
     first: Values
     middle: Values
     last: Values
     mass: NDArray[np.float64]
-    sphere: Any
 
 
 def references(name: str) -> list[Row]:
@@ -98,8 +98,7 @@ def outcome(where: str, steps: int, days: int, tracers: tuple[str, ...], variant
             simulation.step(steps // 2)
             middle = values()
             simulation.step(steps - steps // 2)
-            mass = model.levels.mass(100_000.0)[:, None, None] * model.sphere.weights[:, None]
-            return Outcome(first, middle, values(), mass, model.sphere)
+            return Outcome(first, middle, values(), air(model))
 
 
 def lauritzen(rows: int, kind: str, steps: int, variant: str, **parameters: Any) -> Outcome:

@@ -67,8 +67,13 @@ class Driven:
 
     def mass(self, ps: Any = 100_000.0) -> Any:
         """The mass of air of each cell, up to a factor."""
-        ps = np.broadcast_to(ps, self.model.sphere.shape)
-        return self.model.levels.mass(ps) * self.model.sphere.weights[:, None]
+        return air(self.model, ps)
+
+
+def air(model: Transport, ps: Any = 100_000.0) -> Any:
+    """The mass of air of each cell (levels, rows, columns) on the whole Earth, up to a factor. ps: surface pressure [Pa]."""
+    a, b = (np.abs(np.diff(each))[:, None, None] for each in (model.levels.a, model.levels.b))
+    return (a * 100_000.0 + b * np.broadcast_to(ps, model.sphere.shape)) * model.sphere.weights[:, None]
 
 
 def fastest(grid: Raster, seconds: float, courant: float) -> float:

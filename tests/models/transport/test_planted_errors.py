@@ -110,11 +110,11 @@ def test_slopes_of_rows_at_equal_distances_are_caught(monkeypatch):
     assert round_the_earth(72, 90.0) > 10.0 * DIGITS
 
 
-def by_angles(levels, n_rows, n_columns, first_row, all_rows, half, cos_lat, sin_lat, cos_lon, sin_lon, coordinate, u, v, w, points):
+def by_angles(levels, n_rows, n_columns, first_row, all_rows, half, per_speed, cos_lat, sin_lat, cos_lon, sin_lon, coordinate, *wind):
     """As `paths.turn`, but along longitude and latitude, where a small cosine of the latitude is replaced by a greater one."""
-    rows, shape = slice(first_row, first_row + n_rows), (levels, n_rows, n_columns)
-    lat = np.arctan2(sin_lat, cos_lat)[rows, None] - half * v.reshape(shape)
-    lon = np.arctan2(sin_lon, cos_lon) - half * u.reshape(shape) / np.maximum(cos_lat[rows, None], 0.1)
+    rows, shape, (u, v, _, points) = slice(first_row, first_row + n_rows), (levels, n_rows, n_columns), wind
+    lat = np.arctan2(sin_lat, cos_lat)[rows, None] - per_speed * v.reshape(shape)
+    lon = np.arctan2(sin_lon, cos_lon) - per_speed * u.reshape(shape) / np.maximum(cos_lat[rows, None], 0.1)
     block = points.reshape(4, levels, all_rows, n_columns)
     block[:3, :, rows] = np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)
 
