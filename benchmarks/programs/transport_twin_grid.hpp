@@ -115,8 +115,17 @@ struct Grid {
             eta[k] = 0.5 * (interfaces[k] + interfaces[k + 1]);
             thickness[k] = interfaces[k + 1] - interfaces[k];
         }
-        for (int k = 0; k + 1 < levels; k++)
-            down.emplace_back(&eta[first_level(k)], k - first_level(k));
+        Row all = eta;  // and one more level at each end, where a tracer is as at the end
+        all.insert(all.begin(), 2.0 * eta[0] - eta[1]);
+        all.push_back(2.0 * eta[levels - 1] - eta[levels - 2]);
+        for (int k = 0; k + 1 < levels; k++) {
+            down.emplace_back(&all[k], 1);
+            for (auto *slopes : {&down[k].start, &down[k].end})
+                if (k == 0)
+                    *slopes = {(*slopes)[1], (*slopes)[2], 0.0};
+                else if (k == levels - 2)
+                    *slopes = {0.0, (*slopes)[0], (*slopes)[1]};
+        }
     }
 
     int first_level(int k) const { return std::max(0, std::min(k - 1, levels - 4)); }  // of the four around the interval below k

@@ -51,13 +51,14 @@ class PlainTransport:
         """A tracer at points: longitudes, then latitudes, then levels."""
         i, s, j, phi, k = self._place(points, height)
         rows = np.array([self.latitude[2 + j + n] for n in AROUND])
-        first = np.clip(k - 1, 0, self.levels.size - 4)
+        ends = [2.0 * self.levels[0] - self.levels[1], *self.levels, 2.0 * self.levels[-1] - self.levels[-2]]  # beyond, it is as at the end
         columns = []
         for level in range(4):
-            values = [[self._take(q, first + level, j + n, i + m) for m in AROUND] for n in AROUND]
+            here = np.clip(k - 1 + level, 0, self.levels.size - 1)
+            values = [[self._take(q, here, j + n, i + m) for m in AROUND] for n in AROUND]
             along = [_hermite(np.arange(-1.0, 3.0), np.array(row), s, np.ones_like(k), limited) for row in values]
             columns.append(_hermite(rows, np.array(along), phi, np.ones_like(k), limited))
-        return _hermite(np.array([self.levels[first + n] for n in range(4)]), np.array(columns), height, k - first, limited)
+        return _hermite(np.array([np.array(ends)[k + n] for n in range(4)]), np.array(columns), height, np.ones_like(k), limited)
 
     def mass(self, q: Array) -> float:
         """The integral of a tracer over the sphere and eta."""

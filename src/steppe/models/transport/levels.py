@@ -63,13 +63,20 @@ class Levels(NamedTuple):
         return 0 if self.space.positive == "up" else self.coordinate.size - 1
 
     def slopes(self) -> Floats:
-        """See `sphere.slopes`, of the interval above each level but the last, (levels - 1, 6): of the four levels nearest to it."""
-        n = self.coordinate.size
-        found = np.zeros((max(n - 1, 1), 6))
-        for k in range(n - 1):
-            first = min(max(k - 1, 0), n - 4)
-            found[k] = slopes(self.coordinate[first : first + 4], k - first)
-        return found
+        """See `sphere.slopes`, of the interval that begins with each level but the last, (levels - 1, 6), and the four levels nearest to it.
+
+        Beyond the first and the last level the tracer is as there, so the difference to one more level counts nothing.
+        """
+        c = self.coordinate
+        n = c.size
+        found = np.zeros((max(n - 1, 1), 2, 3))
+        if n > 1:
+            all_levels = np.concatenate([[2.0 * c[0] - c[1]], c, [2.0 * c[-1] - c[-2]]])
+            for k in range(n - 1):
+                found[k] = slopes(all_levels[k : k + 4], 1).reshape(2, 3)
+            found[0] = np.roll(found[0], -1, axis=1) * (1.0, 1.0, 0.0)
+            found[-1] = np.roll(found[-1], 1, axis=1) * (0.0, 1.0, 1.0)
+        return found.reshape(-1, 6)
 
 
 def hybrid(a: Any, b: Any) -> Levels:
