@@ -34,16 +34,16 @@ def assert_norms(found: dict[str, float], row: dict[str, str], within: float) ->
         assert found[norm] == pytest.approx(float(row[norm]), rel=within), (norm, row)
 
 
-@pytest.mark.parametrize("steps", ["72", "256"])
-def test_williamson_1_has_the_norms_of_the_reference(twin: TransportTwin, steps: str) -> None:
-    for row in reference("slt_ref_tc1_T42", steps=steps):
-        found = twin.norms("tc1", rows=64, alpha=ANGLES[row["alpha"]], steps=steps, limited=row["limited"], fix=row["fix"])
+def test_williamson_1_has_the_norms_of_the_reference(twin: TransportTwin) -> None:
+    for row in reference("slt_ref_tc1_T42", steps="72"):
+        found = twin.norms("tc1", rows=64, alpha=ANGLES[row["alpha"]], steps=72, limited=row["limited"], fix=row["fix"])
         assert_norms(found["bell"], row, 0.02)
 
 
-@pytest.mark.parametrize("fix", ["0", "1"])
-@pytest.mark.parametrize("limited", ["0", "1"])
-@pytest.mark.parametrize(("grid", "rows"), [("gauss", "64"), ("latlon", "120")])
+@pytest.mark.parametrize(
+    ("grid", "rows", "limited", "fix"),
+    [("gauss", "64", "0", "0"), ("gauss", "64", "1", "0"), ("gauss", "64", "1", "1"), ("latlon", "120", "1", "1")],
+)
 def test_deforming_flow_has_the_norms_of_the_reference(twin: TransportTwin, grid: str, rows: str, limited: str, fix: str) -> None:
     found = twin.norms("lauritzen", grid=grid, rows=rows, steps=rows, limited=limited, fix=fix)
     for row in reference("slt_ref_lauritzen", grid=grid, nlat=rows, steps=rows, limited=limited, fix=fix):
