@@ -135,7 +135,8 @@ class Advection:
         self._wind_shape = rows, COMPONENTS, n_levels, BEFORE + columns + AFTER
         self._air = reach.array(self._air_shape, page=page)
         self._wind = reach.array(self._wind_shape, page=page) if gridded else None
-        self._cache = max(cache, 2 * page * max(_most_pages(self._air_shape, page, 6 * tracers), _most_pages(self._wind_shape, page, 24)))
+        least = max(_most_pages(36 * tracers, self._layers, page), _most_pages(24, BEFORE + columns + AFTER, page))
+        self._cache = max(cache, 2 * page * least)
         inner = sphere.latitude  # as if rows were as far apart as they are on average
         self._per_lat = (rows - 1) / float(inner[0] - inner[-1])
         self._places = float(inner[0]) + BEYOND / self._per_lat, self._per_lat
@@ -190,10 +191,8 @@ class Advection:
                 self._locate(self._where(piece), middles, points)
 
             def needed(points: Points, pages: NDArray[np.bool_]) -> None:
-                tables = sphere.rows, sphere.shifts, sphere.latitudes, self.levels.coordinate
-                pages_of_wind(
-                    points.row.size, n_levels, columns, shift, *tables, points.column, points.row, points.latitude, points.height, pages
-                )
+                where = points.row, points.latitude, points.height
+                pages_of_wind(sphere, self.levels.coordinate, *where, COMPONENTS, shift, pages)
 
             tables = sphere.rows, sphere.shifts, sphere.signs, sphere.latitudes, sphere.lagrange4, self.levels.coordinate
             interpolate = wind_at(self._wind.whole is not None)
@@ -229,11 +228,8 @@ class Advection:
                 self._locate((*where[:3], 0, where[1]), begins, points)
 
             def needed(points: Points, pages: NDArray[np.bool_]) -> None:
-                tables = sphere.rows, sphere.shifts, sphere.latitudes, self.levels.coordinate
-                pages_of_tracers(
-                    *(points.row.size, n_levels, columns, shift, self._tracers, width, self._layers, points_of_line),
-                    *(*tables, points.column, points.row, points.latitude, points.height, pages),
-                )
+                where = points.column, points.row, points.latitude
+                pages_of_tracers(sphere, *where, points_of_line, self._tracers, self._layers, shift, pages)
 
             weights = sphere.slopes if scheme == "ccm" else sphere.lagrange6
             tables = sphere.rows, sphere.shifts, sphere.latitudes, weights, self.levels.coordinate, self._level_slopes
@@ -314,7 +310,6 @@ class Advection:
         locate(*where, columns, sphere.latitudes.size, *lons, *self._places, block, *points)
 
 
-def _most_pages(shape: tuple[int, ...], page: int, lines: int) -> int:
-    """Pages that one point reads at most: six rows of an array (rows, ...) of float64, or so many lines of neighbours in them."""
-    row = 8 * int(np.prod(shape[1:]))
-    return min(6 * (row // page + 2), 2 * lines)
+def _most_pages(runs: int, length: int, page: int) -> int:
+    """Pages that one point reads at most: so many runs of neighbours (float64)."""
+    return runs * (8 * length // page + 2)

@@ -63,7 +63,7 @@ class Levels(NamedTuple):
         return 0 if self.space.positive == "up" else self.coordinate.size - 1
 
     def slopes(self) -> Floats:
-        """See `sphere.slopes`, of the interval that begins with each level but the last, (levels - 1, 6), and the four levels nearest to it.
+        """See `sphere.slopes`, of the interval after each level but the last, (levels - 1, 6), for the four levels nearest to it.
 
         Beyond the first and the last level the tracer is as there, so the difference to one more level counts nothing.
         """

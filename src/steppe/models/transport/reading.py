@@ -1,90 +1,80 @@
-"""Which pages of a global array some points need: of the wind, or of the tracers. The loops go as those that read the elements."""
+"""Which pages of a global array some points need: of the wind, or of the tracers.
 
-from typing import Any
+A loop over the points notes the row of the tables of each, with its level or its column, which is one store a point. What the stencils read
+around these is found for all points together: of the wind whole lines of columns, of the tracers whole columns.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.kernels import field_kernel
-from steppe.models.transport.paths import level_before, row_before, within
+from steppe.models.transport.paths import AFTER, BEFORE, level_before, row_before
+from steppe.models.transport.sphere import Sphere
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
-def mark(pages: Any, first: int, last: int, shift: int) -> None:
-    """Marks the pages of elements first to last."""
-    for page in range(first >> shift, (last >> shift) + 1):
-        pages[page] = True
+@field_kernel
+def note_levels(
+    n: int, levels: int, latitudes: Floats, coordinate: Floats, row: Integers, latitude: Floats, height: Floats, noted: Flags
+) -> None:
+    """noted (rows of the tables, levels): where points lie."""
+    k = 0
+    for p in range(n):
+        k = level_before(height[p], levels, coordinate, k)
+        noted[row_before(latitude[p], latitudes, row[p]) * levels + k] = True
 
 
 @field_kernel
+def note_columns(n: int, columns: int, latitudes: Floats, column: Integers, row: Integers, latitude: Floats, noted: Flags) -> None:
+    """noted (rows of the tables, columns): where points lie."""
+    for p in range(n):
+        noted[row_before(latitude[p], latitudes, row[p]) * columns + column[p]] = True
+
+
 def pages_of_wind(
-    n: int,
-    levels: int,
-    columns: int,
-    shift: int,
-    rows: Integers,
-    shifts: Integers,
-    latitudes: Floats,
-    coordinate: Floats,
-    column: Integers,
-    row: Integers,
-    latitude: Floats,
-    height: Floats,
-    pages: Flags,
+    sphere: Sphere, coordinate: Floats, row: Integers, latitude: Floats, height: Floats, components: int, shift: int, pages: Flags
 ) -> None:
-    """Marks the pages that `paths.wind_at` reads for n points."""
-    width = columns + 3
-    k = 0
-    for p in range(n):
-        k = level_before(height[p], levels, coordinate, k)
-        below = min(k + 1, levels - 1)
-        first = row_before(latitude[p], latitudes, row[p]) - 1
-        for r in range(4):
-            e = first + r
-            i = column[p] + shifts[e]
-            base = rows[e] * 3 * levels * width + (i - columns if i >= columns else i)
-            for component in range(3):
-                at = base + component * levels * width
-                mark(pages, at + k * width, at + k * width + 3, shift)
-                mark(pages, at + below * width, at + below * width + 3, shift)
+    """Marks the pages that `paths.wind_at` reads for some points."""
+    levels, width = coordinate.size, BEFORE + sphere.shape[1] + AFTER
+    noted = np.zeros((sphere.latitudes.size, levels), np.bool_)
+    note_levels(row.size, levels, sphere.latitudes, coordinate, row, latitude, height, noted)
+    noted[:, 1:] |= noted[:, :-1].copy()
+    rows, level = np.nonzero(_around(noted, 1, 2))
+    line = (sphere.rows[rows] * components + np.arange(components)[:, None]) * levels + level
+    _mark(pages, line.ravel() * width, width, shift)
 
 
-@field_kernel
 def pages_of_tracers(
-    n: int,
-    levels: int,
-    columns: int,
-    shift: int,
-    tracers: int,
-    width: int,
-    layers: int,
-    points: int,
-    rows: Integers,
-    shifts: Integers,
-    latitudes: Floats,
-    coordinate: Floats,
-    column: Integers,
-    row: Integers,
-    latitude: Floats,
-    height: Floats,
-    pages: Flags,
+    sphere: Sphere, column: Integers, row: Integers, latitude: Floats, points: int, tracers: int, layers: int, shift: int, pages: Flags
 ) -> None:
-    """Marks the pages that a kernel of `interpolation` reads for n points. points: of a line of its stencil, 4 or 6."""
-    back = points // 2 - 1
-    k = 0
-    for p in range(n):
-        k = level_before(height[p], levels, coordinate, k)
-        layer = within(k - 1, 0, layers - 4)
-        row_first = row_before(latitude[p], latitudes, row[p]) - back
-        for r in range(points):
-            e = row_first + r
-            first = (column[p] + shifts[e] - back + columns) % columns
-            last = first + points - 1
-            for tracer in range(tracers):
-                base = (rows[e] * tracers + tracer) * width + layer
-                mark(pages, base + first * layers, base + min(last, columns - 1) * layers + 3, shift)
-                if last >= columns:
-                    mark(pages, base, base + (last - columns) * layers + 3, shift)
+    """Marks the pages that a kernel of `interpolation` reads for some points. points: of a line of its stencil."""
+    columns, before, after = sphere.shape[1], points // 2 - 1, points // 2
+    noted = np.zeros((sphere.latitudes.size, columns), np.bool_)
+    note_columns(row.size, columns, sphere.latitudes, column, row, latitude, noted)
+    rows, here = np.nonzero(_around(noted, before, after))
+    reach = np.arange(-before, after + 1)[:, None]
+    cells = np.zeros(sphere.shape, np.bool_)
+    cells[sphere.rows[rows], (here + sphere.shifts[rows] + reach) % columns] = True
+    rows, here = np.nonzero(cells)
+    begin = (rows * tracers + np.arange(tracers)[:, None]) * columns + here
+    _mark(pages, begin.ravel() * layers, layers, shift)
+
+
+def _around(noted: Flags, before: int, after: int) -> Flags:
+    """The rows of the tables from so many before to so many after those that are noted."""
+    found = noted.copy()
+    for n in range(1, before + 1):
+        found[:-n] |= noted[n:]
+    for n in range(1, after + 1):
+        found[n:] |= noted[:-n]
+    return found
+
+
+def _mark(pages: Flags, begin: Integers, length: int, shift: int) -> None:
+    """Marks the pages of runs of elements."""
+    for offset in range(0, length, 1 << shift):
+        pages[(begin + offset) >> shift] = True
+    pages[(begin + length - 1) >> shift] = True
