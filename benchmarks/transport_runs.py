@@ -52,9 +52,10 @@ def write_winds(path: Any, records: int, hours: int, courant: float) -> None:
     turned = {
         name: np.stack([np.roll(each, n, axis=-1) for n in range(records)]).astype(np.float32) for name, each in wind(courant).items()
     }
-    fields = {
-        name: (of_levels if each.ndim == 4 else of_ground, each, {"units": units[name]}) for name, each in turned.items()
-    } | {"hyai": ("ilev", LEVELS.a), "hybi": ("ilev", LEVELS.b)}
+    fields = {name: (of_levels if each.ndim == 4 else of_ground, each, {"units": units[name]}) for name, each in turned.items()} | {
+        "hyai": ("ilev", LEVELS.a),
+        "hybi": ("ilev", LEVELS.b),
+    }
     axes = {
         "time": ("time", hours * np.arange(float(records)), {"units": "hours since 2000-01-01"}),
         "level": ("level", np.array(LEVELS.space.values), {"units": LEVELS.space.units}),
@@ -112,12 +113,13 @@ class Run:
         self.box = Partition.boxes(GRID, world.size, self.model.needs.halo or {})[world.rank]
         self.reach = reach(self.box) if reach else BoxReach(world, self.box, totals, ModelArrays(world))
         self.model.initialise(self.box, {}, None, {"scheme": "ccm", **options}, self.reach)
-        self._clock = Clock(Clock.daily("2000-01-01").start, timedelta(seconds=dt))
+        self._start, self._dt = Clock.daily("2000-01-01").start, dt
         self._inputs, self._done = Still(fields), 0
 
-    def step(self, n: int = 1) -> None:
-        """So many steps."""
-        self.model.advance(range(self._done, self._done + n), self._inputs, self._clock, Silent())
+    def step(self, n: int = 1, dt: float | None = None) -> None:
+        """So many steps; dt [s] where they are of another length."""
+        clock = Clock(self._start, timedelta(seconds=dt or self._dt))
+        self.model.advance(range(self._done, self._done + n), self._inputs, clock, Silent())
         self._done += n
 
     @property

@@ -1,6 +1,6 @@
 """What the ranks of an MPI job measure of transport; rank 0 prints it as JSON. `benchmarks.suites.transport` starts it.
 
-python -m benchmarks.programs.transport_ranks HOSTS COURANT FLOW ROUNDS STEPS
+python -m benchmarks.programs.transport_ranks HOSTS COURANT FLOW ROUNDS STEPS [asleep]
 
 The same model runs three times, with the same kernels on arrays of one form, which differ in what a rank sees of other ranks' rows:
 
@@ -10,11 +10,10 @@ halos     its own memory, filled before the kernels run with as many rows beside
 whole     its own memory, filled with all rows
 
 Rows lie one after the other in memory, so a halo of them is one message without packing: by MPI on one host, by TCP between hosts, as pages
-are. All three must give the same bits. Ranks that wait sleep where there are more than processors.
+are. All three must give the same bits. asleep: ranks that wait sleep, so that their CPU time is work.
 """
 
 import json
-import os
 import socket
 import sys
 import time
@@ -79,7 +78,7 @@ class Links:
 
 
 class Rows:
-    """An array (rows, ...) in the memory of a rank, of which the rows beside its own are filled by messages; as a global array to a model."""
+    """An array (rows, ...) in the memory of a rank, of which the rows beside its own come by messages; to a model a global array."""
 
     def __init__(self, world: World, links: Links, boxes: Sequence[tuple[int, int]], shape: Sequence[int], beside: int, tag: int) -> None:
         self._world, self._links, self._dirty = world, links, False
@@ -185,7 +184,7 @@ def main(world: World, courant: float, flow: str, rounds: int, steps: int) -> di
     boxes = [(first, end) for first, end in world.reduce(rows, "sum").tolist()]
     runs["halos"] = Run(fields, world=world, reach=lambda box: Local(world, box, links, boxes, beside))
     runs["whole"] = Run(fields, world=world, reach=lambda box: Local(world, box, links, boxes, lambda shape: shape[0]))
-    counts = {name: [] for name in runs}
+    counts: dict[str, list[int]] = {}
     found: dict[str, Any] = {name: {"wall": [], "cpu": []} for name in runs}
     for number in range(rounds + 1):
         for name in [*runs] if number % 2 else reversed(runs):
@@ -230,11 +229,9 @@ def memory(run: Run, hosts: Sequence[int], world: World, pages: int) -> int:
 
 
 if __name__ == "__main__":
-    launch = find_launch()
-    assert launch is not None
-    n_hosts = int(sys.argv[1])
-    with open_world(f"host {launch.rank * n_hosts // launch.size}") as here:
-        known: Any = Napping(here) if here.size > len(os.sched_getaffinity(0)) else here
+    launch, n_hosts = find_launch(), int(sys.argv[1])  # no launch: a rank alone
+    with open_world(f"host {launch.rank * n_hosts // launch.size if launch else 0}") as here:
+        known: Any = Napping(here) if "asleep" in sys.argv else here
         told = main(known, float(sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
         if here.rank == 0:
             print(json.dumps(told), flush=True)

@@ -10,17 +10,17 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.figures import Figure, MissingPeer
+from benchmarks.figures import Figure
 from benchmarks.machine import is_idle
 from benchmarks.queensland import FOLDER, new_output
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, measured, output, ratio, thread_seconds
 from benchmarks.suites.memory import probe
-from benchmarks.transport_peers import cpu_to_error, mpdata, parcels
+from benchmarks.transport_peers import mpdata, parcels
 from benchmarks.transport_runs import DT, FORMS, POINTS, Run, wind, write_winds
 from benchmarks.transport_twin import Times, TransportTwin, build
 from steppe.arrays import ModelArrays
@@ -100,7 +100,8 @@ def _twin(rounds: int) -> Iterator[Figure]:
     found = ratio(samples["twin, further"], samples["ccm, further"])
     yield Figure("the twin's further tracer / ours", found.value, "x", note=found.spread)
     found, more = (ratio(samples[f"best, {n}"], samples[f"ccm, {n}"]) for n in (1, TRACERS))
-    yield Figure("step with best / with ccm", found.value, "x", at_most=2.0, note=f"{found.spread}; with {TRACERS} tracers {more.value:.3g}")
+    note = f"{found.spread}; with {TRACERS} tracers {more.value:.3g}"
+    yield Figure("step with best / with ccm", found.value, "x", at_most=2.0, note=note)
 
 
 def _a_step(step: Callable[[int], object]) -> float:
@@ -158,16 +159,22 @@ class _OwnArrays(BoxReach):
 
 
 def _tables(rounds: int) -> Iterator[Figure]:
-    """The kernels by the address of a global array, by that of a NumPy array, and by a table of pages of it."""
+    """The kernels by the address of a global array, by that of a NumPy array, and by a table of pages of it.
+
+    Each round has arrays of its own: where in memory they lie changes a time by a tenth.
+    """
+    samples: dict[str, dict[str, list[float]]] = {"carry": {}, "trace": {}}
     fields = wind(COURANT)
-    runs = {"flat": Run(fields), "plain": Run(fields, reach=lambda box: _OwnArrays(box, 0))}
-    runs["pages"] = Run(fields, reach=lambda box: _OwnArrays(box, 65_536))
-    for run in runs.values():
-        run.step(3)
-    assert all(np.array_equal(run.tracers, runs["flat"].tracers) for run in runs.values())
-    carried, traced = ({name: measured(thread_seconds, measured(work, run)) for name, run in runs.items()} for work in (_carry, _trace))
-    samples = {"carry": alternate(carried, 3 * rounds), "trace": alternate(traced, 3 * rounds)}
-    note = "one kernel, which takes an address in both cases; of the array in shared memory, and of one of NumPy"
+    for _ in range(rounds):
+        runs = {"flat": Run(fields), "plain": Run(fields, reach=lambda box: _OwnArrays(box, 0))}
+        runs["pages"] = Run(fields, reach=lambda box: _OwnArrays(box, 65_536))
+        for run in runs.values():
+            run.step(2)
+        assert all(np.array_equal(run.tracers, runs["flat"].tracers) for run in runs.values())
+        for what, work in {"carry": _carry, "trace": _trace}.items():
+            for name, times in alternate({name: measured(work, run) for name, run in runs.items()}, QUICK_ROUNDS).items():
+                samples[what].setdefault(name, []).extend(times)
+    note = "one kernel, which takes an address in both cases: of the array in shared memory, and of one of NumPy"
     for what, name in (("carry", "limited interpolation"), ("trace", "paths and wind")):
         found = ratio(samples[what]["flat"], samples[what]["plain"])
         yield Figure(f"{name}: global array / plain array", found.value, "x", at_most=1.05, note=f"{found.spread}; {note}")
@@ -180,21 +187,22 @@ def _middles(run: Run) -> Floats:
     return np.stack([run.model.state[f"path_{axis}"] for axis in ("x", "y", "z", "level")])
 
 
-def _carry(run: Run) -> None:
-    """Paths are there: where they begin, and what there was."""
-    run.model._advection.carry(_middles(run), [np.empty(run.tracers.shape[1:])], "ccm", True)
+def _carry(run: Run) -> float:
+    """Seconds to find where the paths begin, and what there was."""
+    middles, found = _middles(run), [np.empty(run.tracers.shape[1:])]
+    return thread_seconds(lambda: run.model._advection.carry(middles, found, "ccm", True))
 
 
-def _trace(run: Run) -> None:
-    """Three iterations of the middles."""
-    run.model._advection.trace(_middles(run), 0.5 * DT, 3, None)
+def _trace(run: Run) -> float:
+    """Seconds of three iterations of the middles."""
+    middles = _middles(run)
+    return thread_seconds(lambda: run.model._advection.trace(middles, 0.5 * DT, 3, None))
 
 
 def _longer(rounds: int) -> Figure:
-    """The wind stays, the step is twice as long."""
-    fields = wind(COURANT)
-    runs = {f"{dt:g} s": Run(fields, dt=dt) for dt in (DT, 2.0 * DT)}
-    samples = alternate({name: measured(_a_step, run.step) for name, run in runs.items()}, 2 * rounds)
+    """The wind stays, the step is twice as long: of one model, whose arrays stay where they are."""
+    run = Run(wind(COURANT))
+    samples = alternate({f"{dt:g} s": measured(_a_step, lambda n, dt=dt: run.step(n, dt)) for dt in (DT, 2.0 * DT)}, 2 * rounds)
     short, long = samples.values()
     found = ratio(long, short)
     note = f"ratio, {found.spread}; Courant numbers {COURANT:g} and {2 * COURANT:g}"
@@ -209,49 +217,71 @@ def told(ranks: int, *words: object) -> dict[str, dict[str, Any]]:
     return found
 
 
+class _Job(NamedTuple):
+    ranks: int
+    hosts: int
+    courant: int
+    flow: str
+    by_wall: bool
+
+    def __str__(self) -> str:
+        return f"{self.ranks} ranks, {self.hosts} host{'s' * (self.hosts > 1)}, Courant {self.courant}, {self.flow}"
+
+    def told(self, rounds: int) -> dict[str, dict[str, Any]]:
+        """Of several jobs, one after the other: where in memory arrays lie changes a time by a tenth."""
+        jobs = [told(*self[:4], max(2, rounds // 3), STEPS, *([] if self.by_wall else ["asleep"])) for _ in range(3)]
+        for name, each in jobs[0].items():
+            for key in ("wall", "cpu"):
+                each[key] = [sample for job in jobs for sample in job[name][key]]
+        return jobs[0]
+
+
 def _ranks(rounds: int, quick: bool) -> Iterator[Figure]:
-    """Global arrays beside halos and replication: 2 ranks by wall time, 4 by the greatest CPU time of one."""
-    spare = is_idle()
+    """Global arrays beside halos and replication: 2 ranks by wall time on an idle machine, else by the greatest CPU time of a rank."""
+    one = _Job(1, 1, 5, "jets", False).told(rounds)
+    alone = float(np.median([sum(each) for each in one["arrays"]["cpu"]]))
     for ranks in (2, 4):
         for hosts in (1, 2):
             for courant in (5, 30):
-                for flow in ("jets", "deforming"):
-                    if quick and flow == "deforming":
-                        continue
-                    found = told(ranks, hosts, courant, flow, rounds, STEPS)
-                    yield from _compared(found, ranks, hosts, courant, flow, spare)
+                for flow in ("jets",) if quick else ("jets", "deforming"):
+                    job = _Job(ranks, hosts, courant, flow, ranks == 2 and is_idle())
+                    yield from _compared(job, job.told(rounds), alone)
 
 
-def _compared(found: dict[str, dict[str, Any]], ranks: int, hosts: int, courant: int, flow: str, spare: bool) -> Iterator[Figure]:
-    """The figures of one job."""
-    what = "wall time" if ranks == 2 else "greatest CPU time"
-    where = f"{ranks} ranks, {hosts} host{'s' * (hosts > 1)}, Courant {courant}, {flow}"
-    cpu = {name: np.array(each["cpu"]) for name, each in found.items()}
-    samples = {name: each["wall"] if ranks == 2 else cpu[name].max(axis=1).tolist() for name, each in found.items()}
-    greatest = {name: float(np.median(each.max(axis=1))) for name, each in cpu.items()}
-    note = f"; greatest CPU time {', '.join(f'{name} {seconds * 1e3:.1f}' for name, seconds in greatest.items())} ms a step"
-    if ranks == 2 and not spare:
-        note += "; the machine is not idle, and ranks wait for each other"
-    halos, whole = (ratio(samples[name], samples["arrays"]) for name in ("halos", "whole"))
-    least = None if flow != "jets" else 1.0 if courant == 5 else 1.1
-    yield Figure(f"halos / arrays, {where}, {what}", halos.value, "x", at_least=least, note=halos.spread + note, samples=samples)
-    yield Figure(f"replication / arrays, {where}, {what}", whole.value, "x", at_least=1.0 if least else None, note=whole.spread)
-    for key, unit in (("memory", "MB a rank"), ("bytes", "MB a step between hosts")):
-        mine, theirs = found["arrays"][key] / 1e6, [found[name][key] / 1e6 for name in ("halos", "whole")]
-        if hosts == 1 and key == "bytes":
-            continue
-        most = min(theirs) if flow == "jets" else None
-        yield Figure(f"arrays, {where}", mine, unit, at_most=most, note=f"halos {theirs[0]:.2f}, replication {theirs[1]:.2f}")
-    if hosts == 2:
-        told = found["arrays"]
-        note = f"{told['messages']} messages, longest wait {told['longest wait'] * 1e3:.1f} ms"
-        yield Figure(f"pages fetched in a step, {where}", told["pages"], note=note)
-    if ranks == 4 and hosts == 1:
+def _compared(job: _Job, found: dict[str, dict[str, Any]], alone: float) -> Iterator[Figure]:
+    """The figures of one job. alone: CPU seconds of a step on one rank. The jets are judged, the deforming flow is told beside them."""
+    cpu, wall = ({name: np.array(each[key]) for name, each in found.items()} for key in ("cpu", "wall"))
+    greatest = {name: each.max(axis=1) for name, each in cpu.items()}
+    samples = {name: each.tolist() for name, each in (wall if job.by_wall else greatest).items()}
+    by = "wall time" if job.by_wall else "greatest CPU time"
+    note = "; ".join(
+        f"{what} {', '.join(f'{name} {np.median(seconds) * 1e3:.1f}' for name, seconds in times.items())} ms"
+        for what, times in {"CPU": greatest, "wall": wall}.items()
+    )
+    judged = job.flow == "jets"
+    for name, least in (("halos", 1.0 if job.courant == 5 else 1.1), ("whole", 1.0)):
+        times = ratio(samples[name], samples["arrays"])
+        what = {"halos": "halos", "whole": "replication"}[name]
+        told_beside = f"{times.spread}; {note}" if name == "halos" else times.spread
+        target = least if judged else None
+        yield Figure(f"{what} / arrays, {job}, {by}", times.value, "x", at_least=target, note=told_beside, samples=samples)
+    for key, unit in (("memory", "MB a rank"), ("bytes", "MB a step between hosts"))[: job.hosts]:
+        mine, *theirs = (found[name][key] / 1e6 for name in ("arrays", "halos", "whole"))
+        told_beside = f"halos {theirs[0]:.2f}, replication {theirs[1]:.2f}"
+        yield Figure(f"arrays, {job}", mine, unit, at_most=min(theirs) if judged else None, note=told_beside)
+    if job.hosts > 1:
+        counts = found["arrays"]
+        note = f"{counts['messages']} messages, {counts['bytes'] / 1e6:.2f} MB, longest wait {counts['longest wait'] * 1e3:.1f} ms"
+        yield Figure(f"pages fetched in a step, {job}", counts["pages"], note=note)
+    if job.ranks == 4 and job.hosts == 1:
         each = np.median(cpu["arrays"], axis=0)
-        yield Figure(f"CPU time of a rank, greatest / mean, {where}", float(each.max() / each.mean()), "x", at_most=1.05)
-    if ranks == 4 and hosts == 2 and courant == 5 and flow == "jets":
-        note = f"halos {greatest['halos']:.3f} s; {PAPER}"
-        yield Figure("a step on 4 ranks of 2 hosts", greatest["arrays"], "s", note=note)
+        yield Figure(f"CPU time of a rank, greatest / mean, {job}", float(each.max() / each.mean()), "x", at_most=1.05)
+    if judged and job.courant == 5:
+        every = float(np.median(cpu["arrays"].sum(axis=1)))
+        limit = 2.0 if job.ranks == job.hosts == 2 else None
+        yield Figure(f"CPU time of all ranks / of one alone, {job}", every / alone, "x", at_most=limit, note=f"alone {alone * 1e3:.1f} ms")
+        times = float(np.median(samples["arrays"]))
+        yield Figure(f"a step, {job}, {by}", times * 1e3, "ms", note=f"halos {np.median(samples['halos']) * 1e3:.1f} ms; {PAPER}")
 
 
 def _winds(days: int, tracers: int = 1, **more: str) -> Path:
@@ -286,34 +316,30 @@ def _memory() -> Iterator[Figure]:
 
 def _peers(rounds: int, quick: bool) -> Iterator[Figure]:
     """PyMPDATA by the time to the same error in Lauritzen's flow, Parcels by evaluations of a velocity."""
-    theirs = mpdata([30, 60] if quick else [60, 120])
-    for scheme, rows, steps in (("ccm", 64, 64), ("best", 120, 120)):
-        seconds, l2 = _lauritzen(scheme, rows, steps)
-        needed = cpu_to_error(theirs, l2)
-        note = f"{needed:.3g} s / {seconds:.3g} s of CPU; " + ", ".join(f"{run.rows} rows: {run.cpu:.3g} s, l2 {run.l2:.3g}" for run in theirs)
-        if l2 < min(run.l2 for run in theirs):
-            note += "; beyond the finest by its own power"
-        yield Figure(f"PyMPDATA / ours to an l2 of {l2:.3g}, {scheme} on {rows} rows", needed / seconds, "x", at_least=1.0, note=note)
+    theirs = mpdata([60] if quick else [120, 240])[-1]
+    for scheme in ("ccm", "best"):
+        for rows in (16, 24, 32, 48, 64, 96):
+            seconds, l2 = _lauritzen(scheme, rows)
+            if l2 <= theirs.l2:
+                break
+        peer = f"{theirs.cpu:.3g} s of CPU on {theirs.rows} rows to l2 {theirs.l2:.3g}"
+        note = f"{peer} / {seconds:.3g} s on {rows} rows to {l2:.3g}"
+        yield Figure(f"PyMPDATA / ours to the same error, {scheme}", theirs.cpu / seconds, "x", at_least=1.0, note=note)
     run = Run(wind(COURANT))
     run.step(2)
-    times = [thread_seconds(lambda: _trace(run)) for _ in range(2 * rounds)]
-    ours, peer = 3 * POINTS / float(np.median(times)), float(np.median(parcels(rounds)["cpu"]))
-    note = f"{ours:.3g} a second of CPU (with the step along the path, three components) / {peer:.3g}"
-    yield Figure("velocity evaluations: ours / Parcels", ours / peer, "x", at_least=10.0, note=note, samples={"ours": times})
+    times = [_trace(run) for _ in range(2 * rounds)]
+    ours, rate = 3 * POINTS / float(np.median(times)), float(np.median(parcels(rounds)["cpu"]))
+    note = f"{ours:.3g} a second of CPU (with the step along the path, three components) / {rate:.3g}"
+    yield Figure("velocity evaluations: ours / Parcels", ours / rate, "x", at_least=10.0, note=note, samples={"ours": times})
 
 
-def _lauritzen(scheme: str, rows: int, steps: int) -> tuple[float, float]:
-    """CPU seconds and l2 of hills after a period on one level. The period is so long that its steps are of an hour."""
-    parameters = f'scheme = "{scheme}"\nwind = "deforming"\nlevels = 1\nperiod = {steps / 24.0!r}'
-    path = _run_file(f"lauritzen-{scheme}", rows, steps // 24 + 2, "", parameters, "[]")
-    with Simulation(path, fresh=True) as sim:
-        sim.step(1)
-        sim.set("hills", sim["hills"])
+def _lauritzen(scheme: str, rows: int) -> tuple[float, float]:
+    """CPU seconds and l2 of hills after a period, in as many steps as there are rows, of an hour each, on one level."""
+    parameters = f'scheme = "{scheme}"\nwind = "deforming"\nlevels = 1\nperiod = {rows / 24.0!r}'
+    path = _run_file(f"lauritzen-{scheme}-{rows}", rows, rows // 24 + 2, "", parameters, "[]")
     with Simulation(path, fresh=True) as sim:
         first = np.array(sim["hills"])
-        seconds = thread_seconds(lambda: sim.step(steps))
-        last = np.array(sim["hills"])
-        weights = np.cos(np.deg2rad(sim.grid.lat))[:, None]
-    if not np.isfinite(last).all():
-        raise MissingPeer("The hills are no numbers.")
+        sim.step(1)  # loads the machine code
+        seconds = thread_seconds(lambda: sim.step(rows - 1)) * rows / (rows - 1)
+        last, weights = np.array(sim["hills"]), np.cos(np.deg2rad(sim.grid.lat))[:, None]
     return seconds, float(np.sqrt((weights * (last - first) ** 2).sum() / (weights * first**2).sum()))
