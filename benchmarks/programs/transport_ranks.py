@@ -17,9 +17,9 @@ import json
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,13 @@ class Links:
             self.to[found.recv(1)[0]] = found
         for each in self.to.values():
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        server.close()
         self.threads = ThreadPoolExecutor(max(len(others), 1))
+
+    def close(self) -> None:
+        self.threads.shutdown()
+        for each in self.to.values():
+            each.close()
 
 
 class Rows:
@@ -167,7 +173,12 @@ class Local(BoxReach):
 
 def main(world: World, courant: float, flow: str, rounds: int, steps: int) -> dict[str, Any]:
     hosts = nodes(world)
-    links, fields = Links(world, hosts), wind(courant, flow)
+    with closing(Links(world, hosts)) as links:
+        return compared(world, hosts, links, wind(courant, flow), rounds, steps)
+
+
+def compared(world: World, hosts: Sequence[int], links: Links, fields: Mapping[str, Floats], rounds: int, steps: int) -> dict[str, Any]:
+    """Samples of each way, and counts of it."""
     fastest = float(np.hypot(fields["u"], fields["v"]).max()) * DT / RADIUS / ROW
     rows = np.zeros((world.size, 2), np.int64)
     runs: dict[str, Run] = {}
