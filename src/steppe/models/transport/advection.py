@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.grid import Box
+from steppe.kernels import field_kernel
 from steppe.models.handed import Reach, StoredPages
 from steppe.models.transport import interpolation
 from steppe.models.transport.levels import Levels
@@ -25,6 +26,46 @@ Integers = NDArray[np.int64]
 PIECE = 1 << 14  # cells that are computed at once: what is kept of them fits the cache of a core
 COMPONENTS = 3  # of the wind
 SCHEMES = {"ccm": (interpolation.ccm, 4), "best": (interpolation.best, 6)}  # kernel, and points of a line of its stencil
+
+
+@field_kernel
+def lay_tracer(levels: int, rows: int, columns: int, first: int, stride: int, layers: int, values: Floats, field: Floats) -> None:
+    """Puts a tracer of a box into the array. first, stride: element where it begins, elements of a row."""
+    for r in range(rows):
+        for c in range(columns):
+            at = first + r * stride + c * layers
+            for k in range(levels):
+                field[at + k] = values[(k * rows + r) * columns + c]
+
+
+@field_kernel
+def lay_wind(
+    levels: int,
+    rows: int,
+    columns: int,
+    first_row: int,
+    first_column: int,
+    all_columns: int,
+    u: Floats,
+    v: Floats,
+    w: Floats,
+    field: Floats,
+) -> None:
+    """Puts the wind of a box into the array, and again before its first and after its last column."""
+    width = all_columns + 3
+    component = levels * width
+    for r in range(rows):
+        for k in range(levels):
+            row = ((first_row + r) * 3 * levels + k) * width
+            here = (k * rows + r) * columns
+            for c in range(columns):
+                at, p = row + 1 + first_column + c, here + c
+                field[at], field[at + component], field[at + 2 * component] = u[p], v[p], w[p]
+            for c in range(columns):
+                i = first_column + c
+                if i < 2 or i == all_columns - 1:
+                    at, p = row + (0 if i == all_columns - 1 else 1 + all_columns + i), here + c
+                    field[at], field[at + component], field[at + 2 * component] = u[p], v[p], w[p]
 
 
 class Points(NamedTuple):
@@ -101,35 +142,32 @@ class Advection:
 
     def put(self, tracers: Sequence[Floats]) -> None:
         """The tracers at the beginning of a step, each (levels, y, x) of the own cells."""
-        n_levels = self.levels.coordinate.size
-        if self._air.whole is not None:
-            cells = self._air.whole.reshape(self._air_shape)
-            for number, values in enumerate(tracers):
-                cells[self.y, number, self.x, :n_levels] = values.transpose(1, 2, 0)
-            return
-        rows, columns = (np.arange(part.start, part.stop) for part in (self.y, self.x))
-        width = self.sphere.shape[1] * self._layers
-        place = rows[:, None] * (self._tracers * width) + columns * self._layers + np.arange(n_levels)[:, None, None]
+        n_levels, width = self.levels.coordinate.size, self.sphere.shape[1] * self._layers
+        first = self.y.start * self._tracers * width + self.x.start * self._layers
         for number, values in enumerate(tracers):
-            self._air.scatter(place + number * width, values)
+            if self._air.whole is not None:
+                begin = first + number * width
+                lay_tracer(n_levels, *self.box.shape, begin, self._tracers * width, self._layers, values, self._air.whole)
+                continue
+            rows, columns = np.arange(self.box.shape[0])[:, None], np.arange(self.box.shape[1])
+            place = first + number * width + rows * (self._tracers * width) + columns * self._layers
+            self._air.scatter(place + np.arange(n_levels)[:, None, None], values)
 
     def blow(self, wind: Sequence[Floats]) -> None:
         """The wind half-way through a step: u, v [m s-1] and w [s-1], each (levels, y, x) of the own cells."""
         assert self._wind is not None
-        columns, width = self.sphere.shape[1], BEFORE + self.sphere.shape[1] + AFTER
+        n_levels, columns = self.levels.coordinate.size, self.sphere.shape[1]
+        width = BEFORE + columns + AFTER
+        if self._wind.whole is not None:
+            lay_wind(n_levels, *self.box.shape, self.y.start, self.x.start, columns, *wind, self._wind.whole)
+            return
         at = np.arange(width)
         mine = (at - BEFORE) % columns
         at, mine = (each[(mine >= self.x.start) & (mine < self.x.stop)] for each in (at, mine))
-        chosen = mine - self.x.start
-        if self._wind.whole is not None:
-            cells = self._wind.whole.reshape(self._wind_shape)
-            for number, values in enumerate(wind):
-                cells[self.y, number, :, at] = values[..., chosen].transpose(2, 1, 0)
-            return
-        rows, level = np.arange(self.y.start, self.y.stop)[:, None], np.arange(self.levels.coordinate.size)[:, None, None]
-        place = (rows * COMPONENTS * level.size + level) * width + at
+        rows, level = np.arange(self.y.start, self.y.stop)[:, None], np.arange(n_levels)[:, None, None]
+        place = (rows * COMPONENTS * n_levels + level) * width + at
         for number, values in enumerate(wind):
-            self._wind.scatter(place + number * level.size * width, values[..., chosen])
+            self._wind.scatter(place + number * n_levels * width, values[..., mine - self.x.start])
 
     def trace(self, middles: Floats, half: float, iterations: int, formula: tuple[str, Floats] | None) -> None:
         """Improves the middles of the paths (4, levels, y, x): x, y, z on the unit sphere, and height.

@@ -39,11 +39,12 @@ class Levels(NamedTuple):
     b: Floats
     space: Space
 
-    def mass(self, surface_pressure: Any, area: Any) -> Floats:
-        """Air in each level of cells [kg for m2], (levels, y, x). surface_pressure [Pa], area: numbers or arrays (y, x) or (y, 1)."""
-        a, b = (np.diff(each)[:, None, None] * area / GRAVITY for each in (np.abs(self.a) * P0, self.b))
-        found: Floats = (np.abs(a) if self.space.positive == "up" else a) + b * surface_pressure
-        return found
+    @property
+    def air(self) -> tuple[Floats, Floats]:
+        """Factors (levels,) of the mass of air in each level: a + b ps [kg m-2] with surface pressure ps [Pa]."""
+        return np.abs(np.diff(self.a)) * P0 / GRAVITY if self.space.positive == "up" else np.diff(self.a) * P0 / GRAVITY, np.diff(
+            self.b
+        ) / GRAVITY
 
     @property
     def height(self) -> Floats:

@@ -1,4 +1,4 @@
-"""Keeps the mass of tracers exact, which interpolation does not.
+"""The mass of air and tracers of the own cells; keeps that of tracers exact, which interpolation does not.
 
 ccm     what interpolation changed most is changed most again (Rasch and Williamson 1990, Q. J. R. Meteorol. Soc. 116); a value may leave
         the range of its tracer by a little
@@ -8,36 +8,124 @@ best    each value moves toward the greatest or the least one before the step, a
 Sums know no order, so results have the same bits on any number of ranks.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.grid import Box
+from steppe.kernels import field_kernel
 from steppe.models.handed import Reach
+from steppe.models.transport.levels import P0, Levels
+from steppe.models.transport.paths import within
+from steppe.models.transport.sphere import Sphere
 
 Floats = NDArray[np.float64]
 MOST = 0.1  # the part of a value that the fixer of CCM may change
 
 
-def fix_ccm(reach: Reach, old: Floats, new: Floats, before: Floats, after: Floats, eta: Any) -> None:
-    """Changes `new` so that its mass is that of `old`. Both (levels, y, x); before, after: mass of air of the cells, of the same shape.
+@field_kernel
+def weigh(
+    levels: int,
+    rows: int,
+    columns: int,
+    a: Floats,
+    b: Floats,
+    area: Floats,
+    eta: Floats,
+    ps_before: Floats,
+    ps_after: Floats,
+    old: Floats,
+    new: Floats,
+    found: Floats,
+) -> None:
+    """found (3, levels, rows, columns): mass of the tracer before and after, and the latter times the change by interpolation."""
+    size = levels * rows * columns
+    for k in range(levels):
+        for r in range(rows):
+            for c in range(columns):
+                at = r * columns + c
+                p = k * rows * columns + at
+                after = area[r] * (a[k] + b[k] * ps_after[at]) * new[p]
+                found[p] = area[r] * (a[k] + b[k] * ps_before[at]) * old[p]
+                found[p + size] = after
+                found[p + 2 * size] = after * (eta[k] * abs(new[p] - old[p]))
 
-    eta: factor of the change, by level.
-    """
-    change = eta * np.abs(new - old)
-    had, has, weight = reach.total(before * old, after * new, after * new * change)
-    if weight != 0.0:
-        ratio = (had - has) / weight
-        new *= 1.0 + np.copysign(np.minimum(MOST, np.abs(ratio) * change), ratio)
+
+@field_kernel
+def share(levels: int, cells: int, ratio: float, eta: Floats, old: Floats, new: Floats) -> None:
+    """Changes values in the ratio of their change, in the way of CCM."""
+    for k in range(levels):
+        for at in range(cells):
+            p = k * cells + at
+            part = within(ratio * (eta[k] * abs(new[p] - old[p])), -MOST, MOST)
+            new[p] = new[p] * (1.0 + part)
 
 
-def fix_best(reach: Reach, old: Floats, new: Floats, before: Floats, after: Floats) -> None:
-    """As `fix_ccm`, but no value of `new` is greater or less than all of `old`, on any rank."""
-    highest, lowest = reach.largest(old, -old)
-    had, has = reach.total(before * old, after * new)
-    room = ((highest if had > has else -lowest) - new) * np.abs(new - old)
-    weight = reach.total(after * room)
-    if weight != 0.0:
-        room *= (had - has) / weight
-        new += room
-        np.clip(new, -lowest, highest, out=new)
+@field_kernel
+def room(
+    levels: int,
+    rows: int,
+    columns: int,
+    bound: float,
+    a: Floats,
+    b: Floats,
+    area: Floats,
+    ps_after: Floats,
+    old: Floats,
+    new: Floats,
+    found: Floats,
+) -> None:
+    """found: the mass by which each value may change: as far as the bound is, times its change by interpolation."""
+    for k in range(levels):
+        for r in range(rows):
+            for c in range(columns):
+                at = r * columns + c
+                p = k * rows * columns + at
+                found[p] = area[r] * (a[k] + b[k] * ps_after[at]) * ((bound - new[p]) * abs(new[p] - old[p]))
+
+
+@field_kernel
+def move(n: int, ratio: float, bound: float, low: float, high: float, old: Floats, new: Floats) -> None:
+    """Changes values by a ratio of what they may."""
+    for p in range(n):
+        new[p] = within(new[p] + ratio * ((bound - new[p]) * abs(new[p] - old[p])), low, high)
+
+
+@field_kernel
+def above(levels: int, cells: int, a: Floats, b: Floats, ps: Floats, values: Floats, found: Floats) -> None:
+    """found: the mass of a tracer above a square metre."""
+    for at in range(cells):
+        found[at] = (a[0] + b[0] * ps[at]) * values[at]
+    for k in range(1, levels):
+        for at in range(cells):
+            found[at] += (a[k] + b[k] * ps[at]) * values[k * cells + at]
+
+
+class Mass:
+    """Of the own cells of a rank. before, after: surface pressure at the two ends of a step [Pa], (y, x); P0 unless they are set."""
+
+    def __init__(self, sphere: Sphere, levels: Levels, box: Box, reach: Reach) -> None:
+        self._reach, self._eta, self._shape = reach, levels.eta, (levels.coordinate.size, *box.shape)
+        self._area = sphere.weights[box.origin[0] : box.origin[0] + box.shape[0]]
+        self._a, self._b = levels.air
+        self.before, self.after = np.full(box.shape, P0), np.full(box.shape, P0)
+        self._work = np.empty((3, *self._shape))
+
+    def fix(self, scheme: str, old: Floats, new: Floats) -> None:
+        """Changes `new` so that its mass is that of `old`, both (levels, y, x), in the way of a scheme."""
+        highest = lowest = 0.0
+        if scheme == "best":
+            highest, lowest = self._reach.largest(old, np.negative(old, out=self._work[0]))
+        weigh(*self._shape, self._a, self._b, self._area, self._eta, self.before, self.after, old, new, self._work)
+        had, has, changed = self._reach.total(*self._work)
+        if scheme == "ccm" and changed != 0.0:
+            share(self._shape[0], self.before.size, (had - has) / changed, self._eta, old, new)
+        if scheme == "best":
+            bound = highest if had > has else -lowest
+            room(*self._shape, bound, self._a, self._b, self._area, self.after, old, new, self._work[0])
+            free = self._reach.total(self._work[0])
+            if free != 0.0:
+                move(old.size, (had - has) / free, bound, -lowest, highest, old, new)
+
+    def column(self, values: Floats, found: Floats) -> None:
+        """found (y, x): the mass of a tracer above a square metre at the end of the step."""
+        above(self._shape[0], found.size, self._a, self._b, self.after, values, found)

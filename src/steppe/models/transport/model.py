@@ -16,9 +16,9 @@ from steppe.models.transport import levels
 from steppe.models.transport.advection import Advection
 from steppe.models.transport.declarations import CHOICES, PATH, variables_of
 from steppe.models.transport.forms import FORMS
-from steppe.models.transport.mass import fix_best, fix_ccm
+from steppe.models.transport.mass import Mass
 from steppe.models.transport.sphere import Sphere
-from steppe.models.transport.tracers import tracers_of
+from steppe.models.transport.tracers import Tracer, tracers_of
 from steppe.models.transport.vertical import Vertical
 from steppe.models.transport.winds import DAY, WINDS
 
@@ -92,59 +92,53 @@ class Transport(FieldModel):
         gridded = self._wind == "forcing"
         self._advection = Advection(self.sphere, self.levels, share, reach, len(self.tracers), gridded, self._page, self._cache)
         self._vertical = Vertical(self.sphere, self.levels, share, reach) if "omega" in self.variables else None
-        self._area = self.sphere.weights[self._advection.y, None]
-
-    def compute(self, where: tuple[slice, ...]) -> None:
-        """Nothing: `step` computes all cells, since a path may begin in any."""
+        self._still = np.zeros((self.levels.coordinate.size if gridded and not self._vertical else 0, *share.shape))
+        self._mass = Mass(self.sphere, self.levels, share, reach)
 
     def step(self) -> None:
         """Tracers and wind are put where all ranks read them; then paths, tracers, masses, and what decays or comes from sources."""
         old, new = ([values[tracer.name] for tracer in self.tracers] for values in (self.before, self.after))
-        before = after = self.levels.mass(levels.P0, self._area)
-        formula = None
-        if self._wind == "forcing":
-            before, after = self._blow()
-        else:
-            wind = WINDS[self._wind]
-            period = DAY * (wind.period or float(self.parameters["period"]))
-            middle = self.elapsed + 0.5 * self.seconds
-            formula = self._wind, wind.constants(middle, period, float(np.deg2rad(self.parameters["angle"])))
+        formula = None if self._wind == "forcing" else self._formula()
+        if formula is None:
+            self._blow()
         middles = self.new[-len(PATH) * self.levels.coordinate.size :]
         middles[...] = self.now[-len(PATH) * self.levels.coordinate.size :]
         self._advection.put(old)
         self._advection.trace(middles, 0.5 * self.seconds, self.iterations, formula)
-        limited, ccm = self.options["limiter"] == "on", self.options["scheme"] == "ccm"
-        self._advection.carry(middles, new, self.options["scheme"], limited)
-        for former, values in zip(old, new, strict=True):
-            if self.options["fixer"] == "on" and ccm:
-                fix_ccm(self.reach, former, values, before, after, self.levels.eta[:, None, None])
-            elif self.options["fixer"] == "on":
-                fix_best(self.reach, former, values, before, after)
-        self._change(after / self._area)
-
-    def _blow(self) -> tuple[Floats, Floats]:
-        """Puts the wind of the forcing; returns the mass of air before and after the step."""
-        u, v, ps, last = self.forcing["u"], self.forcing["v"], self.forcing["ps"], self.before["ps_before"]
-        last = np.where(last > 0.0, last, ps)
-        w = self._vertical.wind(u, v, self.forcing["omega"], ps, (ps - last) / self.seconds) if self._vertical else np.zeros_like(u)
-        self._advection.blow((u, v, w))
-        self.after["ps_before"][...] = ps
-        return self.levels.mass(last, self._area), self.levels.mass(ps, self._area)
-
-    def _change(self, air: Floats) -> None:
-        """What happens to the tracers of the new step beside transport. air: mass of air above a square metre, by level."""
+        self._advection.carry(middles, new, self.options["scheme"], self.options["limiter"] == "on")
+        if self.options["fixer"] == "on":
+            for former, values in zip(old, new, strict=True):
+                self._mass.fix(self.options["scheme"], former, values)
         for tracer in self.tracers:
-            values = self.after[tracer.name]
-            if tracer.half_life is not None:
-                values *= exp(-LN2 * self.seconds / DAY / float(self.parameters[f"half_life_{tracer.name}"]))
-            if tracer.source is not None:
-                source = self.maps[f"source_{tracer.name}"] * self.seconds
-                for level in tracer.levels or range(len(values)):
-                    values[level] += source
-            if tracer.age:
-                values += self.seconds / DAY
-                values[self.levels.lowest] = 0.0
-            self.diagnostics[f"column_{tracer.name}"][...] = (air * values).sum(axis=0)
+            self._change(tracer, self.after[tracer.name])
+            self._mass.column(self.after[tracer.name], self.diagnostics[f"column_{tracer.name}"])
+
+    def _formula(self) -> tuple[str, Floats]:
+        """The wind in the middle of the step: its name and constants."""
+        wind = WINDS[self._wind]
+        period = DAY * (wind.period or float(self.parameters["period"]))
+        return self._wind, wind.constants(self.elapsed + 0.5 * self.seconds, period, float(np.deg2rad(self.parameters["angle"])))
+
+    def _blow(self) -> None:
+        """Puts the wind of the forcing, and takes its surface pressure."""
+        u, v, ps, last = self.forcing["u"], self.forcing["v"], self.forcing["ps"], self.before["ps_before"]
+        mass = self._mass
+        mass.after[...] = self.after["ps_before"][...] = ps
+        np.copyto(mass.before, np.where(last > 0.0, last, ps))
+        change = (ps - mass.before) / self.seconds
+        self._advection.blow((u, v, self._vertical.wind(u, v, self.forcing["omega"], ps, change) if self._vertical else self._still))
+
+    def _change(self, tracer: Tracer, values: Floats) -> None:
+        """What happens to a tracer beside transport."""
+        if tracer.half_life is not None:
+            values *= exp(-LN2 * self.seconds / DAY / float(self.parameters[f"half_life_{tracer.name}"]))
+        if tracer.source is not None:
+            source = self.maps[f"source_{tracer.name}"] * self.seconds
+            for level in tracer.levels or range(len(values)):
+                values[level] += source
+        if tracer.age:
+            values += self.seconds / DAY
+            values[self.levels.lowest] = 0.0
 
 
 def _whole(table: dict[str, Any], name: str, usual: int, most: int) -> int:
