@@ -328,7 +328,7 @@ def _memory() -> Iterator[Figure]:
 
 def _peers(rounds: int, quick: bool) -> Iterator[Figure]:
     """PyMPDATA by the time to the same error in Lauritzen's flow, Parcels by evaluations of a velocity."""
-    theirs = mpdata([60] if quick else [120, 240])[-1]
+    theirs = mpdata([60] if quick else [60, 120])[-1]
     for scheme in ("ccm", "best"):
         for rows in (16, 24, 32, 48, 64, 96):
             seconds, l2 = _lauritzen(scheme, rows)
