@@ -36,6 +36,7 @@ SUITES = {
     "calibrate": "benchmarks.suites.calibrate",
     "kernels": "benchmarks.suites.kernels",
     "donio": "benchmarks.suites.donio",
+    "transport": "benchmarks.suites.transport",
 }
 
 

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from benchmarks.peers import peer_python
 from benchmarks.rounds import output
 
@@ -36,13 +34,6 @@ def mpdata(rows: Sequence[int]) -> list[MpdataRun]:
         It cannot be installed or fails.
     """
     return [MpdataRun(**found) for found in _run("transport_pympdata.py", *rows)]
-
-
-def cpu_to_error(runs: Sequence[MpdataRun], l2: float) -> float:
-    """CPU seconds that an error costs: a power of the error, through the two finest of `runs`, and beyond them."""
-    errors, seconds = (np.log([getattr(run, name) for run in sorted(runs)[-2:]]) for name in ("l2", "cpu"))
-    power = (seconds[1] - seconds[0]) / (errors[1] - errors[0])
-    return float(np.exp(seconds[1] + power * (np.log(l2) - errors[1])))
 
 
 def parcels(rounds: int) -> dict[str, list[float]]:
