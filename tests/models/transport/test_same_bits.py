@@ -51,13 +51,15 @@ every = "1 day"
     return path
 
 
-def advanced(world, plan, dims=None, steps=STEPS, pieces=1):
-    """The state of the own cells after some steps."""
+def advanced(world, plan, dims=None, steps=STEPS, pieces=1, cache=None):
+    """The state of the own cells after some steps. cache: bytes, less than a run file may ask for."""
     plan = plan.again()
     boxes = Partition.boxes(plan.grid, world.size, {"y": 0, "x": 0}, None, dims)
     box, model = boxes[world.rank], plan.model
     reach = BoxReach(world, box, totals, ModelArrays(world))
     model.initialise(box, plan.chosen.values, None, plan.chosen.options, reach)
+    if cache:
+        model._advection._cache = cache
     reader = plan.reader()
     for first in range(0, steps, steps // pieces):
         model.advance(range(first, first + steps // pieces), reader, plan.clock, Silent())
@@ -116,3 +118,14 @@ def test_steps_in_pieces_give_the_same_bits(case, folder):
     (scheme, wind), expected = case
     plan = Plan.of(run_file(folder, scheme, wind))
     assert_same(whole([advanced(Serial(), plan, pieces=3)], (16, 32)), expected)
+
+
+@pytest.mark.parametrize("scheme", ["best", "ccm"])
+def test_pages_that_make_room_for_others_are_asked_for_again(tmp_path, scheme):
+    write_winds(tmp_path / "winds.zarr", latitudes=32, levels=6, hours=6, days=1, strength=400.0)
+    file = run_file(tmp_path, scheme, page=1)
+    file.write_text(file.read_text().replace("gaussian = 16", "gaussian = 32").replace("end = 2000-01-02", "end = 2000-01-01"))
+    plan = Plan.of(file)
+    expected = whole([advanced(Serial(), plan, steps=2)], (32, 64))
+    parts = run_threads(2, lambda world: advanced(world, plan, steps=2, cache=72 << 10), 60.0, ["a", "b"])
+    assert_same(whole(parts, (32, 64)), expected)

@@ -185,7 +185,7 @@ class Advection:
             return
         sphere, n_levels, columns = self.sphere, self.levels.coordinate.size, self.sphere.shape[1]
         with self._wind.read_only(self._cache) as seen:
-            table, shift = seen.raw()
+            (table, shift), away = seen.raw(), _elsewhere(seen)
 
             def prepare(piece: tuple[int, int], points: Points) -> None:
                 self._locate(self._where(piece), middles, points)
@@ -213,14 +213,14 @@ class Advection:
                     )
 
             for _ in range(iterations):
-                self._go(seen, prepare, needed, work)
+                self._go(seen, away, prepare, needed, work)
 
     def carry(self, middles: Floats, tracers: Sequence[Floats], scheme: str, limited: bool) -> None:
         """Fills tracers (levels, y, x) with what there was where the paths begin. scheme: of `SCHEMES`."""
         sphere, n_levels, columns = self.sphere, self.levels.coordinate.size, self.sphere.shape[1]
         width, (kernel, points_of_line) = columns * self._layers, SCHEMES[scheme]
         with self._air.read_only(self._cache) as seen:
-            table, shift = seen.raw()
+            (table, shift), away = seen.raw(), _elsewhere(seen)
 
             def prepare(piece: tuple[int, int], points: Points) -> None:
                 where, begins = self._where(piece), self._begins[: 4 * self._count(piece)]
@@ -248,18 +248,19 @@ class Advection:
                         at = np.unravel_index(np.arange(part.first, part.end), (n_levels, rows, self.box.shape[1]))
                         values[at[0], first + at[1], at[2]] = there
 
-            self._go(seen, prepare, needed, work)
+            self._go(seen, away, prepare, needed, work)
 
     def _go(
         self,
         seen: StoredPages,
+        away: NDArray[np.bool_],
         prepare: Callable[[tuple[int, int], Points], None],
         needed: Callable[[Points, NDArray[np.bool_]], None],
         work: Callable[[Part], None],
     ) -> None:
         """Works through all pieces, each of which is prepared before; pages of other hosts come while the points before are worked on."""
         waiting: Part | None = None
-        for part in self._parts(seen, prepare, needed):
+        for part in self._parts(seen, away, prepare, needed):
             coming = seen.bring(part.pages, keep=waiting.pages if waiting else ()) if part.pages.size else None
             if waiting:
                 work(waiting)
@@ -270,24 +271,25 @@ class Advection:
             work(waiting)
 
     def _parts(
-        self, seen: StoredPages, prepare: Callable[[tuple[int, int], Points], None], needed: Callable[[Points, NDArray[np.bool_]], None]
+        self,
+        seen: StoredPages,
+        away: NDArray[np.bool_],
+        prepare: Callable[[tuple[int, int], Points], None],
+        needed: Callable[[Points, NDArray[np.bool_]], None],
     ) -> Iterator[Part]:
-        """The pieces, cut where the pages that they need do not fit twice."""
-        away = seen.raw()[0] == 0 if seen.room else np.zeros(0, bool)
+        """The pieces, cut where the pages that two parts need do not fit at once. away: the pages of other hosts."""
+        most = seen.room if seen.room == np.count_nonzero(away) else seen.room // 2
         for number, piece in enumerate(self._pieces):
             n = self._count(piece)
             points = self._points[number % 2].some(0, n)
             prepare(piece, points)
-            ends = [n]
-            first = 0
+            first, ends = 0, [n]
             while ends:
-                pages = away.copy()
+                pages = np.zeros(away.size, np.bool_)
                 if seen.room:
-                    pages[:] = False
                     needed(points.some(first, ends[-1]), pages)
-                    pages &= away
-                numbers = np.flatnonzero(pages)
-                if 2 * numbers.size > seen.room and ends[-1] - first > 1:
+                numbers = np.flatnonzero(pages & away)
+                if numbers.size > most and ends[-1] - first > 1:
                     ends.append((first + ends[-1]) // 2)
                     continue
                 end = ends.pop()
@@ -308,6 +310,11 @@ class Advection:
         sphere, columns = self.sphere, self.sphere.shape[1]
         lons = float(sphere.longitude[0]), columns / (2.0 * np.pi)
         locate(*where, columns, sphere.latitudes.size, *lons, *self._places, block, *points)
+
+
+def _elsewhere(seen: StoredPages) -> NDArray[np.bool_]:
+    """Which pages lie on other hosts, of an array none of whose pages is stored yet."""
+    return np.asarray(seen.raw()[0] == 0)
 
 
 def _most_pages(runs: int, length: int, page: int) -> int:
