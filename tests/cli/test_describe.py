@@ -58,6 +58,14 @@ def test_pasture_as_json_has_the_same_variables(call):
     assert "mitchell" in found["sets"]["plant"]
 
 
+def test_text_in_brackets_is_shown_as_it_is_written(call, tmp_path):
+    text = (EXAMPLES / "diffusion.py").read_text()
+    assert "share passed to a neighbour" in text
+    (tmp_path / "own.py").write_text(text.replace("share passed to a neighbour", "share [bold]passed", 1))
+    code, said, _ = call("describe", str(tmp_path / "own.py"))
+    assert (code, "share [bold]passed" in said) == (Exit.DONE, True)
+
+
 def test_a_model_in_a_file_is_described_as_one_of_steppes_own(call):
     code, said, _ = call("describe", str(EXAMPLES / "bucket.py"))
     assert code == Exit.DONE

@@ -31,6 +31,7 @@ def describe(model: str, /, *, json: bool = False) -> None:
         sys.stdout.write(json_format.dumps(entry, indent=2) + "\n")
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console(width=None if sys.stdout.isatty() else 140)
@@ -43,7 +44,7 @@ def describe(model: str, /, *, json: bool = False) -> None:
         for v in found:
             limits = _limits(v.low, v.high)
             meaning = f"{v.long_name}, on each {v.dims[0]}" if v.dims[:1] and v.dims[0] in made.spaces else v.long_name
-            table.add_row(v.name, v.units, meaning, "" if v.initial is None else f"{v.initial:g}", limits, v.source)
+            table.add_row(v.name, v.units, escape(meaning), "" if v.initial is None else f"{v.initial:g}", limits, escape(v.source))
         console.print(table, "")
     for name, space in made.spaces.items():
         labels = ", ".join(space.label(level) for level in range(len(space.values)))
@@ -52,7 +53,7 @@ def describe(model: str, /, *, json: bool = False) -> None:
         table = Table("name", "default", "meaning", "values", title="option", title_justify="left", box=None)
         for name, option in entry["options"].items():
             values = "\n".join(f"{word}: {meaning}" for word, meaning in option["words"].items())
-            table.add_row(name, option["default"], option["long_name"], values)
+            table.add_row(name, option["default"], escape(option["long_name"]), escape(values))
         console.print(table, "")
     for kind, names in entry["sets"].items():
         console.print(f"{kind} sets: {', '.join(names)}")
