@@ -2,6 +2,7 @@
 
 import csv
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ INTERFACES = np.array([0.0, 0.05, 0.13, 0.3, 0.55, 0.8, 1.0])
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> TransportTwin:
+    if shutil.which("g++") is None:
+        pytest.skip("there is no g++, a compiler of C++, which only benchmarks need")
     return build(tmp_path_factory.mktemp("twin"))
 
 
