@@ -186,6 +186,7 @@ class Advection:
         sphere, n_levels, columns = self.sphere, self.levels.coordinate.size, self.sphere.shape[1]
         with self._wind.read_only(self._cache) as seen:
             (table, shift), away = seen.raw(), _elsewhere(seen)
+            side_by_side = _side_by_side(table, shift)
 
             def prepare(piece: tuple[int, int], points: Points) -> None:
                 self._locate(self._where(piece), middles, points)
@@ -195,12 +196,13 @@ class Advection:
                 pages_of_wind(sphere, self.levels.coordinate, *where, COMPONENTS, shift, pages)
 
             tables = sphere.rows, sphere.shifts, sphere.signs, sphere.latitudes, sphere.lagrange4, self.levels.coordinate
-            interpolate = wind_at(self._wind.whole is not None)
 
             def work(part: Part) -> None:
                 speeds = (each[part.first : part.end] for each in self._speed(part.piece))
                 some = part.points.some(part.first, part.end)
-                interpolate(some.row.size, n_levels, columns, shift, table, *tables, *some, self._work, *speeds)
+                here = side_by_side is not None and not part.pages.size
+                pages = side_by_side if here else table
+                wind_at(here)(some.row.size, n_levels, columns, shift, pages, *tables, *some, self._work, *speeds)
                 if part.last:
                     turn(
                         *self._where(part.piece),
@@ -221,6 +223,7 @@ class Advection:
         width, (kernel, points_of_line) = columns * self._layers, SCHEMES[scheme]
         with self._air.read_only(self._cache) as seen:
             (table, shift), away = seen.raw(), _elsewhere(seen)
+            side_by_side = _side_by_side(table, shift)
 
             def prepare(piece: tuple[int, int], points: Points) -> None:
                 where, begins = self._where(piece), self._begins[: 4 * self._count(piece)]
@@ -233,13 +236,14 @@ class Advection:
 
             weights = sphere.slopes if scheme == "ccm" else sphere.lagrange6
             tables = sphere.rows, sphere.shifts, sphere.latitudes, weights, self.levels.coordinate, self._level_slopes
-            interpolate = kernel(limited, self._air.whole is not None)
 
             def work(part: Part) -> None:
                 some = part.points.some(part.first, part.end)
                 n = some.row.size
                 found = self._found[: n * self._tracers]
-                interpolate(n, n_levels, columns, shift, self._tracers, width, table, *tables, *some, self._work, found)
+                here = side_by_side is not None and not part.pages.size
+                pages = side_by_side if here else table
+                kernel(limited, here)(n, n_levels, columns, shift, self._tracers, width, pages, *tables, *some, self._work, found)
                 first, rows = part.piece
                 for values, there in zip(tracers, found.reshape(self._tracers, n), strict=True):
                     if n == self._count(part.piece):
@@ -315,6 +319,17 @@ class Advection:
 def _elsewhere(seen: StoredPages) -> NDArray[np.bool_]:
     """Which pages lie on other hosts, of an array none of whose pages is stored yet."""
     return np.asarray(seen.raw()[0] == 0)
+
+
+def _side_by_side(table: Integers, shift: int) -> Integers | None:
+    """A table that takes the pages of this host for one, if they lie side by side in memory: for points that need no others."""
+    if table.size == 1:
+        return table
+    here = np.flatnonzero(table)
+    page = 8 << shift  # bytes
+    if not here.size or (table[here] - table[here[0]] != page * (here - here[0])).any():
+        return None
+    return np.array([table[here[0]] - page * here[0]])
 
 
 def _most_pages(runs: int, length: int, page: int) -> int:
