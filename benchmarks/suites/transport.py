@@ -55,6 +55,7 @@ reduce = "last"
 [engine]
 threads = 1
 """
+GAP = 8  # elements behind a page: a line of the processor's cache
 
 
 def figures(quick: bool) -> list[Figure]:
@@ -137,19 +138,23 @@ def same(twin: TransportTwin, folder: Path) -> Figure:
 
 
 class _Own:
-    """A global array that is a plain array of NumPy: of one piece, or with its pages in a table."""
+    """A global array that is a plain array of NumPy: of one piece, or with its pages in a table.
+
+    A gap follows each page, as between own pages and stored ones: the model reads pages that lie side by side without their table.
+    """
 
     room = 0
 
     def __init__(self, shape: Any, page: int) -> None:
-        self.values: Floats = np.zeros(int(np.prod(shape)))
-        begin = self.values.ctypes.data
-        self.whole = None if page else self.values
-        self._shift = (page // 8).bit_length() - 1 if page else ONE_PAGE
-        self._table = begin + np.arange(0, self.values.nbytes, page or self.values.nbytes)
+        size = int(np.prod(shape))
+        each = page // 8 if page else size
+        self._cells: Floats = np.zeros((-(-size // each), each + GAP))
+        self.whole = None if page else self._cells[0, :size]
+        self._shift = each.bit_length() - 1 if page else ONE_PAGE
+        self._table = self._cells.ctypes.data + self._cells.strides[0] * np.arange(len(self._cells))
 
     def scatter(self, index: Any, value: Any) -> None:
-        self.values[index] = value
+        self._cells[index >> self._shift, index & ((1 << self._shift) - 1)] = value
 
     def raw(self) -> tuple[NDArray[np.int64], int]:
         return self._table, self._shift
