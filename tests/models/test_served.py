@@ -7,7 +7,7 @@ import pytest
 from examples.diffusion import Diffusion
 
 from steppe.errors import ComputedError, ModelError
-from steppe.models import CellModel, Needs, Role, Var, Variable, check_served
+from steppe.models import CellModel, FieldModel, Needs, Role, Var, Variable, check_served
 from steppe.variable import vectors
 from tests.models import garden
 
@@ -24,6 +24,13 @@ def variable(role: Role = Role.STATE, dims: tuple[str, ...] = ("y", "x"), dtype:
     return Variable(
         **{"name": "extra", "dims": dims, "units": "1", "dtype": dtype, "role": role, "long_name": "More", "initial": 0.0, **more}
     )
+
+
+def test_a_field_model_that_computes_nothing_is_refused_when_it_is_opened():
+    idle = type("Idle", (FieldModel,), {"name": "idle", "version": "1", "variables": Diffusion.variables, "needs": Diffusion.needs})
+    with pytest.raises(ModelError, match='Model "idle": it has no method `compute`'):
+        check_served(idle())
+    check_served(type("Stepped", (idle,), {"step": lambda self: None})())
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ class FieldModel(Defaults):
 
     def compute(self, where: tuple[slice, ...]) -> None:
         """One step of a rectangle of own cells, from `now` with its halos to `new`; it may be empty. A model writes this, or `step`."""
-        raise ModelError(f'Model "{self.name}" has no method `compute`. Write it: one step of a rectangle of cells.')
+        raise NotImplementedError  # `check_served` refuses a model that writes neither
 
     def mirror(self) -> None:
         """Fills the halos behind walls: nothing flows through them. A field that points through a wall must be reversed."""

@@ -91,6 +91,8 @@ def _of_field_model(model: FieldModel) -> Iterator[str]:
     states = [variable for variable in model.variables.values() if variable.role is Role.STATE]
     if not states:
         yield "it declares no state. Declare at least one Variable with Role.STATE."
+    if type(model).compute is FieldModel.compute and type(model).step is FieldModel.step:
+        yield "it has no method `compute`. Write it: one step of a rectangle of cells. Or write `step`."
     for variable in model.variables.values():
         name, role = variable.name, variable.role
         if role is Role.DERIVED:
