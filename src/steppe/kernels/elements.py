@@ -24,6 +24,11 @@ class ElementAccess(NamedTuple):
     add: Callable[[Any, int, int, Any], None]  # (table, shift, i, value): atomic for all processes
 
 
+def element_address(table: Any, shift: int, i: int, size: int) -> Any:
+    """The address of element i, of `size` bytes."""
+    return table[i >> shift] + size * (i & ((1 << shift) - 1))
+
+
 @cache
 def element_access(dtype: str) -> ElementAccess:
     """The functions for elements of `dtype`: int32, int64, float32 or float64.
@@ -40,13 +45,13 @@ def element_access(dtype: str) -> ElementAccess:
     size, change = like.nbytes, element_change(dtype)
 
     def load(table: Any, shift: int, i: int) -> Any:
-        return peek(table[i >> shift] + size * (i & ((1 << shift) - 1)), like)
+        return peek(element_address(table, shift, i, size), like)
 
     def store(table: Any, shift: int, i: int, value: Any) -> None:
-        poke(table[i >> shift] + size * (i & ((1 << shift) - 1)), value, like)
+        poke(element_address(table, shift, i, size), value, like)
 
     def add(table: Any, shift: int, i: int, value: Any) -> None:
-        change(table[i >> shift] + size * (i & ((1 << shift) - 1)), one, one, value)
+        change(element_address(table, shift, i, size), one, one, value)
 
     return ElementAccess(load, store, add)
 

@@ -19,6 +19,7 @@ from numpy import int64
 from numpy.typing import NDArray
 
 from steppe.kernels import FieldKernel, field_kernel
+from steppe.kernels.elements import element_address
 from steppe.kernels.primitives import float64s
 from steppe.kernels.vecmath import arctan2, cos, sin, sqrt, where
 from steppe.models.transport.winds import WINDS
@@ -42,7 +43,7 @@ def neighbours(one_piece: bool) -> Callable[..., Any]:
         return float64s(table[0] + 8 * i)
 
     def of_page(table: Any, shift: int, i: int) -> Any:
-        return float64s(table[i >> shift] + 8 * (i & ((1 << shift) - 1)))
+        return float64s(element_address(table, shift, i, 8))
 
     return of_piece if one_piece else of_page
 
