@@ -16,7 +16,7 @@ from steppe.kernels import field_kernel
 from steppe.models.handed import Reach, StoredPages
 from steppe.models.transport import interpolation
 from steppe.models.transport.levels import Levels
-from steppe.models.transport.paths import AFTER, BEFORE, depart, formula_wind, locate, turn, wind_at
+from steppe.models.transport.paths import AFTER, BEFORE, COMPONENTS, depart, formula_wind, locate, turn, wind_at
 from steppe.models.transport.reading import pages_of_tracers, pages_of_wind
 from steppe.models.transport.sphere import BEYOND, Sphere
 from steppe.models.transport.winds import RADIUS
@@ -24,7 +24,6 @@ from steppe.models.transport.winds import RADIUS
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 PIECE = 1 << 14  # cells that are computed at once: what is kept of them fits the cache of a core
-COMPONENTS = 3  # of the wind
 SCHEMES = {"ccm": (interpolation.ccm, 4), "best": (interpolation.best, 6)}  # kernel, and points of a line of its stencil
 
 
@@ -52,19 +51,19 @@ def lay_wind(
     field: Floats,
 ) -> None:
     """Puts the wind of a box into the array, and again before its first and after its last column."""
-    width = all_columns + 3
+    width = BEFORE + all_columns + AFTER
     component = levels * width
     for r in range(rows):
         for k in range(levels):
-            row = ((first_row + r) * 3 * levels + k) * width
+            row = ((first_row + r) * COMPONENTS * levels + k) * width
             here = (k * rows + r) * columns
             for c in range(columns):
-                at, p = row + 1 + first_column + c, here + c
+                at, p = row + BEFORE + first_column + c, here + c
                 field[at], field[at + component], field[at + 2 * component] = u[p], v[p], w[p]
             for c in range(columns):
                 i = first_column + c
-                if i < 2 or i == all_columns - 1:
-                    at, p = row + (0 if i == all_columns - 1 else 1 + all_columns + i), here + c
+                if i < AFTER or i >= all_columns - BEFORE:
+                    at, p = row + (BEFORE + all_columns + i if i < AFTER else i - all_columns + BEFORE), here + c
                     field[at], field[at + component], field[at + 2 * component] = u[p], v[p], w[p]
 
 
@@ -99,6 +98,24 @@ class Part(NamedTuple):
     last: bool
 
 
+class Reading:
+    """An array while no rank changes it: which pages lie on other hosts, and what a kernel takes for points that need none of these."""
+
+    def __init__(self, seen: StoredPages) -> None:
+        self.seen = seen
+        self._table, self.shift = seen.raw()
+        self.away = np.asarray(self._table == 0)  # before a page is stored
+        self._side_by_side = _side_by_side(self._table, self.shift)
+        self.most = seen.room if seen.room == np.count_nonzero(self.away) else seen.room // 2
+        """So many pages of other hosts may a part need: two parts are there at once."""
+
+    def table_for(self, part: Part) -> tuple[bool, Integers]:
+        """Whether the elements that a part reads lie in one piece, and the table of their pages."""
+        if self._side_by_side is not None and not part.pages.size:
+            return True, self._side_by_side
+        return False, self._table
+
+
 class Advection:
     """What the own cells of a rank need to be reached by the wind.
 
@@ -131,11 +148,10 @@ class Advection:
         self._begins, self._found, self._work = np.empty(4 * n), np.empty(n * tracers), np.empty(interpolation.WORK)
         self._layers, self._tracers = max(n_levels, interpolation.LAYERS), tracers
         self._level_slopes = levels.slopes()
-        self._air_shape = rows, tracers, columns, self._layers
-        self._wind_shape = rows, COMPONENTS, n_levels, BEFORE + columns + AFTER
-        self._air = reach.array(self._air_shape, page=page)
-        self._wind = reach.array(self._wind_shape, page=page) if gridded else None
-        least = max(_most_pages(36 * tracers, self._layers, page), _most_pages(24, BEFORE + columns + AFTER, page))
+        width = BEFORE + columns + AFTER
+        self._air = reach.array((rows, tracers, columns, self._layers), page=page)
+        self._wind = reach.array((rows, COMPONENTS, n_levels, width), page=page) if gridded else None
+        least = max(_most_pages(36 * tracers, self._layers, page), _most_pages(24, width, page))
         self._cache = max(cache, 2 * page * least)
         inner = sphere.latitude  # as if rows were as far apart as they are on average
         self._per_lat = (rows - 1) / float(inner[0] - inner[-1])
@@ -179,51 +195,39 @@ class Advection:
             assert formula is not None
             for _ in range(iterations):
                 for piece in self._pieces:
-                    u, v, w = self._speed(piece)
-                    formula_wind(formula[0])(*self._where(piece), formula[1], middles, u, v, w)
-                    turn(*self._where(piece), half, half, *self.circles, self.levels.coordinate, u, v, w, middles)
+                    formula_wind(formula[0])(*self._where(piece), formula[1], middles, *self._speed(piece))
+                    self._turn(piece, half, half, middles)
             return
         sphere, n_levels, columns = self.sphere, self.levels.coordinate.size, self.sphere.shape[1]
         with self._wind.read_only(self._cache) as seen:
-            (table, shift), away = seen.raw(), _elsewhere(seen)
-            side_by_side = _side_by_side(table, shift)
+            reading = Reading(seen)
 
             def prepare(piece: tuple[int, int], points: Points) -> None:
                 self._locate(self._where(piece), middles, points)
 
             def needed(points: Points, pages: NDArray[np.bool_]) -> None:
                 where = points.row, points.latitude, points.height
-                pages_of_wind(sphere, self.levels.coordinate, *where, COMPONENTS, shift, pages)
+                pages_of_wind(sphere, self.levels.coordinate, *where, reading.shift, pages)
 
             tables = sphere.rows, sphere.shifts, sphere.signs, sphere.latitudes, sphere.lagrange4, self.levels.coordinate
 
             def work(part: Part) -> None:
                 speeds = (each[part.first : part.end] for each in self._speed(part.piece))
                 some = part.points.some(part.first, part.end)
-                here = side_by_side is not None and not part.pages.size
-                pages = side_by_side if here else table
-                wind_at(here)(some.row.size, n_levels, columns, shift, pages, *tables, *some, self._work, *speeds)
+                one_piece, table = reading.table_for(part)
+                wind_at(one_piece)(some.row.size, n_levels, columns, reading.shift, table, *tables, *some, self._work, *speeds)
                 if part.last:
-                    turn(
-                        *self._where(part.piece),
-                        half,
-                        half / RADIUS,
-                        *self.circles,
-                        self.levels.coordinate,
-                        *self._speed(part.piece),
-                        middles,
-                    )
+                    self._turn(part.piece, half, half / RADIUS, middles)
 
             for _ in range(iterations):
-                self._go(seen, away, prepare, needed, work)
+                self._go(reading, prepare, needed, work)
 
     def carry(self, middles: Floats, tracers: Sequence[Floats], scheme: str, limited: bool) -> None:
         """Fills tracers (levels, y, x) with what there was where the paths begin. scheme: of `SCHEMES`."""
         sphere, n_levels, columns = self.sphere, self.levels.coordinate.size, self.sphere.shape[1]
         width, (kernel, points_of_line) = columns * self._layers, SCHEMES[scheme]
         with self._air.read_only(self._cache) as seen:
-            (table, shift), away = seen.raw(), _elsewhere(seen)
-            side_by_side = _side_by_side(table, shift)
+            reading = Reading(seen)
 
             def prepare(piece: tuple[int, int], points: Points) -> None:
                 where, begins = self._where(piece), self._begins[: 4 * self._count(piece)]
@@ -232,7 +236,7 @@ class Advection:
 
             def needed(points: Points, pages: NDArray[np.bool_]) -> None:
                 where = points.column, points.row, points.latitude
-                pages_of_tracers(sphere, *where, points_of_line, self._tracers, self._layers, shift, pages)
+                pages_of_tracers(sphere, *where, points_of_line, self._tracers, self._layers, reading.shift, pages)
 
             weights = sphere.slopes if scheme == "ccm" else sphere.lagrange6
             tables = sphere.rows, sphere.shifts, sphere.latitudes, weights, self.levels.coordinate, self._level_slopes
@@ -241,9 +245,9 @@ class Advection:
                 some = part.points.some(part.first, part.end)
                 n = some.row.size
                 found = self._found[: n * self._tracers]
-                here = side_by_side is not None and not part.pages.size
-                pages = side_by_side if here else table
-                kernel(limited, here)(n, n_levels, columns, shift, self._tracers, width, pages, *tables, *some, self._work, found)
+                one_piece, table = reading.table_for(part)
+                of_array = n_levels, columns, reading.shift, self._tracers, width, table
+                kernel(limited, one_piece)(n, *of_array, *tables, *some, self._work, found)
                 first, rows = part.piece
                 for values, there in zip(tracers, found.reshape(self._tracers, n), strict=True):
                     if n == self._count(part.piece):
@@ -252,20 +256,19 @@ class Advection:
                         at = np.unravel_index(np.arange(part.first, part.end), (n_levels, rows, self.box.shape[1]))
                         values[at[0], first + at[1], at[2]] = there
 
-            self._go(seen, away, prepare, needed, work)
+            self._go(reading, prepare, needed, work)
 
     def _go(
         self,
-        seen: StoredPages,
-        away: NDArray[np.bool_],
+        reading: Reading,
         prepare: Callable[[tuple[int, int], Points], None],
         needed: Callable[[Points, NDArray[np.bool_]], None],
         work: Callable[[Part], None],
     ) -> None:
         """Works through all pieces, each of which is prepared before; pages of other hosts come while the points before are worked on."""
         waiting: Part | None = None
-        for part in self._parts(seen, away, prepare, needed):
-            coming = seen.bring(part.pages, keep=waiting.pages if waiting else ()) if part.pages.size else None
+        for part in self._parts(reading, prepare, needed):
+            coming = reading.seen.bring(part.pages, keep=waiting.pages if waiting else ()) if part.pages.size else None
             if waiting:
                 work(waiting)
             if coming:
@@ -276,24 +279,22 @@ class Advection:
 
     def _parts(
         self,
-        seen: StoredPages,
-        away: NDArray[np.bool_],
+        reading: Reading,
         prepare: Callable[[tuple[int, int], Points], None],
         needed: Callable[[Points, NDArray[np.bool_]], None],
     ) -> Iterator[Part]:
-        """The pieces, cut where the pages that two parts need do not fit at once. away: the pages of other hosts."""
-        most = seen.room if seen.room == np.count_nonzero(away) else seen.room // 2
+        """The pieces, cut where the pages that two parts need do not fit at once."""
         for number, piece in enumerate(self._pieces):
             n = self._count(piece)
             points = self._points[number % 2].some(0, n)
             prepare(piece, points)
             first, ends = 0, [n]
             while ends:
-                pages = np.zeros(away.size, np.bool_)
-                if seen.room:
+                pages = np.zeros_like(reading.away)
+                if reading.seen.room:
                     needed(points.some(first, ends[-1]), pages)
-                numbers = np.flatnonzero(pages & away)
-                if numbers.size > most and ends[-1] - first > 1:
+                numbers = np.flatnonzero(pages & reading.away)
+                if numbers.size > reading.most and ends[-1] - first > 1:
                     ends.append((first + ends[-1]) // 2)
                     continue
                 end = ends.pop()
@@ -310,15 +311,13 @@ class Advection:
         """Levels, rows and columns of a piece, its first row, and all rows of the own cells."""
         return self.levels.coordinate.size, piece[1], self.box.shape[1], piece[0], self.box.shape[0]
 
+    def _turn(self, piece: tuple[int, int], half: float, per_speed: float, middles: Floats) -> None:
+        turn(*self._where(piece), half, per_speed, *self.circles, self.levels.coordinate, *self._speed(piece), middles)
+
     def _locate(self, where: tuple[int, ...], block: Floats, points: Points) -> None:
         sphere, columns = self.sphere, self.sphere.shape[1]
         lons = float(sphere.longitude[0]), columns / (2.0 * np.pi)
         locate(*where, columns, sphere.latitudes.size, *lons, *self._places, block, *points)
-
-
-def _elsewhere(seen: StoredPages) -> NDArray[np.bool_]:
-    """Which pages lie on other hosts, of an array none of whose pages is stored yet."""
-    return np.asarray(seen.raw()[0] == 0)
 
 
 def _side_by_side(table: Integers, shift: int) -> Integers | None:

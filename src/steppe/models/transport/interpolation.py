@@ -139,13 +139,12 @@ def ccm(limited: bool, one_piece: bool) -> FieldKernel:
         work: Floats,
         out: Floats,
     ) -> None:
-        layers = max(levels, LAYERS)
+        layers, stride = max(levels, LAYERS), tracers * width
         k = 0
         for p in range(n):
             e, s, i = row_before(latitude[p], latitudes, row[p]) - 1, along[p], column[p]
             k = level_before(height[p], levels, coordinate, k)
             layer = within(k - 1, 0, layers - LAYERS)
-            stride = tracers * width
             i0, i1 = turned_column(i, shifts[e], columns), turned_column(i, shifts[e + 1], columns)
             i2, i3 = turned_column(i, shifts[e + 2], columns), turned_column(i, shifts[e + 3], columns)
             r0, r1, r2, r3 = (
@@ -243,13 +242,12 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
         work: Floats,
         out: Floats,
     ) -> None:
-        layers = max(levels, LAYERS)
+        layers, stride = max(levels, LAYERS), tracers * width
         k = 0
         for p in range(n):
             e, s, i = row_before(latitude[p], latitudes, row[p]) - 2, along[p], column[p]
             k = level_before(height[p], levels, coordinate, k)
             layer = within(k - 1, 0, layers - LAYERS)
-            stride = tracers * width
             x0, x1, x3, x4, x5 = s + 2.0, s + 1.0, s - 1.0, s - 2.0, s - 3.0
             w0, w1 = -x1 * s * x3 * x4 * x5 * (1.0 / 120.0), x0 * s * x3 * x4 * x5 * (1.0 / 24.0)
             w3, w4 = x0 * x1 * s * x4 * x5 * (1.0 / 12.0), -x0 * x1 * s * x3 * x5 * (1.0 / 24.0)

@@ -42,9 +42,8 @@ class Levels(NamedTuple):
     @property
     def air(self) -> tuple[Floats, Floats]:
         """Factors (levels,) of the mass of air in each level: a + b ps [kg m-2] with surface pressure ps [Pa]."""
-        return np.abs(np.diff(self.a)) * P0 / GRAVITY if self.space.positive == "up" else np.diff(self.a) * P0 / GRAVITY, np.diff(
-            self.b
-        ) / GRAVITY
+        thick = np.diff(self.a) * P0
+        return (np.abs(thick) if self.space.positive == "up" else thick) / GRAVITY, np.diff(self.b) / GRAVITY
 
     @property
     def height(self) -> Floats:

@@ -92,7 +92,6 @@ class Transport(FieldModel):
         gridded = self._wind == "forcing"
         self._advection = Advection(self.sphere, self.levels, share, reach, len(self.tracers), gridded, self._page, self._cache)
         self._vertical = Vertical(self.sphere, self.levels, share, reach) if "omega" in self.variables else None
-        self._still = np.zeros((self.levels.coordinate.size if gridded and not self._vertical else 0, *share.shape))
         self._mass = Mass(self.sphere, self.levels, share, reach)
 
     def step(self) -> None:
@@ -101,8 +100,9 @@ class Transport(FieldModel):
         formula = None if self._wind == "forcing" else self._formula()
         if formula is None:
             self._blow()
-        middles = self.new[-len(PATH) * self.levels.coordinate.size :]
-        middles[...] = self.now[-len(PATH) * self.levels.coordinate.size :]
+        rows = slice(-len(PATH) * self.levels.coordinate.size, None)
+        middles = self.new[rows]
+        middles[...] = self.now[rows]
         self._advection.put(old)
         self._advection.trace(middles, 0.5 * self.seconds, self.iterations, formula)
         self._advection.carry(middles, new, self.options["scheme"], self.options["limiter"] == "on")
@@ -126,7 +126,8 @@ class Transport(FieldModel):
         mass.after[...] = self.after["ps_before"][...] = ps
         np.copyto(mass.before, np.where(last > 0.0, last, ps))
         change = (ps - mass.before) / self.seconds
-        self._advection.blow((u, v, self._vertical.wind(u, v, self.forcing["omega"], ps, change) if self._vertical else self._still))
+        w = self._vertical.wind(u, v, self.forcing["omega"], ps, change) if self._vertical else np.zeros_like(u)
+        self._advection.blow((u, v, w))
 
     def _change(self, tracer: Tracer, values: Floats) -> None:
         """What happens to a tracer beside transport."""

@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 ROUND = 6.283185307179586  # rad
 BEFORE, AFTER = 1, 2  # columns that the array of the wind has before the first and after the last, so that four neighbours lie in a row
+COMPONENTS = 3  # of the wind
 
 
 def within(value: Any, low: Any, high: Any) -> Any:
@@ -186,9 +187,9 @@ def wind_at(one_piece: bool) -> FieldKernel:
         v: Floats,
         w: Floats,
     ) -> None:
-        width = columns + 3
+        width = BEFORE + columns + AFTER
         component = levels * width
-        stride = 3 * component
+        stride = COMPONENTS * component
         k = 0
         for p in range(n):
             s = part[p]
@@ -219,11 +220,16 @@ def wind_at(one_piece: bool) -> FieldKernel:
     return interpolate
 
 
+def longitude(x: Any, y: Any) -> tuple[Any, Any, Any]:
+    """Cosine and sine of the longitude of a point on the unit sphere, and the cosine of its latitude; at a pole, longitude 0."""
+    cos_lat = sqrt(x * x + y * y)
+    inverse = 1.0 / max(cos_lat, 1e-300)
+    return where(cos_lat > 0.0, x * inverse, 1.0), y * inverse, cos_lat
+
+
 def turned(half: float, u: float, v: float, ax: float, ay: float, az: float, x: float, y: float, z: float) -> tuple[float, float, float]:
     """The middle of the path to (ax, ay, az) with the wind u, v that blows at (x, y, z). half: see `turn`."""
-    flat = sqrt(x * x + y * y)
-    inverse = 1.0 / max(flat, 1e-300)
-    cos_lon, sin_lon = where(flat > 0.0, x * inverse, 1.0), y * inverse
+    cos_lon, sin_lon, flat = longitude(x, y)
     speed = sqrt(u * u + v * v)
     angle = half * speed
     factor = where(speed > 0.0, sin(angle) / (cos(angle) * max(speed, 1e-300)), half)
@@ -318,9 +324,7 @@ def formula_wind(name: str) -> FieldKernel:
                 for i in range(n_columns):
                     q, p = there + i, here + i
                     x, y, z = points[q], points[q + size], points[q + 2 * size]
-                    flat = sqrt(x * x + y * y)
-                    inverse = 1.0 / max(flat, 1e-300)
-                    cos_lon = where(flat > 0.0, x * inverse, 1.0)
-                    u[p], v[p], w[p] = formula(cos_lon, y * inverse, flat, z, points[q + 3 * size], c)
+                    cos_lon, sin_lon, cos_lat = longitude(x, y)
+                    u[p], v[p], w[p] = formula(cos_lon, sin_lon, cos_lat, z, points[q + 3 * size], c)
 
     return wind

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.kernels import field_kernel
-from steppe.models.transport.paths import AFTER, BEFORE, level_before, row_before
+from steppe.models.transport.paths import AFTER, BEFORE, COMPONENTS, level_before, row_before
 from steppe.models.transport.sphere import Sphere
 
 Floats = NDArray[np.float64]
@@ -34,16 +34,14 @@ def note_columns(n: int, columns: int, latitudes: Floats, column: Integers, row:
         noted[row_before(latitude[p], latitudes, row[p]) * columns + column[p]] = True
 
 
-def pages_of_wind(
-    sphere: Sphere, coordinate: Floats, row: Integers, latitude: Floats, height: Floats, components: int, shift: int, pages: Flags
-) -> None:
+def pages_of_wind(sphere: Sphere, coordinate: Floats, row: Integers, latitude: Floats, height: Floats, shift: int, pages: Flags) -> None:
     """Marks the pages that `paths.wind_at` reads for some points."""
     levels, width = coordinate.size, BEFORE + sphere.shape[1] + AFTER
     noted = np.zeros((sphere.latitudes.size, levels), np.bool_)
     note_levels(row.size, levels, sphere.latitudes, coordinate, row, latitude, height, noted)
     noted[:, 1:] |= noted[:, :-1].copy()
     rows, level = np.nonzero(_around(noted, 1, 2))
-    line = (sphere.rows[rows] * components + np.arange(components)[:, None]) * levels + level
+    line = (sphere.rows[rows] * COMPONENTS + np.arange(COMPONENTS)[:, None]) * levels + level
     _mark(pages, line.ravel() * width, width, shift)
 
 
