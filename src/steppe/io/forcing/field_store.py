@@ -77,18 +77,14 @@ class FieldStore:
 
     variables = names
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, tuple[np.ndarray, str]]:
         """Its variables and coordinates of one dim, which is neither time nor place, or of none: name -> values (float64) and unit."""
         found = {}
         for name, values in self.dataset.variables.items():
             place = any(is_axis(self.dataset[dim], kind) for dim in values.dims for kind in ("latitude", "longitude"))
-            if (
-                values.ndim < 2
-                and values.dtype.kind in "fiu"
-                and not place
-                and not any(self.time(str(dim)) is not None for dim in values.dims)
-            ):
+            times = any(self.time(str(dim)) is not None for dim in values.dims)
+            if values.ndim < 2 and values.dtype.kind in "fiu" and not (place or times):
                 found[str(name)] = values.values.astype(np.float64), str(values.attrs.get("units", ""))
         return found
 
