@@ -32,7 +32,7 @@ class Transport(FieldModel):
 
     name = "transport"
     version = "1"
-    needs = Needs(unit="boxes", halo={"y": 0, "x": 0}, cost=1e-6)
+    needs = Needs(unit="boxes", halo={"y": 0, "x": 0})
     choices = CHOICES
 
     def __init__(self, table: dict[str, Any]) -> None:
