@@ -159,6 +159,11 @@ def globe_with_a_source_upside_down(folder: Path) -> None:
     _tracer(folder, '{ source = "1e-6 s-1", box = [0, 50, 10, 20] }')
 
 
+def globe_with_a_box_beside_a_map(folder: Path) -> None:
+    """Two places of a source."""
+    _tracer(folder, '{ source = { store = "sources.zarr", variable = "smoke" }, box = [0, 20, 10, 50] }')
+
+
 def globe_with_a_source_between_cells(folder: Path) -> None:
     """A box without a cell."""
     _tracer(folder, '{ source = "1e-6 s-1", box = [1, 50, 2, 51] }')

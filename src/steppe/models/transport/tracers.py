@@ -79,6 +79,8 @@ def _tracer(name: Any, said: Any) -> Tracer:
     source = table.get("source")
     if source is not None and not isinstance(source, Mapping):
         source = _number(f"{where}.source", source, "s-1")
+    if box is not None and isinstance(source, Mapping):
+        raise ModelError(f"{where}: a source that is a map says itself where it is. Remove box, or give the source as a number.")
     if source is None and (levels or box):
         raise ModelError(f"{where}: levels and box are those of a source. Give one, or remove them.")
     return Tracer(name, form, half_life, source, tuple(levels), tuple(box) if box else None, str(table.get("units", "1")))
