@@ -40,8 +40,8 @@ start = {start}
 [output]
 {path}# the run folder
 variables = {variables}
-every = "{every}"{spaces}# or "1 day", "10 days", "1 year"
-reduce = "{reduce}"                            # mean, sum, min, max, last
+{every}# or "1 day", "10 days", "1 year"
+{reduce}# mean, sum, min, max, last
 # precision = "12 bits"                    # or "float32"; rounded: half the size
 
 # [[output.maps]]                          # more maps, with keys as above and a time axis of their own
@@ -101,6 +101,8 @@ class WeatherOfRun(NamedTuple):
     store: str = "weather.zarr"
 
 
+ON_THE_GLOBE = WeatherOfRun("2000-01-01", "2000-01-12", GRID_OF_FIELDS)
+
 new = App(name="new", help=COMMANDS["new"], help_format="plaintext")
 
 
@@ -129,11 +131,8 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
     module = find_model(model)
     made = make_model(module)
     fields = made.needs.neighbours
-    ground = WeatherOfRun() if weather is None else _ground(weather, output, module, made)
-    if fields and weather is None:
-        ground = WeatherOfRun("2000-01-01", "2000-01-12", GRID_OF_FIELDS)
-    needs_weather = any(v.role is Role.FORCING for v in made.variables.values())
-    store = _commented(f"store = {json.dumps(ground.store)}")
+    ground = _ground(weather, output, module, made) if weather else ON_THE_GLOBE if fields else WeatherOfRun()
+    forcing = FIELDS if ground is ON_THE_GLOBE else FORCING.format(store=_commented(f"store = {json.dumps(ground.store)}"))
     help_of_editors = Path(".steppe") / f"{made.name}.json"
     text = TEMPLATE.format(
         schema=help_of_editors,
@@ -142,7 +141,7 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
         end=_commented(f"end = {ground.end}"),
         grid=ground.grid,
         step=STEP if fields else "",
-        forcing="" if not needs_weather else FIELDS if fields and weather is None else FORCING.format(store=store),
+        forcing=forcing if any(v.role is Role.FORCING for v in made.variables.values()) else "",
         name=model,
         model=_commented(f"model = {json.dumps(_path_from(output, model))}"),
         parameters="\n".join(
@@ -150,9 +149,8 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
         ),
         event=_settable(made.variables),
         path=_commented(f'path = "{output.stem}"'),
-        every="1 day" if fields else "1 month",
-        spaces=" " * (28 if fields else 26),
-        reduce="last" if fields else "mean",
+        every=_commented(f'every = "{"1 day" if fields else "1 month"}"'),
+        reduce=_commented(f'reduce = "{"last" if fields else "mean"}"'),
         variables=json.dumps(_shown(made.variables, getattr(module, "EXPORTS", made.variables))),
     )
     try:
