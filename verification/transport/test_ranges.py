@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from tests.models.transport.driven import Driven, fastest, random_wind
+from tests.models.transport.winds import write_store
 
 from steppe.grid import Gaussian
 from steppe.models.transport.winds import WINDS
 from verification.transport.runs import FULL, opened
-from verification.transport.winds import write
 
 GRID, SECONDS = Gaussian(32), 3600.0
 LEVELS = {"2-D": 1, "3-D, 6 levels": 6}
@@ -60,7 +60,7 @@ def test_a_constant_stays_what_it_is_in_winds_of_a_store(scheme, seed, tmp_path,
     levels, days, every = 6, 2, 6
     at = random_wind(GRID, levels, fastest(GRID, SECONDS, 5.0), seed, every)
     edges = np.linspace(0.0, 1.0, levels + 1)
-    write(
+    write_store(
         tmp_path / "winds.zarr",
         GRID,
         [at(every * k) for k in range(days * 24 // every + 1)],

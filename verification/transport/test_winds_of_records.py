@@ -5,11 +5,12 @@ An interval counts in a period of 12 days: 288 records are hourly ones, 48 are s
 
 import numpy as np
 import pytest
+from tests.models.transport.winds import write_store
 
 from steppe.grid import Gaussian, Raster
 from verification.transport.diagnostics import norms
 from verification.transport.runs import FIELDS, FULL, VARIANTS, days_of, grid, named, outcome, references
-from verification.transport.winds import of_formula, write
+from verification.transport.winds import of_formula
 
 HALF_HOURLY, HOURLY, SIX_HOURLY = 576, 288, 48
 FINE = 240  # rows of a grid with errors so small that those of hourly records, linear in time, are a tenth of them: half-hourly ones count
@@ -25,7 +26,7 @@ def test_winds_of_records_have_nearly_the_errors_of_the_reference(rows, kind, st
     for records, interval, allowed in [(HALF_HOURLY, "half-hourly", 0.05)] * (rows == FINE) + intervals:
         store, where = tmp_path / f"{records}.zarr", raster(rows, kind)
         wind = of_formula(where, "deforming", days, records)
-        write(store, where, wind, days * 86_400 // records, [0.0, 0.0], [0.0, 1.0])
+        write_store(store, where, wind, days * 86_400 // records, [0.0, 0.0], [0.0, 1.0])
         run = outcome(grid(rows, kind), steps, days, tuple(FIELDS.values()), variant, str(store), wind="forcing")
         for row in references("slt_ref_lauritzen"):
             key = row["nlat"], row["grid"], row["steps"], row["limited"], row["fix"]
@@ -44,7 +45,7 @@ def test_winds_of_records_have_nearly_the_errors_of_the_reference(rows, kind, st
 def test_a_steady_wind_on_the_grid_has_nearly_the_errors_of_the_reference(angle, tmp_path, measured):
     days, degrees = days_of(72), {"0.0000": 0.0, "1.5708": 90.0}[angle]
     records = of_formula(Gaussian(64), "rotation", days, days, float(np.deg2rad(degrees)))
-    write(tmp_path / "winds.zarr", Gaussian(64), records, 86_400, [0.0, 0.0], [0.0, 1.0])
+    write_store(tmp_path / "winds.zarr", Gaussian(64), records, 86_400, [0.0, 0.0], [0.0, 1.0])
     run = outcome(grid(64, "gauss"), 72, days, ("bell",), "limited", str(tmp_path / "winds.zarr"), wind="forcing")
     found = norms(run.last["bell"], run.first["bell"], run.mass)
     rows = references("slt_ref_tc1_T42")

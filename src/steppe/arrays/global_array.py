@@ -132,10 +132,11 @@ class GlobalArray:
         memory = shared(world, site.hosts, layout.bytes_on(site.host))
         memory[::4096].max(initial=0)
         self._memory, address = memory, memory.ctypes.data
-        self._whole: Array | None = None
+        self.whole: Array | None = None
+        """All elements (size,), if they lie in one piece of memory that this rank sees, as on one host."""
         if layout.in_one_piece():
             self._table, self._shift = np.array([address]), ONE_PAGE
-            self._whole = memory[: self.nbytes].view(self.dtype)
+            self.whole = memory[: self.nbytes].view(self.dtype)
         else:
             self._table, self._shift = layout.table(site.host, address), layout.shift
         self._loops = access(self.dtype.name)
@@ -151,11 +152,6 @@ class GlobalArray:
     def nbytes(self) -> int:
         """Bytes of all elements."""
         return self.size * int(self.dtype.itemsize)
-
-    @property
-    def whole(self) -> Array | None:
-        """All elements (size,), if they lie in one piece of memory that this rank sees, as on one host; between writes see `sync`."""
-        return self._whole
 
     @property
     def traffic(self) -> Traffic:
@@ -223,7 +219,7 @@ class GlobalArray:
             self.inputs.check_range(index)
             return found, _NO_FAR
         far = _NO_FAR
-        if self._whole is not None:
+        if self.whole is not None:
             self._loops.gather(n, self.size, table, index, found, counts)
         else:
             far = np.empty(n if self._site.several else 0, np.int64)
@@ -295,9 +291,9 @@ class GlobalArray:
     def __getitem__(self, key: Any) -> Array:
         """A copy of elements, chosen as in NumPy: integers, slices, arrays of indices or masks."""
         self._check()
-        if self._whole is not None and is_basic(key):
+        if self.whole is not None and is_basic(key):
             try:
-                return np.array(self._whole.reshape(self.shape)[key])
+                return np.array(self.whole.reshape(self.shape)[key])
             except IndexError as error:
                 raise IndexOutOfRangeError(f'"{self.name}" of shape {self.shape}: {error}.') from None
         return self.gather(flat_index(self.name, self.shape, key))
@@ -378,7 +374,7 @@ class GlobalArray:
         self._check()
         self._site.meet(f'free of "{self.name}"')
         self._site.served.pop(self.number, None)
-        del self._memory, self._table, self._whole
+        del self._memory, self._table, self.whole
         self._process = 0
 
     def _apply(self, index: Integers, x: Array, b: Array) -> None:

@@ -199,7 +199,7 @@ class CommonArray(Protocol):
 
 
 class StoredPages(Protocol):
-    """An array that nobody changes now, for kernels that read it by `load`: `steppe.arrays.reading.ReadOnly`.
+    """An array while no rank changes it, for kernels that read it by `load`: `steppe.arrays.reading.ReadOnly`.
 
     A kernel may read the elements of the pages of this host and of the stored ones. While it computes a part of its work, the pages for
     the next part come:

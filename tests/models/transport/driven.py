@@ -19,10 +19,22 @@ from steppe.models.transport.winds import RADIUS
 Fields = dict[str, Any]
 
 
-class Wind:
-    """The forcing of a run, as a function of the step says it; nothing is recorded."""
+class Silent:
+    """Records nothing."""
 
-    in_turns, most_steps = False, 1
+    most_steps = 1000
+
+    def records(self, steps: range) -> list[Any]:
+        return []
+
+    def finish(self, steps: range) -> None:
+        pass
+
+
+class Wind:
+    """The forcing of a run, as a function of the step says it."""
+
+    in_turns = False
 
     def __init__(self, at: Callable[[int], Fields]) -> None:
         self.at, self.names = at, ()
@@ -38,12 +50,6 @@ class Wind:
         for name, array in values.items():
             array[...] = found[name]
 
-    def records(self, steps: range) -> list[Any]:
-        return []
-
-    def finish(self, steps: range) -> None:
-        pass
-
 
 class Driven:
     """A model and what it needs to be stepped."""
@@ -58,7 +64,7 @@ class Driven:
         self.clock, self.done = Clock(cftime.datetime(2000, 1, 1), timedelta(seconds=seconds)), 0
 
     def step(self, steps: int = 1) -> None:
-        self.model.advance(range(self.done, self.done + steps), self.wind, self.clock, self.wind)
+        self.model.advance(range(self.done, self.done + steps), self.wind, self.clock, Silent())
         self.done += steps
 
     def __getitem__(self, name: str) -> Any:

@@ -10,21 +10,10 @@ from steppe.grid import Partition
 from steppe.kernels.sums import totals
 from steppe.testing import run_threads
 
+from .driven import Silent
 from .winds import write_winds
 
 STEPS = 6
-
-
-class Silent:
-    """Records nothing."""
-
-    most_steps = 1000
-
-    def records(self, steps):
-        return []
-
-    def finish(self, steps):
-        pass
 
 
 def run_file(folder, scheme="best", wind="forcing", levels=6, **more):
