@@ -1,0 +1,158 @@
+"""Reads a mechanism that is written as equations with typed rates, in YAML.
+
+    species: ["NO", "NO2", "O3"]
+    constants: {M: 2.55e+19, mixing_height_cm: 1.2e+5}
+    rates:                                                       # those that several reactions have
+      RC60: {type: arrhenius, A: 4.2e-12, C: 180.0}
+    reactions:
+    - {n: 39, eq: "NO + O3 -> NO2", rate: {type: arrhenius, id: RC11, A: 1.8e-12, C: -1370.0}}
+
+Amounts are molecule, cm3, s, K. Optional: constants, h2o (formulas of `humidity`), elements, box, rates.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from steppe.errors import nearest
+from steppe.models.air.entry import Entry, checked_species, number_of
+from steppe.models.air.mechanism import NUMBERS, Mechanism, Process, Rate
+
+FORMS = {"loss": "constant"} | {form: form for form in NUMBERS if form not in ("branched", "surface", "taylor")}
+KEYS = ("name", "version", "constants", "h2o", "zenith", "species", "rates", "reactions", "elements", "box")
+TERM = re.compile(r"(?:([0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+) +)?([A-Za-z]\S*)")
+
+
+def read_plain(content: Any, file: str, lines: Sequence[int] = ()) -> Mechanism:
+    """The mechanism of a parsed file. file: its name, for messages; lines: of its reactions.
+
+    Raises
+    ------
+    ModelError
+        A key, a name, an equation or a number is wrong; the message names the file and the reaction.
+    """
+    whole = Entry(f'"{file}"', content)
+    whole.only(KEYS)
+    species = checked_species(whole, whole.values.get("species"))
+    rates = {name: _table(whole, "rates", name) for name in _table(whole, "rates").values}
+    entries = whole.values.get("reactions")
+    if not isinstance(entries, list) or not entries:
+        raise whole.refused(f"reactions is {entries!r}, and a list of reactions is expected.")
+    processes: dict[str, Process] = {}
+    for number, each in enumerate(entries):
+        entry = Entry(_where(file, number, each, lines), each)
+        process = _process(entry, number, species, rates)
+        if process.label in processes:
+            raise entry.refused(f'another reaction has the label "{process.label}" too. Give each reaction an "n" of its own.')
+        processes[process.label] = process
+    constants = _table(whole, "constants")
+    return Mechanism(
+        name=str(whole.values.get("name", file)),
+        species=tuple(species),
+        processes=tuple(processes.values()),
+        constants={name: constants.number(name) for name in constants.values},
+        humidity={name: str(formula) for name, formula in _table(whole, "h2o").values.items()},
+        elements={name: _element(_table(whole, "elements", name), species) for name in _table(whole, "elements").values},
+        box=_box(_table(whole, "box"), species),
+    )
+
+
+def _where(file: str, number: int, each: Any, lines: Sequence[int]) -> str:
+    at = f", line {lines[number]}" if number < len(lines) else ""
+    label = each.get("n", number + 1) if isinstance(each, Mapping) else number + 1
+    return f'"{file}"{at}, reaction {label}'
+
+
+def _table(whole: Entry, *keys: str) -> Entry:
+    """A table of the file; empty if it has none of this name."""
+    values: Any = whole.values
+    for key in keys:
+        values = values.get(key, {}) if isinstance(values, Mapping) else values
+    return Entry(f"{whole.where}, {'.'.join(map(str, keys))}", values)
+
+
+def _process(entry: Entry, number: int, species: Mapping[str, int], rates: Mapping[str, Entry]) -> Process:
+    entry.only(("n", "eq", "rate"))
+    name = entry.values.get("n", number + 1)
+    label = f"r{name}" if isinstance(name, int) and not isinstance(name, bool) else name
+    if not isinstance(label, str) or not label.isidentifier():
+        raise entry.refused(f'"n" is {name!r}, and a whole number or a name of letters, digits and _ is expected.')
+    equation = entry.values.get("eq")
+    if not isinstance(equation, str) or equation.count("->") != 1:
+        raise entry.refused(f'"eq" is {equation!r}, and an equation is expected, such as "NO + O3 -> NO2".')
+    left, right = (_side(entry, equation, side, species) for side in equation.split("->"))
+    reactants: list[int] = []
+    for who, times in left:
+        if times not in (1.0, 2.0, 3.0):
+            raise entry.refused(f'"{equation.strip()}" has {times:g} of a reactant, and 1, 2 or 3 is expected.')
+        reactants += [who] * int(times)
+    return Process(label, equation.strip(), tuple(reactants), right, _rate(entry, rates))
+
+
+def _side(entry: Entry, equation: str, side: str, species: Mapping[str, int]) -> tuple[tuple[int, float], ...]:
+    """(species, coefficient) of one side of an equation."""
+    found = []
+    for term in re.split(r"\s\+\s", side.strip()) if side.strip() else ():
+        match = TERM.fullmatch(term.strip())
+        try:
+            times = float(match[1] or 1.0) if match else 0.0
+        except ValueError:
+            match = None
+        if match is None:
+            raise entry.refused(
+                f'"{equation.strip()}" cannot be read at "{term.strip()}". Write terms as "NO" or "0.5 HO2", with " + " between.'
+            )
+        found.append((number_of(entry, match[2], species, f'"{equation.strip()}": '), times))
+    return tuple(found)
+
+
+def _rate(entry: Entry, rates: Mapping[str, Entry]) -> Rate:
+    given = entry.values.get("rate")
+    if isinstance(given, str):
+        if given not in rates:
+            raise entry.refused(f'"rate" is "{given}", and rates has none of this name.{nearest(given, rates)}')
+        found = rates[given]
+    elif isinstance(given, Mapping):
+        found = Entry(f"{entry.where}, rate", given)
+    else:
+        raise entry.refused(f'"rate" is {given!r}, and a table is expected, such as {{type: arrhenius, A: 1.8e-12, C: -1370.0}}.')
+    kind = found.values.get("type")
+    if kind not in FORMS:
+        raise found.refused(f'"type" is {kind!r}, and a form of rate is expected.{nearest(str(kind), FORMS)}')
+    form = FORMS[kind]
+    found.only(("type", "id", "third", *NUMBERS[form]))
+    third = found.values.get("third", [])
+    if not isinstance(third, list) or not all(isinstance(each, str) for each in third):
+        raise found.refused(f'"third" is {third!r}, and a list of names is expected, such as [M, O2].')
+    name = str(found.values.get("id", given if isinstance(given, str) else ""))
+    if form == "given" and not name:
+        raise found.refused('"id" is missing. Add the name under which the rate is given, such as "PHOTO.jo2".')
+    return Rate(form, found.numbers(form), tuple(third), name)
+
+
+def _element(entry: Entry, species: Mapping[str, int]) -> dict[str, float]:
+    """Species -> atoms."""
+    if not entry.values:
+        raise entry.refused("it names no species. Write species and their atoms, as {NO: 1, N2O5: 2}.")
+    for name in entry.values:
+        number_of(entry, name, species)
+    return {name: entry.number(name) for name in entry.values}
+
+
+def _box(entry: Entry, species: Mapping[str, int]) -> dict[str, Any]:
+    """The conditions of a run of one cell; `initial_others` becomes the initial concentration of all species that have none."""
+    known = ("latitude", "declination", "temperature", "start", "end", "day", "initial", "initial_others")
+    entry.only(known)
+    found: dict[str, Any] = {key: entry.number(key) for key in known[:5] if key in entry.values}
+    if "day" in entry.values:
+        hours = entry.values["day"]
+        if not isinstance(hours, list) or len(hours) != 2 or not all(type(each) in (int, float) for each in hours):
+            raise entry.refused(f'"day" is {hours!r}, and the first and the last hour are expected, as [4.0, 20.0].')
+        found["day"] = (float(hours[0]), float(hours[1]))
+    if "initial" in entry.values or "initial_others" in entry.values:
+        initial = Entry(f"{entry.where}.initial", entry.values.get("initial", {}))
+        for name in initial.values:
+            number_of(initial, name, species)
+        others = entry.number("initial_others", 0.0)
+        found["initial"] = {name: initial.number(name, others) for name in species}
+    return found

@@ -1,0 +1,59 @@
+"""Reads a mechanism: one that comes with Steppe, or a file of either format."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from steppe.errors import ModelError, nearest
+from steppe.models.air.mechanism import Mechanism
+from steppe.models.air.plain_file import read_plain
+
+BUILTIN = ("emep66",)
+
+
+def read_mechanism(name: str | Path) -> Mechanism:
+    """The mechanism of a name, "emep66", or of a file (.yaml, .yml, .json) of either format; the contents say which one it is.
+
+    Raises
+    ------
+    ModelError
+        There is no such mechanism or file, it does not parse, or it is wrong; the message names the file, the reaction and the value.
+    """
+    if str(name) in BUILTIN:
+        return _read((files("steppe.models.air") / "mechanisms" / f"{name}.yaml").read_text(encoding="utf-8"), f"{name}.yaml")
+    path = Path(name)
+    if path.suffix not in (".yaml", ".yml", ".json"):
+        raise ModelError(f'There is no mechanism "{name}".{nearest(str(name), BUILTIN)} Or give a file: .yaml, .yml or .json.')
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f'Mechanism "{path}" cannot be read: {getattr(error, "strerror", "it is no text in UTF-8")}.') from None
+    return _read(text, str(path))
+
+
+def _read(text: str, file: str) -> Mechanism:
+    content = _parsed(text, file)
+    return read_plain(content, file, _lines(text))
+
+
+def _parsed(text: str, file: str) -> Any:
+    """Of JSON or YAML."""
+    try:
+        return json.loads(text) if file.endswith(".json") else yaml.safe_load(text)
+    except json.JSONDecodeError as error:
+        raise ModelError(f'Mechanism "{file}", line {error.lineno}: this is no JSON: {error.msg}.') from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        at = f", line {mark.line + 1}" if mark else ""
+        raise ModelError(f'Mechanism "{file}"{at}: this is no YAML: {getattr(error, "problem", None) or error}.') from None
+
+
+def _lines(text: str) -> list[int]:
+    """The lines on which the reactions of a YAML file begin."""
+    root = yaml.compose(text, yaml.SafeLoader)
+    entries = {key.value: value for key, value in root.value} if isinstance(root, yaml.MappingNode) else {}
+    found = entries.get("reactions")
+    return [each.start_mark.line + 1 for each in found.value] if isinstance(found, yaml.SequenceNode) else []

@@ -1,0 +1,138 @@
+"""Mechanisms are read from files; mistakes in them are named with file, reaction and value."""
+
+import re
+
+import pytest
+
+from steppe.errors import ModelError
+from steppe.models.air.mechanism import Process, Rate
+from steppe.models.air.reader import read_mechanism
+
+SMALL = """\
+name: small
+constants: {M: 2.55e+19}
+h2o: {half: '0.5*T', H2O: '2*half + tod'}
+species: ["NO", "NO2", "O3"]
+rates:
+  J3: {type: photolysis, A: 0.0145, B: 0.4}
+reactions:
+- {n: 1, eq: "NO2 -> NO + O3", rate: J3}
+- {n: 2, eq: "NO + O3 -> 0.9 NO2", rate: {type: arrhenius, id: RC11, A: 1.8e-12, C: -1370.0}}
+- {n: self, eq: "2 O3 -> ", rate: {type: loss, k: 1.0e-20, third: [M]}}
+elements: {N: {"NO": 1, "NO2": 1}}
+box: {temperature: 298.0, day: [4.0, 20.0], initial: {"O3": 5.0e+11}, initial_others: 100.0}
+"""
+
+
+def test_a_plain_file_is_read(tmp_path):
+    mechanism = read_mechanism(written(tmp_path, SMALL))
+    assert mechanism.name == "small"
+    assert mechanism.species == ("NO", "NO2", "O3")
+    assert mechanism.processes == (
+        Process("r1", "NO2 -> NO + O3", (1,), ((0, 1.0), (2, 1.0)), Rate("photolysis", (0.0145, 0.4, 1.0), (), "J3")),
+        Process("r2", "NO + O3 -> 0.9 NO2", (0, 2), ((1, 0.9),), Rate("arrhenius", (1.8e-12, 0.0, -1370.0, 300.0, 0.0), (), "RC11")),
+        Process("self", "2 O3 ->", (2, 2), (), Rate("constant", (1e-20,), ("M",), "")),
+    )
+    assert mechanism.constants == {"M": 2.55e19}
+    assert mechanism.humidity == {"half": "0.5*T", "H2O": "2*half + tod"}
+    assert mechanism.elements == {"N": {"NO": 1.0, "NO2": 1.0}}
+    assert mechanism.box == {"temperature": 298.0, "day": (4.0, 20.0), "initial": {"NO": 100.0, "NO2": 100.0, "O3": 5e11}}
+
+
+def test_the_built_in_mechanism_is_read_by_its_name():
+    mechanism = read_mechanism("emep66")
+    assert (len(mechanism.species), len(mechanism.processes)) == (66, 170)
+    assert len({process.label for process in mechanism.processes}) == 170
+    assert mechanism.box["initial"].keys() == set(mechanism.species)
+
+
+@pytest.mark.parametrize(
+    ("element", "open_processes"), [("N", {"r1", "r63", "r65", "r66", "r68", "r80", "r81", "r97", "r98"}), ("S", {"r2", "r61", "r67"})]
+)
+def test_elements_of_the_built_in_mechanism_change_in_named_processes_only(element, open_processes):
+    mechanism = read_mechanism("emep66")
+    atoms = [mechanism.elements[element].get(name, 0.0) for name in mechanism.species]
+    changes = {
+        each.label: sum(atoms[number] * times for number, times in each.products) - sum(atoms[number] for number in each.reactants)
+        for each in mechanism.processes
+    }
+    assert {label for label, change in changes.items() if abs(change) > 1e-12} == open_processes
+
+
+MISTAKES = {
+    "an unknown species": (
+        "NO + O3 ->",
+        "NO + O4 ->",
+        'line 9, reaction 2: "NO + O4 -> 0.9 NO2": there is no species "O4". Known: NO, NO2, O3.',
+    ),
+    "a rate as text": ("A: 1.8e-12", "A: 1.2e5", """reaction 2, rate: "A" is '1.2e5', and a number is expected. In YAML this is text"""),
+    "a rate of words": ("A: 1.8e-12", "A: fast", """"A" is 'fast', and a number is expected."""),
+    "a rate that is true": ("A: 1.8e-12", "A: true", '"A" is True, and a number is expected.'),
+    "a rate without end": ("A: 1.8e-12", "A: .inf", '"A" is inf, and a number is expected.'),
+    "a bare NO": ('["NO",', "[NO,", "species has False, and a name is expected. In YAML a bare NO is false and a bare ON is true: write"),
+    "a bare NO in an element": ('{N: {"NO": 1,', "{N: {NO: 1,", "elements.N: False stands where a species is expected. In YAML a bare NO"),
+    "a species twice": ('"NO2", "O3"]', '"NO2", "O3", "NO2"]', 'species has "NO2" twice. Remove one.'),
+    "no species": ('["NO", "NO2", "O3"]', "NO", "species is False, and a list of names is expected."),
+    "a label twice": ("{n: 2,", "{n: 1,", 'line 9, reaction 1: another reaction has the label "r1" too.'),
+    "a label of words": ("n: self", "n: my own", """"n" is 'my own', and a whole number or a name of letters, digits and _ is expected."""),
+    "an unknown form": (
+        "type: arrhenius",
+        "type: arhenius",
+        """"type" is 'arhenius', and a form of rate is expected. Did you mean "arrhenius"?""",
+    ),
+    "a missing number": ("A: 1.8e-12, ", "", 'line 9, reaction 2, rate: "A" is missing. Add it, as a number.'),
+    "an unknown number": ("C: -1370.0", "c: -1370.0", '"c" is not known here.'),
+    "an unknown rate": ("rate: J3", "rate: J4", '"rate" is "J4", and rates has none of this name. Known: J3.'),
+    "no rate": (", rate: J3", "", '"rate" is None, and a table is expected'),
+    "an unknown species of an element": ('"NO2": 1}}', '"N2O5": 2}}', 'elements.N: there is no species "N2O5".'),
+    "an element without species": ('{N: {"NO": 1, "NO2": 1}}', "{N: {}}", "elements.N: it names no species."),
+    "no arrow": ("NO2 -> NO + O3", "NO2 NO + O3", """"eq" is 'NO2 NO + O3', and an equation is expected"""),
+    "a term that is none": ("0.9 NO2", "0.9 2", '"NO + O3 -> 0.9 2" cannot be read at "0.9 2".'),
+    "a number of two dots": ("0.9 NO2", "0.9.1 NO2", 'cannot be read at "0.9.1 NO2".'),
+    "a part of a reactant": ("2 O3 ->", "0.5 O3 ->", "has 0.5 of a reactant, and 1, 2 or 3 is expected."),
+    "no list of third bodies": ("third: [M]", "third: M", """"third" is 'M', and a list of names is expected"""),
+    "a given rate without a name": ("{type: loss, k: 1.0e-20,", "{type: given,", '"id" is missing. Add the name under which'),
+    "an unknown key": ("elements:", "element:", '"element" is not known here. Did you mean "elements"?'),
+    "an unknown key of the box": (
+        "temperature: 298.0",
+        "temperatur: 298.0",
+        'box: "temperatur" is not known here. Did you mean "temperature"?',
+    ),
+    "no day": ("[4.0, 20.0]", "4.0", '"day" is 4.0, and the first and the last hour are expected'),
+    "an unknown species of the box": ('{"O3": 5.0e+11}', '{"O2": 5.0e+11}', 'box.initial: there is no species "O2".'),
+    "no YAML": ("rates:\n  J3: {", "rates:\n  J3: {{", "this is no YAML:"),
+    "no reactions": ("reactions:", "reactionen:", '"reactionen" is not known here. Did you mean "reactions"?'),
+    "a reaction that is no table": ('{n: 1, eq: "NO2 -> NO + O3", rate: J3}', "J3", "reaction 1: 'J3' stands where a table"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_a_plain_file_is_named(mistake, tmp_path):
+    text, other, says = MISTAKES[mistake]
+    assert text in SMALL
+    with pytest.raises(ModelError, match=re.escape(says)) as refused:
+        read_mechanism(written(tmp_path, SMALL.replace(text, other, 1)))
+    assert str(refused.value).startswith(f'Mechanism "{tmp_path / "small.yaml"}"')
+
+
+def test_yaml_that_does_not_parse_is_named_with_its_line(tmp_path):
+    with pytest.raises(ModelError, match=re.escape('small.yaml", line 3: this is no YAML: ')):
+        read_mechanism(written(tmp_path, "name: small\nspecies: [A\nrates: {}\n"))
+
+
+def test_json_that_does_not_parse_is_named_with_its_line(tmp_path):
+    with pytest.raises(ModelError, match=re.escape('small.json", line 2: this is no JSON: ')):
+        read_mechanism(written(tmp_path, '{"name": "small",\n species}', "small.json"))
+
+
+def test_a_name_that_is_no_mechanism_is_refused(tmp_path):
+    with pytest.raises(ModelError, match=re.escape('There is no mechanism "emep". Did you mean "emep66"?')):
+        read_mechanism("emep")
+    with pytest.raises(ModelError, match="cannot be read: No such file or directory"):
+        read_mechanism(tmp_path / "none.yaml")
+
+
+def written(folder, text, name="small.yaml"):
+    path = folder / name
+    path.write_text(text)
+    return path
