@@ -1,0 +1,152 @@
+"""A mechanism as a program: whole numbers that one compiled kernel reads, so that no mechanism needs compiling.
+
+    codes      HEADER numbers: how many species, processes, elements, varying processes, partial derivatives; then where the sections begin
+    speeds     for each process: n reactants, them
+    changes    for each species: n processes that change it, them                                            yields: the change of each
+    varying    the processes whose rates vary in a step; then as `changes`, by their place among them        yields: the change of each
+    partials   for each derivative of a speed: process, n other reactants, them
+    elements   for each element, in order: element, kind, diagonal of its column, n derivatives, them, m pairs, them      yields: factors
+    forward    for each row: row, n pairs (element, column): the lower triangle
+    backward   for each row, last first: row, diagonal, n pairs (element, column): the upper triangle
+
+Elements are those of the sparse matrix 1/(gamma h) - J after factoring: L below, reciprocals of U on the diagonal, U above; a pair is what
+Crout's method takes off, L times U. The order of pivots is that of Markowitz (1957), Management Sci. 3: the least product of what else
+stands in the row and the column.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+HEADER = 13
+N_SPECIES, N_PROCESSES, N_ELEMENTS, N_VARYING, N_PARTIALS = range(5)
+SPEEDS, CHANGES, VARYING, PARTIALS, ELEMENTS, FORWARD, VARYING_YIELDS, ELEMENT_YIELDS = range(5, HEADER)
+UPPER, DIAGONAL, LOWER = range(3)  # kinds of elements
+Equation = tuple[Sequence[int], Sequence[tuple[int, float]]]  # reactants, repeated for 2 X; products with their yields
+Pairs = list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Program:
+    """What `steppe.models.air.rosenbrock` runs. elements: of the matrix, with what fills in. rows: of the scratch for speeds."""
+
+    species: int
+    processes: int
+    elements: int
+    varying: int
+    rows: int
+    codes: Integers
+    yields: Floats
+
+    @classmethod
+    def of(cls, species: int, equations: Sequence[Equation], varying: Collection[int] = ()) -> "Program":
+        """The program of processes between so many species. varying: those whose rates vary in a step."""
+        changes = [_changes(*equation) for equation in equations]
+        partials = [(p, j) for p, (reactants, _) in enumerate(equations) for j in sorted(set(reactants))]
+        order, filled = _factored(species, {(i, j) for p, j in partials for i in changes[p]} | {(i, i) for i in range(species)})
+        element = {at: number for number, at in enumerate(sorted(filled))}
+        head = np.zeros(HEADER, np.int64)
+        head[:SPEEDS] = species, len(equations), len(element), len(varying), len(partials)
+        codes: list[int] = []
+        yields: list[float] = []
+
+        def section(name: int) -> None:
+            head[name] = HEADER + len(codes)
+
+        section(SPEEDS)
+        for reactants, _ in equations:
+            codes += [len(reactants), *reactants]
+        section(CHANGES)
+        _add_changes(codes, yields, species, changes)
+        section(VARYING)
+        head[VARYING_YIELDS] = len(yields)
+        codes += varying
+        _add_changes(codes, yields, species, [changes[p] for p in varying])
+        section(PARTIALS)
+        for p, j in partials:
+            others = list(equations[p][0])
+            others.remove(j)
+            codes += [p, len(others), *others]
+        section(ELEMENTS)
+        head[ELEMENT_YIELDS] = len(yields)
+        _add_elements(codes, yields, order, element, _terms(equations, changes, partials))
+        section(FORWARD)
+        place = {k: n for n, k in enumerate(order)}
+        for i in order:
+            pairs = [(element[i, k], k) for k in order[: place[i]] if (i, k) in element]
+            codes += [i, len(pairs), *_flat(pairs)]
+        for i in reversed(order):
+            pairs = [(element[i, k], k) for k in order[place[i] + 1 :] if (i, k) in element]
+            codes += [i, element[i, i], len(pairs), *_flat(pairs)]
+        whole = np.concatenate([head, codes]).astype(np.int64)
+        return cls(species, len(equations), len(element), len(varying), max(len(equations), len(partials)), whole, np.array(yields, float))
+
+
+def _flat(pairs: Pairs) -> list[int]:
+    return [each for pair in pairs for each in pair]
+
+
+def _changes(reactants: Sequence[int], products: Sequence[tuple[int, float]]) -> Mapping[int, float]:
+    """Species -> what one reaction adds to it; what is not changed is left out."""
+    found: dict[int, float] = {}
+    for i, share in [*((i, -1.0) for i in reactants), *products]:
+        found[i] = found.get(i, 0.0) + share
+    return {i: change for i, change in sorted(found.items()) if change != 0.0}
+
+
+def _add_changes(codes: list[int], yields: list[float], species: int, changes: Sequence[Mapping[int, float]]) -> None:
+    """By species, the processes that change it."""
+    for i in range(species):
+        found = [p for p, changed in enumerate(changes) if i in changed]
+        codes += [len(found), *found]
+        yields += [changes[p][i] for p in found]
+
+
+def _terms(
+    equations: Sequence[Equation], changes: Sequence[Mapping[int, float]], partials: Pairs
+) -> Mapping[tuple[int, int], list[tuple[int, float]]]:
+    """Element -> the derivatives of speeds whose sum, each with its factor, is -J there."""
+    found: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    for number, (p, j) in enumerate(partials):
+        times = list(equations[p][0]).count(j)
+        for i, share in changes[p].items():
+            found.setdefault((i, j), []).append((number, -share * times))
+    return found
+
+
+def _add_elements(
+    codes: list[int],
+    yields: list[float],
+    order: Sequence[int],
+    element: Mapping[tuple[int, int], int],
+    terms: Mapping[tuple[int, int], list[tuple[int, float]]],
+) -> None:
+    place = {k: n for n, k in enumerate(order)}
+    for i in order:
+        for j in (j for j in order if (i, j) in element):
+            kind = UPPER if place[j] > place[i] else DIAGONAL if i == j else LOWER
+            pairs = [(element[i, k], element[k, j]) for k in order[: min(place[i], place[j])] if (i, k) in element and (k, j) in element]
+            own = terms.get((i, j), [])
+            codes += [element[i, j], kind, element[j, j], len(own), *(number for number, _ in own), len(pairs), *_flat(pairs)]
+            yields += [factor for _, factor in own]
+
+
+def _factored(species: int, pattern: set[tuple[int, int]]) -> tuple[list[int], set[tuple[int, int]]]:
+    """The order of pivots, and the pattern with what fills in."""
+    rows = [{j for i, j in pattern if i == k} for k in range(species)]
+    columns = [{i for i, j in pattern if j == k} for k in range(species)]
+    left, order, filled = set(range(species)), [], set(pattern)
+    while left:
+        k = min(left, key=lambda k: ((len(rows[k] & left) - 1) * (len(columns[k] & left) - 1), k))
+        order.append(k)
+        left.remove(k)
+        for i in columns[k] & left:
+            for j in rows[k] & left:
+                filled.add((i, j))
+                rows[i].add(j)
+                columns[j].add(i)
+    return order, filled

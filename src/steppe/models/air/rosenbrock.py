@@ -1,0 +1,277 @@
+"""One step of RODAS3 for many cells side by side, each with its own length: the arithmetic of chemistry.
+
+For stage i (Hairer and Wanner 1996, Solving Ordinary Differential Equations II, section IV.7; coefficients of RODAS3: Sandu et al. 1997,
+Atmos. Environ. 31, 3459):
+
+    (1/(gamma h) - J) u_i = f(t + alpha_i h, y + sum a_ij u_j) + sum c_ij u_j / h + gamma_i h df/dt
+    gamma 1/2; a (0 | 2 0 | 2 0 1); c (4 | 1 -1 | 1 -1 -8/3); gamma_i (1/2, 3/2, 0, 0); alpha (0, 0, 1, 1); y + sum (2 0 1 1) u; error u_4
+
+Cells are *lanes*: every array is (..., lanes), and inner loops run over lanes. Rates change in time only for the processes that vary;
+theirs are given at both ends of the step, with their change at its beginning. What a lane computes depends on no other lane.
+
+A sum runs in `total`, (lanes,), several terms at a time: it shares no memory with what it is made of, so that its loop is vector code
+without a check.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.kernels import FieldKernel, field_kernel
+from steppe.models.air.program import (
+    CHANGES,
+    DIAGONAL,
+    ELEMENT_YIELDS,
+    ELEMENTS,
+    FORWARD,
+    N_ELEMENTS,
+    N_PARTIALS,
+    N_PROCESSES,
+    N_SPECIES,
+    N_VARYING,
+    PARTIALS,
+    SPEEDS,
+    UPPER,
+    VARYING,
+    VARYING_YIELDS,
+)
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def plus(lanes: int, n: int, codes: Any, c: int, yields: Any, q: int, v: Any, total: Any) -> None:
+    """total += the sum of n rows of v, which stand at codes[c], each times its yield, from yields[q] on."""
+    u = 0
+    while u + 4 <= n:
+        r0, r1, r2, r3 = codes[c + u] * lanes, codes[c + u + 1] * lanes, codes[c + u + 2] * lanes, codes[c + u + 3] * lanes
+        s0, s1, s2, s3 = yields[q + u], yields[q + u + 1], yields[q + u + 2], yields[q + u + 3]
+        for i in range(lanes):
+            total[i] = total[i] + s0 * v[r0 + i] + s1 * v[r1 + i] + s2 * v[r2 + i] + s3 * v[r3 + i]
+        u += 4
+    while u < n:
+        r0, s0 = codes[c + u] * lanes, yields[q + u]
+        for i in range(lanes):
+            total[i] += s0 * v[r0 + i]
+        u += 1
+
+
+def minus(lanes: int, n: int, codes: Any, c: int, a: Any, x: Any, total: Any) -> None:
+    """total -= the sum of n products of rows of a and of x, which stand in pairs at codes[c]."""
+    u = 0
+    while u + 3 <= n:
+        a0, x0, a1 = codes[c + 2 * u] * lanes, codes[c + 2 * u + 1] * lanes, codes[c + 2 * u + 2] * lanes
+        x1, a2, x2 = codes[c + 2 * u + 3] * lanes, codes[c + 2 * u + 4] * lanes, codes[c + 2 * u + 5] * lanes
+        for i in range(lanes):
+            total[i] = total[i] - a[a0 + i] * x[x0 + i] - a[a1 + i] * x[x1 + i] - a[a2 + i] * x[x2 + i]
+        u += 3
+    while u < n:
+        a0, x0 = codes[c + 2 * u] * lanes, codes[c + 2 * u + 1] * lanes
+        for i in range(lanes):
+            total[i] -= a[a0 + i] * x[x0 + i]
+        u += 1
+
+
+def multiply(lanes: int, n: int, codes: Any, c: int, k: Any, at: int, y: Any, v: Any, to: int) -> None:
+    """v[to ...] = k[at ...] times n rows of y, which stand at codes[c]."""
+    if n == 1:
+        a = codes[c] * lanes
+        for i in range(lanes):
+            v[to + i] = k[at + i] * y[a + i]
+    elif n == 2:
+        a, b = codes[c] * lanes, codes[c + 1] * lanes
+        for i in range(lanes):
+            v[to + i] = k[at + i] * y[a + i] * y[b + i]
+    else:
+        for i in range(lanes):
+            v[to + i] = k[at + i]
+        for r in range(n):
+            a = codes[c + r] * lanes
+            for i in range(lanes):
+                v[to + i] = v[to + i] * y[a + i]
+
+
+def gather(lanes: int, codes: Any, c: int, yields: Any, q: int, v: Any, total: Any, f: Any) -> None:
+    """f (species, lanes): by species, the sum of the speeds v that change it; the table is at codes[c] and yields[q]."""
+    for s in range(codes[N_SPECIES]):
+        n = codes[c]
+        for i in range(lanes):
+            total[i] = 0.0
+        plus(lanes, n, codes, c + 1, yields, q, v, total)
+        for i in range(lanes):
+            f[s * lanes + i] = total[i]
+        c += 1 + n
+        q += n
+
+
+def change(lanes: int, codes: Any, yields: Any, k: Any, y: Any, v: Any, total: Any, f: Any) -> None:
+    """f = dy/dt at rates k (processes, lanes); v: their speeds."""
+    c = codes[SPEEDS]
+    for p in range(codes[N_PROCESSES]):
+        multiply(lanes, codes[c], codes, c + 1, k, p * lanes, y, v, p * lanes)
+        c += 1 + codes[c]
+    gather(lanes, codes, codes[CHANGES], yields, 0, v, total, f)
+
+
+def drift(lanes: int, codes: Any, yields: Any, slope: Any, y: Any, v: Any, total: Any, f: Any) -> None:
+    """f = df/dt at constant y: slope (varying, lanes) is the change of their rates."""
+    varying = codes[N_VARYING]
+    c, at, done = codes[SPEEDS], 0, 0
+    for p in range(codes[N_PROCESSES]):
+        if done < varying and codes[codes[VARYING] + done] == p:
+            multiply(lanes, codes[c], codes, c + 1, slope, done * lanes, y, v, done * lanes)
+            done += 1
+        c += 1 + codes[c]
+    at = codes[VARYING] + varying
+    gather(lanes, codes, at, yields, codes[VARYING_YIELDS], v, total, f)
+
+
+def factor(lanes: int, codes: Any, yields: Any, k: Any, y: Any, h: Any, v: Any, total: Any, a: Any) -> None:
+    """a (elements, lanes) = the factors of 2/h - J; v: derivatives of the speeds."""
+    c, q = codes[PARTIALS], codes[ELEMENT_YIELDS]
+    for p in range(codes[N_PARTIALS]):
+        n = codes[c + 1]
+        multiply(lanes, n, codes, c + 2, k, codes[c] * lanes, y, v, p * lanes)
+        c += 2 + n
+    c = codes[ELEMENTS]
+    for _ in range(codes[N_ELEMENTS]):
+        to, kind, diagonal, n = codes[c] * lanes, codes[c + 1], codes[c + 2] * lanes, codes[c + 3]
+        if kind == DIAGONAL:
+            for i in range(lanes):
+                total[i] = 2.0 / h[i]
+        else:
+            for i in range(lanes):
+                total[i] = 0.0
+        plus(lanes, n, codes, c + 4, yields, q, v, total)
+        q += n
+        c += 4 + n
+        minus(lanes, codes[c], codes, c + 1, a, a, total)
+        c += 1 + 2 * codes[c]
+        if kind == UPPER:
+            for i in range(lanes):
+                a[to + i] = total[i]
+        elif kind == DIAGONAL:
+            for i in range(lanes):
+                a[to + i] = 1.0 / total[i]
+        else:
+            for i in range(lanes):
+                a[to + i] = total[i] * a[diagonal + i]
+
+
+def solve(lanes: int, codes: Any, a: Any, total: Any, x: Any) -> None:
+    """x (species, lanes) becomes the solution of a x = x."""
+    c = codes[FORWARD]
+    for _ in range(codes[N_SPECIES]):
+        row, n = codes[c] * lanes, codes[c + 1]
+        if n > 0:
+            for i in range(lanes):
+                total[i] = x[row + i]
+            minus(lanes, n, codes, c + 2, a, x, total)
+            for i in range(lanes):
+                x[row + i] = total[i]
+        c += 2 + 2 * n
+    for _ in range(codes[N_SPECIES]):
+        row, diagonal, n = codes[c] * lanes, codes[c + 1] * lanes, codes[c + 2]
+        for i in range(lanes):
+            total[i] = x[row + i]
+        minus(lanes, n, codes, c + 3, a, x, total)
+        for i in range(lanes):
+            x[row + i] = total[i] * a[diagonal + i]
+        c += 3 + 2 * n
+
+
+def place(lanes: int, codes: Any, rates: Any, k: Any) -> None:
+    """The rates of the processes that vary."""
+    for n in range(codes[N_VARYING]):
+        to = codes[codes[VARYING] + n] * lanes
+        for i in range(lanes):
+            k[to + i] = rates[n * lanes + i]
+
+
+def attempt(
+    lanes: int,
+    codes: Any,
+    yields: Any,
+    h: Any,
+    now: Any,
+    later: Any,
+    slope: Any,
+    k: Any,
+    y: Any,
+    a: Any,
+    v: Any,
+    total: Any,
+    f: Any,
+    u1: Any,
+    u2: Any,
+    u3: Any,
+    z: Any,
+    error: Any,
+) -> None:
+    """One step; z = y after it, error = its estimated error. k: rates, of which those that vary are overwritten."""
+    species = codes[N_SPECIES]
+    place(lanes, codes, now, k)
+    change(lanes, codes, yields, k, y, v, total, f)
+    if codes[N_VARYING] > 0:
+        drift(lanes, codes, yields, slope, y, v, total, z)
+    else:
+        for i in range(species * lanes):
+            z[i] = 0.0
+    factor(lanes, codes, yields, k, y, h, v, total, a)
+    for s in range(species):
+        for i in range(lanes):
+            u1[s * lanes + i] = f[s * lanes + i] + 0.5 * h[i] * z[s * lanes + i]
+    solve(lanes, codes, a, total, u1)
+    for s in range(species):
+        for i in range(lanes):
+            u2[s * lanes + i] = f[s * lanes + i] + 4.0 / h[i] * u1[s * lanes + i] + 1.5 * h[i] * z[s * lanes + i]
+    solve(lanes, codes, a, total, u2)
+    place(lanes, codes, later, k)
+    for i in range(species * lanes):
+        z[i] = y[i] + 2.0 * u1[i]
+    change(lanes, codes, yields, k, z, v, total, u3)
+    for s in range(species):
+        for i in range(lanes):
+            u3[s * lanes + i] += (u1[s * lanes + i] - u2[s * lanes + i]) / h[i]
+    solve(lanes, codes, a, total, u3)
+    for i in range(species * lanes):
+        z[i] += u3[i]
+    change(lanes, codes, yields, k, z, v, total, error)
+    for s in range(species):
+        for i in range(lanes):
+            at = s * lanes + i
+            error[at] += (u1[at] - u2[at] - 2.6666666666666665 * u3[at]) / h[i]
+    solve(lanes, codes, a, total, error)
+    for i in range(species * lanes):
+        z[i] += error[i]
+
+
+@cache
+def step_of(lanes: int) -> FieldKernel:
+    """The kernel of one step, see `attempt`, for a number of lanes that the compiler knows."""
+
+    @field_kernel
+    def step_lanes(
+        codes: Integers,
+        yields: Floats,
+        h: Floats,
+        now: Floats,
+        later: Floats,
+        slope: Floats,
+        k: Floats,
+        y: Floats,
+        a: Floats,
+        v: Floats,
+        total: Floats,
+        f: Floats,
+        u1: Floats,
+        u2: Floats,
+        u3: Floats,
+        z: Floats,
+        error: Floats,
+    ) -> None:
+        attempt(lanes, codes, yields, h, now, later, slope, k, y, a, v, total, f, u1, u2, u3, z, error)
+
+    return step_lanes

@@ -1,0 +1,162 @@
+"""The chemistry of lanes beside a step in dense matrices, and what a cell's result does not depend on."""
+
+import numpy as np
+import pytest
+
+from steppe.models.air.chemistry import Chemistry, darkness
+from steppe.models.air.lanes import SUN_C, SUN_FIRST, SUN_LIT, SUN_PHASE, SUN_S, SUN_SECOND, TURN
+from steppe.models.air.program import Program
+from steppe.models.air.rosenbrock import step_of
+
+# A -> B (light), B + C -> A + 2 D, 2 D -> C, -> A, D ->
+EQUATIONS = [((0,), [(1, 1.0)]), ((1, 2), [(0, 1.0), (3, 2.0)]), ((3, 3), [(2, 1.0)]), ((), [(0, 1.0)]), ((3,), [])]
+SPECIES = 4
+
+
+def speed(k, y):
+    return np.array([k[0] * y[0], k[1] * y[1] * y[2], k[2] * y[3] * y[3], k[3], k[4] * y[3]])
+
+
+def change(k, y):
+    found = np.zeros(SPECIES)
+    for (reactants, products), v in zip(EQUATIONS, speed(k, y), strict=True):
+        for i in reactants:
+            found[i] -= v
+        for i, share in products:
+            found[i] += share * v
+    return found
+
+
+def jacobian(k, y):
+    found = np.zeros((SPECIES, SPECIES))
+    slopes = {0: {0: k[0]}, 1: {1: k[1] * y[2], 2: k[1] * y[1]}, 2: {3: 2.0 * k[2] * y[3]}, 4: {3: k[4]}}
+    for p, of in slopes.items():
+        reactants, products = EQUATIONS[p]
+        for j, slope in of.items():
+            for i in reactants:
+                found[i, j] -= slope
+            for i, share in products:
+                found[i, j] += share * slope
+    return found
+
+
+def rodas3(k0, k1, dk, y, h):
+    """One step in dense matrices."""
+    a = np.eye(SPECIES) * 2.0 / h - jacobian(k0, y)
+    ft = change(dk, y)
+    u1 = np.linalg.solve(a, change(k0, y) + 0.5 * h * ft)
+    u2 = np.linalg.solve(a, change(k0, y) + 4.0 / h * u1 + 1.5 * h * ft)
+    u3 = np.linalg.solve(a, change(k1, y + 2.0 * u1) + (u1 - u2) / h)
+    z = y + 2.0 * u1 + u3
+    u4 = np.linalg.solve(a, change(k1, z) + (u1 - u2 - 8.0 / 3.0 * u3) / h)
+    return z + u4, u4
+
+
+def cells(n, seed=1):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0.5, 2.0, (SPECIES, n)), rng.uniform(0.01, 0.3, (len(EQUATIONS), n))
+
+
+def advance(y, k, seconds, sun=None, lanes=64, carried=0.1, rtol=1e-4, atol=1e-6):
+    """With a sun the first process follows it."""
+    n, varying = y.shape[1], [] if sun is None else [0]
+    solver = Chemistry(Program.of(SPECIES, EQUATIONS, varying), np.ones(len(varying)), rtol, atol, lanes)
+    c, steps = y.copy(), np.full(n, carried)
+    outcome = solver.advance(seconds, k, darkness(n) if sun is None else sun, c, np.arange(n), steps)
+    return c, steps, outcome
+
+
+def test_a_step_is_that_of_dense_matrices():
+    lanes, h = 5, np.array([0.1, 0.5, 1.0, 3.0, 20.0])
+    program = Program.of(SPECIES, EQUATIONS, [0])
+    y, k = cells(lanes)
+    later, slope = k[:1] * 1.1, k[:1] * 0.01
+    work = [np.empty((rows, lanes)) for rows in (program.elements, program.rows, 1, *[SPECIES] * 6)]
+    step_of(lanes)(program.codes, program.yields, h, k[:1].copy(), later, slope, k.copy(), y, *work)
+    z, error = work[-2:]
+    for i in range(lanes):
+        k1, dk = k[:, i].copy(), np.zeros(len(EQUATIONS))
+        k1[0], dk[0] = later[0, i], slope[0, i]
+        expected = rodas3(k[:, i], k1, dk, y[:, i], h[i])
+        np.testing.assert_allclose(z[:, i], expected[0], rtol=1e-12)
+        np.testing.assert_allclose(error[:, i], expected[1], rtol=1e-9, atol=1e-15)
+
+
+def test_the_program_has_no_element_that_stays_empty():
+    program = Program.of(3, [((0,), [(1, 1.0)]), ((1,), [(2, 1.0)])])
+    assert program.elements == 5  # the diagonal, and what a chain has below it
+
+
+@pytest.mark.parametrize("lanes", [1, 7, 128])
+def test_a_cell_has_the_same_bits_in_any_lane(lanes):
+    y, k = cells(100)
+    expected, steps, _ = advance(y, k, 50.0)
+    found, again, _ = advance(y[:, ::-1].copy(), k[:, ::-1].copy(), 50.0, lanes=lanes)
+    np.testing.assert_array_equal(found[:, ::-1], expected)
+    np.testing.assert_array_equal(again[::-1], steps)
+
+
+def test_the_order_is_3():
+    y, k = cells(1)
+    exact, _, _ = advance(y, k, 2.0, rtol=1e-11, atol=1e-13)
+    errors = []
+    for parts in (8, 16, 32):
+        c, solver = y.copy(), Chemistry(Program.of(SPECIES, EQUATIONS), np.zeros(0), 1e9, 1e9, 1)
+        for _ in range(parts):
+            solver.advance(2.0 / parts, k, darkness(1), c, np.arange(1), np.array([2.0 / parts]))
+        errors.append(abs(c - exact).max())
+    slopes = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert ((slopes > 2.8) & (slopes < 3.3)).all()
+
+
+def test_light_follows_the_sun_within_a_step():
+    """A alone, with k = exp(-1 / cos(theta)): beside the integral over time."""
+    y = np.array([[1.0], [0.0], [0.0], [0.0]])
+    k = np.array([[1e-4], [0.0], [0.0], [0.0], [0.0]])
+    sun = darkness(1)
+    sun[[SUN_S, SUN_C, SUN_PHASE, SUN_LIT], 0] = 0.3, 0.6, 1.4 * np.pi, 1.0
+    c, _, _ = advance(y, k, 7200.0, sun, carried=600.0, rtol=1e-7, atol=1e-9)
+    t = np.linspace(0.0, 7200.0, 20001)
+    light = np.exp(-1.0 / (0.3 + 0.6 * np.cos(TURN * t + 1.4 * np.pi)))
+    assert c[0, 0] == pytest.approx(np.exp(-1e-4 * np.trapezoid(light, t)), rel=1e-6)
+
+
+def test_light_begins_and_ends_within_a_step():
+    y, k = cells(1)
+    sun = darkness(1)
+    sun[[SUN_S, SUN_C, SUN_PHASE, SUN_LIT, SUN_FIRST, SUN_SECOND], 0] = 0.5, 0.3, 1.0, 0.0, 10.0, 17.0
+    whole, _, outcome = advance(y, k, 30.0, sun, rtol=1e-9, atol=1e-11)
+    part = y
+    for first, last, lit in ((0.0, 10.0, 0.0), (10.0, 17.0, 1.0), (17.0, 30.0, 0.0)):
+        sun = darkness(1)
+        sun[[SUN_S, SUN_C, SUN_PHASE, SUN_LIT], 0] = 0.5, 0.3, 1.0 + TURN * first, lit
+        part, _, _ = advance(part, k, last - first, sun, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(whole, part, rtol=1e-7)
+    assert outcome.failed[0] == -1
+
+
+def test_a_step_that_is_cut_to_end_in_time_does_not_shorten_the_next():
+    y, k = cells(1)
+    _, steps, _ = advance(y, k, 100.0, carried=40.0, rtol=1e-1, atol=1e-1)
+    assert steps[0] >= 40.0
+
+
+def test_what_comes_out_negative_is_0_and_counted():
+    y, k = np.array([[0.0], [1.0], [0.2], [0.0]]), np.array([[0.0], [100.0], [3.0], [0.0], [0.0]])
+    expected, _ = rodas3(k[:, 0], k[:, 0], np.zeros(len(EQUATIONS)), y[:, 0], 0.05)  # far too long for B + C
+    c, _, outcome = advance(y, k, 0.05, carried=0.05, rtol=1e3, atol=1e3)
+    assert expected[2] < 0.0
+    assert c[2, 0] == 0.0
+    np.testing.assert_allclose(c[:, 0] - outcome.clipped[:, 0], expected, rtol=1e-12)
+
+
+def test_a_cell_where_the_solver_cannot_go_on_is_named_and_the_others_go_on():
+    y, k = cells(9)
+    expected, _, _ = advance(y, k, 50.0)
+    bad = k.copy()
+    bad[2, 4] = np.nan
+    c, _, outcome = advance(y, bad, 50.0)
+    assert outcome.failed.tolist() == [-1, -1, -1, -1, outcome.failed[4], -1, -1, -1, -1]
+    assert outcome.failed[4] >= 0
+    others = np.arange(9) != 4
+    np.testing.assert_array_equal(c[:, others], expected[:, others])
