@@ -1,5 +1,6 @@
 """Pictures: arrays in, image files out."""
 
+from steppe.view.box_plot import draw_box
 from steppe.view.colour import Colours, choose_colours
 from steppe.view.film import Encoder, Scene, Size
 from steppe.view.image import levels, png
@@ -17,6 +18,7 @@ __all__ = [
     "Size",
     "Span",
     "choose_colours",
+    "draw_box",
     "draw_run",
     "draw_timeline",
     "extremes",

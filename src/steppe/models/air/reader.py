@@ -9,6 +9,7 @@ import yaml
 
 from steppe.errors import ModelError, nearest
 from steppe.models.air.mechanism import Mechanism
+from steppe.models.air.openatmos_file import read_openatmos
 from steppe.models.air.plain_file import read_plain
 
 BUILTIN = ("emep66",)
@@ -36,6 +37,8 @@ def read_mechanism(name: str | Path) -> Mechanism:
 
 def _read(text: str, file: str) -> Mechanism:
     content = _parsed(text, file)
+    if isinstance(content, dict) and "phases" in content:
+        return read_openatmos(content, file)
     return read_plain(content, file, _lines(text))
 
 

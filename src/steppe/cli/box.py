@@ -1,0 +1,108 @@
+"""`steppe box`: the chemistry of one cell of air."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from steppe.cli.making import CountBar
+from steppe.errors import Mistake
+
+RATES, UNITS = ("model", "exact"), ("molecule cm-3", "mol m-3", "ppb")
+
+
+def box(
+    mechanism: str,
+    /,
+    *,
+    hours: Annotated[float | None, Parameter(metavar="HOUR")] = None,
+    conditions: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    set: Annotated[list[str] | None, Parameter(metavar="NAME=VALUE")] = None,
+    plot: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    csv: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    species: Annotated[list[str] | None, Parameter(metavar="NAME")] = None,
+    units: Annotated[str, Parameter(metavar="UNIT")] = UNITS[0],
+    every: Annotated[float, Parameter(metavar="MINUTES")] = 60.0,
+    step: Annotated[float, Parameter(metavar="SECONDS")] = 600.0,
+    rates: Annotated[str, Parameter(metavar="model|exact")] = RATES[0],
+    rtol: float = 1e-2,
+    atol: float = 1e4,
+    quiet: bool = False,
+) -> None:
+    """Run the chemistry of one cell of air, and print, write or draw what becomes of it.
+
+    The cell has the conditions that the mechanism brings, then those of --conditions, then those of --set. A file of conditions has a
+    name and a value on each line, or names in its first line and values in its second: ENV.temperature, CONC.O3, PHOTO.jno2, USER.x,
+    SURF.x, with the unit in brackets, or without in K, Pa, mol m-3, s-1 and m.
+
+    Examples:
+
+        steppe box emep66 --hours 116 --plot box.png
+        steppe box emep66 --set temperature=285 --set "O3=40 ppb" \\
+            --set rate_factor_r36=0.5 --csv box.csv
+        steppe box ts4.json --conditions initial_conditions.csv --hours 1
+
+    Parameters
+    ----------
+    mechanism
+        emep66, or a file: plain YAML, or an OpenAtmos v1 configuration (JSON or YAML).
+    hours
+        The hour at which the run ends, from midnight of the first day. Default: as the mechanism says, or a day after the start.
+    conditions
+        A CSV file of conditions.
+    set
+        A single condition. May be given several times.
+    plot
+        The picture to write, a PNG file.
+    csv
+        The table to write, a row for each time.
+    species
+        A species to print and to draw. May be given several times.
+    units
+        Unit of concentrations in what is written: molecule cm-3, mol m-3 or ppb.
+    every
+        Minutes from row to row.
+    step
+        Length of the step of the model in seconds: rates other than those of photolysis are constant in it.
+    rates
+        model: as the air-quality model computes. exact: all rates at the times of the solver, to meet reference solutions.
+    rtol
+        Relative tolerance of the solver.
+    atol
+        Absolute tolerance of the solver in molecule cm-3.
+    quiet
+        No progress, and no list.
+    """
+    from steppe.jobs.box import run_box, shown, write_picture, write_table
+
+    for name, value, words in (("rates", rates, RATES), ("units", units, UNITS)):
+        if value not in words:
+            raise Mistake(f'--{name} "{value}" is unknown. Write one of {", ".join(words)}.')
+    for name, number in (("every", every), ("step", step), ("rtol", rtol), ("atol", atol)):
+        if not number > 0.0:
+            raise Mistake(f"--{name} {number:g} is too small. Write a number above 0.")
+    with CountBar("box", quiet) as tell:
+        run = run_box(mechanism, hours, every, conditions, set or (), rtol, atol, step, rates == "exact", units, tell)
+    names = shown(run, species)
+    if csv is not None:
+        write_table(run, csv)
+    if plot is not None:
+        write_picture(run, plot, names)
+    if quiet:
+        return
+    width = max(map(len, names))
+    print(
+        f"{run.mechanism}: {len(run.values)} species, hour {run.hours[0]:g} to {run.hours[-1]:g}, {run.steps:,} steps of the solver", end=""
+    )
+    print(f", {run.rejected:,} rejected", end="\n" if not run.absent else f"; {run.absent} species begin at 0\n")
+    if run.clipped:
+        worst = max(run.clipped, key=lambda name: run.clipped[name])
+        print(
+            f"{len(run.clipped)} species came out negative and were set to 0; the most of {worst}, {run.clipped[worst]:.3g} molecule cm-3"
+        )
+    print(f"{'':{width}}  {'at first':>12}  {'at last':>12}  {run.units}")
+    for name in names:
+        print(f"{name:{width}}  {run.values[name][0]:12.5g}  {run.values[name][-1]:12.5g}")
+    for made in (csv, plot):
+        if made is not None:
+            print(made)

@@ -1,0 +1,106 @@
+"""One cell of air as a table and as a picture."""
+
+import csv
+from collections.abc import Callable, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import Mistake, nearest
+from steppe.files import write_whole
+from steppe.models.air.box import Box, State
+from steppe.models.air.conditions import Conditions, molecules_to
+from steppe.models.air.reader import read_mechanism
+from steppe.view import draw_box
+
+SHOWN = ("O3", "NO", "NO2", "PAN", "HNO3", "HCHO", "OH", "HO2")  # of a picture, where nobody says which
+
+
+class BoxRun(NamedTuple):
+    """hours (times,) since midnight of the first day; values: species -> (times,) in `units`. steps, rejected: of the solver."""
+
+    mechanism: str
+    units: str
+    hours: NDArray[np.float64]
+    values: dict[str, NDArray[np.float64]]
+    steps: int
+    rejected: int
+    clipped: dict[str, float]
+    absent: int
+
+
+def run_box(
+    mechanism: str,
+    end: float | None,
+    every: float,
+    conditions: Path | None,
+    settings: Sequence[str],
+    rtol: float,
+    atol: float,
+    step: float,
+    exact: bool,
+    units: str,
+    tell: Callable[[float, str], None] = lambda part, now: None,
+) -> BoxRun:
+    """Runs it to an hour since midnight of the first day.
+
+    Raises
+    ------
+    ModelError
+        The mechanism or its conditions are wrong, or the solver cannot go on.
+    """
+    read = read_mechanism(mechanism)
+    known = Conditions.of(read, conditions, settings)
+    start = known.here.start
+    last = end if end is not None else float(read.box.get("end", 3600.0 * (start + 24.0))) / 3600.0
+    if last <= start:
+        raise Mistake(f"--hours {last:g} is not after the start, hour {start:g}. Hours are counted from midnight of the first day.")
+    states: list[State] = []
+    for state in Box(known, rtol, atol, step, exact).run(3600.0 * last, 60.0 * every):
+        states.append(state)
+        tell((state.seconds / 3600.0 - start) / (last - start), f"hour {state.seconds / 3600.0:g}")
+    factor = molecules_to(units, known.here)
+    values = {name: factor * np.array([state.c[i] for state in states]) for i, name in enumerate(read.species)}
+    clipped = {name: float(each) for name, each in zip(read.species, states[-1].clipped, strict=True) if each > 0.0}
+    hours = np.array([state.seconds / 3600.0 for state in states])
+    absent = len(set(read.species) - set(known.initial))
+    return BoxRun(read.name, units, hours, values, states[-1].steps, states[-1].rejected, clipped, absent)
+
+
+def write_table(run: BoxRun, path: Path) -> None:
+    """One row a time: the hour, then all species with their unit."""
+    text = StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["time [h]", *(f"{name} [{run.units}]" for name in run.values)])
+    for n, hour in enumerate(run.hours):
+        rows.writerow([repr(float(hour)), *(repr(float(each[n])) for each in run.values.values())])
+    write_whole(path, text.getvalue().encode())
+
+
+def shown(run: BoxRun, species: Sequence[str] | None) -> list[str]:
+    """The species of a picture.
+
+    Raises
+    ------
+    Mistake
+        The mechanism does not have one that was asked for.
+    """
+    for name in species or ():
+        if name not in run.values:
+            raise Mistake(f"Mechanism {run.mechanism} has no {name}.{nearest(name, tuple(run.values))}")
+    most = sorted(run.values, key=lambda name: -float(run.values[name].max()))
+    return list(species or [name for name in SHOWN if name in run.values] or most[:8])
+
+
+def write_picture(run: BoxRun, path: Path, species: Sequence[str] | None = None) -> None:
+    """A panel for each species, over the hours.
+
+    Raises
+    ------
+    Mistake
+        The mechanism does not have one that was asked for.
+    """
+    write_whole(path, draw_box(run.mechanism, run.units, run.hours, {name: run.values[name] for name in shown(run, species)}))

@@ -1,0 +1,154 @@
+"""One cell of air through hours and days: the mechanism, its conditions, and the solver of the model.
+
+`rates = "model"` is what the model does in its steps: thermal rates are constant in a step, photolysis follows the sun. `"exact"` takes
+all rates at the times of the solver's stages, for runs that must meet reference solutions. Both stop at sunrise, sunset and midnight.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import ModelError
+from steppe.models.air.chemistry import Chemistry, darkness
+from steppe.models.air.conditions import DAY, Conditions
+from steppe.models.air.lanes import SHORTEST, SUN_C, SUN_LIT, SUN_PHASE, SUN_S
+from steppe.models.air.program import Program
+from steppe.models.air.rates import Rates
+from steppe.models.air.rosenbrock import step_of
+
+Floats = NDArray[np.float64]
+FIRST_STEP = 1.0  # [s] of a run
+APART = 0.01  # [s] over which a change of rates in time is measured
+
+
+class State(NamedTuple):
+    """seconds since midnight of the first day; concentrations (species,) [molecule cm-3]; steps taken and rejected so far, and clipped."""
+
+    seconds: float
+    c: Floats
+    steps: int
+    rejected: int
+    clipped: Floats
+
+
+class Box:
+    """One cell. atol [molecule cm-3]; step [s]: the length of the model's step."""
+
+    def __init__(self, conditions: Conditions, rtol: float = 1e-2, atol: float = 1e4, step: float = 600.0, exact: bool = False) -> None:
+        mechanism = conditions.mechanism
+        self.conditions, self.rtol, self.atol, self.step, self.exact = conditions, rtol, atol, step, exact
+        self.species = mechanism.species
+        self._rates = Rates(mechanism)
+        self._factors = np.array([conditions.factors.get(process.label, 1.0) for process in mechanism.processes])
+        equations = [(process.reactants, process.products) for process in mechanism.processes]
+        varying = range(len(equations)) if exact else self._rates.sunlit.tolist()
+        self._program = Program.of(len(self.species), equations, varying)
+        self._chemistry = Chemistry(self._program, self._rates.slant, rtol, atol, 1)
+        self._dawn, self._dusk = conditions.daylight()
+        s, c = conditions.sun()
+        self._s, self._c = s, c
+
+    def run(self, end: float, every: float = 3600.0) -> Iterator[State]:
+        """The state at the start, then every so many seconds, and at the end [s since midnight of the first day].
+
+        Raises
+        ------
+        ModelError
+            The solver cannot go on; the message names the hour and the species.
+        """
+        t = 3600.0 * self.conditions.here.start
+        c = np.array([[self.conditions.initial.get(name, 0.0)] for name in self.species])
+        carried, steps, rejected, clipped = np.array([FIRST_STEP]), 0, 0, np.zeros(len(self.species))
+        advance = self._exactly if self.exact else self._in_model_steps
+        yield State(t, c[:, 0].copy(), 0, 0, clipped.copy())
+        while t < end:
+            shown = min(end, every * (np.floor(t / every + 1e-9) + 1.0))
+            while t < shown:
+                stop = self._stop(t, shown)
+                took, refused, failed, lost = advance(t, stop, c, carried)
+                if failed >= 0:
+                    raise ModelError(
+                        f"The solver cannot go on at hour {t / 3600:.4f}: its step falls below {SHORTEST:g} s, for {self.species[failed]} "
+                        f"at {c[failed, 0]:g} molecule cm-3. Look at the rates of its reactions, or choose larger tolerances."
+                    )
+                t, steps, rejected, clipped = stop, steps + took, rejected + refused, clipped + lost
+            yield State(t, c[:, 0].copy(), steps, rejected, clipped.copy())
+
+    def rates_at(self, seconds: Floats, day: float, midnight: float = 0.0) -> Floats:
+        """All rates (processes, times), [molecule, cm3, s], with the light of the sun. midnight [s]: before `seconds`."""
+        k = self._base(seconds, day, midnight)
+        turned = self._s + self._c * np.cos((1.0 + (seconds - midnight) / (0.5 * DAY)) * np.pi)
+        k[self._rates.sunlit] *= np.exp(-self._rates.slant[:, None] / np.maximum(turned, 0.005))
+        return k
+
+    def _base(self, seconds: Floats, day: float, midnight: float) -> Floats:
+        air, n = self.conditions.here, len(seconds)
+        temperature = np.full(n, air.temperature)
+        known: dict[str, Floats | float] = {
+            "temperature": temperature,
+            "pressure": air.pressure,
+            "M": float(air.M or 0.0),
+            "O2": float(air.O2 or 0.0),
+            "mixing_height": 100.0 * air.mixing_height,
+            "day": day,
+            **self.conditions.given,
+            **{name: value for name, value in self.conditions.mechanism.constants.items() if name not in ("M", "O2")},
+        }
+        if air.H2O is not None:
+            known["H2O"] = air.H2O
+        elif self.conditions.mechanism.humidity:
+            known["H2O"] = self._rates.humidity(temperature, seconds - midnight)
+        out = np.zeros((self._program.processes, n))
+        self._rates(known, out, self._factors)
+        return out
+
+    def _stop(self, t: float, end: float) -> float:
+        """The next time of the grid of steps, or the edge of the day or of its light, if that is earlier."""
+        midnight = DAY * np.floor(t / DAY)
+        edges = [midnight + self._dawn, midnight + self._dusk, midnight + DAY]
+        grid = self.step * (np.floor(t / self.step + 1e-9) + 1.0)
+        return float(min([end, *([] if self.exact else [grid]), *(edge for edge in edges if edge > t + 1e-6)]))
+
+    def _light(self, t: float, stop: float) -> tuple[float, float]:
+        """Midnight before, and whether there is light."""
+        midnight = DAY * float(np.floor(t / DAY))
+        return midnight, float(self._dawn <= 0.5 * (t + stop) - midnight < self._dusk)
+
+    def _in_model_steps(self, t: float, stop: float, c: Floats, carried: Floats) -> tuple[int, int, int, Floats]:
+        midnight, day = self._light(t, stop)
+        sun = darkness(1)
+        sun[[SUN_S, SUN_C, SUN_PHASE, SUN_LIT], 0] = self._s, self._c, (1.0 + (t - midnight) / (0.5 * DAY)) * np.pi, day
+        k = self._base(np.array([0.5 * (t + stop)]), day, midnight)
+        done = self._chemistry.advance(stop - t, k, sun, c, np.zeros(1, np.int64), carried)
+        return int(done.steps[0]), int(done.rejected[0]), int(done.failed[0]), done.clipped[:, 0]
+
+    def _exactly(self, t: float, stop: float, c: Floats, carried: Floats) -> tuple[int, int, int, Floats]:
+        program, n = self._program, len(self.species)
+        midnight, day = self._light(t, stop)
+        k, a, v = (np.empty((rows, 1)) for rows in (program.processes, program.elements, program.rows))
+        f, u1, u2, u3, z, error = np.empty((6, n, 1))
+        steps, rejected, clipped, after_rejection, h = 0, 0, np.zeros(n), False, float(carried[0])
+        while t < stop:
+            tried = min(h, stop - t)
+            now, later, before, behind = self.rates_at(np.array([t, t + tried, t - APART, t + APART]), day, midnight).T[:, :, None].copy()
+            step_of(1)(
+                program.codes, program.yields, np.array([tried]), now, later, (behind - before) / (2.0 * APART), k, c, a, v, np.empty(1),
+                f, u1, u2, u3, z, error,
+            )  # fmt: skip
+            scaled = error / (self.atol + self.rtol * np.maximum(abs(c), abs(z)))
+            norm = float(np.sqrt(np.mean(scaled * scaled)))
+            factor = min(5.0, max(0.2, 0.9 * norm ** (-1.0 / 3.0))) if norm > 0.0 else 5.0 if norm == 0.0 else 0.2
+            if norm <= 1.0:
+                t, steps = (stop if tried >= stop - t else t + tried), steps + 1
+                clipped += np.maximum(-z[:, 0], 0.0)
+                c[...] = np.maximum(z, 0.0)
+                wanted = min(tried * factor, tried) if after_rejection else tried * factor
+                h, after_rejection = (max(h, wanted) if tried < h else wanted), False
+            else:
+                h, rejected, after_rejection = min(tried * factor, tried), rejected + 1, True
+            if h < SHORTEST:
+                return steps, rejected, int(np.nanargmax(abs(scaled[:, 0]))), clipped
+        carried[0] = h
+        return steps, rejected, -1, clipped

@@ -1,0 +1,252 @@
+"""The conditions of a run of one cell: where it is, its air, what begins in it, and rates from outside.
+
+They come from the mechanism's own `box`, then from a table of conditions, then from single settings; later ones count. Names are those of
+MUSICA's examples: ENV.temperature, CONC.O3, PHOTO.jno2, USER.x, EMIS.x, LOSS.x, SURF.x; without prefix they are of ENV or of a species.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from math import acos, isfinite, pi, radians, sin
+from math import cos as cosine
+from pathlib import Path
+
+from steppe.errors import ModelError, nearest
+from steppe.models.air.mechanism import Mechanism
+from steppe.models.air.rates import NUMBER, RADIUS
+
+AVOGADRO = 6.02214076e23  # [mol-1] SI
+BOLTZMANN = 1.380649e-23  # [J K-1] SI
+LEAST_COSINE = 0.0107  # of the sun's zenith angle, below which there is no photolysis; the edge of the day of the EMEP problem
+HOUR, DAY = 3600.0, 86_400.0  # [s]
+PREFIXES = ("ENV", "CONC", "PHOTO", "USER", "EMIS", "LOSS", "SURF")
+
+
+@dataclass(frozen=True)
+class Air:
+    """Of the place and its air. None: as the mechanism says, or from the rest. day [h]: the light's beginning and end."""
+
+    temperature: float = 298.15  # [K]
+    pressure: float = 101_325.0  # [Pa]
+    latitude: float = 0.0  # [degree]
+    declination: float = 0.0  # [degree] of the sun
+    day_begin: float | None = None  # [h]
+    day_end: float | None = None  # [h]
+    mixing_height: float = 1200.0  # [m] through which emission and deposition act
+    start: float = 0.0  # [h] since midnight of the first day
+    M: float | None = None  # [molecule cm-3]
+    O2: float | None = None
+    H2O: float | None = None
+
+
+LIMITS = {
+    "temperature": (150.0, 400.0, "K"), "pressure": (1.0, 200_000.0, "Pa"), "latitude": (-90.0, 90.0, "degree"),
+    "declination": (-24.0, 24.0, "degree"), "day_begin": (0.0, 24.0, "h"), "day_end": (0.0, 24.0, "h"),
+    "mixing_height": (1.0, 20_000.0, "m"), "start": (0.0, 24.0, "h"), "M": (0.0, 1e22, "molecule cm-3"),
+    "O2": (0.0, 1e22, "molecule cm-3"), "H2O": (0.0, 1e20, "molecule cm-3"),
+}  # fmt: skip
+FACTORS = {  # to the unit of a name: of concentrations and of what else is written with a unit
+    ("molecule cm-3", "mol m-3"): AVOGADRO * 1e-6, ("molecule cm-3", "mol/m3"): AVOGADRO * 1e-6, ("molecule cm-3", "molec cm-3"): 1.0,
+    ("Pa", "hPa"): 100.0, ("Pa", "atm"): 101_325.0, ("m", "cm"): 0.01, ("m", "km"): 1000.0, ("h", "s"): 1.0 / HOUR,
+    ("s-1", "1/s"): 1.0, ("s-1", "min-1"): 1.0 / 60.0, ("# m-3", "m-3"): 1.0, ("# m-3", "# cm-3"): 1e6,
+}  # fmt: skip
+
+
+@dataclass
+class Conditions:
+    """What is known of the cell.
+
+    initial: species -> [molecule cm-3]. given: name -> number, of rates from outside. factors: label of a process -> its factor.
+    """
+
+    mechanism: Mechanism
+    air: dict[str, float] = field(default_factory=dict)
+    initial: dict[str, float] = field(default_factory=dict)
+    given: dict[str, float] = field(default_factory=dict)
+    factors: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, table: Path | None = None, settings: Iterable[str] = ()) -> "Conditions":
+        """The conditions of a mechanism.
+
+        settings: texts such as "temperature = 290", "O3 = 40 ppb" or "rate_factor_r36 = 0.5".
+
+        Raises
+        ------
+        ModelError
+            A name is unknown to the mechanism, a value is no number or outside its limits, or a rate from outside is not given.
+        """
+        found = cls(mechanism)
+        box = mechanism.box
+        for name, value in box.items():
+            if name == "day":
+                found.air["day_begin"], found.air["day_end"] = value
+            elif name == "start":
+                found.air["start"] = value / HOUR
+            elif name in LIMITS:
+                found.air[name] = float(value)
+        found.air.update({name: mechanism.constants[name] for name in ("M", "O2") if name in mechanism.constants})
+        if "mixing_height_cm" in mechanism.constants:
+            found.air["mixing_height"] = 0.01 * mechanism.constants["mixing_height_cm"]
+        found.initial.update({name: float(value) for name, value in box.get("initial", {}).items()})
+        if table is not None:
+            for where, name, unit, values in _rows(table):
+                found._take(where, name, unit, values)
+        for text in settings:
+            name, sign, value = text.partition("=")
+            if not sign:
+                raise ModelError(f'--set "{text}" is no setting. Write NAME=VALUE, such as --set temperature=290.')
+            number, _, unit = value.strip().partition(" ")
+            found._take(f'--set "{text}"', name.strip(), unit.strip(), [number])
+        if lacking := [name for name in found._wanted() if name not in found.given]:
+            more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+            raise ModelError(
+                f"Mechanism {mechanism.name} takes rates from outside, and {', '.join(lacking[:5])}{more} are not given. "
+                "Give them with --conditions FILE.csv or --set NAME=VALUE."
+            )
+        return found
+
+    @property
+    def here(self) -> Air:
+        """The air, with what is missing filled in."""
+        air = Air(**self.air)
+        dense = air.M if air.M is not None else 1e-6 * air.pressure / (BOLTZMANN * air.temperature)
+        return Air(**{**self.air, "M": dense, "O2": air.O2 if air.O2 is not None else 0.2095 * dense})
+
+    def daylight(self) -> tuple[float, float]:
+        """The first and last second of a day with light; none if both are equal, always if they are a day apart."""
+        air = self.here
+        if air.day_begin is not None and air.day_end is not None:
+            return HOUR * air.day_begin, HOUR * air.day_end
+        s, c = self.sun()
+        if c == 0.0 or abs(LEAST_COSINE - s) >= c:
+            return (0.0, DAY) if s > LEAST_COSINE else (0.0, 0.0)
+        half = acos((LEAST_COSINE - s) / c) / pi * 0.5 * DAY
+        return 0.5 * DAY - half, 0.5 * DAY + half
+
+    def sun(self) -> tuple[float, float]:
+        """s and c of cos(theta) = s + c cos(hour angle)."""
+        latitude, declination = radians(self.here.latitude), radians(self.here.declination)
+        return sin(latitude) * sin(declination), cosine(latitude) * cosine(declination)
+
+    def _wanted(self) -> Iterator[str]:
+        """Names of all rates from outside that count."""
+        for process in self.mechanism.processes:
+            if process.rate.form == "surface":
+                yield from (f"{process.rate.name}.{RADIUS}", f"{process.rate.name}.{NUMBER}")
+            elif process.rate.form == "given" and process.rate.numbers[:1] != (0.0,):
+                yield process.rate.name
+
+    def _take(self, where: str, name: str, unit: str, values: list[str]) -> None:
+        kind, _, rest = name.partition(".")
+        if kind == "CONC" or (kind not in PREFIXES and name in self.mechanism.species):
+            species = rest if kind == "CONC" else name
+            if species not in self.mechanism.species:
+                if species in LIMITS:  # an amount of air that this mechanism does not integrate
+                    self.air[species] = self._number(where, name, values, unit or "mol m-3", *LIMITS[species])
+                    return
+                raise ModelError(f"{where}: mechanism {self.mechanism.name} has no {species}.{nearest(species, self.mechanism.species)}")
+            usual = "mol m-3" if kind == "CONC" else "molecule cm-3"
+            self.initial[species] = self._number(where, name, values, unit or usual, 0.0, 1e25, "molecule cm-3")
+        elif kind == "ENV" or name in LIMITS:
+            short = rest if kind == "ENV" else name
+            if short not in LIMITS:
+                raise ModelError(f"{where}: {name} is unknown. Known are {', '.join(LIMITS)}.{nearest(short, tuple(LIMITS))}")
+            self.air[short] = self._number(where, name, values, unit or LIMITS[short][2], *LIMITS[short])
+        elif name.startswith("rate_factor_"):
+            labels = [process.label for process in self.mechanism.processes]
+            label = name.removeprefix("rate_factor_")
+            if label not in labels:
+                raise ModelError(f"{where}: mechanism {self.mechanism.name} has no reaction {label}.{nearest(label, labels)}")
+            self.factors[label] = self._number(where, name, values, "1", 0.0, 1e6, "1")
+        else:
+            self._take_rate(where, name, unit, values)
+
+    def _take_rate(self, where: str, name: str, unit: str, values: list[str]) -> None:
+        """A rate from outside, or the two numbers of a surface."""
+        known = sorted({process.rate.name for process in self.mechanism.processes if process.rate.form in ("given", "surface")})
+        for ending in (f".{RADIUS}", f".{NUMBER}"):
+            if name.endswith(ending) and name.removesuffix(ending) in known:
+                self.given[name] = self._number(where, name, values, unit, 0.0, 1e30, "m" if ending == f".{RADIUS}" else "# m-3")
+                return
+        if name not in known:
+            raise ModelError(f"{where}: mechanism {self.mechanism.name} has no {name}.{nearest(name, (*known, *LIMITS))}")
+        if name.startswith("SURF."):
+            if len(values) < 2:
+                raise ModelError(f"{where}: {name} needs two numbers, its {RADIUS} [m] and its {NUMBER} [# m-3].")
+            self.given[f"{name}.{RADIUS}"] = self._number(where, name, values[:1], "m", 0.0, 1.0, "m")
+            self.given[f"{name}.{NUMBER}"] = self._number(where, name, values[1:], "# m-3", 0.0, 1e30, "# m-3")
+            return
+        wanted = "s-1" if name.startswith(("PHOTO.", "LOSS.")) else unit
+        self.given[name] = self._number(where, name, values, unit, 0.0, 1e30, wanted)
+
+    def _number(self, where: str, name: str, values: list[str], unit: str, low: float, high: float, wanted: str) -> float:
+        try:
+            value = float(values[0])
+        except (ValueError, IndexError):
+            raise ModelError(f"{where}: {name} is {values[0] if values else ''!r}. Write a number [{wanted}].") from None
+        if unit in ("degC", "Celsius", "C") and wanted == "K":
+            value, unit = value + 273.15, "K"
+        if unit in ("ppb", "ppm", "ppt") and wanted == "molecule cm-3":
+            value, unit = value * {"ppm": 1e-6, "ppb": 1e-9, "ppt": 1e-12}[unit] * float(self.here.M or 0.0), wanted
+        if unit not in ("", wanted):
+            if (wanted, unit) not in FACTORS:
+                units = [other for to, other in FACTORS if to == wanted]
+                raise ModelError(f'{where}: {name} has the unit "{unit}". Write {", ".join([wanted, *units])}.')
+            value *= FACTORS[wanted, unit]
+        if not isfinite(value) or not low <= value <= high:
+            raise ModelError(f"{where}: {name} = {value:g} {wanted} is outside its limits, {low:g} to {high:g} {wanted}.")
+        return value
+
+
+def _rows(path: Path) -> Iterator[tuple[str, str, str, list[str]]]:
+    """Place in the file, name, unit and values of each entry: one in a line (name, value, perhaps a second), or one in a column."""
+    try:
+        lines = [[cell.strip() for cell in row] for row in csv.reader(path.read_text(encoding="utf-8-sig").splitlines())]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f'The conditions "{path}" cannot be read: {error}') from None
+    numbered = [(n, row) for n, row in enumerate(lines, 1) if any(row) and not row[0].startswith("#")]
+    if not numbered:
+        raise ModelError(f'The conditions "{path}" are empty. Write lines such as CONC.O3,2.5e-6 or ENV.temperature,290.')
+    header, rest = numbered[0][1], numbered[1:]
+    if len(header) > 1 and rest and all(_named(cell) for cell in header if cell):
+        n, values = rest[0]
+        if len(rest) > 1:
+            raise ModelError(f'"{path}" has {len(rest)} rows of conditions. A box takes one: conditions that change in time are not read.')
+        for column, value in zip(header, values, strict=False):
+            name, unit = _split(column)
+            if not name.startswith("time"):
+                yield f'"{path}", line {n}', name, unit, [value]
+        return
+    for n, row in numbered:
+        name, unit = _split(row[0])
+        if n == numbered[0][0] and not _named(row[0]) and len(row) > 1 and not _is_number(row[1]):
+            continue  # names of the columns
+        yield f'"{path}", line {n}', name, unit, [cell for cell in row[1:] if cell]
+
+
+def _named(cell: str) -> bool:
+    return cell.split(".")[0] in (*PREFIXES, "time") or cell.startswith("time")
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Name and unit of "CONC.O3 [mol m-3]" or "CONC.O3.mol m-3"; the unit may be missing."""
+    if text.endswith("]") and "[" in text:
+        name, _, unit = text[:-1].partition("[")
+        return name.strip(), unit.strip()
+    units = {unit for pair in FACTORS for unit in pair} | {unit for *_, unit in LIMITS.values()}
+    name, _, last = text.rpartition(".")
+    return (name, last) if name.count(".") and last in units else (text, "")
+
+
+def molecules_to(unit: str, air: Air) -> float:
+    """What concentrations [molecule cm-3] are multiplied by to be in "mol m-3" or "ppb"."""
+    return {"molecule cm-3": 1.0, "mol m-3": 1e6 / AVOGADRO, "ppb": 1e9 / float(air.M or 1.0)}[unit]

@@ -1,0 +1,225 @@
+"""The rates of all processes of a mechanism in many cells at once: one compiled kernel for any mechanism.
+
+The formulas are those of the problem of EMEP for the plain file, and those of MICM (Dawson et al. 2023, Bull. Am. Meteorol. Soc. 104) for
+OpenAtmos files; T [K], p [Pa], [M] and other amounts [molecule cm-3], k [molecule, cm3, s]:
+
+    arrhenius   A exp(C/T) (T/D)^B (1 + E p)             taylor      the same times c0 + c1 T + c2 T^2 + ...
+    troe        k0 [M] / (1 + r) Fc^(N/(N + log10(r)^2)), r = k0 [M] / kinf, k0 and kinf = A exp(C/T) (T/300)^B
+    ternary     k0 / (1 + r) Fc^(N/(N + log10(r)^2)), r as before
+    branched    X exp(-Y/T) times A/(A + Z) or Z/(A + Z), A(T, [M], n) as in `branching`, Z = A(293 K, 2.45e19, n) (1 - a0)/a0
+    tunneling   A exp(-B/T) exp(C/T^3)
+    surface     4 N pi r^2 / (r/D + 4/(v gamma)), v = sqrt(8 R T/(pi W)); r, N from outside
+    photolysis  scale A while there is light; the solver multiplies by exp(-B/cos(theta))
+    deposition  vd / mixing height, a quarter of it at night          emission   flux / mixing height
+    ho2_ho2     (2.3e-13 exp(600/T) + [M] 1.7e-33 exp(1000/T)) (1 + 1.4e-21 [H2O] exp(2200/T))
+"""
+
+import ast
+from collections.abc import Mapping
+from operator import add, mul, neg, sub, truediv
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import ModelError
+from steppe.kernels import field_kernel
+from steppe.kernels.vecmath import cos, exp, log, power, sin, sqrt
+from steppe.models.air.mechanism import NUMBERS, Mechanism
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+FORMS = tuple(NUMBERS)
+(
+    ARRHENIUS, TROE, TERNARY, BRANCHED, TUNNELING, TAYLOR, SURFACE, PHOTOLYSIS, DEPOSITION, EMISSION, CONSTANT, GIVEN, HO2_HO2
+) = range(len(FORMS))  # fmt: skip
+WIDTH = 16  # numbers of a process
+THIRDS = 4  # concentrations that a rate is multiplied by, at most
+TEMPERATURE, PRESSURE, AIR, MIXING_HEIGHT, LIGHT, WATER = range(6)
+KNOWN = ("temperature", "pressure", "M", "mixing_height", "day", "H2O")
+NIGHT = 0.25  # of deposition by day
+RADIUS, NUMBER = "effective radius [m]", "particle number concentration [# m-3]"  # of a surface, as MUSICA names them
+LN10 = 2.302585092994046
+GAS = 8.31446261815324  # [J K-1 mol-1] SI
+PI = 3.141592653589793
+OPERATORS: Mapping[type, Any] = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv, ast.USub: neg}
+FUNCTIONS: Mapping[str, Any] = {"exp": exp, "log": log, "sin": sin, "cos": cos, "sqrt": sqrt}
+
+
+class Rates:
+    """The rates of a mechanism. sunlit (n,): the processes that follow the sun; slant (n,): B of each. names: of the conditions."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        processes = mechanism.processes
+        self._form = np.array([FORMS.index(process.rate.form) for process in processes], np.int64)
+        self.sunlit = np.flatnonzero(self._form == PHOTOLYSIS)
+        self.slant = np.array([processes[p].rate.numbers[1] for p in self.sunlit], float)
+        self._numbers = np.zeros((len(processes), WIDTH))
+        names = list(KNOWN)
+        columns = np.full((len(processes), THIRDS + 2), -1, np.int64)
+
+        def column(name: str) -> int:
+            if name not in names:
+                names.append(name)
+            return names.index(name)
+
+        for p, process in enumerate(processes):
+            rate = process.rate
+            if len(rate.numbers) > WIDTH - 1 or len(rate.third) > THIRDS:
+                raise ModelError(f"Reaction {process.label} has {len(rate.numbers)} numbers; at most {WIDTH - 1} are taken.")
+            self._numbers[p, : len(rate.numbers)] = rate.numbers
+            self._numbers[p, -1] = len(rate.numbers)
+            columns[p, : len(rate.third)] = [column(name) for name in rate.third]
+            if rate.form == "given" and rate.numbers[:1] != (0.0,):
+                columns[p, THIRDS] = column(rate.name)
+            if rate.form == "surface":
+                columns[p, THIRDS:] = column(f"{rate.name}.{RADIUS}"), column(f"{rate.name}.{NUMBER}")
+        self._columns, self.names = columns, tuple(names)
+
+    def __call__(self, conditions: Mapping[str, Floats | float], out: Floats, factors: Floats | None = None) -> None:
+        """Fills out (processes, cells or more) with rates [molecule, cm3, s]; those of sunlit processes lack exp(-slant/cos(theta)).
+
+        conditions: `names` -> (cells,) or a number; what is not there is NaN. factors (processes,): what each rate is multiplied by.
+
+        Raises
+        ------
+        ModelError
+            A condition that a rate needs is missing.
+        """
+        cells = max(np.size(value) for value in conditions.values())
+        used = {self.names[c] for c in self._columns[self._columns >= 0]}
+        if lacking := [name for name in self.names if name in used and name not in conditions]:
+            raise ModelError(f"Mechanism {self.mechanism.name} needs {', '.join(lacking)}, which is not given.")
+        known = np.empty((len(self.names), cells))
+        for name, row in zip(self.names, known, strict=True):
+            row[...] = conditions.get(name, np.nan)
+        scale = np.ones(len(self._form)) if factors is None else factors
+        fill(cells, len(self._form), out.shape[1], self._form, self._numbers, self._columns, known, scale, out)
+
+    def humidity(self, temperature: Floats, tod: Floats) -> Floats:
+        """H2O [molecule cm-3] by the formulas of the file, at temperatures [K] and seconds since midnight."""
+        found = []
+        for T, t in np.broadcast(temperature, tod):
+            known: dict[str, float] = {"T": float(T), "tod": float(t)}
+            for name, text in self.mechanism.humidity.items():
+                known[name] = float(_value(ast.parse(text, mode="eval").body, known, text))
+            found.append(known["H2O"])
+        return np.array(found)
+
+
+def _value(node: ast.AST, known: Mapping[str, float], text: str) -> Any:
+    """The value of a formula: numbers, names that are known, + - * / ** and a few functions."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return float(node.value)
+    if isinstance(node, ast.Name) and node.id in known:
+        return known[node.id]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        return power(_value(node.left, known, text), _value(node.right, known, text))
+    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+        return OPERATORS[type(node.op)](_value(node.left, known, text), _value(node.right, known, text))
+    if isinstance(node, ast.UnaryOp) and type(node.op) in OPERATORS:
+        return OPERATORS[type(node.op)](_value(node.operand, known, text))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS and len(node.args) == 1:
+        return FUNCTIONS[node.func.id](_value(node.args[0], known, text))
+    raise ModelError(
+        f'The formula "{text}" has "{ast.unparse(node)}". Write numbers, {", ".join(known)}, + - * / ** and {", ".join(FUNCTIONS)}.'
+    )
+
+
+def thermal(T: float, A: float, B: float, C: float, D: float) -> Any:
+    """A exp(C/T) (T/D)^B."""
+    return A * exp(C / T) * power(T / D, B)
+
+
+def broadened(r: float, Fc: float, N: float) -> Any:
+    """Fc^(N/(N + log10(r)^2))."""
+    x = log(r) / LN10
+    return power(Fc, N / (N + x * x))
+
+
+def branching(T: float, M: float, n: float) -> Any:
+    """A(T, [M], n) of reactions of NO with organic peroxy radicals."""
+    low = 2.0e-22 * exp(n) * M
+    r = low / (0.43 * power(T / 298.0, -8.0))
+    return low / (1.0 + r) * broadened(r, 0.41, 1.0)
+
+
+@field_kernel
+def fill(
+    cells: int,
+    processes: int,
+    width: int,
+    form: Integers,
+    numbers: Floats,
+    columns: Integers,
+    known: Floats,
+    factors: Floats,
+    out: Floats,
+) -> None:
+    """out (processes, width): see `Rates`. known (names, cells)."""
+    for p in range(processes):
+        kind, x, to, c = form[p], p * WIDTH, p * width, p * (THIRDS + 2)
+        n0, n1, n2, n3, n4 = numbers[x], numbers[x + 1], numbers[x + 2], numbers[x + 3], numbers[x + 4]
+        n5, n6, n7 = numbers[x + 5], numbers[x + 6], numbers[x + 7]
+        if kind == ARRHENIUS:
+            for i in range(cells):
+                out[to + i] = thermal(known[i], n0, n1, n2, n3) * (1.0 + n4 * known[PRESSURE * cells + i] if n4 != 0.0 else 1.0)
+        elif kind == TAYLOR:
+            last = int(numbers[x + WIDTH - 1])
+            for i in range(cells):
+                T, found = known[i], 0.0
+                for q in range(5, last):
+                    found = found * T + numbers[x + last + 4 - q]
+                out[to + i] = thermal(T, n0, n1, n2, n3) * (1.0 + n4 * known[PRESSURE * cells + i] if n4 != 0.0 else 1.0) * found
+        elif kind in (TROE, TERNARY):
+            for i in range(cells):
+                T, M = known[i], known[AIR * cells + i]
+                low = thermal(T, n0, n1, n2, 300.0)
+                r = low * M / thermal(T, n3, n4, n5, 300.0)
+                out[to + i] = low * (M if kind == TROE else 1.0) / (1.0 + r) * broadened(r, n6, n7)
+        elif kind == BRANCHED:
+            for i in range(cells):
+                T, M = known[i], known[AIR * cells + i]
+                a = branching(T, M, n3)
+                rest = branching(293.0, 2.45e19, n3) * (1.0 - n2) / n2
+                out[to + i] = n0 * exp(-n1 / T) * (a if n4 > 0.5 else rest) / (a + rest)
+        elif kind == TUNNELING:
+            for i in range(cells):
+                T = known[i]
+                out[to + i] = n0 * exp(-n1 / T) * exp(n2 / (T * T * T))
+        elif kind == SURFACE:
+            radius, number = columns[c + THIRDS] * cells, columns[c + THIRDS + 1] * cells
+            for i in range(cells):
+                r = known[radius + i]
+                speed = sqrt(8.0 * GAS * known[i] / (PI * n2))
+                out[to + i] = 4.0 * known[number + i] * PI * r * r / (r / n1 + 4.0 / (speed * n0))
+        elif kind == PHOTOLYSIS:
+            for i in range(cells):
+                out[to + i] = n2 * n0 * known[LIGHT * cells + i]
+        elif kind == DEPOSITION:
+            for i in range(cells):
+                light = known[LIGHT * cells + i]
+                out[to + i] = n0 / known[MIXING_HEIGHT * cells + i] * (light + NIGHT * (1.0 - light))
+        elif kind == EMISSION:
+            for i in range(cells):
+                out[to + i] = n0 / known[MIXING_HEIGHT * cells + i]
+        elif kind == HO2_HO2:
+            for i in range(cells):
+                T = known[i]
+                two = 2.3e-13 * exp(600.0 / T) + known[AIR * cells + i] * 1.7e-33 * exp(1000.0 / T)
+                out[to + i] = two * (1.0 + 1.4e-21 * known[WATER * cells + i] * exp(2200.0 / T))
+        elif kind == GIVEN and columns[c + THIRDS] >= 0:
+            at = columns[c + THIRDS] * cells
+            for i in range(cells):
+                out[to + i] = n0 * known[at + i]
+        else:  # constant, or given with a scale of 0
+            for i in range(cells):
+                out[to + i] = n0
+        for third in range(THIRDS):
+            at = columns[c + third] * cells
+            if at >= 0:
+                for i in range(cells):
+                    out[to + i] = out[to + i] * known[at + i]
+        for i in range(cells):
+            out[to + i] = out[to + i] * factors[p]

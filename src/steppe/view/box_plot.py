@@ -1,0 +1,34 @@
+"""Concentrations of one cell over time, a panel each, as PNG."""
+
+from collections.abc import Mapping
+from io import BytesIO
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+COLUMNS = 2
+LINE = "#1b5e8c"
+
+
+def draw_box(title: str, units: str, hours: NDArray[np.float64], values: Mapping[str, NDArray[np.float64]]) -> bytes:
+    """hours (times,); values: name -> (times,)."""
+    columns = min(COLUMNS, len(values))
+    rows = -(-len(values) // columns)
+    figure = Figure(figsize=(5.5 * columns, 1.9 * rows + 0.6), layout="constrained")
+    panels = list(figure.subplots(rows, columns, squeeze=False, sharex=True).flat)
+    for axes, (name, line) in zip(panels, values.items(), strict=False):
+        axes.plot(hours, line, color=LINE, linewidth=1.2)
+        axes.set_title(name, loc="left", fontsize=10)
+        axes.set_ylabel(units, fontsize=8)
+        axes.set_ylim(bottom=0.0)
+        axes.margins(x=0.0)
+        axes.grid(alpha=0.25)
+    for axes in panels[len(values) :]:
+        axes.set_visible(False)
+    for axes in panels[-columns:]:
+        axes.set_xlabel("hour since midnight of the first day", fontsize=9)
+    figure.suptitle(title, fontsize=11)
+    found = BytesIO()
+    figure.savefig(found, format="png", dpi=120)
+    return found.getvalue()
