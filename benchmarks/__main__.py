@@ -37,6 +37,7 @@ SUITES = {
     "kernels": "benchmarks.suites.kernels",
     "donio": "benchmarks.suites.donio",
     "transport": "benchmarks.suites.transport",
+    "air": "benchmarks.suites.air",
 }
 
 
@@ -48,6 +49,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="machine, figures and all samples")
     parser.add_argument("--osu", type=Path, metavar="FOLDER", help="messages: a build of the OSU micro-benchmarks to compare with, too")
     parser.add_argument("--imb", type=Path, metavar="FOLDER", help="messages: a build of the Intel MPI Benchmarks to compare with, too")
+    parser.add_argument("--kpp", type=Path, metavar="FOLDER", help="air: a build of KPP 3.5 (bin/kpp), to compare with")
     given = parser.parse_args(arguments)
     unknown = [name for name in given.suite if name not in SUITES]
     if unknown:
@@ -60,7 +62,7 @@ def main(arguments: list[str]) -> int:
         for name in given.suite or SUITES:
             print(f"\n{name}", flush=True)
             try:
-                more = {"osu": given.osu, "imb": given.imb} if name == "messages" else {}
+                more = {"messages": {"osu": given.osu, "imb": given.imb}, "air": {"kpp": given.kpp}}.get(name, {})
                 found[name] = importlib.import_module(SUITES[name]).figures(given.quick, **more)
                 print(table(found[name]), flush=True)
             except MissingPeer as missing:

@@ -1,6 +1,5 @@
 """The chemistry of KPP (the Kinetic PreProcessor): code made of a mechanism, compiled by gfortran, run on the cells of the benchmark."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -25,17 +24,16 @@ class PeerTimes(NamedTuple):
     c: NDArray[np.float64]
 
 
-def build(folder: Path, species: Sequence[str], equations: Sequence[Equation]) -> Path:
-    """The program. The variable KPP_HOME names a folder with a build of KPP: bin/kpp, int, util.
+def build(folder: Path, species: Sequence[str], equations: Sequence[Equation], home: Path | None) -> Path:
+    """The program. home: a folder with a build of KPP: bin/kpp, int, util.
 
     Raises
     ------
     MissingPeer
         There is no KPP, no gfortran, or one of them fails.
     """
-    home = Path(os.environ.get("KPP_HOME", ""))
-    if not os.environ.get("KPP_HOME") or not (home / "bin" / "kpp").is_file():
-        raise MissingPeer("KPP is not there. Set KPP_HOME to a folder with a build of KPP 3.5 (bin/kpp).")
+    if home is None or not (home / "bin" / "kpp").is_file():
+        raise MissingPeer("KPP is not there. Give a folder with a build of KPP 3.5: --kpp FOLDER, in which bin/kpp is.")
 
     def side(found: Sequence[tuple[int, float]]) -> str:
         return " + ".join(f"{share!r} {species[i]}" if share != 1.0 else species[i] for i, share in found) or "NOTHING"

@@ -18,9 +18,10 @@ def draw_box(title: str, units: str, hours: NDArray[np.float64], values: Mapping
     figure = Figure(figsize=(5.5 * columns, 1.9 * rows + 0.6), layout="constrained")
     panels = list(figure.subplots(rows, columns, squeeze=False, sharex=True).flat)
     for axes, (name, line) in zip(panels, values.items(), strict=False):
-        axes.plot(hours, line, color=LINE, linewidth=1.2)
+        power = int(np.floor(np.log10(line.max()))) if line.max() > 0.0 else 0
+        axes.plot(hours, line / 10.0**power, color=LINE, linewidth=1.2)
         axes.set_title(name, loc="left", fontsize=10)
-        axes.set_ylabel(units, fontsize=8)
+        axes.set_ylabel(f"1e{power} {units}" if power else units, fontsize=8)
         axes.set_ylim(bottom=0.0)
         axes.margins(x=0.0)
         axes.grid(alpha=0.25)
@@ -28,7 +29,7 @@ def draw_box(title: str, units: str, hours: NDArray[np.float64], values: Mapping
         axes.set_visible(False)
     for axes in panels[-columns:]:
         axes.set_xlabel("hour since midnight of the first day", fontsize=9)
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(f"{title}, one cell of air", fontsize=11)
     found = BytesIO()
     figure.savefig(found, format="png", dpi=120)
     return found.getvalue()

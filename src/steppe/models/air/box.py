@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from steppe.errors import ModelError
 from steppe.models.air.chemistry import Chemistry, darkness
 from steppe.models.air.conditions import DAY, Conditions
-from steppe.models.air.lanes import SHORTEST, SUN_C, SUN_LIT, SUN_PHASE, SUN_S
+from steppe.models.air.lanes import NEW_LIGHT, SHORTEST, SUN_C, SUN_LIT, SUN_PHASE, SUN_S
 from steppe.models.air.program import Program
 from steppe.models.air.rates import Rates
 from steppe.models.air.rosenbrock import step_of
@@ -121,6 +121,8 @@ class Box:
         sun = darkness(1)
         sun[[SUN_S, SUN_C, SUN_PHASE, SUN_LIT], 0] = self._s, self._c, (1.0 + (t - midnight) / (0.5 * DAY)) * np.pi, day
         k = self._base(np.array([0.5 * (t + stop)]), day, midnight)
+        if any(abs(t - midnight - edge) < 1e-6 for edge in (self._dawn, self._dusk)):
+            carried[0] = min(carried[0], NEW_LIGHT)
         done = self._chemistry.advance(stop - t, k, sun, c, np.zeros(1, np.int64), carried)
         return int(done.steps[0]), int(done.rejected[0]), int(done.failed[0]), done.clipped[:, 0]
 

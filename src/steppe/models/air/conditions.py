@@ -170,7 +170,8 @@ class Conditions:
                 self.given[name] = self._number(where, name, values, unit, 0.0, 1e30, "m" if ending == f".{RADIUS}" else "# m-3")
                 return
         if name not in known:
-            raise ModelError(f"{where}: mechanism {self.mechanism.name} has no {name}.{nearest(name, (*known, *LIMITS))}")
+            names = (*known, *LIMITS, *self.mechanism.species)
+            raise ModelError(f"{where}: mechanism {self.mechanism.name} has no {name}.{nearest(name, names)}")
         if name.startswith("SURF."):
             if len(values) < 2:
                 raise ModelError(f"{where}: {name} needs two numbers, its {RADIUS} [m] and its {NUMBER} [# m-3].")

@@ -2,7 +2,8 @@
 
 So the result of a cell does not depend on the number of lanes, on its neighbours, or on who computes it. Between stops (sunrise, sunset,
 the end) all rates are constant but those of photolysis, J = base exp(-slant / cos(theta)), which follow the sun at the times of the stages:
-cos(theta) = s + c cos(turn t + phase). A step that ends at a stop, and is shorter for it, does not shorten the cell's next step.
+cos(theta) = s + c cos(turn t + phase). A step that ends at a stop, and is shorter for it, does not shorten the cell's next step; but where
+light begins or ends the next step is at most `NEW_LIGHT`: rates jump there, and no estimate of before says anything of after.
 """
 
 from functools import cache
@@ -20,6 +21,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 TURN = 7.27220521664304e-05  # [rad s-1] of the Earth below the sun: 2 pi / 86,400 s
 LOW_SUN = 0.005  # cos(theta) of a sun that is lower counts as this: stops are where light ends, which is above it
+NEW_LIGHT = 60.0  # [s]
 MOST_STEPS = 20_000  # of a cell; then the solver cannot go on
 SHORTEST = 1e-12  # [s] step, from which on the solver cannot go on
 PER_LANE = 13  # numbers of each lane, in `lane`
@@ -203,6 +205,7 @@ def integrate_of(lanes: int) -> FieldKernel:
                     second = sun[SUN_SECOND * cells + n]
                     lane[STOP * lanes + i] = min(seconds, second) if lane[STOP * lanes + i] < second else seconds
                     lane[LIT * lanes + i] = 1.0 - lane[LIT * lanes + i]
+                    lane[H * lanes + i] = min(lane[H * lanes + i], NEW_LIGHT)
                     continue
                 for s in range(species):
                     c[s * stride + at[n]] = y[s * lanes + i] / scale[n]

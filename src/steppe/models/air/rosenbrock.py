@@ -51,11 +51,15 @@ def plus(lanes: int, n: int, codes: Any, c: int, yields: Any, q: int, v: Any, to
         for i in range(lanes):
             total[i] = total[i] + s0 * v[r0 + i] + s1 * v[r1 + i] + s2 * v[r2 + i] + s3 * v[r3 + i]
         u += 4
-    while u < n:
+    if u + 2 <= n:
+        r0, r1, s0, s1 = codes[c + u] * lanes, codes[c + u + 1] * lanes, yields[q + u], yields[q + u + 1]
+        for i in range(lanes):
+            total[i] = total[i] + s0 * v[r0 + i] + s1 * v[r1 + i]
+        u += 2
+    if u < n:
         r0, s0 = codes[c + u] * lanes, yields[q + u]
         for i in range(lanes):
             total[i] += s0 * v[r0 + i]
-        u += 1
 
 
 def minus(lanes: int, n: int, codes: Any, c: int, a: Any, x: Any, total: Any) -> None:
@@ -67,11 +71,15 @@ def minus(lanes: int, n: int, codes: Any, c: int, a: Any, x: Any, total: Any) ->
         for i in range(lanes):
             total[i] = total[i] - a[a0 + i] * x[x0 + i] - a[a1 + i] * x[x1 + i] - a[a2 + i] * x[x2 + i]
         u += 3
-    while u < n:
+    if u + 2 <= n:
+        a0, x0, a1, x1 = codes[c + 2 * u] * lanes, codes[c + 2 * u + 1] * lanes, codes[c + 2 * u + 2] * lanes, codes[c + 2 * u + 3] * lanes
+        for i in range(lanes):
+            total[i] = total[i] - a[a0 + i] * x[x0 + i] - a[a1 + i] * x[x1 + i]
+        u += 2
+    if u < n:
         a0, x0 = codes[c + 2 * u] * lanes, codes[c + 2 * u + 1] * lanes
         for i in range(lanes):
             total[i] -= a[a0 + i] * x[x0 + i]
-        u += 1
 
 
 def multiply(lanes: int, n: int, codes: Any, c: int, k: Any, at: int, y: Any, v: Any, to: int) -> None:

@@ -1,0 +1,79 @@
+"""`steppe box`: the chemistry of one cell."""
+
+import csv
+
+import pytest
+from matplotlib.image import imread
+
+from steppe.errors import Exit
+
+THREE = """
+name: three
+species: ["NO2", "NO", "O", "O3"]
+reactions:
+- {n: 1, eq: "NO2 -> NO + O", rate: {type: photolysis, A: 0.0145, B: 0.4}}
+- {n: 2, eq: "O -> O3", rate: {type: loss, k: 7.7e+4}}
+- {n: 3, eq: "NO + O3 -> NO2", rate: {type: arrhenius, A: 1.8e-12, C: -1370.0}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "three.yaml").write_text(THREE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_it_prints_writes_and_draws(call, folder):
+    code, said, _ = call("box", "emep66", "--hours", "6", "--csv", "box.csv", "--plot", "box.png", "--species", "O3")
+    assert code == Exit.DONE
+    assert said.startswith("emep66: 66 species, hour 4 to 6, ")
+    assert said.splitlines()[-3].split() == ["O3", "5e+11", "4.7883e+11"]
+    assert said.splitlines()[-2:] == ["box.csv", "box.png"]
+    with (folder / "box.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["time [h]"] for row in rows] == ["4.0", "5.0", "6.0"]
+    assert float(rows[-1]["O3 [molecule cm-3]"]) == pytest.approx(4.7883e11, rel=1e-4)
+    assert imread(folder / "box.png").shape[1] > 500
+
+
+def test_a_species_that_begins_at_0_is_counted(call, folder):
+    code, said, _ = call("box", "three.yaml", "--hours", "12", "--set", "NO2 = 10 ppb", "--units", "ppb", "--every", "360")
+    assert code == Exit.DONE
+    assert "hour 0 to 12" in said
+    assert "; 3 species begin at 0" in said
+    assert said.splitlines()[-4].split()[:2] == ["NO2", "10"] or "NO2" in said
+
+
+def test_nothing_is_printed_when_it_is_to_be_quiet(call, folder):
+    assert call("box", "three.yaml", "--hours", "1", "--set", "NO2=1e10", "--csv", "a.csv", "--quiet") == (Exit.DONE, "", "")
+    assert (folder / "a.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["emep67"], 'There is no mechanism "emep67". Did you mean "emep66"?'),
+        (["none.yaml"], 'Mechanism "none.yaml" cannot be read: No such file or directory.'),
+        (["emep66", "--hours", "3"], "--hours 3 is not after the start, hour 4."),
+        (["emep66", "--rates", "exakt"], '--rates "exakt" is unknown. Write one of model, exact.'),
+        (["emep66", "--units", "ug m-3"], '--units "ug m-3" is unknown. Write one of molecule cm-3, mol m-3, ppb.'),
+        (["emep66", "--rtol", "0"], "--rtol 0 is too small."),
+        (["emep66", "--hours", "5", "--species", "XY"], "Mechanism emep66 has no XY."),
+        (["emep66", "--set", "temperature=25"], "temperature = 25 K is outside its limits, 150 to 400 K."),
+        (["emep66", "--conditions", "none.csv"], 'The conditions "none.csv" cannot be read'),
+    ],
+)
+def test_a_mistake_is_named_and_nothing_is_written(words, said, call, folder):
+    before = sorted(folder.iterdir())
+    code, _, error = call("box", *words, "--csv", "out.csv")
+    assert code == Exit.MISTAKE
+    assert said in error
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_solver_that_cannot_go_on_names_the_hour_and_the_species(call, folder):
+    (folder / "bad.yaml").write_text(THREE.replace("7.7e+4", "1.0e+200"), encoding="utf-8")
+    code, _, error = call("box", "bad.yaml", "--hours", "12", "--set", "NO2=1e12", "--set", "O=1e12")
+    assert code in (Exit.MISTAKE, Exit.FAILURE)
+    assert "The solver cannot go on at hour" in error

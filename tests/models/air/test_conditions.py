@@ -1,0 +1,111 @@
+"""The conditions of a box: where they come from, their units, and what is wrong with them."""
+
+import pytest
+
+from steppe.errors import ModelError
+from steppe.models.air.conditions import AVOGADRO, Conditions
+from steppe.models.air.reader import read_mechanism
+
+EMEP = read_mechanism("emep66")
+GIVEN = """
+name: given
+species: ["A", "B"]
+reactions:
+- {n: 1, eq: "A -> B", rate: {type: given, id: "PHOTO.ja"}}
+- {n: 2, eq: "B ->", rate: {type: given, id: "LOSS.b", scale: 0.0}}
+"""
+
+
+@pytest.fixture
+def given(tmp_path):
+    (tmp_path / "given.yaml").write_text(GIVEN, encoding="utf-8")
+    return read_mechanism(tmp_path / "given.yaml")
+
+
+def of_file(folder, text, mechanism=EMEP, settings=()):
+    (folder / "box.csv").write_text(text, encoding="utf-8")
+    return Conditions.of(mechanism, folder / "box.csv", settings)
+
+
+def test_a_mechanism_brings_its_own():
+    found = Conditions.of(EMEP)
+    assert (found.air["latitude"], found.air["start"], found.air["M"]) == (50.0, 4.0, 2.55e19)
+    assert found.initial["O3"] == 5e11
+    assert found.daylight() == (4.0 * 3600.0, 20.0 * 3600.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CONC.O3,1.0e-6\nENV.temperature,285\n",
+        "parameter,value\nCONC.O3,1.0e-6\nENV.temperature,285\n",
+        "CONC.O3 [mol m-3],1.0e-6\nENV.temperature [degC],11.85\n",
+        "CONC.O3.mol m-3,1.0e-6\nENV.temperature.K,285\n",
+        "time [s],ENV.temperature [K],CONC.O3 [mol m-3]\n0,285,1.0e-6\n",
+    ],
+    ids=["lines", "lines with a title", "units", "units behind dots", "columns"],
+)
+def test_a_file_has_them_on_lines_or_in_columns(text, tmp_path):
+    found = of_file(tmp_path, text)
+    assert found.initial["O3"] == pytest.approx(AVOGADRO * 1e-12, rel=1e-15)
+    assert found.air["temperature"] == pytest.approx(285.0)
+
+
+def test_a_setting_comes_last(tmp_path):
+    found = of_file(tmp_path, "CONC.O3,1.0e-6\n", settings=["O3 = 40 ppb", "rate_factor_r36=0.5", "mixing_height = 2 km"])
+    assert found.initial["O3"] == pytest.approx(40e-9 * 2.55e19)
+    assert found.factors == {"r36": 0.5}
+    assert found.air["mixing_height"] == 2000.0
+
+
+def test_a_rate_that_counts_for_nothing_need_not_be_given(given):
+    assert Conditions.of(given, None, ["PHOTO.ja=1e-4"]).given == {"PHOTO.ja": 1e-4}
+
+
+def test_a_day_begins_where_the_sun_gives_light(given):
+    begin, end = Conditions.of(given, None, ["PHOTO.ja=0", "latitude=50", "declination=23.5"]).daylight()
+    assert (begin, end) == (pytest.approx(4.0 * 3600.0, abs=10.0), pytest.approx(20.0 * 3600.0, abs=10.0))
+    assert Conditions.of(given, None, ["PHOTO.ja=0", "latitude=80", "declination=23"]).daylight() == (0.0, 86_400.0)
+    assert Conditions.of(given, None, ["PHOTO.ja=0", "latitude=80", "declination=-23"]).daylight() == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("O3", '--set "O3" is no setting. Write NAME=VALUE'),
+        ("ISOPREN=1", 'mechanism emep66 has no ISOPREN. Did you mean "ISOPRE"'),
+        ("CONC.ISOPREN=1", 'mechanism emep66 has no ISOPREN. Did you mean "ISOPRE"'),
+        ("O3=many", "O3 is 'many'. Write a number [molecule cm-3]."),
+        ("O3=-1", "O3 = -1 molecule cm-3 is outside its limits"),
+        ("O3=1 pound", 'O3 has the unit "pound". Write molecule cm-3, mol m-3'),
+        ("temperature=25", "temperature = 25 K is outside its limits, 150 to 400 K."),
+        ("ENV.temprature=290", "ENV.temprature is unknown. Known are temperature, pressure"),
+        ("rate_factor_r999=1", "mechanism emep66 has no reaction r999."),
+        ("PHOTO.jx=1", "mechanism emep66 has no PHOTO.jx."),
+    ],
+)
+def test_a_setting_that_is_wrong_is_refused_by_name(setting, said):
+    with pytest.raises(ModelError) as caught:
+        Conditions.of(EMEP, None, [setting])
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "are empty. Write lines such as"),
+        ("CONC.O3,1e-6\nCONC.XY,1\n", 'box.csv", line 2: mechanism emep66 has no XY.'),
+        ("CONC.O3,\n", "CONC.O3 is ''. Write a number [molecule cm-3]."),
+        ("CONC.O3,CONC.NO\n1e-6,1e-8\n2e-6,1e-8\n", "has 2 rows of conditions. A box takes one"),
+    ],
+    ids=["empty", "unknown species", "no value", "several rows"],
+)
+def test_a_file_that_is_wrong_is_refused_with_its_line(text, said, tmp_path):
+    with pytest.raises(ModelError) as caught:
+        of_file(tmp_path, text)
+    assert said in str(caught.value)
+
+
+def test_a_rate_from_outside_that_lacks_is_named(given):
+    with pytest.raises(ModelError, match=r"takes rates from outside, and PHOTO\.ja are not given\. Give them with --conditions"):
+        Conditions.of(given)

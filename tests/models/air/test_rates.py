@@ -1,0 +1,157 @@
+"""Rates beside their formulas, each form alone, and OpenAtmos files."""
+
+import json
+from math import exp, log10, pi, sqrt
+
+import numpy as np
+import pytest
+
+from steppe.errors import ModelError
+from steppe.models.air.openatmos_file import MOLECULES
+from steppe.models.air.rates import NUMBER, RADIUS, Rates
+from steppe.models.air.reader import read_mechanism
+
+T, P = 280.0, 90_000.0
+M = 1e-6 * P / (1.380649e-23 * T)
+
+
+def arrhenius(A, B, C, D=300.0, E=0.0):
+    return A * exp(C / T) * (T / D) ** B * (1.0 + E * P)
+
+
+def broad(r, fc, n):
+    return fc ** (n / (n + log10(r) ** 2))
+
+
+def branch(t, m, n):
+    low = 2.0e-22 * exp(n) * m
+    r = low / (0.43 * (t / 298.0) ** -8)
+    return low / (1.0 + r) * broad(r, 0.41, 1.0)
+
+
+A2, Z2 = branch(T, M, 9.0), branch(293.0, 2.45e19, 9.0) * (1.0 - 0.15) / 0.15
+TWO = {"reactants": [{"name": "A"}, {"species name": "B", "coefficient": 1}], "products": [{"name": "C", "coefficient": 1.5}]}
+ONE = {"reactants": [{"name": "A"}], "products": [{"name": "C"}]}
+TROE = {"k0_A": 2e6, "k0_B": -3.0, "k0_C": 50.0, "kinf_A": 1e6, "kinf_B": -1.0, "kinf_C": 10.0, "Fc": 0.6, "N": 1.2}
+LOW, HIGH = 2e6 * exp(50.0 / T) * (T / 300.0) ** -3, 1e6 * exp(10.0 / T) * (T / 300.0) ** -1
+AIR = M / MOLECULES  # [mol m-3]
+CASES = {  # reaction, rate in mol m-3 s-1, order of the reaction
+    "ARRHENIUS": ({**TWO, "A": 32.1, "B": -2.3, "C": 102.3, "D": 63.4, "E": 1e-6}, arrhenius(32.1, -2.3, 102.3, 63.4, 1e-6), 2),
+    "TROE": ({**TWO, **TROE}, LOW * AIR / (1.0 + LOW * AIR / HIGH) * broad(LOW * AIR / HIGH, 0.6, 1.2), 2),
+    "TERNARY_CHEMICAL_ACTIVATION": ({**TWO, **TROE}, LOW / (1.0 + LOW * AIR / HIGH) * broad(LOW * AIR / HIGH, 0.6, 1.2), 2),
+    "TUNNELING": ({**ONE, "A": 123.45, "B": 1200.0, "C": 1e8}, 123.45 * exp(-1200.0 / T) * exp(1e8 / T**3), 1),
+    "TAYLOR_SERIES": (
+        {**ONE, "A": 12.3, "B": -1.5, "C": 1e-6, "D": 340.0, "taylor coefficients": [1.0, 0.1, -0.01]},
+        arrhenius(12.3, -1.5, 1e-6, 340.0) * (1.0 + 0.1 * T - 0.01 * T * T),
+        1,
+    ),
+    "PHOTOLYSIS": ({**ONE, "name": "x", "scaling factor": 2.0}, 2.0 * 3e-3, 1),
+    "FIRST_ORDER_LOSS": ({"reactants": [{"name": "A"}], "name": "x", "scaling factor": 0.5}, 0.5 * 3e-3, 1),
+    "USER_DEFINED": ({**TWO, "name": "x"}, 3e-3, 2),
+    "EMISSION": ({"products": [{"name": "A"}], "name": "x"}, 3e-3, 0),
+}
+
+
+def written(folder, *reactions):
+    species = [{"name": name, "molecular weight [kg mol-1]": 0.04607} for name in "ABCD"]
+    species.append({"name": "M", "is third body": True})
+    gas = {"name": "gas", "species": [{"name": "A", "diffusion coefficient [m2 s-1]": 2.1e-5}, *({"name": name} for name in "BCDM")]}
+    whole = {"version": "1.0.0", "name": "test", "species": species, "phases": [gas], "reactions": list(reactions)}
+    (folder / "test.json").write_text(json.dumps(whole), encoding="utf-8")
+    return read_mechanism(folder / "test.json")
+
+
+def rates_of(mechanism, **more):
+    found = np.empty((len(mechanism.processes), 3))
+    conditions = {"temperature": np.full(3, T), "pressure": P, "M": M, **more}
+    Rates(mechanism)(conditions, found)
+    assert (found == found[:, :1]).all()
+    return found[:, 0]
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_form_of_openatmos_is_that_of_its_formula(kind, tmp_path):
+    reaction, expected, order = CASES[kind]
+    mechanism = written(tmp_path, {"type": kind, "gas phase": "gas", "__note": "ignored", **reaction})
+    names = {process.rate.name: 3e-3 for process in mechanism.processes if process.rate.form == "given"}
+    assert rates_of(mechanism, **names)[0] == pytest.approx(expected * MOLECULES ** (1 - order), rel=1e-13)
+
+
+def test_both_branches_of_no_and_ro2(tmp_path):
+    reaction = {"type": "BRANCHED_NO_RO2", "X": 1.2e-4, "Y": 167.0, "a0": 0.15, "n": 9, "reactants": TWO["reactants"]}
+    mechanism = written(tmp_path, {**reaction, "alkoxy products": [{"name": "C"}], "nitrate products": [{"name": "D"}]})
+    assert [process.label for process in mechanism.processes] == ["r1a", "r1b"]
+    whole = 1.2e-4 / MOLECULES * exp(-167.0 / T)
+    assert rates_of(mechanism) == pytest.approx([whole * Z2 / (A2 + Z2), whole * A2 / (A2 + Z2)], rel=1e-13)
+
+
+def test_a_surface(tmp_path):
+    reaction = {"type": "SURFACE", "name": "s", "gas-phase species": "A", "reaction probability": 0.02}
+    mechanism = written(tmp_path, {**reaction, "gas-phase products": [{"species name": "B"}]})
+    r, n, speed = 1e-7, 2.5e9, sqrt(8.0 * 8.31446261815324 * T / (pi * 0.04607))
+    found = rates_of(mechanism, **{f"SURF.s.{RADIUS}": r, f"SURF.s.{NUMBER}": n})
+    assert found[0] == pytest.approx(4.0 * pi * n * r * r / (r / 2.1e-5 + 4.0 / (speed * 0.02)), rel=1e-13)
+
+
+def test_a_third_body_multiplies_and_is_no_species(tmp_path):
+    reaction = {"type": "ARRHENIUS", "A": 5.0, "reactants": [{"name": "A"}, {"name": "M"}], "products": [{"name": "B"}, {"name": "M"}]}
+    mechanism = written(tmp_path, reaction)
+    assert mechanism.species == ("A", "B", "C", "D")
+    assert (mechanism.processes[0].reactants, mechanism.processes[0].products) == ((0,), ((1, 1.0),))
+    assert rates_of(mechanism)[0] == pytest.approx(5.0 / MOLECULES * M, rel=1e-13)
+
+
+def test_a_condition_that_lacks_is_named(tmp_path):
+    mechanism = written(tmp_path, {"type": "PHOTOLYSIS", "name": "jx", **ONE})
+    with pytest.raises(ModelError, match=r"needs PHOTO\.jx, which is not given"):
+        rates_of(mechanism)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"type": "ARHENIUS"}, "and a form of rate is expected. Did you mean"),
+        ({"A": "fast"}, "\"A\" is 'fast', and a number is expected"),
+        ({"reactants": [{"name": "X"}]}, 'there is no species "X"'),
+        ({"reactants": [{"name": "A", "coefficient": 1.5}]}, "it has 1.5 of the reactant A, and 1, 2 or 3 is expected."),
+        ({"type": "PHOTOLYSIS"}, '"name" is missing'),
+        ({"type": "SURFACE", "gas-phase species": "B", "name": "s"}, '"diffusion coefficient [m2 s-1]" is missing'),
+    ],
+)
+def test_what_is_wrong_in_a_file_of_openatmos_is_named(change, said, tmp_path):
+    with pytest.raises(ModelError) as caught:
+        written(tmp_path, {"type": "ARRHENIUS", "A": 1.0, **ONE, **change})
+    assert said in str(caught.value)
+    assert 'test.json", reaction 1' in str(caught.value)
+
+
+def test_rates_of_the_emep_problem_are_those_of_the_specification():
+    """Check values of the published problem at noon: T 298 K."""
+    mechanism = read_mechanism("emep66")
+    rates = Rates(mechanism)
+    tod = 12.0 * 3600.0
+    water = rates.humidity(np.full(1, 298.0), np.full(1, tod))
+    known = {"temperature": np.full(1, 298.0), "pressure": 101_325.0, "M": 2.55e19, "O2": 5.2e18, "H2O": water, "mixing_height": 1.2e5}
+    found = np.empty((170, 1))
+    rates({**known, "day": 1.0}, found)
+    lat, dec = np.deg2rad(50.0), np.deg2rad(23.5)
+    found[rates.sunlit, 0] *= np.exp(-rates.slant / (np.cos(lat) * np.cos(dec) + np.sin(lat) * np.sin(dec)))
+    k = {process.rate.name: found[p, 0] for p, process in enumerate(mechanism.processes)}
+    expected = {
+        "J1": 6.2912452967e-4, "J2": 4.1844351926e-5, "J3": 9.2737561856e-3, "J16": 1.1354074723e-5, "RC1": 7.7010927427e4,
+        "RC8": 7.7371842387e7, "RC11": 1.8141942226e-14, "RC36": 5.3122028270e-12, "RC47": 4.1666666667e-6, "EM1": 2.0833333333e6,
+        "EM7": 8.6201752773e5,
+    }  # fmt: skip
+    assert {name: k[name] for name in expected} == pytest.approx(expected, rel=1e-10)
+    night = np.empty((170, 1))
+    rates({**known, "day": 0.0}, night)
+    assert (night[rates.sunlit] == 0.0).all()
+    assert night[60, 0] == pytest.approx(0.25 * 0.5 / 1.2e5)
+
+
+@pytest.mark.parametrize("formula", ["__import__('os')", "open('x')", "T.real", "x + 1", "[1]", "'text'"])
+def test_a_formula_is_never_run_as_code(formula, tmp_path):
+    text = f'species: ["A"]\nh2o: {{H2O: "{formula}"}}\nreactions:\n- {{n: 1, eq: "A ->", rate: {{type: loss, k: 1.0}}}}\n'
+    (tmp_path / "m.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ModelError, match=r"The formula .* has .*Write numbers, T, tod"):
+        Rates(read_mechanism(tmp_path / "m.yaml")).humidity(np.full(1, 298.0), np.zeros(1))

@@ -1,0 +1,41 @@
+"""The perturbed cells of the chemistry's verification and benchmark: the box of EMEP at noon of its third day, each species and photolysis
+changed at random."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.models.air.box import Box
+from steppe.models.air.chemistry import Chemistry, Outcome, darkness
+from steppe.models.air.conditions import Conditions
+from steppe.models.air.program import Program
+from steppe.models.air.reader import read_mechanism
+
+Floats = NDArray[np.float64]
+NOON = 58.0 * 3600.0  # [s] of the third day
+SECONDS = 600.0
+GAP = 8  # elements behind a row: rows that lie a power of two apart would drive each other out of the cache
+
+
+class Cells:
+    """mechanism, program without processes that vary, concentrations c (species, cells) and rates k (processes, cells)."""
+
+    def __init__(self, n: int, seed: int = 1, light_seed: int = 5) -> None:
+        self.mechanism = read_mechanism("emep66")
+        box = Box(Conditions.of(self.mechanism), rtol=1e-6, atol=1.0)
+        *_, last = box.run(NOON)
+        self.equations = [(process.reactants, process.products) for process in self.mechanism.processes]
+        self.program = Program.of(len(self.mechanism.species), self.equations)
+        noise = np.random.default_rng(seed).standard_normal((n, len(last.c)))
+        self.c = np.ascontiguousarray((last.c * np.exp(0.5 * noise)).T)
+        day = 86_400.0 * np.floor(NOON / 86_400.0)
+        self.k = np.repeat(box.rates_at(np.array([NOON]), 1.0, day), n, axis=1)
+        sunlit = [p for p, process in enumerate(self.mechanism.processes) if process.rate.form == "photolysis"]
+        self.k[sunlit] *= 1.0 + 0.2 * np.random.default_rng(light_seed).uniform(-1.0, 1.0, n)
+        self._rates = np.pad(self.k, ((0, 0), (0, GAP)))
+
+    def after(self, rtol: float, atol: float, first: float, lanes: int = 64) -> tuple[Floats, Outcome]:
+        """The concentrations 600 s later. first [s]: the first step of each cell."""
+        solver, cells = Chemistry(self.program, np.zeros(0), rtol, atol, lanes), self.c.shape[1]
+        c = np.pad(self.c, ((0, 0), (0, GAP)))
+        outcome = solver.advance(SECONDS, self._rates, darkness(cells), c, np.arange(cells), np.full(cells, first))
+        return c[:, :cells], outcome
