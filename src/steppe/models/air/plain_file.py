@@ -14,8 +14,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steppe.errors import nearest
+from steppe.errors import ModelError, nearest
 from steppe.models.air.entry import Entry, checked_species, number_of
+from steppe.models.air.formulas import read_formula
 from steppe.models.air.mechanism import NUMBERS, Mechanism, Process, Rate
 
 FORMS = {"loss": "constant"} | {form: form for form in NUMBERS if form not in ("branched", "surface", "taylor")}
@@ -51,7 +52,7 @@ def read_plain(content: Any, file: str, lines: Sequence[int] = ()) -> Mechanism:
         species=tuple(species),
         processes=tuple(processes.values()),
         constants={name: constants.number(name) for name in constants.values},
-        humidity={name: str(formula) for name, formula in _table(whole, "h2o").values.items()},
+        humidity=_humidity(_table(whole, "h2o")),
         elements={name: _element(_table(whole, "elements", name), species) for name in _table(whole, "elements").values},
         box=_box(_table(whole, "box"), species),
     )
@@ -128,6 +129,18 @@ def _rate(entry: Entry, rates: Mapping[str, Entry]) -> Rate:
     if form == "given" and not name:
         raise found.refused('"id" is missing. Add the name under which the rate is given, such as "PHOTO.jo2".')
     return Rate(form, found.numbers(form), tuple(third), name)
+
+
+def _humidity(entry: Entry) -> dict[str, str]:
+    """The formulas of H2O; each may use T, tod and the names before it."""
+    known = ["T", "tod"]
+    for name, formula in entry.values.items():
+        try:
+            read_formula(str(formula), known)
+        except ModelError as error:
+            raise entry.refused(f'"{name}": {error}') from None
+        known.append(name)
+    return {name: str(formula) for name, formula in entry.values.items()}
 
 
 def _element(entry: Entry, species: Mapping[str, int]) -> dict[str, float]:

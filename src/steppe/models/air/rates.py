@@ -14,9 +14,7 @@ OpenAtmos files; T [K], p [Pa], [M] and other amounts [molecule cm-3], k [molecu
     ho2_ho2     (2.3e-13 exp(600/T) + [M] 1.7e-33 exp(1000/T)) (1 + 1.4e-21 [H2O] exp(2200/T))
 """
 
-import ast
 from collections.abc import Mapping
-from operator import add, mul, neg, sub, truediv
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,8 @@ from numpy.typing import NDArray
 
 from steppe.errors import ModelError
 from steppe.kernels import field_kernel
-from steppe.kernels.vecmath import cos, exp, log, power, sin, sqrt
+from steppe.kernels.vecmath import exp, log, power, sqrt
+from steppe.models.air.formulas import compute
 from steppe.models.air.mechanism import NUMBERS, Mechanism
 
 Floats = NDArray[np.float64]
@@ -42,8 +41,6 @@ RADIUS, NUMBER = "effective radius [m]", "particle number concentration [# m-3]"
 LN10 = 2.302585092994046
 GAS = 8.31446261815324  # [J K-1 mol-1] SI
 PI = 3.141592653589793
-OPERATORS: Mapping[type, Any] = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv, ast.USub: neg}
-FUNCTIONS: Mapping[str, Any] = {"exp": exp, "log": log, "sin": sin, "cos": cos, "sqrt": sqrt}
 
 
 class Rates:
@@ -99,32 +96,7 @@ class Rates:
 
     def humidity(self, temperature: Floats, tod: Floats) -> Floats:
         """H2O [molecule cm-3] by the formulas of the file, at temperatures [K] and seconds since midnight."""
-        found = []
-        for T, t in np.broadcast(temperature, tod):
-            known: dict[str, float] = {"T": float(T), "tod": float(t)}
-            for name, text in self.mechanism.humidity.items():
-                known[name] = float(_value(ast.parse(text, mode="eval").body, known, text))
-            found.append(known["H2O"])
-        return np.array(found)
-
-
-def _value(node: ast.AST, known: Mapping[str, float], text: str) -> Any:
-    """The value of a formula: numbers, names that are known, + - * / ** and a few functions."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return float(node.value)
-    if isinstance(node, ast.Name) and node.id in known:
-        return known[node.id]
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        return power(_value(node.left, known, text), _value(node.right, known, text))
-    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-        return OPERATORS[type(node.op)](_value(node.left, known, text), _value(node.right, known, text))
-    if isinstance(node, ast.UnaryOp) and type(node.op) in OPERATORS:
-        return OPERATORS[type(node.op)](_value(node.operand, known, text))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS and len(node.args) == 1:
-        return FUNCTIONS[node.func.id](_value(node.args[0], known, text))
-    raise ModelError(
-        f'The formula "{text}" has "{ast.unparse(node)}". Write numbers, {", ".join(known)}, + - * / ** and {", ".join(FUNCTIONS)}.'
-    )
+        return compute(self.mechanism.humidity, {"T": temperature, "tod": tod})
 
 
 def thermal(T: float, A: float, B: float, C: float, D: float) -> Any:
