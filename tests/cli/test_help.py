@@ -78,6 +78,7 @@ Commands (steppe COMMAND --help shows one, with examples):
   info        Show the content of a run folder or a store.
   list        Show the run folders below a folder: model, days, state, size.
   remove      Remove a run folder, and nothing else.
+  box         Run the chemistry of one cell of air.
   plot        Draw maps and series of a run (PNG).
   export      Write results as NetCDF, CSV or GeoTIFF.
   measure     Measure messages, files, processor; fit laws, find weaknesses, predict, compare, report.

@@ -38,7 +38,7 @@ def box(
     Examples:
 
         steppe box emep66 --hours 116 --plot box.png
-        steppe box emep66 --set temperature=285 --set "O3=40 ppb" \\
+        steppe box emep66 --set temperature=285 --set O3=1.0e12 \\
             --set rate_factor_r36=0.5 --csv box.csv
         steppe box ts4.json --conditions initial_conditions.csv --hours 1
 

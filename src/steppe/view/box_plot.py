@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from io import BytesIO
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 COLUMNS = 2
@@ -13,6 +12,8 @@ LINE = "#1b5e8c"
 
 def draw_box(title: str, units: str, hours: NDArray[np.float64], values: Mapping[str, NDArray[np.float64]]) -> bytes:
     """hours (times,); values: name -> (times,)."""
+    from matplotlib.figure import Figure  # here and not above: it takes a quarter of a second
+
     columns = min(COLUMNS, len(values))
     rows = -(-len(values) // columns)
     figure = Figure(figsize=(5.5 * columns, 1.9 * rows + 0.6), layout="constrained")
