@@ -107,5 +107,5 @@ def test_a_file_that_is_wrong_is_refused_with_its_line(text, said, tmp_path):
 
 
 def test_a_rate_from_outside_that_lacks_is_named(given):
-    with pytest.raises(ModelError, match=r"takes rates from outside, and PHOTO\.ja are not given\. Give them with --conditions"):
+    with pytest.raises(ModelError, match=r"takes rates from outside that are not given: PHOTO\.ja\. Give them with --conditions"):
         Conditions.of(given)

@@ -101,7 +101,7 @@ class Conditions:
         if lacking := [name for name in found._wanted() if name not in found.given]:
             more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
             raise ModelError(
-                f"Mechanism {mechanism.name} takes rates from outside, and {', '.join(lacking[:5])}{more} are not given. "
+                f"Mechanism {mechanism.name} takes rates from outside that are not given: {', '.join(lacking[:5])}{more}. "
                 "Give them with --conditions FILE.csv or --set NAME=VALUE."
             )
         return found
