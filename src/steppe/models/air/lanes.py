@@ -24,9 +24,12 @@ LOW_SUN = 0.005  # cos(theta) of a sun that is lower counts as this: stops are w
 NEW_LIGHT = 60.0  # [s]
 MOST_STEPS = 20_000  # of a cell; then the solver cannot go on
 SHORTEST = 1e-12  # [s] step, from which on the solver cannot go on
-PER_LANE = 13  # numbers of each lane, in `lane`
-H, T, STOP, LIT, S, C, PHASE, NORM, REJECTED, ACCEPT, COSINE, LATER, CHANGE = range(PER_LANE)
-PER_CELL = 6  # numbers of each cell, in `sun`
+# Numbers of each lane, in `lane`: length of the next step, time, next stop [s]; 1 or 0: light; s, c, phase of cos(theta); norm of errors;
+# 1 or 0: rejected before, accepted now; cos(theta) at both ends of the step and its change at the beginning; factor for the next length.
+PER_LANE = 14
+H, T, STOP, LIT, S, C, PHASE, NORM, REJECTED, ACCEPT, COSINE, LATER, CHANGE, GROWTH = range(PER_LANE)
+# Numbers of each cell, in `sun`: s, c, phase of cos(theta); 1 or 0: light at first; the times [s] at which that changes.
+PER_CELL = 6
 SUN_S, SUN_C, SUN_PHASE, SUN_LIT, SUN_FIRST, SUN_SECOND = range(PER_CELL)
 
 
@@ -67,7 +70,7 @@ def shine(lanes: int, n_varying: int, slant: Any, lane: Any, tried: Any, base: A
 
 
 def judge(lanes: int, species: int, rtol: float, atol: float, y: Any, z: Any, error: Any, lane: Any) -> None:
-    """The norm of the errors: at most 1 where a step is accepted."""
+    """The norm of the errors, at most 1 where a step is accepted, and what its length is multiplied by for the next one."""
     for i in range(lanes):
         lane[NORM * lanes + i] = 0.0
     for s in range(species):
@@ -80,7 +83,7 @@ def judge(lanes: int, species: int, rtol: float, atol: float, y: Any, z: Any, er
         lane[NORM * lanes + i] = norm
         lane[ACCEPT * lanes + i] = where(norm <= 1.0, 1.0, 0.0)
         wanted = 0.9 * power(norm, -0.16666666666666666)
-        lane[CHANGE * lanes + i] = where(norm >= 0.0, min(max(wanted, 0.2), 5.0), 0.2)
+        lane[GROWTH * lanes + i] = where(norm >= 0.0, min(max(wanted, 0.2), 5.0), 0.2)
 
 
 def take(lanes: int, species: int, y: Any, z: Any, lost: Any, lane: Any) -> None:
@@ -97,7 +100,7 @@ def take(lanes: int, species: int, y: Any, z: Any, lost: Any, lane: Any) -> None
 def follow(lanes: int, i: int, seconds: float, tried: float, lane: Any) -> None:
     """Time and length of the step of lane i after an attempt."""
     h = lane[H * lanes + i]
-    wanted = tried * lane[CHANGE * lanes + i]
+    wanted = tried * lane[GROWTH * lanes + i]
     if lane[ACCEPT * lanes + i] > 0.5:
         left = lane[STOP * lanes + i] - lane[T * lanes + i]
         lane[T * lanes + i] = lane[STOP * lanes + i] if tried >= left else lane[T * lanes + i] + tried
