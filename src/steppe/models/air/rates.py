@@ -4,6 +4,7 @@ The formulas are those of the problem of EMEP for the plain file, and those of M
 OpenAtmos files; T [K], p [Pa], [M] and other amounts [molecule cm-3], k [molecule, cm3, s]:
 
     arrhenius   A exp(C/T) (T/D)^B (1 + E p)             taylor      the same times c0 + c1 T + c2 T^2 + ...
+                                                         (MICM 0.17 takes c0 alone)
     troe        k0 [M] / (1 + r) Fc^(N/(N + log10(r)^2)), r = k0 [M] / kinf, k0 and kinf = A exp(C/T) (T/300)^B
     ternary     k0 / (1 + r) Fc^(N/(N + log10(r)^2)), r as before
     branched    X exp(-Y/T) times A/(A + Z) or Z/(A + Z), A(T, [M], n) as in `branching`, Z = A(293 K, 2.45e19, n) (1 - a0)/a0
