@@ -42,7 +42,7 @@ def test_a_species_that_begins_at_0_is_counted(call, folder):
     assert code == Exit.DONE
     assert "hour 0 to 12" in said
     assert "; 3 species begin at 0" in said
-    assert said.splitlines()[-4].split()[:2] == ["NO2", "10"] or "NO2" in said
+    assert [line.split()[:2] for line in said.splitlines() if line.startswith("NO2 ")] == [["NO2", "10"]]
 
 
 def test_nothing_is_printed_when_it_is_to_be_quiet(call, folder):
@@ -75,5 +75,5 @@ def test_a_mistake_is_named_and_nothing_is_written(words, said, call, folder):
 def test_a_solver_that_cannot_go_on_names_the_hour_and_the_species(call, folder):
     (folder / "bad.yaml").write_text(THREE.replace("7.7e+4", "1.0e+200"), encoding="utf-8")
     code, _, error = call("box", "bad.yaml", "--hours", "12", "--set", "NO2=1e12", "--set", "O=1e12")
-    assert code in (Exit.MISTAKE, Exit.FAILURE)
+    assert code == Exit.MISTAKE
     assert "The solver cannot go on at hour" in error

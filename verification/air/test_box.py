@@ -14,7 +14,7 @@ from tests.shared import shared_path
 from benchmarks import programs
 from steppe.models.air.box import Box
 from steppe.models.air.conditions import Conditions
-from steppe.models.air.openatmos_file import MOLECULES
+from steppe.models.air.mechanism import MOLECULES
 from steppe.models.air.reader import read_mechanism
 
 A2 = ["latitude=60", "declination=10", "day_begin=6", "day_end=18", "temperature=285", "start=0"]
@@ -94,9 +94,7 @@ def test_photolysis_that_is_frozen_in_a_step_fails(measured):
     class Frozen(Box):
         def _base(self, seconds, day, midnight):
             k = super()._base(seconds, day, midnight)
-            sunlit, slant = self._rates.sunlit, self._rates.slant[:, None]
-            s, c = self.conditions.sun()
-            k[sunlit] *= np.exp(-slant / np.maximum(s + c * np.cos((1.0 + (seconds - midnight) / 43_200.0) * np.pi), 0.005))
+            k[self._rates.sunlit] *= self.shine(seconds, midnight)
             return k
 
     box = Frozen(scenario("A"))

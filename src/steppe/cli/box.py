@@ -82,8 +82,8 @@ def box(
         if not number > 0.0:
             raise Mistake(f"--{name} {number:g} is too small. Write a number above 0.")
     with CountBar("box", quiet) as tell:
-        run = run_box(mechanism, hours, every, conditions, set or (), rtol, atol, step, rates == "exact", units, tell)
-    names = shown(run, species)
+        run = run_box(mechanism, hours, every, conditions, set or (), rtol, atol, step, rates == "exact", units, species or (), tell)
+    names = species or shown(run)
     if csv is not None:
         write_table(run, csv)
     if plot is not None:
@@ -91,15 +91,13 @@ def box(
     if quiet:
         return
     width = max(map(len, names))
-    print(
-        f"{run.mechanism}: {len(run.values)} species, hour {run.hours[0]:g} to {run.hours[-1]:g}, {run.steps:,} steps of the solver", end=""
-    )
-    print(f", {run.rejected:,} rejected", end="\n" if not run.absent else f"; {run.absent} species begin at 0\n")
+    steps = f"{run.steps:,} steps of the solver, {run.rejected:,} rejected"
+    absent = f"; {run.absent} species begin at 0" if run.absent else ""
+    print(f"{run.mechanism}: {len(run.values)} species, hour {run.hours[0]:g} to {run.hours[-1]:g}, {steps}{absent}")
     if run.clipped:
         worst = max(run.clipped, key=lambda name: run.clipped[name])
-        print(
-            f"{len(run.clipped)} species came out negative and were set to 0; the most of {worst}, {run.clipped[worst]:.3g} molecule cm-3"
-        )
+        most = f"{run.clipped[worst]:.3g} molecule cm-3"
+        print(f"{len(run.clipped)} species came out negative and were set to 0; the most of {worst}, {most}")
     print(f"{'':{width}}  {'at first':>12}  {'at last':>12}  {run.units}")
     for name in names:
         print(f"{name:{width}}  {run.values[name][0]:12.5g}  {run.values[name][-1]:12.5g}")

@@ -16,7 +16,7 @@ from steppe.models.air.conditions import Conditions, molecules_to
 from steppe.models.air.reader import read_mechanism
 from steppe.view import draw_box
 
-SHOWN = ("O3", "NO", "NO2", "PAN", "HNO3", "HCHO", "OH", "HO2")  # of a picture, where nobody says which
+SHOWN = ("O3", "NO", "NO2", "PAN", "HNO3", "HCHO", "OH", "HO2")  # in a picture, if no species are given
 
 
 class BoxRun(NamedTuple):
@@ -43,16 +43,22 @@ def run_box(
     step: float,
     exact: bool,
     units: str,
+    species: Sequence[str] = (),
     tell: Callable[[float, str], None] = lambda part, now: None,
 ) -> BoxRun:
-    """Runs it to an hour since midnight of the first day.
+    """Runs it to an hour since midnight of the first day. species: those that will be shown.
 
     Raises
     ------
     ModelError
         The mechanism or its conditions are wrong, or the solver cannot go on.
+    Mistake
+        The end is not after the start, or the mechanism does not have one of the species.
     """
     read = read_mechanism(mechanism)
+    for name in species:
+        if name not in read.species:
+            raise Mistake(f"Mechanism {read.name} has no {name}.{nearest(name, read.species)}")
     known = Conditions.of(read, conditions, settings)
     start = known.here.start
     last = end if end is not None else float(read.box.get("end", 3600.0 * (start + 24.0))) / 3600.0
@@ -80,27 +86,12 @@ def write_table(run: BoxRun, path: Path) -> None:
     write_whole(path, text.getvalue().encode())
 
 
-def shown(run: BoxRun, species: Sequence[str] | None) -> list[str]:
-    """The species of a picture.
-
-    Raises
-    ------
-    Mistake
-        The mechanism does not have one that was asked for.
-    """
-    for name in species or ():
-        if name not in run.values:
-            raise Mistake(f"Mechanism {run.mechanism} has no {name}.{nearest(name, tuple(run.values))}")
+def shown(run: BoxRun) -> list[str]:
+    """The species of a picture, if none are given: well-known ones, or those of which there is most."""
     most = sorted(run.values, key=lambda name: -float(run.values[name].max()))
-    return list(species or [name for name in SHOWN if name in run.values] or most[:8])
+    return [name for name in SHOWN if name in run.values] or most[: len(SHOWN)]
 
 
-def write_picture(run: BoxRun, path: Path, species: Sequence[str] | None = None) -> None:
-    """A panel for each species, over the hours.
-
-    Raises
-    ------
-    Mistake
-        The mechanism does not have one that was asked for.
-    """
-    write_whole(path, draw_box(run.mechanism, run.units, run.hours, {name: run.values[name] for name in shown(run, species)}))
+def write_picture(run: BoxRun, path: Path, species: Sequence[str]) -> None:
+    """A panel for each species, over the hours."""
+    write_whole(path, draw_box(run.mechanism, run.units, run.hours, {name: run.values[name] for name in species}))

@@ -3,7 +3,8 @@
 import pytest
 
 from steppe.errors import ModelError
-from steppe.models.air.conditions import AVOGADRO, Conditions
+from steppe.models.air.conditions import Conditions
+from steppe.models.air.mechanism import MOLECULES
 from steppe.models.air.reader import read_mechanism
 
 EMEP = read_mechanism("emep66")
@@ -47,7 +48,7 @@ def test_a_mechanism_brings_its_own():
 )
 def test_a_file_has_them_on_lines_or_in_columns(text, tmp_path):
     found = of_file(tmp_path, text)
-    assert found.initial["O3"] == pytest.approx(AVOGADRO * 1e-12, rel=1e-15)
+    assert found.initial["O3"] == pytest.approx(1e-6 * MOLECULES, rel=1e-15)
     assert found.air["temperature"] == pytest.approx(285.0)
 
 

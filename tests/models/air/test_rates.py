@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from steppe.errors import ModelError
-from steppe.models.air.openatmos_file import MOLECULES
+from steppe.models.air.mechanism import MOLECULES
 from steppe.models.air.rates import NUMBER, RADIUS, Rates
 from steppe.models.air.reader import read_mechanism
 

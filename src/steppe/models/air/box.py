@@ -5,15 +5,15 @@ all rates at the times of the solver's stages, for runs that must meet reference
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import ModelError
 from steppe.models.air.chemistry import Chemistry, darkness
-from steppe.models.air.conditions import DAY, Conditions
-from steppe.models.air.lanes import NEW_LIGHT, SHORTEST, SUN_C, SUN_LIT, SUN_PHASE, SUN_S
+from steppe.models.air.conditions import DAY, HOUR, Conditions
+from steppe.models.air.lanes import LOW_SUN, MOST_STEPS, NEW_LIGHT, SHORTEST, SUN_C, SUN_LIT, SUN_PHASE, SUN_S
 from steppe.models.air.program import Program
 from steppe.models.air.rates import Rates
 from steppe.models.air.rosenbrock import step_of
@@ -46,11 +46,11 @@ class Box:
         varying = range(len(equations)) if exact else self._rates.sunlit.tolist()
         self._program = Program.of(len(self.species), equations, varying)
         self._chemistry = Chemistry(self._program, self._rates.slant, rtol, atol, 1)
+        self._air = conditions.here
         self._dawn, self._dusk = conditions.daylight()
-        s, c = conditions.sun()
-        self._s, self._c = s, c
+        self._s, self._c = conditions.sun()
 
-    def run(self, end: float, every: float = 3600.0) -> Iterator[State]:
+    def run(self, end: float, every: float = HOUR) -> Iterator[State]:
         """The state at the start, then every so many seconds, and at the end [s since midnight of the first day].
 
         Raises
@@ -58,7 +58,7 @@ class Box:
         ModelError
             The solver cannot go on; the message names the hour and the species.
         """
-        t = 3600.0 * self.conditions.here.start
+        t = HOUR * self._air.start
         c = np.array([[self.conditions.initial.get(name, 0.0)] for name in self.species])
         carried, steps, rejected, clipped = np.array([FIRST_STEP]), 0, 0, np.zeros(len(self.species))
         advance = self._exactly if self.exact else self._in_model_steps
@@ -70,8 +70,9 @@ class Box:
                 took, refused, failed, lost = advance(t, stop, c, carried)
                 if failed >= 0:
                     raise ModelError(
-                        f"The solver cannot go on at hour {t / 3600:.4f}: its step falls below {SHORTEST:g} s, for {self.species[failed]} "
-                        f"at {c[failed, 0]:g} molecule cm-3. Look at the rates of its reactions, or choose larger tolerances."
+                        f"The solver cannot go on at hour {t / HOUR:.4f}: its step falls below {SHORTEST:g} s, or it needs more than "
+                        f"{MOST_STEPS:,}, for {self.species[failed]} at {c[failed, 0]:g} molecule cm-3. Look at the rates of its reactions, "
+                        "or choose larger tolerances."
                     )
                 t, steps, rejected, clipped = stop, steps + took, rejected + refused, clipped + lost
             yield State(t, c[:, 0].copy(), steps, rejected, clipped.copy())
@@ -79,12 +80,17 @@ class Box:
     def rates_at(self, seconds: Floats, day: float, midnight: float = 0.0) -> Floats:
         """All rates (processes, times), [molecule, cm3, s], with the light of the sun. midnight [s]: before `seconds`."""
         k = self._base(seconds, day, midnight)
-        turned = self._s + self._c * np.cos((1.0 + (seconds - midnight) / (0.5 * DAY)) * np.pi)
-        k[self._rates.sunlit] *= np.exp(-self._rates.slant[:, None] / np.maximum(turned, 0.005))
+        k[self._rates.sunlit] *= self.shine(seconds, midnight)
         return k
 
+    def shine(self, seconds: Floats, midnight: float = 0.0) -> Floats:
+        """exp(-slant / cos(theta)) of the processes that follow the sun, (processes, times)."""
+        cosine = self._s + self._c * np.cos(_hour_angle(seconds, midnight))
+        found: Floats = np.exp(-self._rates.slant[:, None] / np.maximum(cosine, LOW_SUN))
+        return found
+
     def _base(self, seconds: Floats, day: float, midnight: float) -> Floats:
-        air, n = self.conditions.here, len(seconds)
+        air, n = self._air, len(seconds)
         temperature = np.full(n, air.temperature)
         known: dict[str, Floats | float] = {
             "temperature": temperature,
@@ -119,7 +125,7 @@ class Box:
     def _in_model_steps(self, t: float, stop: float, c: Floats, carried: Floats) -> tuple[int, int, int, Floats]:
         midnight, day = self._light(t, stop)
         sun = darkness(1)
-        sun[[SUN_S, SUN_C, SUN_PHASE, SUN_LIT], 0] = self._s, self._c, (1.0 + (t - midnight) / (0.5 * DAY)) * np.pi, day
+        sun[[SUN_S, SUN_C, SUN_PHASE, SUN_LIT], 0] = self._s, self._c, _hour_angle(t, midnight), day
         k = self._base(np.array([0.5 * (t + stop)]), day, midnight)
         if any(abs(t - midnight - edge) < 1e-6 for edge in (self._dawn, self._dusk)):
             carried[0] = min(carried[0], NEW_LIGHT)
@@ -154,3 +160,8 @@ class Box:
                 return steps, rejected, int(np.nanargmax(abs(scaled[:, 0]))), clipped
         carried[0] = h
         return steps, rejected, -1, clipped
+
+
+def _hour_angle(seconds: Any, midnight: float) -> Any:
+    """[rad] of the sun, 2 pi at noon."""
+    return (1.0 + (seconds - midnight) / (0.5 * DAY)) * np.pi

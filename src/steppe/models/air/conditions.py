@@ -12,10 +12,9 @@ from math import cos as cosine
 from pathlib import Path
 
 from steppe.errors import ModelError, nearest
-from steppe.models.air.mechanism import Mechanism
+from steppe.models.air.mechanism import MOLECULES, Mechanism
 from steppe.models.air.rates import NUMBER, RADIUS
 
-AVOGADRO = 6.02214076e23  # [mol-1] SI
 BOLTZMANN = 1.380649e-23  # [J K-1] SI
 LEAST_COSINE = 0.0107  # of the sun's zenith angle, below which there is no photolysis; the edge of the day of the EMEP problem
 HOUR, DAY = 3600.0, 86_400.0  # [s]
@@ -46,7 +45,7 @@ LIMITS = {
     "O2": (0.0, 1e22, "molecule cm-3"), "H2O": (0.0, 1e20, "molecule cm-3"),
 }  # fmt: skip
 FACTORS = {  # to the unit of a name: of concentrations and of what else is written with a unit
-    ("molecule cm-3", "mol m-3"): AVOGADRO * 1e-6, ("molecule cm-3", "mol/m3"): AVOGADRO * 1e-6, ("molecule cm-3", "molec cm-3"): 1.0,
+    ("molecule cm-3", "mol m-3"): MOLECULES, ("molecule cm-3", "mol/m3"): MOLECULES, ("molecule cm-3", "molec cm-3"): 1.0,
     ("Pa", "hPa"): 100.0, ("Pa", "atm"): 101_325.0, ("m", "cm"): 0.01, ("m", "km"): 1000.0, ("h", "s"): 1.0 / HOUR,
     ("s-1", "1/s"): 1.0, ("s-1", "min-1"): 1.0 / 60.0, ("# m-3", "m-3"): 1.0, ("# m-3", "# cm-3"): 1e6,
 }  # fmt: skip
@@ -250,4 +249,4 @@ def _split(text: str) -> tuple[str, str]:
 
 def molecules_to(unit: str, air: Air) -> float:
     """What concentrations [molecule cm-3] are multiplied by to be in "mol m-3" or "ppb"."""
-    return {"molecule cm-3": 1.0, "mol m-3": 1e6 / AVOGADRO, "ppb": 1e9 / float(air.M or 1.0)}[unit]
+    return {"molecule cm-3": 1.0, "mol m-3": 1.0 / MOLECULES, "ppb": 1e9 / float(air.M or 1.0)}[unit]

@@ -37,12 +37,29 @@ def read_formula(text: str, known: Collection[str]) -> ast.expr:
     return tree
 
 
-def compute(formulas: Mapping[str, str], values: Mapping[str, Any]) -> Floats:
-    """The value of the last formula; each may use the names of those before it. values: of T and tod, numbers or arrays of one shape."""
+def parsed(formulas: Mapping[str, str]) -> dict[str, ast.expr]:
+    """The trees of formulas of T and tod; each may use the names of those before it.
+
+    Raises
+    ------
+    ModelError
+        One does not parse, or has what is not known here; the message begins with its name.
+    """
+    trees: dict[str, ast.expr] = {}
+    for name, text in formulas.items():
+        try:
+            trees[name] = read_formula(text, ("T", "tod", *trees))
+        except ModelError as error:
+            raise ModelError(f'"{name}": {error}') from None
+    return trees
+
+
+def compute(trees: Mapping[str, ast.expr], values: Mapping[str, Any]) -> Floats:
+    """The value of the last tree of `parsed`. values: of T and tod, numbers or arrays of one shape."""
     names: dict[str, Any] = {name: np.asarray(value, np.float64) for name, value in values.items()}
     with np.errstate(all="ignore"):
-        for name, text in formulas.items():
-            names[name] = _value(read_formula(text, names), names)
+        for name, tree in trees.items():
+            names[name] = _value(tree, names)
     found: Floats = np.asarray(names[name], np.float64)
     return found
 

@@ -159,25 +159,21 @@ def integrate_of(lanes: int) -> FieldKernel:
         lost: Floats,
     ) -> None:
         species = codes[N_SPECIES]
-        following, busy = 0, 0
+        for j in range(species * lanes):  # lanes of no cell: nothing is there, and nothing happens
+            y[j], lost[j] = 0.0, 0.0
+        for j in range(codes[N_PROCESSES] * lanes):
+            k[j] = 0.0
+        for j in range(codes[N_VARYING] * lanes):
+            base[j] = 0.0
         for i in range(lanes):
             cell[i] = -1
             lane[H * lanes + i], lane[T * lanes + i], lane[STOP * lanes + i], lane[LIT * lanes + i] = seconds, 0.0, seconds, 0.0
             lane[S * lanes + i], lane[C * lanes + i], lane[PHASE * lanes + i] = 1.0, 0.0, 0.0
-            if following < cells:
-                load(
-                    lanes, i, following, cells, codes, seconds, sun, scale, at, stride, c, carried, width, rates, k, base, y, lost, lane,
-                )  # fmt: skip
-                cell[i] = following
-                following += 1
-                busy += 1
-            else:  # of no cell: nothing is there, and nothing happens
-                for s in range(species):
-                    y[s * lanes + i], lost[s * lanes + i] = 0.0, 0.0
-                for p in range(codes[N_PROCESSES]):
-                    k[p * lanes + i] = 0.0
-                for n in range(codes[N_VARYING]):
-                    base[n * lanes + i] = 0.0
+        busy = min(lanes, cells)
+        for i in range(busy):
+            load(lanes, i, i, cells, codes, seconds, sun, scale, at, stride, c, carried, width, rates, k, base, y, lost, lane)
+            cell[i] = i
+        following = busy
         while busy > 0:
             count[0] += 1
             for i in range(lanes):

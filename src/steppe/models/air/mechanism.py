@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+MOLECULES = 6.02214076e17  # [molecule cm-3] in 1 mol m-3: Avogadro's number, SI
+
 # The numbers of each form of a rate, in the order of `Rate.numbers`, and what a file may leave out. None: it must be given.
 # T: temperature [K], p: pressure [Pa], [M]: molecules of air [cm-3]. The formulas stand in `rates.fill`.
 NUMBERS: Mapping[str, Mapping[str, float | None]] = {

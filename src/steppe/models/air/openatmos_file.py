@@ -9,9 +9,8 @@ from typing import Any
 
 from steppe.errors import nearest
 from steppe.models.air.entry import Entry, checked_species, number_of
-from steppe.models.air.mechanism import Mechanism, Process, Rate
+from steppe.models.air.mechanism import MOLECULES, Mechanism, Process, Rate
 
-MOLECULES = 6.02214076e17  # [molecule cm-3] in 1 mol m-3
 FIXED = "constant concentration [mol m-3]"
 GIVEN = {"PHOTOLYSIS": "PHOTO", "USER_DEFINED": "USER", "EMISSION": "EMIS", "FIRST_ORDER_LOSS": "LOSS"}
 FORMS = {
@@ -46,15 +45,12 @@ def read_openatmos(content: Any, file: str) -> Mechanism:
         for each in phase.get("species", ()):
             if isinstance(each, Mapping):
                 details.setdefault(each.get("name"), {}).update(each)
-    processes: dict[str, Process] = {}
+    processes: list[Process] = []
     for n, each in enumerate(whole.values.get("reactions") or ()):
         entry = Entry(f'"{file}", reaction {n + 1}', each, text=True)
-        for process in _processes(entry, n + 1, species, fixed, details):
-            if process.label in processes:
-                raise entry.refused(f'another reaction has the label "{process.label}" too.')
-            processes[process.label] = process
+        processes += _processes(entry, n + 1, species, fixed, details)
     constants = {str(name): MOLECULES * e.number(FIXED) for name, e in fixed.items() if FIXED in e.values}
-    return Mechanism(str(whole.values.get("name", file)), tuple(species), tuple(processes.values()), constants)
+    return Mechanism(str(whole.values.get("name", file)), tuple(species), tuple(processes), constants)
 
 
 def _processes(

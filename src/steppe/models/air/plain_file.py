@@ -16,7 +16,7 @@ from typing import Any
 
 from steppe.errors import ModelError, nearest
 from steppe.models.air.entry import Entry, checked_species, number_of
-from steppe.models.air.formulas import read_formula
+from steppe.models.air.formulas import parsed
 from steppe.models.air.mechanism import NUMBERS, Mechanism, Process, Rate
 
 FORMS = {"loss": "constant"} | {form: form for form in NUMBERS if form not in ("branched", "surface", "taylor")}
@@ -132,15 +132,13 @@ def _rate(entry: Entry, rates: Mapping[str, Entry]) -> Rate:
 
 
 def _humidity(entry: Entry) -> dict[str, str]:
-    """The formulas of H2O; each may use T, tod and the names before it."""
-    known = ["T", "tod"]
-    for name, formula in entry.values.items():
-        try:
-            read_formula(str(formula), known)
-        except ModelError as error:
-            raise entry.refused(f'"{name}": {error}') from None
-        known.append(name)
-    return {name: str(formula) for name, formula in entry.values.items()}
+    """The formulas of H2O, checked."""
+    formulas = {name: str(formula) for name, formula in entry.values.items()}
+    try:
+        parsed(formulas)
+    except ModelError as error:
+        raise entry.refused(str(error)) from None
+    return formulas
 
 
 def _element(entry: Entry, species: Mapping[str, int]) -> dict[str, float]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from steppe.errors import ModelError
 from steppe.kernels import field_kernel
 from steppe.kernels.vecmath import exp, log, power, sqrt
-from steppe.models.air.formulas import compute
+from steppe.models.air.formulas import compute, parsed
 from steppe.models.air.mechanism import NUMBERS, Mechanism
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ THIRDS = 4  # concentrations that a rate is multiplied by, at most
 TEMPERATURE, PRESSURE, AIR, MIXING_HEIGHT, LIGHT, WATER = range(6)
 KNOWN = ("temperature", "pressure", "M", "mixing_height", "day", "H2O")
 NIGHT = 0.25  # of deposition by day
-RADIUS, NUMBER = "effective radius [m]", "particle number concentration [# m-3]"  # of a surface, as MUSICA names them
+RADIUS, NUMBER = "effective radius", "particle number concentration"  # [m], [m-3] of a surface, as MUSICA names them
 LN10 = 2.302585092994046
 GAS = 8.31446261815324  # [J K-1 mol-1] SI
 PI = 3.141592653589793
@@ -74,6 +74,8 @@ class Rates:
             if rate.form == "surface":
                 columns[p, THIRDS:] = column(f"{rate.name}.{RADIUS}"), column(f"{rate.name}.{NUMBER}")
         self._columns, self.names = columns, tuple(names)
+        self._used = {names[c] for c in columns[columns >= 0]}
+        self._humidity = parsed(mechanism.humidity)
 
     def __call__(self, conditions: Mapping[str, Floats | float], out: Floats, factors: Floats | None = None) -> None:
         """Fills out (processes, cells or more) with rates [molecule, cm3, s]; those of sunlit processes lack exp(-slant/cos(theta)).
@@ -86,8 +88,7 @@ class Rates:
             A condition that a rate needs is missing.
         """
         cells = max(np.size(value) for value in conditions.values())
-        used = {self.names[c] for c in self._columns[self._columns >= 0]}
-        if lacking := [name for name in self.names if name in used and name not in conditions]:
+        if lacking := [name for name in self.names if name in self._used and name not in conditions]:
             raise ModelError(f"Mechanism {self.mechanism.name} needs {', '.join(lacking)}, which is not given.")
         known = np.empty((len(self.names), cells))
         for name, row in zip(self.names, known, strict=True):
@@ -97,7 +98,7 @@ class Rates:
 
     def humidity(self, temperature: Floats, tod: Floats) -> Floats:
         """H2O [molecule cm-3] by the formulas of the file, at temperatures [K] and seconds since midnight."""
-        return compute(self.mechanism.humidity, {"T": temperature, "tod": tod})
+        return compute(self._humidity, {"T": temperature, "tod": tod})
 
 
 def thermal(T: float, A: float, B: float, C: float, D: float) -> Any:
