@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from verification.air.cells import SECONDS, Cells
 
 from benchmarks import air_kpp
+from benchmarks.air_cells import SECONDS, Cells, greatest_error
 from benchmarks.figures import Figure
 from benchmarks.peers import peer_python
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, output, ratio, thread_seconds
@@ -23,7 +23,6 @@ from steppe.models.air.program import ELEMENTS, VARYING_YIELDS, Program
 
 Floats = NDArray[np.float64]
 CELLS = 4096
-LEAST = 1e5  # [molecule cm-3] of species that are compared
 ERROR = 5e-3
 ATOL, FIRST = 1e4, 5.0  # [molecule cm-3], [s]
 OURS, KPP = 1e-2, 1e-2  # relative tolerances; both are RODAS3, and make the same steps
@@ -62,14 +61,14 @@ def _beside(cells: Cells, exact: Floats, folder: Path, kpp: Path | None, rounds:
     samples = alternate(runs, rounds)
     c, outcome = kept["ours"]
     steps = float((outcome.steps + outcome.rejected).mean())
-    error = _error(c, exact)
+    error = greatest_error(c, exact)
     yield Figure(
         "chemistry: greatest error", error, at_most=ERROR, note=f"{steps:.2f} steps; lanes in use {100 * outcome.efficiency:.0f} %"
     )
-    yield Figure("KPP: greatest error", _error(kept["kpp"].c, exact), note=f"{kept['kpp'].steps:.2f} steps")
+    yield Figure("KPP: greatest error", greatest_error(kept["kpp"].c, exact), note=f"{kept['kpp'].steps:.2f} steps")
     beside = ratio(samples["kpp"], samples["ours"])
     yield Figure("KPP / chemistry", beside.value, at_least=2.0, note=beside.spread, samples=samples)
-    errors = {name: _error(found["c"], exact) for name, found in kept.items() if name.startswith("micm")}
+    errors = {name: greatest_error(found["c"], exact) for name, found in kept.items() if name.startswith("micm")}
     good = [name for name in errors if errors[name] <= max(ERROR, 1.05 * error)] or [min(errors, key=lambda name: errors[name])]
     best = min(good, key=lambda name: float(np.median(samples[name])))
     for name, found in errors.items():
@@ -100,10 +99,6 @@ def operations(program: Program) -> float:
         at += 1 + 2 * int(codes[at])
     speeds, solves, stages = 3 * 2 * program.processes, 4 * (2 * program.elements - species), 30 * species
     return float(3 * 2 * changes + speeds + 2 * terms + 2 * pairs + program.elements + solves + stages)
-
-
-def _error(found: Floats, exact: Floats) -> float:
-    return float(abs(found / exact - 1.0)[exact > LEAST].max())
 
 
 def _micm(cells: Cells, folder: Path, rtol: float, group: int) -> dict[str, Any]:

@@ -57,16 +57,17 @@ def test_a_cone_survives_six_turns(measured):
 
 def test_a_slotted_cylinder_keeps_its_form_and_range(measured):
     y, x = squares(100, 100.0)
-    inside = (np.hypot(x - 50.0, y - 75.0) <= 15.0) & ~((np.abs(x - 50.0) < 2.5) & (y < 85.0))
+    inside = (np.hypot(x - 50.0, y - 75.0) <= 15.0) & ~((np.abs(x - 50.0) <= 2.5) & (y < 85.0))
     cylinder = inside.astype(float)
     found = turned(cylinder, 0.0, 2.0 * np.pi / 628, 628)
     l1, l2 = relative(found, cylinder)
     case = "slotted cylinder, one turn"
     measured(case, "L1", l1, "<= 0.29")
-    measured(case, "L2", l2, "0.291 in the specification")
+    measured(case, "L2", l2, "<= 0.30")
     measured(case, "minimum", found.min(), ">= 0")
     measured(case, "maximum - 1", found.max() - 1.0, "<= 1e-12")
     assert l1 <= 0.29
+    assert l2 <= 0.30
     assert found.min() >= 0.0
     assert found.max() <= 1.0 + 1e-12
 

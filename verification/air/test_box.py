@@ -23,17 +23,6 @@ PROGRAM = Path(programs.__file__).parent / "air_micm_file.py"
 TIGHT = {"rtol": 1e-6, "atol": 1.0}
 
 
-@pytest.fixture
-def within(measured):
-    """Adds a row to the table of what was measured, and asserts its limit."""
-
-    def row(case, what, value, at_most):
-        measured(case, what, value, f"<= {at_most:g}")
-        assert value <= at_most
-
-    return row
-
-
 def reference(name):
     """Hour -> species -> [molecule cm-3]."""
     text = shared_path(f"reference/mechanisms/emep66_scenario_{name}_reference.csv").read_text(encoding="utf-8")

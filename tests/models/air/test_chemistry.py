@@ -8,47 +8,22 @@ from steppe.models.air.lanes import SUN_C, SUN_FIRST, SUN_LIT, SUN_PHASE, SUN_S,
 from steppe.models.air.program import Program
 from steppe.models.air.rosenbrock import step_of
 
+from .plain import change, jacobian
+
 # A -> B (light), B + C -> A + 2 D, 2 D -> C, -> A, D ->
 EQUATIONS = [((0,), [(1, 1.0)]), ((1, 2), [(0, 1.0), (3, 2.0)]), ((3, 3), [(2, 1.0)]), ((), [(0, 1.0)]), ((3,), [])]
 SPECIES = 4
 
 
-def speed(k, y):
-    return np.array([k[0] * y[0], k[1] * y[1] * y[2], k[2] * y[3] * y[3], k[3], k[4] * y[3]])
-
-
-def change(k, y):
-    found = np.zeros(SPECIES)
-    for (reactants, products), v in zip(EQUATIONS, speed(k, y), strict=True):
-        for i in reactants:
-            found[i] -= v
-        for i, share in products:
-            found[i] += share * v
-    return found
-
-
-def jacobian(k, y):
-    found = np.zeros((SPECIES, SPECIES))
-    slopes = {0: {0: k[0]}, 1: {1: k[1] * y[2], 2: k[1] * y[1]}, 2: {3: 2.0 * k[2] * y[3]}, 4: {3: k[4]}}
-    for p, of in slopes.items():
-        reactants, products = EQUATIONS[p]
-        for j, slope in of.items():
-            for i in reactants:
-                found[i, j] -= slope
-            for i, share in products:
-                found[i, j] += share * slope
-    return found
-
-
 def rodas3(k0, k1, dk, y, h):
     """One step in dense matrices."""
-    a = np.eye(SPECIES) * 2.0 / h - jacobian(k0, y)
-    ft = change(dk, y)
-    u1 = np.linalg.solve(a, change(k0, y) + 0.5 * h * ft)
-    u2 = np.linalg.solve(a, change(k0, y) + 4.0 / h * u1 + 1.5 * h * ft)
-    u3 = np.linalg.solve(a, change(k1, y + 2.0 * u1) + (u1 - u2) / h)
+    a = np.eye(SPECIES) * 2.0 / h - jacobian(EQUATIONS, k0, y)
+    ft = change(EQUATIONS, dk, y)
+    u1 = np.linalg.solve(a, change(EQUATIONS, k0, y) + 0.5 * h * ft)
+    u2 = np.linalg.solve(a, change(EQUATIONS, k0, y) + 4.0 / h * u1 + 1.5 * h * ft)
+    u3 = np.linalg.solve(a, change(EQUATIONS, k1, y + 2.0 * u1) + (u1 - u2) / h)
     z = y + 2.0 * u1 + u3
-    u4 = np.linalg.solve(a, change(k1, z) + (u1 - u2 - 8.0 / 3.0 * u3) / h)
+    u4 = np.linalg.solve(a, change(EQUATIONS, k1, z) + (u1 - u2 - 8.0 / 3.0 * u3) / h)
     return z + u4, u4
 
 
@@ -160,3 +135,15 @@ def test_a_cell_where_the_solver_cannot_go_on_is_named_and_the_others_go_on():
     assert outcome.failed[4] >= 0
     others = np.arange(9) != 4
     np.testing.assert_array_equal(c[:, others], expected[:, others])
+
+
+def test_cells_lie_anywhere_in_an_array_in_units_of_their_own():
+    y, k = cells(5)
+    expected, _, _ = advance(y, k, 5.0)
+    at, scale = np.array([11, 0, 7, 3, 8]), np.array([1.0, 2.0, 0.5, 4.0, 0.25])
+    c = np.full((SPECIES, 3, 4), -1.0)
+    c.reshape(SPECIES, -1)[:, at] = y / scale
+    Chemistry(Program.of(SPECIES, EQUATIONS), np.zeros(0), 1e-4, 1e-6).advance(5.0, k, darkness(5), c, at, np.full(5, 0.1), scale)
+    flat = c.reshape(SPECIES, -1)
+    np.testing.assert_array_equal(flat[:, at] * scale, expected)
+    assert (np.delete(flat, at, axis=1) == -1.0).all()

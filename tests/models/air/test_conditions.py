@@ -1,5 +1,7 @@
 """The conditions of a box: where they come from, their units, and what is wrong with them."""
 
+import json
+
 import pytest
 
 from steppe.errors import ModelError
@@ -61,6 +63,20 @@ def test_a_setting_comes_last(tmp_path):
 
 def test_a_rate_that_counts_for_nothing_need_not_be_given(given):
     assert Conditions.of(given, None, ["PHOTO.ja=1e-4"]).given == {"PHOTO.ja": 1e-4}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["SURF.s,2.0e-8,1.0e11\n", "SURF.s.effective radius [m],2.0e-8\nSURF.s.particle number concentration [# m-3],1.0e11\n"],
+    ids=["one line", "two lines"],
+)
+def test_a_surface_has_two_numbers(text, tmp_path):
+    reaction = {"type": "SURFACE", "name": "s", "gas-phase species": "A", "gas-phase products": [{"name": "B"}]}
+    gas = {"name": "gas", "species": [{"name": "A", "diffusion coefficient [m2 s-1]": 2.1e-5}, {"name": "B"}]}
+    species = [{"name": "A", "molecular weight [kg mol-1]": 0.046}, {"name": "B"}]
+    (tmp_path / "s.json").write_text(json.dumps({"species": species, "phases": [gas], "reactions": [reaction]}), encoding="utf-8")
+    found = of_file(tmp_path, text, read_mechanism(tmp_path / "s.json"))
+    assert found.given == {"SURF.s.effective radius": 2e-8, "SURF.s.particle number concentration": 1e11}
 
 
 def test_a_day_begins_where_the_sun_gives_light(given):

@@ -71,8 +71,8 @@ class Box:
                 if failed >= 0:
                     raise ModelError(
                         f"The solver cannot go on at hour {t / HOUR:.4f}: its step falls below {SHORTEST:g} s, or it needs more than "
-                        f"{MOST_STEPS:,}, for {self.species[failed]} at {c[failed, 0]:g} molecule cm-3. Look at the rates of its reactions, "
-                        "or choose larger tolerances."
+                        f"{MOST_STEPS:,}, for {self.species[failed]} at {c[failed, 0]:g} molecule cm-3. Look at the rates of its "
+                        "reactions, or choose larger tolerances."
                     )
                 t, steps, rejected, clipped = stop, steps + took, rejected + refused, clipped + lost
             yield State(t, c[:, 0].copy(), steps, rejected, clipped.copy())
