@@ -18,6 +18,7 @@ from steppe.errors import Exit
 from tests.comm.mpis import each_mpi, mpiexec_of, python_of
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
+from tests.server.listening import wait_for
 
 DAILY = ["--set", "engine.checkpoint=1 day"]  # so that 420 days take seconds
 RANK = """
@@ -92,7 +93,7 @@ def test_a_run_of_which_a_rank_stays_stopped_ends_and_goes_on_from_its_last_chec
     assert (process.returncode, said) == (Exit.FAILURE, "")
     assert wrong.splitlines()[-1].startswith(f"steppe: Rank 1 (process {rank}) was stopped by a signal for 1 s, and no checkpoint was")
     assert list(tmp_path.glob("steppe-*")) == processes_of(control) == []
-    assert {str(path) for path in _segments() - before} <= _mapped()
+    wait_for(lambda: {str(path) for path in _segments() - before} <= _mapped())  # of the tests beside it some are about to end
     process = start(folder, python, "-m", "steppe", "run", "run.toml", "--ranks", "2")
     said, wrong = process.communicate()
     assert process.returncode == 0, wrong

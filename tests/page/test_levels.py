@@ -58,6 +58,7 @@ def test_levels_are_looked_at_one_by_one_and_a_pin_has_a_profile(context: Browse
     expect(profile).to_have_attribute("aria-label", f"Profile of Gas: {said}")
     assert opened.complaints == []
 
+    opened.wait("location.hash.includes('gas%5B1%5D') && location.hash.includes('pins=')")  # it is written twice a second
     page.reload()
     opened.wait("steppe.store?.now.shown[0]?.variable === 'gas[1]'")
     expect(level).to_have_value("gas[1]")
