@@ -58,10 +58,12 @@ def described(model: str) -> dict[str, Any]:
 
 def page() -> str:
     """The text of docs/notation.md."""
+    from steppe.jobs.catalogue import grouped
+
     entries = [described(model) for model in models()]
     users: dict[tuple[str, ...], list[str]] = {}
     for entry in entries:
-        for variable in entry["variables"]:
+        for variable in grouped(entry["variables"]):
             users.setdefault(_row(variable, entry["spaces"]), []).append(entry["name"])
     rows = [(f"`{name}`", f"`{unit}`", *rest[:2], ", ".join(users[name, unit, *rest]), rest[2]) for name, unit, *rest in sorted(users)]
     units = Counter(unit for _, unit, *_ in users)

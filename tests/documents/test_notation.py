@@ -24,5 +24,5 @@ def test_a_name_of_two_models_has_one_line_and_one_on_levels_names_them():
     page = notation.page()
     assert page.count("| `spacing` |") == 1
     assert "| `spacing` | `m` | width of a cell | parameter | shallow_water, tracers |" in page
-    assert "| `u` | `m s-1` | wind to the east, on each level (CF: `eastward_wind`) | forcing | tracers |" in page
+    assert "| `u` | `m s-1` | wind to the east, on each level (CF: `eastward_wind`) | forcing | air, tracers |" in page
     assert "| `level` | `hPa` | 1000, 850, 700, 500 (CF: `air_pressure`, positive down) | tracers |" in page

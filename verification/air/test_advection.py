@@ -21,7 +21,7 @@ def turned(field, background, angle, steps):
     distance = np.arange(n) - (n - 1) / 2
     flux = {"x": np.repeat(-angle * distance[:, None], n + 1, axis=1)[None], "y": np.repeat(angle * distance[None], n + 1, axis=0)[None]}
     ledgers = {axis: advection.ledger(axis) for axis in flux}
-    assert max(courant(axis, air, flux[axis]) for axis in flux) <= 1.0
+    assert max(courant(axis, air, flux[axis]).max() for axis in flux) <= 1.0
     for step in range(steps):
         for axis in "xy" if step % 2 == 0 else "yx":
             advection.sweep(axis, air, flux[axis], tracers, ledgers[axis])

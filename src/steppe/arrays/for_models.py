@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SUMS = ("messages", "sent", "hits", "misses", "passed_by")  # members of `Traffic` that are added over ranks
 
+LINE = 64  # [bytes] of the cache: the arrays of two ranks share none
+
 
 class ModelArrays:
     """Makes what a model asks for, and knows what there is of it. Every method is called by all ranks alike.
@@ -59,6 +61,28 @@ class ModelArrays:
         found = memory[:length].view(kind).reshape(shape)
         self._common.append(ref(found))
         return found
+
+    def beside(self, shape: Sequence[int], dtype: DTypeLike = "float64") -> tuple[NDArray[Any], list[NDArray[Any]]]:
+        """Zeroed memory of this rank that the other ranks of its host see: its own array, and those of all of them in order of rank.
+
+        shape: as many lengths on each rank, which may differ. Raises as `common` does.
+        """
+        from steppe.arrays.site import site_of
+
+        site, kind = site_of(self._world), np.dtype(dtype)
+        site.meet(f"the making of {len(shape)} dimensions of {kind} beside those of other ranks")
+        shapes = np.zeros((self._world.size, len(shape)), np.int64)
+        shapes[self._world.rank] = shape
+        shapes = self._world.reduce(shapes, "sum")[site.mates]
+        sizes = [-(-int(np.prod(each)) * kind.itemsize // LINE) * LINE for each in shapes]
+        memory = shared(self._world, site.hosts, sum(sizes))
+        found, begin = [], 0
+        for each, size in zip(shapes, sizes, strict=True):
+            found.append(memory[begin : begin + int(np.prod(each)) * kind.itemsize].view(kind).reshape(each))
+            begin += size
+        mine = found[site.mates.index(self._world.rank)]
+        self._common.append(ref(mine))
+        return mine, found
 
     def queue(self, n: int, least: int = 1, within_host: bool = False) -> "WorkQueue":
         """A queue of n tasks: of all ranks, or one for the ranks of each host; raises as `WorkQueue` does."""

@@ -22,7 +22,7 @@ def describe(model: str, /, *, json: bool = False) -> None:
     json
         The same as JSON on standard output.
     """
-    from steppe.jobs.catalogue import entry_of
+    from steppe.jobs.catalogue import entry_of, grouped
     from steppe.models import find_model, make_model
 
     module = find_model(model)
@@ -37,14 +37,14 @@ def describe(model: str, /, *, json: bool = False) -> None:
     console = Console(width=None if sys.stdout.isatty() else 140)
     console.print(f"[bold]{made.name}[/bold] {made.version}: {_about(module)}\n")
     for role in ORDER:
-        found = [variable for variable in made.variables.values() if variable.role.value == role]
+        found = [variable for variable in entry["variables"] if variable["role"] == role]
         if not found:
             continue
         table = Table("name", "unit", "meaning", "default", "limits", "source", title=role, title_justify="left", box=None)
-        for v in found:
-            limits = _limits(v.low, v.high)
-            meaning = f"{v.long_name}, on each {v.dims[0]}" if v.dims[:1] and v.dims[0] in made.spaces else v.long_name
-            table.add_row(v.name, v.units, escape(meaning), "" if v.initial is None else f"{v.initial:g}", limits, escape(v.source))
+        for v in grouped(found) if role == "diagnostic" else found:
+            meaning = v["long_name"] + "".join(f", on each {dim}" for dim in v["dims"] if dim in made.spaces)
+            first = "" if v["initial"] is None else f"{v['initial']:g}"
+            table.add_row(v["name"], v["units"], escape(meaning), first, _limits(v["low"], v["high"]), escape(v["source"]))
         console.print(table, "")
     for name, space in made.spaces.items():
         labels = ", ".join(space.label(level) for level in range(len(space.values)))
@@ -65,8 +65,8 @@ def _about(module: ModuleType) -> str:
     return lines[0] if lines else str(getattr(module, "LONG_NAME", "no description"))
 
 
-def _limits(low: float, high: float) -> str:
+def _limits(low: float | None, high: float | None) -> str:
     """Limits as text; "" where there are none."""
-    if low == -float("inf"):
-        return "" if high == float("inf") else f"up to {high:g}"
-    return f"{low:g} and more" if high == float("inf") else f"{low:g} to {high:g}"
+    if low is None:
+        return "" if high is None else f"up to {high:g}"
+    return f"{low:g} and more" if high is None else f"{low:g} to {high:g}"

@@ -102,6 +102,10 @@ class ArrayMaker(Protocol):
         """Zeroed memory that the ranks of a host share."""
         ...
 
+    def beside(self, shape: Sequence[int], dtype: Any = "float64") -> tuple[Array, list[Array]]:
+        """Zeroed memory of this rank that the other ranks of its host see, and theirs."""
+        ...
+
     def queue(self, n: int, least: int = 1, within_host: bool = False) -> Any:
         """A queue of n tasks."""
         ...
@@ -209,6 +213,13 @@ class BoxReach:
     def common(self, shape: int | Sequence[int], dtype: Any = "float64") -> Array:
         """Zeroed memory that the ranks of a host share, of any dtype. Collective; raises as `array` does."""
         return self._made.common(shape, dtype)
+
+    def beside(self, shape: Sequence[int], dtype: Any = "float64") -> tuple[Array, list[Array]]:
+        """Zeroed memory of this rank, of any shape, that the other ranks of its host see: it, and those of all of them in order of rank.
+
+        Collective; raises as `array` does.
+        """
+        return self._made.beside(shape, dtype)
 
     def queue(self, n: int, least: int = 1, within_host: bool = False) -> Any:
         """A `steppe.arrays.WorkQueue` of n tasks, for all ranks or for those of each host. Collective."""

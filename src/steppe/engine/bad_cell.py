@@ -18,6 +18,8 @@ def bad_cell(status: Status, plan: Plan) -> BadCellError:
     grid, variables = plan.grid, plan.variables
     place = f"cell {status.cell:,} (longitude {grid.cell_lon[status.cell]:g}, latitude {grid.cell_lat[status.cell]:g})"
     when = plan.clock.name(status.step)
+    if status.why:
+        return BadCellError(f"On {when} in {place} {status.why} Results up to the last checkpoint are safe.")
     if status.variable in variables and np.isfinite(status.low):
         what = f'"{status.variable}" is {status.value:g}, outside {status.low:g} to {status.high:g}'
     else:

@@ -11,6 +11,8 @@ from steppe.errors import SteppeError
 from steppe.models import find_model, make_model, sets_of
 from steppe.models.registry import OWN
 
+MANY = 20  # names of one kind, which then have one line
+
 
 def entry_of(name: str) -> dict[str, Any]:
     """Name, version, declarations of all variables, options and named parameter sets of a model; without infinities.
@@ -28,6 +30,21 @@ def entry_of(name: str) -> dict[str, Any]:
     spaces = {name: asdict(space) for name, space in made.spaces.items()}
     whole = {"name": made.name, "version": made.version, "variables": variables, "spaces": spaces, "options": options, "sets": sets}
     found: dict[str, Any] = _finite(whole)
+    return found
+
+
+def grouped(variables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The variables of `entry_of`; more than 20 of one kind, `boundary_NO`, `boundary_NO2` and so on, are one."""
+    alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for variable in variables:
+        alike.setdefault((variable["name"].rpartition("_")[0], variable["role"]), []).append(variable)
+    found = []
+    for (kind, _), group in alike.items():
+        if kind and len(group) > MANY:
+            text = f"{len(group)} of them, such as `{group[0]['name']}`: {group[0]['long_name']}"
+            found.append({**group[0], "name": f"{kind}_...", "long_name": text, "source": ""})
+        else:
+            found += group
     return found
 
 

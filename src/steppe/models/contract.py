@@ -56,7 +56,10 @@ class Increment(NamedTuple):
 
 @dataclass(frozen=True)
 class Status:
-    """Whether all cells are good: count 0. Otherwise the first bad cell (position in the share), step, variable, value, limits."""
+    """Whether all cells are good: count 0. Otherwise the first bad cell (position in the share), step, variable, value, limits.
+
+    why: what is wrong, as part of a sentence, where it is not the value of the variable.
+    """
 
     count: int = 0
     cell: int = -1
@@ -65,6 +68,7 @@ class Status:
     value: float = float("nan")
     low: float = float("nan")
     high: float = float("nan")
+    why: str = ""
 
 
 class Minimal(Protocol):

@@ -14,7 +14,7 @@ the same bits however the grid is cut, as long as `compute` does the same arithm
 no other rank is computed at once.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -45,6 +45,8 @@ class FieldModel(Defaults):
     forcing: name -> values of the step, ([levels,] *box.local); NaN in halos of packed weather. diagnostics: the same, of `compute`.
     parameters: name -> 0-d array, or the own cells of a map (*box.shape). maps: name -> such a map with halos, (*box.local).
     seconds: length of a step, 0 of a model without time. elapsed: seconds from the start of the run to the beginning of the step.
+    asked: diagnostics that nobody computes until somebody asks for them: `derive` does, from the fields and what belongs to a step.
+    in_place: `step` changes `now` itself, and `new` is the same memory.
     choices: name -> words of an option, the first of them its default. options: name -> the word of this run.
     """
 
@@ -52,6 +54,8 @@ class FieldModel(Defaults):
     version: str
     variables: Mapping[str, Variable]
     seconds = elapsed = 0.0
+    asked: Collection[str] = ()
+    in_place = False
 
     def __init_subclass__(cls) -> None:
         cls.digest = source_digest(cls, FieldModel)
@@ -63,6 +67,14 @@ class FieldModel(Defaults):
     def mirror(self) -> None:
         """Fills the halos behind walls: nothing flows through them. A field that points through a wall must be reversed."""
         self._repeat(self.now)
+
+    def derive(self, name: str) -> Array:
+        """A diagnostic of `asked` after a step, ([levels,] *box.shape)."""
+        raise NotImplementedError
+
+    def memory_of_fields(self, shape: tuple[int, ...], dtype: str) -> Array:
+        """Zeroed memory for the fields; a model may take such that others see, too."""
+        return np.zeros(shape, dtype)
 
     def step(self) -> None:
         """From `now` to `new`: the interior while messages travel, then the rims; all at once where no message comes."""
@@ -96,7 +108,9 @@ class FieldModel(Defaults):
         declared = [*self._of(Role.STATE).values()]
         leading = [self._known.leading(variable.name) for variable in declared]
         self._parities = [tuple(v.parity for v, levels in zip(declared, leading, strict=True) for _ in range(prod(levels)))]
-        self.now, self.new = (np.zeros((len(self._parities[0]), *share.local), declared[0].dtype) for _ in range(2))
+        shape = len(self._parities[0]), *share.local
+        self.now = self.memory_of_fields(shape, declared[0].dtype)
+        self.new = self.now if self.in_place else self.memory_of_fields(shape, declared[0].dtype)
         ends = np.cumsum([prod(levels) for levels in leading])
         rows = {
             v.name: slice(end - prod(levels), end) if levels else end - 1 for v, levels, end in zip(declared, leading, ends, strict=True)
@@ -106,7 +120,9 @@ class FieldModel(Defaults):
         self._bands, self._rims = (bands(share.interior), [*share.rims]) if waits else ([], bands(share.own))
         self._forcing = FieldForcing(share, self._known)
         self.diagnostics: dict[str, Array] = {
-            name: np.full((*self._known.leading(name), *share.local), np.nan, v.dtype) for name, v in self._of(Role.DIAGNOSTIC).items()
+            name: np.full((*self._known.leading(name), *share.local), np.nan, v.dtype)
+            for name, v in self._of(Role.DIAGNOSTIC).items()
+            if name not in self.asked
         }
         self.parameters: dict[str, Array] = {name: np.array(np.nan) for name in self._of(Role.PARAMETER)}
         self.maps: dict[str, Array] = {n: np.full(share.local, np.nan) for n, v in self._of(Role.PARAMETER).items() if v.dims}
@@ -162,7 +178,7 @@ class FieldModel(Defaults):
             return np.full(self.box.shape if index is None else len(index), self.parameters[name])
         if name not in self._known:
             raise UnknownNameError(f'{self.name.capitalize()} has no variable "{name}" to export.{nearest(name, self.variables)}')
-        if parted(name)[0] in self._of_step and not self._stepped:
+        if (parted(name)[0] in self._of_step or parted(name)[0] in self.asked) and not self._stepped:
             raise NotComputedError(f'"{name}" belongs to a step, and none has been made yet. Advance by one step first.')
         values = self._own(name).copy()
         return values if index is None else self.box.pack(values)[..., index]
@@ -211,7 +227,7 @@ class FieldModel(Defaults):
         """Bytes of the fields, with what belongs to a step, and of the parameters."""
         of_step = sum(values.nbytes for values in self._of_step.values())
         parameters = sum(values.nbytes for values in ({**self.parameters, **self.maps}).values())
-        return self.now.nbytes + self.new.nbytes + of_step, parameters
+        return self.now.nbytes * (1 if self.in_place else 2) + of_step, parameters
 
     def status(self) -> Status:
         """The first cell that met forcing outside its limits or is not finite."""
@@ -236,6 +252,8 @@ class FieldModel(Defaults):
 
     def _own(self, name: str) -> Array:
         whole, level = (name, None) if name in self.before else parted(name)
+        if whole in self.asked:
+            return self.derive(whole) if level is None else self.derive(whole)[level]
         found = self.before[whole] if whole in self.before else {**self.maps, **self._of_step}[whole]
         own: Array = (found if level is None else found[level])[last(self.box.own)]
         return own

@@ -157,6 +157,10 @@ class Reach(Protocol):
         """Zeroed memory that the ranks of a host share."""
         ...
 
+    def beside(self, shape: Sequence[int], dtype: Any = "float64") -> tuple[Array, list[Array]]:
+        """Zeroed memory of this rank, of any shape, that the other ranks of its host see: it, and those of all of them in order of rank."""
+        ...
+
     def queue(self, n: int, least: int = 1, within_host: bool = False) -> "TaskQueue":
         """Tasks 0 .. n - 1 that are shared out while they are done: over all ranks, or n for those of each host."""
         ...

@@ -17,7 +17,7 @@ from steppe.models.defaults import completed
 from steppe.models.handed import Surroundings
 from steppe.models.served import check_served
 
-OWN = {"pasture": "steppe.models.pasture", "transport": "steppe.models.transport"}
+OWN = {"pasture": "steppe.models.pasture", "transport": "steppe.models.transport", "air": "steppe.models.air"}
 
 
 def find_model(name: str) -> ModuleType:

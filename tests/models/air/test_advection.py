@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steppe.errors import ModelError
-from steppe.models.air.advection import HALO, Advection, courant, own, subcycles
+from steppe.models.air.advection import HALO, Advection, courant, own
 
 SPECIES, LEVELS, ROWS, COLUMNS = 3, 5, 7, 9
+ABOVE = np.full(SPECIES, 2.5)  # mixing ratios over the top
 FACES = {"x": (LEVELS, ROWS, COLUMNS + 1), "y": (LEVELS, ROWS + 1, COLUMNS), "z": (LEVELS + 1, ROWS, COLUMNS)}
 WIDE = LEVELS, ROWS + 2 * HALO, COLUMNS + 2 * HALO
 
@@ -19,15 +20,15 @@ def case(seed, strength=0.8):
     air = rng.uniform(0.8, 1.2, WIDE)
     tracers = air * rng.uniform(0.0, 5.0, (SPECIES, *WIDE))
     flux = {axis: 0.4 * strength * rng.uniform(-1.0, 1.0, shape) for axis, shape in FACES.items()}
-    flux["z"][[0, -1]] = 0.0
+    flux["z"][0] = 0.0
     return air, tracers, flux
 
 
 def swept(axis, air, tracers, flux):
     advection = Advection(SPECIES, *own(air).shape)
     air, tracers = air.copy(), tracers.copy()
-    ledger = None if axis == "z" else advection.ledger(axis)
-    advection.sweep(axis, air, flux, tracers, ledger)
+    ledger = advection.ledger(axis)
+    advection.sweep(axis, air, flux, tracers, ledger, ABOVE)
     return air, tracers, ledger
 
 
@@ -40,7 +41,7 @@ def test_a_sweep_keeps_masses_ranges_and_what_is_even(axis, seed):
     after, found, ledger = swept(axis, air, tracers, flux[axis])
     np.testing.assert_allclose(own(found)[0] / own(after), 2.5, rtol=1e-13)
     assert own(found).min() >= 0.0
-    passed = 0.0 if ledger is None else ledger[0].sum(axis=(1, 2, 3)) - ledger[1].sum(axis=(1, 2, 3))
+    passed = np.subtract(*ledger.reshape(2, SPECIES, -1).sum(axis=2))
     masses = own(found).sum(axis=(1, 2, 3))
     np.testing.assert_allclose(masses, own(tracers).sum(axis=(1, 2, 3)) + passed, rtol=1e-13)
     ratios = tracers / air
@@ -76,16 +77,14 @@ def test_air_that_moves_by_one_cell_takes_all_with_it():
     np.testing.assert_allclose(own(found), tracers[..., HALO:-HALO, HALO - 1 : -HALO - 1], rtol=0, atol=1e-15)
 
 
-def test_the_courant_number_gives_the_sub_cycles():
+def test_the_courant_number_is_what_passes_a_cell_over_what_is_in_it():
     air, _, flux = case(5)
-    assert subcycles(courant("x", air, flux["x"])) == 1
+    assert courant("x", air, flux["x"]).max() <= 1.0
     flux["x"][2, 3, 4:] = 0.9  # all that enters a cell leaves it again
-    assert courant("x", air, flux["x"]) >= 0.9 / 1.2
+    assert courant("x", air, flux["x"]).max() >= 0.9 / 1.2
     flux["x"][2, 3, 4] = -2.0
-    with pytest.raises(ModelError, match=r"The wind along x leaves .* kg of the .* kg of air in level 2, row 3, column 4 of a box"):
-        courant("x", air, flux["x"])
-    with pytest.raises(ModelError, match="finite number was expected"):
-        subcycles(float("nan"))
+    flux["x"][0, 0, 0] = np.nan
+    assert np.argwhere(np.isinf(courant("x", air, flux["x"]))).tolist() == [[0, 0, 0], [2, 3, 4]]
 
 
 def test_an_array_of_another_shape_is_refused():
@@ -93,4 +92,4 @@ def test_an_array_of_another_shape_is_refused():
     with pytest.raises(ModelError, match=r'A sweep along x takes "flux" of shape \(5, 7, 10\), it was given one of \(5, 8, 9\)'):
         swept("x", air, tracers, flux["y"])
     with pytest.raises(ModelError, match='takes "ledger"'):
-        Advection(SPECIES, LEVELS, ROWS, COLUMNS).sweep("x", air, flux["x"], tracers)
+        Advection(SPECIES, LEVELS, ROWS, COLUMNS).sweep("x", air, flux["x"], tracers, np.zeros(0))

@@ -15,20 +15,9 @@ from steppe.kernels.sums import totals
 from steppe.models.handed import Surroundings
 from steppe.models.transport import Transport
 from steppe.models.transport.winds import RADIUS
+from tests.models.silent import Silent
 
 Fields = dict[str, Any]
-
-
-class Silent:
-    """Records nothing."""
-
-    most_steps = 1000
-
-    def records(self, steps: range) -> list[Any]:
-        return []
-
-    def finish(self, steps: range) -> None:
-        pass
 
 
 class Wind:

@@ -1,16 +1,12 @@
 """The same bits for any number of ranks, hosts, pages, caches and cuts of the steps."""
 
-import numpy as np
 import pytest
 
-from steppe.arrays import ModelArrays
-from steppe.comm import BoxReach, Serial
+from steppe.comm import Serial
 from steppe.engine.plan import Plan
-from steppe.grid import Partition
-from steppe.kernels.sums import totals
 from steppe.testing import run_threads
+from tests.models.same_bits import assert_same, states, whole
 
-from .driven import Silent
 from .winds import write_winds
 
 STEPS = 6
@@ -42,35 +38,11 @@ every = "1 day"
 
 def advanced(world, plan, dims=None, steps=STEPS, pieces=1, cache=None):
     """The state of the own cells after some steps. cache: bytes, less than a run file may ask for."""
-    plan = plan.again()
-    boxes = Partition.boxes(plan.grid, world.size, {"y": 0, "x": 0}, None, dims)
-    box, model = boxes[world.rank], plan.model
-    reach = BoxReach(world, box, totals, ModelArrays(world))
-    model.initialise(box, plan.chosen.values, None, plan.chosen.options, reach)
-    if cache:
-        model._advection._cache = cache
-    reader = plan.reader()
-    for first in range(0, steps, steps // pieces):
-        model.advance(range(first, first + steps // pieces), reader, plan.clock, Silent())
-    if reader:
-        reader.close()
-    return box, {name: values.copy() for name, values in model.state.items()}
 
+    def smaller(model):
+        model._advection._cache = cache or model._advection._cache
 
-def whole(parts, shape):
-    """States of boxes, joined."""
-    found = {}
-    for box, state in parts:
-        rows, columns = (slice(first, first + length) for first, length in zip(box.origin, box.shape, strict=True))
-        for name, values in state.items():
-            found.setdefault(name, np.full((*values.shape[:-2], *shape), np.nan))[..., rows, columns] = values
-    return found
-
-
-def assert_same(one, other):
-    assert one.keys() == other.keys()
-    for name, values in one.items():
-        np.testing.assert_array_equal(values, other[name], err_msg=name)
+    return states(world, plan, dims, steps=steps, pieces=pieces, prepare=smaller)
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,22 @@
 """Air chemistry: species that react, and what moves them.
 
+A step of the model moves species along x, y and z, mixes columns, lets each cell react, mixes, and moves along z, y and x.
+
 reader, plain_file, openatmos_file    a mechanism from a file
 mechanism, rates, formulas            its table; its rates in many cells
 program, rosenbrock, lanes, chemistry the solver: tables, one step, many cells with steps of their own
 conditions, box                       one cell through hours and days: `steppe box`
-advection, sweeps, diffusion          transport in the air: by the wind, and up and down between the ground and the free air
+advection, sweeps, boundary, winds    transport by the wind; what comes in over the sides; masses of air through the faces of cells
+diffusion                             up and down between the ground and the free air, with emission and deposition
+column, light                         levels and how much air they hold; where the sun stands
+reactions                             the chemistry of a host's columns, evenly shared
+declarations, model                   variables, and the model on a grid
 """
+
+from steppe.models.air.model import Air
+
+MODEL = Air
+EXPORTS = ("O3",)
+PROPOSED = (  # of [parameters], for `steppe new run`
+    'mechanism = "emep66"                       # or a file of yours: plain text (.yaml), or OpenAtmos as MUSICA reads it (.json)',
+)

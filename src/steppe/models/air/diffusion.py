@@ -1,107 +1,172 @@
-"""Vertical diffusion with emission and deposition, of all columns: backward Euler in mass form, one tridiagonal solve a column and species.
+"""Vertical diffusion by turbulence, with emission into layers and deposition out of the lowest one: a step of backward Euler.
 
-For the mixing ratio q of level k, with the air m_k [kg] of the level and what diffusion exchanges in a step between levels k and k + 1,
-w_k = dt A rho K / dz [kg]:
-
-    m_k q_k + w_{k-1} (q_k - q_{k-1}) + w_k (q_k - q_{k+1}) + [k = 0] d q_0 = m_k q_k(before) + e_k
-
-e_k: emitted mass of tracer in the step; d = dt A rho v_d: what deposition takes out of the lowest level. Nothing passes the top. It is
-positive for any step. Level 0 is the lowest. Elimination after Thomas (Press et al. 2007, Numerical Recipes, section 2.4), over columns.
+The unknowns are mixing ratios at the end of the step. Neighbours exchange air at a rate that follows from diffusivity and density, so the
+mass of each tracer is kept and a constant mixing ratio stays constant. Where all steps are alike, rounding changes mass by about 1e-16 a
+step in one direction. The tridiagonal system of a column is solved by elimination (Thomas) from the top downward: then only its last line,
+that of the lowest layer, depends on the species. All terms are positive and none is subtracted, so no mixing ratio becomes negative.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.errors import ModelError
 from steppe.kernels import field_kernel
+from steppe.models.air.sweeps import HALO, Floats
 
-Floats = NDArray[np.float64]
-KARMAN = 0.4  # [1] von Karman's constant
-LEAST_BELOW, FREE = 0.1, 1.0  # [m2 s-1] at least below the mixing height; in the free air above
+KARMAN = 0.4  # [1] constant of von Karman
+LEAST = 0.1  # [m2 s-1] diffusivity in the mixed layer, at least
+FREE = 1.0  # [m2 s-1] diffusivity above it
+TILE = 1024  # cells of a tile, about
 
 
-def diffusivity(height: Floats, mixing_height: Floats, friction_velocity: Floats) -> Floats:
-    """K (interfaces, columns) [m2 s-1] at heights (interfaces,) [m]; mixing height [m] and friction velocity [m s-1] (columns,).
+def diffusivity(heights: NDArray[np.float64], friction_velocity: Floats, mixing_height: Floats) -> Floats:
+    """K = 0.4 u* z (1 - z/h)^2 below the mixing height h, at least 0.1 m2/s there; 1 m2/s above [m2 s-1], (interface, y, x).
 
-    K = 0.4 u* z (1 - z/h)^2 below h (O'Brien 1970, J. Atmos. Sci. 27, 1213, in its simple form), 1 m2/s above.
+    heights (interface,): of the interfaces between layers above the ground, upward [m]. friction_velocity u* [m s-1] and mixing_height h
+    [m], over 0: (y, x). This is the profile of Troen and Mahrt (1986, Boundary-Layer Meteorol. 37, 129) with power 2, for neutral air.
     """
-    z = height[:, None]
-    below = KARMAN * friction_velocity * z * np.square(1.0 - z / mixing_height)
-    found: Floats = np.where(z < mixing_height, np.maximum(below, LEAST_BELOW), FREE)
-    return found
-
-
-class Diffusion:
-    """The solves of some columns. levels, columns: of the own cells."""
-
-    def __init__(self, levels: int, columns: int) -> None:
-        self._factors, self._line = np.empty((2, levels, columns)), np.empty((2, levels, columns))
-
-    def step(self, air: Floats, exchange: Floats, tracers: Floats, emitted: Floats, taking: Floats, deposited: Floats) -> None:
-        """One step of all species.
-
-        Parameters
-        ----------
-        air
-            (levels, columns) [kg].
-        exchange
-            (levels - 1, columns) [kg]: w of each interface.
-        tracers
-            (species, levels, columns): masses of tracers, in any unit; changed in place.
-        emitted
-            (species, levels, columns): what is emitted in the step, in the same unit.
-        taking
-            (species, columns) [kg]: d, the air that deposition clears of the species in the step.
-        deposited
-            (species, columns): what deposition took is added.
-        """
-        species, levels, columns = tracers.shape
-        solve(species, levels, columns, air, exchange, tracers, emitted, taking, deposited, *self._factors, *self._line)
+    z = heights[:, None, None]
+    mixed = KARMAN * friction_velocity * z * np.square(1.0 - z / mixing_height)
+    return np.where(z < mixing_height, np.maximum(mixed, LEAST), FREE)
 
 
 @field_kernel
 def solve(
     species: int,
     levels: int,
+    rows: int,
     columns: int,
+    layers: int,
+    wide: int,
+    seconds: float,
+    thickness: Floats,
     air: Floats,
-    exchange: Floats,
+    diffusivity: Floats,
+    emission: Floats,
+    velocity: Floats,
     tracers: Floats,
     emitted: Floats,
-    taking: Floats,
     deposited: Floats,
+    exchange: Floats,
+    total: Floats,
     inverse: Floats,
-    ratio: Floats,
-    right: Floats,
+    lone: Floats,
     q: Floats,
 ) -> None:
-    """See `Diffusion.step`. From the top down, so that the factors of all levels but the lowest are the same for all species."""
-    for k in range(levels - 1, -1, -1):
-        for i in range(columns):
-            at = k * columns + i
-            whole = air[at]
-            if k > 0:
-                whole += exchange[at - columns]
-            if k < levels - 1:
-                whole += exchange[at] - exchange[at] * ratio[at + columns]
-            inverse[at] = 1.0 / whole
-            if k > 0:
-                ratio[at] = exchange[at - columns] * inverse[at]
-    for t in range(species):
-        here, line = t * levels * columns, t * columns
-        for k in range(levels - 1, -1, -1):
-            for i in range(columns):
-                at = k * columns + i
-                right[at] = tracers[here + at] + emitted[here + at]
-            if k < levels - 1:
-                for i in range(columns):
-                    at = k * columns + i
-                    right[at] = right[at] + ratio[at + columns] * right[at + columns]
-        for i in range(columns):
-            q[i] = right[i] / (1.0 / inverse[i] + taking[line + i])
-            deposited[line + i] += taking[line + i] * q[i]
-            tracers[here + i] = air[i] * q[i]
-        for k in range(1, levels):
-            for i in range(columns):
-                at = k * columns + i
-                q[at] = right[at] * inverse[at] + ratio[at] * q[at - columns]
-                tracers[here + at] = air[at] * q[at]
+    """One step of all columns, some of a row at a time; arguments as in `Diffusion.step`.
+
+    Of layer k: exchange, the air that it exchanges with the layer below in the step [kg]; inverse, 1 over the pivot; total, the pivot
+    without that exchange. With m the mass of air, total_k = m_k + exchange_(k+1) total_(k+1) inverse_(k+1).
+    lone is the mixing ratio if the layer below had none, found downward; q the mixing ratio, found upward.
+    """
+    width = columns + 2 * HALO
+    plane, area = (rows + 2 * HALO) * width, rows * columns
+    for row in range(rows):
+        for first in range(0, columns, wide):
+            s = min(wide, columns - first)
+            base, column = (HALO + row) * width + HALO + first, row * columns + first
+            for i in range(s):
+                exchange[i] = 0.0
+            for k in range(1, levels):
+                distance = thickness[k] + thickness[k - 1]
+                for i in range(s):
+                    p = base + k * plane + i
+                    density = air[p] / thickness[k] + air[p - plane] / thickness[k - 1]
+                    exchange[k * s + i] = seconds * diffusivity[(k - 1) * area + column + i] * density / distance
+            for i in range(s):
+                at = (levels - 1) * s + i
+                total[at] = air[base + (levels - 1) * plane + i]
+                inverse[at] = 1.0 / (total[at] + exchange[at])
+            for down in range(1, levels):
+                k = levels - 1 - down
+                for i in range(s):
+                    at = k * s + i
+                    total[at] = air[base + k * plane + i] + exchange[at + s] * (total[at + s] * inverse[at + s])
+                    inverse[at] = 1.0 / (total[at] + exchange[at])
+            for t in range(species):
+                here, ground = t * levels * plane + base, t * area + column
+                for k in range(layers):
+                    for i in range(s):
+                        added = seconds * emission[(t * layers + k) * area + column + i]
+                        tracers[here + k * plane + i] += added
+                        emitted[ground + i] += added
+                for i in range(s):
+                    at = (levels - 1) * s + i
+                    lone[at] = tracers[here + (levels - 1) * plane + i] * inverse[at]
+                for down in range(1, levels - 1):
+                    k = levels - 1 - down
+                    for i in range(s):
+                        at = k * s + i
+                        lone[at] = (tracers[here + k * plane + i] + exchange[at + s] * lone[at + s]) * inverse[at]
+                for i in range(s):
+                    lost = seconds * (velocity[ground + i] / thickness[0]) * air[base + i]
+                    q[i] = (tracers[here + i] + exchange[s + i] * lone[s + i]) / (total[i] + lost)
+                    tracers[here + i] = air[base + i] * q[i]
+                    deposited[ground + i] += lost * q[i]
+                for k in range(1, levels):
+                    for i in range(s):
+                        at = k * s + i
+                        q[i] = lone[at] + exchange[at] * inverse[at] * q[i]
+                        tracers[here + k * plane + i] = air[base + k * plane + i] * q[i]
+
+
+class Diffusion:
+    """Steps of one box, with their scratch. species, levels, rows, columns: of the own cells; layers: how many get emissions, from below.
+
+    thickness (level,): of the layers, upward [m].
+    """
+
+    def __init__(self, species: int, levels: int, rows: int, columns: int, layers: int, thickness: Floats) -> None:
+        if levels < 2 or not 0 <= layers <= levels or thickness.shape != (levels,) or not (thickness > 0.0).all():
+            raise ModelError(
+                f"Diffusion was given {levels} levels, {layers} of them with emissions, and thicknesses {thickness.tolist()}. At least two "
+                "levels, at most as many with emissions, and a positive thickness of each [m] were expected."
+            )
+        self._shape, self._layers, self._thickness = (species, levels, rows, columns), layers, thickness
+        self._wide = min(columns, max(16, TILE // levels))
+        self._scratch = *np.zeros((4, levels * self._wide)), np.zeros(self._wide)
+
+    def ledger(self) -> Floats:
+        """Zeros for what each column gets and loses: (emitted or deposited, species, y, x)."""
+        species, _, rows, columns = self._shape
+        return np.zeros((2, species, rows, columns))
+
+    def step(
+        self, seconds: float, air: Floats, diffusivity: Floats, emission: Floats, velocity: Floats, tracers: Floats, ledger: Floats
+    ) -> None:
+        """Mixes the columns of the own cells, in place, and adds what is emitted and deposited to `ledger`. All arrays are float64.
+
+        Parameters
+        ----------
+        seconds
+            Length of the step [s].
+        air, tracers
+            Masses (level, y, x) [kg] and (species, level, y, x) [any unit of mass], with halos of 3 cells; level 0 is the lowest.
+        diffusivity
+            At the interfaces between layers [m2 s-1], (level - 1, y, x) without halos; not negative.
+        emission
+            Mass of tracer per cell [unit of mass s-1], (species, layer, y, x).
+        velocity
+            Of deposition [m s-1], (species, y, x); not negative.
+        ledger
+            Of `ledger`, in the unit of mass of the tracers.
+
+        Raises
+        ------
+        ModelError
+            An array has another shape.
+        """
+        species, levels, rows, columns = self._shape
+        halos = levels, rows + 2 * HALO, columns + 2 * HALO
+        for name, given, expected in (
+            ("air", air, halos),
+            ("diffusivity", diffusivity, (levels - 1, rows, columns)),
+            ("emission", emission, (species, self._layers, rows, columns)),
+            ("velocity", velocity, (species, rows, columns)),
+            ("tracers", tracers, (species, *halos)),
+            ("ledger", ledger, (2, species, rows, columns)),
+        ):
+            if given.shape != expected:
+                raise ModelError(f'Diffusion takes "{name}" of shape {expected}, it was given one of {given.shape}.')
+        arrays = self._thickness, air, diffusivity, emission, velocity, tracers, *ledger, *self._scratch
+        solve(*self._shape, self._layers, self._wide, seconds, *arrays)

@@ -135,13 +135,14 @@ def across_rows(
     length: int,
     columns: int,
     wide: int,
-    closed: int,
+    upward: int,
     slab_step: int,
     step: int,
     begin: int,
     flux_slab_step: int,
     flux_step: int,
     volume: int,
+    above: Floats,
     air: Floats,
     flux: Floats,
     tracers: Floats,
@@ -157,12 +158,14 @@ def across_rows(
 ) -> None:
     """Along y or z. A tile is `length` rows of a slab with three more at each end, of at most `wide` columns.
 
-    slab: a level of a sweep along y, a row of one along z. closed: 1 if both ends are walls, which nothing passes; then the cells behind
-    them repeat the last ones. slab_step, step: from a slab to the next one and from a row of a slab to the next one, in `air` and in each
-    of the tracers; the first own cell is at `begin`. flux_slab_step, flux_step: the same in `flux`. volume: elements of one tracer.
+    slab: a level of a sweep along y, a row of one along z. upward: 1 along z, where there are no halos: below the ground lies what the
+    lowest cell holds, and above the top the mixing ratio `above` (species,). slab_step, step: from a slab to the next one and from a row of
+    a slab to the next one, in `air` and in each of the tracers; the first own cell is at `begin`. flux_slab_step, flux_step: the same in
+    `flux`. volume: elements of one tracer.
     """
-    low, high = where(closed > 0, 0, -HALO), where(closed > 0, length - 1, length + HALO - 1)
-    size = 2 * species * slabs * columns
+    low, high = where(upward > 0, 0, -HALO), where(upward > 0, length - 1, length + HALO - 1)
+    sides = where(upward > 0, 1, 2)  # that are recorded: of a column only its top
+    size = sides * species * slabs * columns
     for slab in range(slabs):
         for first in range(0, columns, wide):
             s = min(wide, columns - first)
@@ -172,7 +175,7 @@ def across_rows(
                 for i in range(s):
                     inverse[j * s + i] = 1.0 / air[from_row + i]
                     face[j * s + i] = 0.0
-            for j in range(closed, length + 1 - closed):
+            for j in range(upward, length + 1):
                 for i in range(s):
                     face[(j + HALO) * s + i] = flux[slab * flux_slab_step + j * flux_step + first + i]
             parts(n, s, inverse, face, near, far)
@@ -182,17 +185,21 @@ def across_rows(
                     from_row = here + max(low, min(j - HALO, high)) * step
                     for i in range(s):
                         q[j * s + i] = tracers[from_row + i] * inverse[j * s + i]
+                if upward > 0:
+                    for p in range((length + HALO) * s, n):
+                        q[p] = above[t]
                 fluxes(n, s, q, slope, edge, face, near, far, moved)
                 for j in range(length):
                     a = (j + HALO) * s
                     for i in range(s):
                         p = here + j * step + i
                         tracers[p] = most(tracers[p] - (moved[a + s + i] - moved[a + i]), 0.0)
-                if closed == 0:
-                    for i in range(s):
-                        at = (t * 2 * slabs + slab) * columns + first + i
+                for i in range(s):
+                    at = (t * sides * slabs + slab) * columns + first + i
+                    if upward == 0:
                         record(moved[HALO * s + i], at, size, 1.0, through)
-                        record(moved[(length + HALO) * s + i], at + slabs * columns, size, -1.0, through)
+                        at += slabs * columns
+                    record(moved[(length + HALO) * s + i], at, size, -1.0, through)
             for j in range(length):
                 a = (j + HALO) * s
                 for i in range(s):

@@ -1,0 +1,291 @@
+"""The air model on a grid; see the package."""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from math import ceil
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.clock import Clock
+from steppe.errors import GridError, ModelError
+from steppe.grid import Box, Raster
+from steppe.models.air.advection import Advection, Axis, courant, own
+from steppe.models.air.boundary import fill_boundary
+from steppe.models.air.chemistry import LANES
+from steppe.models.air.column import AIR, Levels
+from steppe.models.air.conditions import HOUR, LEAST_COSINE
+from steppe.models.air.declarations import CHOICES, OF_GROUND, TERMS, in_the_air, variables_of
+from steppe.models.air.diffusion import Diffusion, diffusivity
+from steppe.models.air.lanes import PER_CELL, SHORTEST
+from steppe.models.air.light import cosine, solar_time, sunlight
+from steppe.models.air.mechanism import MOLECULES
+from steppe.models.air.rates import NIGHT
+from steppe.models.air.reactions import CLIPPED, DENSITY, FAILED, SCALE, SHADE, SOLAR_TIME, TEMPERATURE, Reactions
+from steppe.models.air.reader import read_mechanism
+from steppe.models.air.sweeps import HALO
+from steppe.models.air.winds import Faces
+from steppe.models.contract import Needs, Status
+from steppe.models.field_model import FieldModel
+from steppe.models.handed import Array, Inputs, Reach, Recorder, Surroundings
+from steppe.variable import Role
+
+Floats = NDArray[np.float64]
+MOST_CYCLES = 20  # sub-cycles of a sweep
+POLAR = 80.0  # [degree] latitude beyond which columns of a grid of degrees are too narrow
+NANO = 1e9  # nmol in a mol
+BELOW_CLOUD = 0.7  # of the light that a sky full of cloud takes away; our judgement
+TO_MOLES = 0.01 / MOLECULES  # [mol m-2] of 1 molecule cm-2
+IN, OUT, EMITTED, DEPOSITED, CHEMISTRY, CLIP = range(len(TERMS))
+
+
+class Air(FieldModel):
+    """Species that react, and that the wind and turbulence move; see the package.
+
+    A field holds mixing ratios between steps, and masses [nmol mol-1 kg of air] within a step.
+    """
+
+    name = "air"
+    version = "1"
+    needs = Needs(unit="boxes", halo={"y": HALO, "x": HALO})
+    choices = CHOICES
+    in_place = True
+
+    def __init__(self, table: dict[str, Any]) -> None:
+        self.mechanism = read_mechanism(table.pop("mechanism", "emep66"))
+        self._given = {name: float(value) for name, value in table.pop("given", {}).items()}
+        self._lanes = table.pop("lanes", LANES)
+        if not isinstance(self._lanes, int) or isinstance(self._lanes, bool) or not 1 <= self._lanes <= 4096:
+            raise ModelError(f"[parameters] lanes = {self._lanes!r} must be a whole number from 1 to 4096.")
+        declared = list(variables_of(self.mechanism))
+        self.variables = {variable.name: variable for variable in declared}
+        for number, variable in enumerate(declared):
+            if self.variables[variable.name] is not declared[number]:
+                raise ModelError(f'Mechanism {self.mechanism.name}: species "{variable.name}" has a name that model air needs. Rename it.')
+        self.asked = frozenset(name for name, v in self.variables.items() if v.role is Role.DIAGNOSTIC and "_" in name) - {
+            "w_residual",
+            "solar_time",
+        }
+        self.digest = sha256(_sources() + repr(self.mechanism).encode()).hexdigest()
+        self._take_levels(Levels.even())
+
+    @classmethod
+    def of(cls, table: dict[str, Any]) -> Self:
+        """See `Defaults`. Takes mechanism, given (rates from outside: name -> number) and lanes."""
+        return cls(table)
+
+    def place(self, around: Surroundings) -> None:
+        """See `Model`."""
+        grid = around.grid
+        if not isinstance(grid, Raster) or max(abs(grid.lat)) > POLAR:
+            raise GridError(f"The air model needs latitudes and longitudes, none beyond {POLAR:g} degrees north or south, not {grid!r}.")
+        if grid.n_cells < grid.active.size:
+            raise GridError(f"The grid has a mask, and air passes over all {grid.active.size:,} cells. Give a grid without a mask.")
+        self._grid = grid
+        if around.names:
+            self._take_levels(Levels.of_fields(around.columns))
+
+    def _take_levels(self, levels: Levels) -> None:
+        self.levels, self.spaces = levels, {"level": levels.space}
+
+    def memory_of_fields(self, shape: tuple[int, ...], dtype: str) -> Array:
+        """Beside that of the other ranks of the host, for the chemistry."""
+        mine, self._fields = self.reach.beside(shape, dtype)
+        return mine
+
+    def _allocate(self, share: Box, reach: Reach, options: Mapping[str, str]) -> None:
+        super()._allocate(share, reach, options)
+        species, levels = len(self.mechanism.species), self.levels.thickness.size
+        rows, columns = share.shape
+        self._tracers = self.now[: species * levels].reshape(species, levels, *share.local)
+        self._air = self.now[species * levels : (species + 1) * levels]
+        self._faces = Faces.of(self._grid, share.origin, share.shape)
+        self._walls: list[tuple[Axis, Literal["first", "last"]]] = [
+            ("y" if mirror.axis == 0 else "x", "first" if mirror.side == "low" else "last") for mirror in share.mirrors
+        ]
+        self._advection = Advection(species, levels, rows, columns)
+        self._diffusion = Diffusion(species, levels, rows, columns, 1, self.levels.thickness)
+        self._terms = np.zeros((len(TERMS), species, rows, columns))
+        self._reactions = Reactions(
+            self.mechanism,
+            self._given,
+            self._fields,
+            self.now,
+            levels,
+            share.shape,
+            reach,
+            self.options["even_chemistry"] == "on",
+            self._lanes,
+        )
+
+    def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
+        """See `Model`."""
+        self._clock = clock
+        super().advance(steps, inputs, clock, recorder)
+
+    def step(self) -> None:
+        """Wind along x, y, z; turbulence; chemistry; turbulence; wind along z, y, x (Strang 1968, SIAM J. Numer. Anal. 5, 506)."""
+        half, forcing = 0.5 * self.seconds, self.forcing
+        self._repeat(forcing[name] for name in ("T", "u", "v", "ps", "surface_temperature"))
+        there = self.levels.air(forcing["ps"], forcing["T"], forcing["surface_temperature"])
+        whole, area = there * self._faces.area, self._faces.area[HALO:-HALO]
+        tracers, air = own(self._tracers), own(self._air)
+        air *= area
+        np.copyto(air, own(whole), where=air == 0.0)
+        tracers *= air
+        self._terms[...] = 0.0
+        flux = self._faces.fluxes(half, forcing["u"], forcing["v"], whole, air, 0.5 * (air + own(whole)))
+        self._compare(flux["z"] / half, own(whole))
+        self._incoming = np.array([float(self.parameters[f"boundary_{name}"]) for name in self.mechanism.species])
+        begin = self._clock.date(round(self.elapsed / self.seconds))
+        sun = sunlight(self._faces.latitude, self._faces.longitude, begin, self.seconds)
+        own(self.diagnostics["sun"])[...] = cosine(sun, self.seconds)
+        own(self.diagnostics["solar_time"])[...] = solar_time(self._faces.longitude, begin + 0.5 * self._clock.length) / HOUR
+        if not all(self._sweep(axis, flux[axis]) for axis in ("x", "y", "z")):
+            return
+        mixing = self._mixing(cosine(sun, half) >= LEAST_COSINE, area)
+        self._diffusion.step(half, self._air, *mixing, self._tracers, self._terms[EMITTED : DEPOSITED + 1])
+        self._react(sun, own(there))
+        self._diffusion.step(half, self._air, *mixing, self._tracers, self._terms[EMITTED : DEPOSITED + 1])
+        if not all(self._sweep(axis, flux[axis]) for axis in ("z", "y", "x")):
+            return
+        tracers /= air
+        air[...] = own(there)
+        self._terms /= NANO * AIR * self.seconds * area  # [mol m-2 s-1]
+
+    def _compare(self, upward: Floats, air: Floats) -> None:
+        """The given wind upward less that of the air through the interfaces [kg s-1]."""
+        found = 0.5 * (upward[:-1] + upward[1:]) * self.levels.thickness[:, None, None] / air
+        own(self.diagnostics["w_residual"])[...] = own(self.forcing["w"]) - found
+
+    def _sweep(self, axis: Axis, flux: Floats) -> bool:
+        """Moves air and tracers along an axis. False: the step is too long, and the cell where it is most so is bad."""
+        numbers = courant(axis, self._air, flux)
+        greatest = self.reach.largest(numbers)
+        if not greatest <= MOST_CYCLES:
+            self._too_long(axis, numbers, greatest)
+            return False
+        cycles = max(1, ceil(greatest))
+        part, ledger = flux / cycles, self._terms[IN : OUT + 1] if axis == "z" else self._advection.ledger(axis)
+        walls = [(each, side) for each, side in self._walls if each == axis]
+        for _ in range(cycles):
+            if axis != "z":
+                self.reach.exchange([self._tracers, self._air], along=axis).finish()
+            for _, side in walls:
+                fill_boundary(axis, side, self._air, part, self._incoming, self._tracers)  # type: ignore[arg-type]
+            self._advection.sweep(axis, self._air, part, self._tracers, ledger, self._incoming)
+        for _, side in walls:
+            number, at = (0, 0) if side == "first" else (1, -1)
+            edge = (..., at) if axis == "x" else (..., at, slice(None))
+            self._terms[IN : OUT + 1][edge] += ledger[:, :, number].sum(axis=2)
+        return True
+
+    def _too_long(self, axis: Axis, numbers: Floats, greatest: float) -> None:
+        if numbers.max() < greatest:
+            return
+        level, row, column = np.unravel_index(int(numbers.argmax()), numbers.shape)
+        cell = int(np.flatnonzero(self.box.pack(np.arange(numbers[0].size).reshape(self.box.shape)) == row * self.box.shape[1] + column)[0])
+        needed = f"{ceil(greatest):,} sub-cycles" if np.isfinite(greatest) else "more air than the cell has"
+        why = f"on level {level} the wind along {axis} needs {needed} in a step of {self.seconds:g} s; at most {MOST_CYCLES} are made."
+        name = f"{'uvw'['xyz'.index(axis)]}[{level}]"
+        self._bad = Status(1, cell, round(self.elapsed / self.seconds), name, greatest, why=f"{why} Take a shorter step.")
+
+    def _mixing(self, day: NDArray[np.bool_], area: Floats) -> tuple[Floats, Floats, Floats]:
+        """Diffusivity [m2 s-1], emission [mass unit s-1] and velocities of deposition [m s-1], as `Diffusion.step` takes them."""
+        mixed, friction = (own(self.forcing[name]).astype(np.float64) for name in ("mixing_height", "friction_velocity"))
+        shape = len(self.mechanism.species), *self.box.shape
+        emission, velocity = np.zeros(shape), np.zeros(shape)
+        land = area * self.parameters["emission_factor"]
+        quick = np.where(day, 1.0, NIGHT) * self.parameters["deposition_factor"]
+        for process in self.mechanism.processes:
+            if process.rate.form not in OF_GROUND:
+                continue
+            number = process.rate.numbers[0] * float(self.parameters[f"rate_factor_{process.label}"])
+            if process.rate.form == "emission":
+                for which, amount in process.products:
+                    emission[which] += TO_MOLES * NANO * AIR * amount * number * land
+            else:
+                velocity[process.reactants[0]] += 0.01 * number * quick
+        return diffusivity(self.levels.interfaces, friction, mixed), emission[:, None], velocity
+
+    @property
+    def _factors(self) -> Floats:
+        return np.array([float(self.parameters[f"rate_factor_{process.label}"]) for process in in_the_air(self.mechanism)])
+
+    def _shade(self) -> Floats:
+        return 1.0 - BELOW_CLOUD * own(self.forcing["cloud"])
+
+    def _react(self, sun: Floats, there: Floats) -> None:
+        cells, columns, tracers = self._reactions.cells, self._reactions.columns, own(self._tracers)
+        cells[TEMPERATURE], cells[DENSITY] = own(self.forcing["T"]), self.levels.density(there)
+        cells[SCALE] = cells[DENSITY] / (NANO * own(self._air))
+        columns[:PER_CELL], columns[SHADE] = sun, self._shade()
+        columns[SOLAR_TIME] = HOUR * own(self.diagnostics["solar_time"])
+        before = tracers.sum(axis=1)
+        self._reactions.advance(self.seconds, self._factors, *(float(self.parameters[name]) for name in ("rtol", "atol")))
+        self._terms[CLIP] = columns[CLIPPED:]
+        self._terms[CHEMISTRY] = tracers.sum(axis=1) - before - self._terms[CLIP]
+        if columns[FAILED].any() and not self._bad.count:
+            self._cannot_go_on(columns[FAILED])
+
+    def _cannot_go_on(self, failed: Floats) -> None:
+        codes = self.box.pack(failed).astype(np.int64)
+        cell = int(np.flatnonzero(codes)[0])
+        level, which = divmod(int(codes[cell]) - 1, len(self.mechanism.species))
+        name = f"{self.mechanism.species[which]}[{level}]"
+        hour = self.box.pack(own(self.diagnostics["solar_time"]))[cell]
+        why = (
+            f"the solver of the chemistry cannot go on for {name}, at hour {hour:.2f} by the sun: its step falls below {SHORTEST:g} s "
+            "or it needs too many. Look at the rates of its reactions and what begins there, or choose larger rtol and atol."
+        )
+        self._bad = Status(int(np.count_nonzero(codes)), cell, round(self.elapsed / self.seconds), name, why=why)
+
+    @property
+    def _of_step(self) -> dict[str, Array]:
+        return {**super()._of_step, "ledger": self._terms}
+
+    def derive(self, name: str) -> Array:
+        """A term of the ledger, the speed of a reaction, or production or loss of a species; see `declarations`."""
+        kind, _, which = name.partition("_")
+        species = self.mechanism.species
+        if kind in TERMS:
+            term: Array = self._terms[list(TERMS).index(kind), species.index(which)]
+            return term
+        weights = self._weights(kind, which)
+        reactions, air = self._reactions, own(self._air)
+        cells, columns = reactions.cells, reactions.columns
+        cells[TEMPERATURE], cells[DENSITY] = own(self.forcing["T"]), self.levels.density(air)
+        columns[SHADE], columns[SOLAR_TIME] = self._shade(), HOUR * own(self.diagnostics["solar_time"])
+        cosines = own(self.diagnostics["sun"])
+        found = np.zeros(air.shape)
+        for row in range(air.shape[1]):
+            lit = np.where(cosines[row] >= LEAST_COSINE, cosines[row], 0.0)
+            speeds = reactions.speeds(row, own(self._tracers)[:, :, row], lit, self._factors)
+            for p, weight in weights.items():
+                found[:, row] += weight * speeds[p]
+        return found
+
+    def _weights(self, kind: str, which: str) -> dict[int, float]:
+        """What a diagnostic sums: process -> its factor."""
+        found: dict[int, float] = {}
+        for p, process in enumerate(in_the_air(self.mechanism)):
+            if kind == "rate" and process.label == which:
+                found[p] = 1.0
+            if kind == "loss" and (times := [self.mechanism.species[i] for i in process.reactants].count(which)):
+                found[p] = float(times)
+            made = sum(amount for i, amount in process.products if self.mechanism.species[i] == which) if kind == "production" else 0.0
+            if made:
+                found[p] = made
+        return found
+
+    @property
+    def work(self) -> Reactions:
+        """The chemistry of this rank, with what it has cost so far."""
+        return self._reactions
+
+
+def _sources() -> bytes:
+    """Of all equations of the package."""
+    return b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))

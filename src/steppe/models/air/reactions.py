@@ -1,0 +1,172 @@
+"""The chemistry of the columns of a host: any of its ranks computes any column, from one queue, so that dear columns are shared evenly.
+
+The fields of the ranks of a host lie side by side in memory that all of them see, and so does what the chemistry must know of a column. A
+cell takes its own steps, whoever computes it, so its result does not depend on that.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.models.air.chemistry import LANES, Chemistry
+from steppe.models.air.conditions import BOLTZMANN
+from steppe.models.air.declarations import in_the_air
+from steppe.models.air.lanes import PER_CELL
+from steppe.models.air.mechanism import Mechanism
+from steppe.models.air.program import Program
+from steppe.models.air.rates import Rates
+from steppe.models.air.sweeps import HALO
+from steppe.models.handed import Reach
+
+Floats = NDArray[np.float64]
+MOST = 1024  # cells whose rates are computed at once
+PAD = 16  # numbers behind each row of rates: rows a power of two apart would share lines of the cache
+TASK = 4  # columns of a task
+O2 = 0.2095  # of air, where the mechanism does not say
+TEMPERATURE, DENSITY, SCALE = range(3)  # of a cell: [K]; molecules of air [cm-3]; [cm-3] of what the field holds
+SOLAR_TIME, SHADE, FAILED, CLIPPED = range(PER_CELL, PER_CELL + 4)  # of a column, behind its sun; then clipped mass of each species
+
+
+class Reactions:
+    """The chemistry of this rank's box, and of the boxes beside it.
+
+    cells (3, level, y, x), columns (CLIPPED + species, y, x): what the chemistry must know, of the own box, and what it tells. seconds:
+    CPU time of this rank, of all steps so far. steps, work: attempts of cells, and of lanes.
+
+    Parameters
+    ----------
+    mechanism, given
+        The mechanism, and its rates from outside: name -> number.
+    fields
+        The fields of all ranks of this host, (rows, *local): species, air, steps of the chemistry, one level after the other.
+    mine, levels, shape
+        Which of them are of this rank; levels, rows and columns of its box.
+    even
+        Whether ranks share their columns.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        given: Mapping[str, float],
+        fields: Sequence[Floats],
+        mine: Floats,
+        levels: int,
+        shape: tuple[int, ...],
+        reach: Reach,
+        even: bool = True,
+        lanes: int = LANES,
+    ) -> None:
+        self._species, self._levels = len(mechanism.species), levels
+        self._mechanism = replace(mechanism, processes=tuple(in_the_air(mechanism)))
+        self._rates = Rates(self._mechanism)
+        equations = [(process.reactants, process.products) for process in self._mechanism.processes]
+        program = Program.of(self._species, equations, self._rates.sunlit.tolist())
+        self._chemistry = Chemistry(program, self._rates.slant, lanes=lanes)
+        self._most = max(1, MOST // levels)  # columns
+        self._k = np.zeros((len(equations), self._most * levels + PAD))
+        self._given = dict(given)
+        self.cells, all_cells = reach.beside((3, levels, *shape))
+        self.columns, all_columns = reach.beside((CLIPPED + self._species, *shape))
+        self._parts = list(zip(fields, all_cells, all_columns, strict=True))
+        self._mine = next(number for number, (field, _, _) in enumerate(self._parts) if field is mine)
+        tasks = [-(-columns[0].size // TASK) for columns in all_columns]
+        self._first = np.cumsum([0, *tasks])
+        several = even and reach.largest(np.array([float(len(fields))])) > 1.0
+        self._queue = reach.queue(int(reach.largest(np.array([float(self._first[-1])]))), within_host=True) if several else None
+        self.seconds, self.steps, self.work = 0.0, 0, 0
+
+    def advance(self, seconds: float, factors: Floats, rtol: float, atol: float) -> None:
+        """The chemistry of all columns of this host. factors (processes of `in_the_air`,): what each rate is multiplied by.
+
+        Where the solver cannot go on, the concentration of its species is NaN, and FAILED tells 1 + level x species + species.
+        """
+        self._chemistry.rtol, self._chemistry.atol = rtol, atol
+        self.columns[FAILED:] = 0.0
+        if self._queue is not None:
+            self._queue.reset()
+        begin = time.thread_time()
+        for part, first, last in self._pieces():
+            self._compute(part, first, last, seconds, factors)
+        self.seconds += time.thread_time() - begin
+        if self._queue is not None:
+            self._queue.reset()
+
+    def _pieces(self) -> Iterator[tuple[int, int, int]]:
+        """Number of a box of this host and a range of its columns, until all are taken."""
+        for chunk in [range(self._first[self._mine], self._first[self._mine + 1])] if self._queue is None else self._queue:
+            for part in range(len(self._parts)):
+                first, last = max(chunk.start, self._first[part]), min(chunk.stop, self._first[part + 1])
+                end = min(TASK * (last - self._first[part]), self._parts[part][2][0].size)
+                for begin in range(TASK * (first - self._first[part]), end, self._most):
+                    yield part, begin, min(begin + self._most, end)
+
+    def _compute(self, part: int, first: int, last: int, seconds: float, factors: Floats) -> None:
+        field, cells, columns = self._parts[part]
+        species, levels = self._species, self._levels
+        wide, narrow = field.shape[-1], columns.shape[-1]
+        row, column = np.divmod(np.arange(first, last), narrow)
+        plane = field[0].size
+        at = (plane * np.arange(levels)[:, None] + (row + HALO) * wide + column + HALO).ravel()
+        of_cells = cells.reshape(3, levels, -1)[..., first:last].reshape(3, -1)
+        of_columns = columns.reshape(len(columns), -1)[:, first:last]
+        k = self._rates_of(of_cells, np.tile(of_columns[SOLAR_TIME], levels), factors)
+        k[self._rates.sunlit, : at.size] *= np.tile(of_columns[SHADE], levels)
+        sun = np.tile(of_columns[:PER_CELL], (1, levels))
+        carries = field[(species + 1) * levels :].reshape(-1)
+        carried = carries[at]
+        c = field[: species * levels].reshape(species, -1)
+        done = self._chemistry.advance(seconds, k, sun, c, at, carried, of_cells[SCALE])
+        carries[at] = carried
+        of_columns[CLIPPED:] = (done.clipped / of_cells[SCALE]).reshape(species, levels, -1).sum(axis=1)
+        self.steps += int(done.steps.sum() + done.rejected.sum())
+        self.work += done.iterations
+        for cell in np.flatnonzero(done.failed >= 0):
+            which, (level, place) = int(done.failed[cell]), divmod(int(cell), last - first)
+            c[which, at[cell]] = np.nan
+            of_columns[FAILED, place] = 1 + level * species + which
+
+    def _rates_of(self, of_cells: Floats, solar_time: Floats, factors: Floats) -> Floats:
+        """Rates of some cells, (processes, cells and more), without the sun. of_cells (2 or more, cells); solar_time [s] (cells,)."""
+        T, density = of_cells[TEMPERATURE], of_cells[DENSITY]
+        constants = self._mechanism.constants
+        usual = constants.get("M")
+        known: dict[str, Floats | float] = {
+            **{name: density * (value / usual) if usual else value for name, value in constants.items()},
+            "temperature": T,
+            "pressure": 1e6 * BOLTZMANN * density * T,
+            "M": density,
+            "day": 1.0,
+            **self._given,
+        }
+        known.setdefault("O2", O2 * density)
+        if self._mechanism.humidity:
+            known["H2O"] = self._rates.humidity(T, solar_time)
+        self._rates(known, self._k, factors)
+        return self._k
+
+    def speeds(self, row: int, ratio: Floats, cosine: Floats, factors: Floats) -> Floats:
+        """How fast each process is in the cells of a row of the own box, (processes, level, x) [molecule cm-3 s-1].
+
+        ratio (species, level, x) [nmol mol-1]; cosine (x,): of the sun's zenith angle, 0 where there is no light. `cells` and `columns` are
+        those of the last step.
+        """
+        of_cells = self.cells[:, :, row]
+        levels, wide = of_cells.shape[1:]
+        c = 1e-9 * of_cells[DENSITY] * ratio
+        found = np.empty((len(self._k), levels, wide))
+        lit = np.where(cosine > 0.0, cosine, 1.0)
+        shine = np.exp(-self._rates.slant[:, None] / lit) * (cosine > 0.0) * self.columns[SHADE, row]
+        for first in range(0, wide, self._most):
+            part = slice(first, first + self._most)
+            some = np.ascontiguousarray(of_cells[..., part].reshape(3, -1))
+            k = self._rates_of(some, np.tile(self.columns[SOLAR_TIME, row, part], levels), factors)[:, : some.shape[1]]
+            found[..., part] = k.reshape(len(k), levels, -1)
+        found[self._rates.sunlit] *= shine[:, None, :]
+        for p, process in enumerate(self._mechanism.processes):
+            for reactant in process.reactants:
+                found[p] *= c[reactant]
+        return found

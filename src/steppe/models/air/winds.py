@@ -1,0 +1,63 @@
+"""The mass of air that the wind moves through the faces of cells, so that each cell ends with the air that it must have.
+
+The wind of the meteorology is not consistent with its surface pressure, so the vertical one is found from continuity: from the ground,
+through which nothing passes, up to the top, which is open. What is left over there comes from above, or goes there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.grid import Raster
+from steppe.models.air.sweeps import HALO
+
+Floats = NDArray[np.float64]
+EARTH = 6_371_007.181  # [m] sphere of the same surface as WGS 84
+
+
+@dataclass(frozen=True, eq=False)
+class Faces:
+    """The cells of a box with halos. width (y, 1), height [m]; area (y, 1) [m2]; latitude (y,), longitude (x,) [rad] of the own cells.
+
+    Rows go from north to south. Behind a wall they go on like those before it.
+    """
+
+    width: Floats
+    height: float
+    area: Floats
+    latitude: Floats
+    longitude: Floats
+
+    @classmethod
+    def of(cls, grid: Raster, origin: tuple[int, ...], shape: tuple[int, ...]) -> "Faces":
+        """The cells of a box of a grid of latitudes and longitudes."""
+        rows = np.clip(np.arange(-HALO, shape[0] + HALO) + origin[0], 0, grid.nlat - 1)
+        latitude, longitude = np.deg2rad(grid.lat), np.deg2rad(grid.lon)
+        north, south = np.deg2rad(grid.lat_bnds[rows, 0]), np.deg2rad(grid.lat_bnds[rows, 1])
+        step = np.deg2rad(grid.dlon)
+        return cls(
+            (EARTH * step * np.cos(latitude[rows]))[:, None],
+            float(EARTH * np.deg2rad(grid.dlat)),
+            (EARTH**2 * step * np.abs(np.sin(north) - np.sin(south)))[:, None],
+            latitude[origin[0] : origin[0] + shape[0]],
+            longitude[origin[1] : origin[1] + shape[1]],
+        )
+
+    def fluxes(self, seconds: float, u: Floats, v: Floats, air: Floats, before: Floats, after: Floats) -> dict[str, Floats]:
+        """Air that passes each face of the own cells [kg], positive toward greater indices and upward: x, y, z as in `Advection.sweep`.
+
+        u, v [m s-1] and air [kg]: (level, y, x) with halos. before, after: the air of the own cells [kg] at both ends of these seconds.
+        """
+        rows, columns = slice(HALO, -HALO), slice(HALO, -HALO)
+        along, across = (u * air / self.width)[:, rows], (-v * air / self.height)[:, :, columns]
+        found = {
+            "x": 0.5 * seconds * (along[..., HALO - 1 : -HALO] + along[..., HALO : along.shape[-1] - HALO + 1]),
+            "y": 0.5 * seconds * (across[:, HALO - 1 : -HALO] + across[:, HALO : across.shape[1] - HALO + 1]),
+        }
+        levels, *plane = before.shape
+        up = np.zeros((levels + 1, *plane))
+        needed = np.diff(found["x"], axis=2) + np.diff(found["y"], axis=1) + (after - before)
+        for k in range(levels):
+            up[k + 1] = up[k] - needed[k]
+        return {**found, "z": up}

@@ -1,0 +1,140 @@
+"""The air model on a grid: the same bits for any cut, what it keeps, and what it tells."""
+
+import numpy as np
+import pytest
+
+from steppe.comm import Serial
+from steppe.engine.plan import Plan
+from steppe.errors import ModelError
+from steppe.models.air.column import AIR
+from steppe.models.air.declarations import TERMS
+from steppe.models.air.model import NANO
+from steppe.testing import run_threads
+from tests.air import air_run
+from tests.models.same_bits import advanced, assert_same, states, whole
+
+SHAPE, STEPS, DAWN = (12, 12), 4, 24  # the first step of a morning
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("air")
+
+
+@pytest.fixture(scope="module")
+def plan(folder):
+    return Plan.of(air_run(folder))
+
+
+@pytest.fixture(scope="module")
+def expected(plan):
+    """The state after some steps on one rank."""
+    return whole([states(Serial(), plan, steps=STEPS, first=DAWN)], SHAPE)
+
+
+@pytest.mark.parametrize("even", ["on", "off"])
+@pytest.mark.parametrize(("ranks", "dims"), [(2, None), (4, {"y": 2, "x": 2}), (3, {"y": 1, "x": 3})])
+def test_ranks_in_any_cut_with_the_queue_and_without_give_the_same_bits(folder, expected, ranks, dims, even):
+    plan = Plan.of(air_run(folder, f'even_chemistry = "{even}"'))
+    parts = run_threads(ranks, lambda world: states(world, plan, dims, steps=STEPS, first=DAWN), 60.0)
+    assert_same(whole(parts, SHAPE), expected)
+
+
+def test_ranks_of_two_hosts_give_the_same_bits(plan, expected):
+    parts = run_threads(3, lambda world: states(world, plan, steps=STEPS, first=DAWN), 60.0, ["a", "b", "a"])
+    assert_same(whole(parts, SHAPE), expected)
+
+
+def test_any_number_of_lanes_gives_the_same_bits(folder, expected):
+    plan = Plan.of(air_run(folder, "lanes = 128"))
+    assert_same(whole([states(Serial(), plan, steps=STEPS, first=DAWN)], SHAPE), expected)
+
+
+def test_steps_in_pieces_and_from_a_copy_give_the_same_bits(plan, expected):
+    _, model = advanced(Serial(), plan, steps=2, first=DAWN)
+    rest = states(Serial(), plan, steps=2, pieces=2, first=DAWN + 2, copy=model.remember())
+    assert_same(whole([rest], SHAPE), expected)
+
+
+def test_a_copy_with_looks_tells_the_same_diagnostics(plan):
+    _, model = advanced(Serial(), plan, steps=2, first=DAWN)
+    again = plan.again().model
+    again.recall(model.remember(looks=True), model.box, model.reach)
+    for name in ("rate_r39", "production_O3", "loss_NO", "deposited_O3", "sun", "w_residual"):
+        np.testing.assert_array_equal(again.export(name), model.export(name), err_msg=name)
+
+
+def test_an_even_mixing_ratio_stays_even_in_wind_that_spreads(folder):
+    """Without chemistry, emission and deposition; what comes in is the same."""
+    plan = Plan.of(air_run(folder, "boundary_CO = 150.0"))
+
+    def still(model):
+        model.set("CO", 150.0)
+        for name in [name for name in model.parameters if name.startswith("rate_factor_")]:
+            model.set(name, 0.0)
+
+    _, model = advanced(Serial(), plan, steps=STEPS, prepare=still)
+    assert abs(model.state["CO"] / 150.0 - 1.0).max() < 1e-13
+    assert model.state["O3"].max() < 20.0
+
+
+def test_mass_is_what_the_ledger_says(plan):
+    def amounts(model):
+        """[mol m-2] of each species and column."""
+        return {name: (model.state[name] * model.state["air"]).sum(axis=0) / (NANO * AIR) for name in model.mechanism.species}
+
+    _, model = advanced(Serial(), plan, steps=2, first=DAWN)
+    before, area = amounts(model), model._faces.area[3:-3]
+    _, model = advanced(Serial(), plan, steps=1, first=DAWN + 2, copy=model.remember())
+    signs = dict(zip(TERMS, (1, -1, 1, -1, 1, 1), strict=True))
+    for name, after in amounts(model).items():
+        change = sum(sign * model.export(f"{term}_{name}") for term, sign in signs.items()) * model.seconds
+        whole = (after * area).sum()
+        passed = sum(abs(model.export(f"{term}_{name}")).sum() for term in TERMS) * model.seconds * area.max()
+        assert abs(((after - before[name] - change) * area).sum()) <= 1e-12 * (whole + passed), name
+
+
+def test_production_less_loss_is_what_all_reactions_do(plan):
+    _, model = advanced(Serial(), plan, steps=1, first=60)
+    o3, no = model.mechanism.species.index("O3"), model.mechanism.species.index("NO")
+    for which in (o3, no):
+        name, net = model.mechanism.species[which], 0.0
+        for process in model.mechanism.processes:
+            if process.rate.form in ("emission", "deposition"):
+                continue
+            times = sum(amount for i, amount in process.products if i == which) - process.reactants.count(which)
+            if times:
+                net = net + times * model.export(f"rate_{process.label}")
+        np.testing.assert_allclose(model.export(f"production_{name}") - model.export(f"loss_{name}"), net, rtol=1e-12, atol=1e-6)
+
+
+def test_a_step_in_which_air_passes_too_many_cells_names_the_cell(folder, tmp_path):
+    def storm(fields):
+        fields["u"][:, 2] = 149.0
+        return fields
+
+    plan = Plan.of(air_run(tmp_path, step="8 hours", change=storm))
+    _, model = advanced(Serial(), plan, steps=1)
+    status = model.status()
+    assert status.count == 1
+    assert "the wind along x needs" in status.why
+    assert "at most 20 are made. Take a shorter step." in status.why
+    assert status.variable == "u[2]"
+
+
+def test_a_factor_of_a_reaction_changes_what_it_does(folder, expected):
+    plan = Plan.of(air_run(folder, "rate_factor_r39 = 0.5"))
+    found = whole([states(Serial(), plan, steps=STEPS, first=DAWN)], SHAPE)
+    assert abs(found["O3"] - expected["O3"]).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ("lanes = 0", r"\[parameters\] lanes = 0 must be a whole number from 1 to 4096"),
+        ('mechanism = "emep67"', 'There is no mechanism "emep67". Did you mean "emep66"'),
+    ],
+)
+def test_what_cannot_be_is_refused(folder, parameters, message):
+    with pytest.raises(ModelError, match=message):
+        Plan.of(air_run(folder, parameters))
