@@ -18,7 +18,7 @@ def _made(cells: int, levels: int, every: float, hours: float) -> xarray.Dataset
 
 def air_run(
     folder: Path, parameters: str = "", cells: int = 12, levels: int = 6, step: str = "10 minutes", more: str = "", hours: float = 24.0,
-    change: Any = None,
+    change: Any = None, every: str = "1 hour",
 ) -> Path:  # fmt: skip
     """Writes a run of a day on so many cells and levels, and its meteorology, which `change` may change; gives the run file."""
     fields = _made(cells, levels, 60.0, hours)
@@ -36,7 +36,7 @@ forcing = {{ fields = "meteorology.zarr" }}
 [output]
 path = "out"
 variables = ["O3"]
-every = "1 hour"
+every = "{every}"
 reduce = "last"
 """
     )

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from steppe.cli import run_command
-from tests.errors import box, damage, fields, globe, scenario
+from tests.errors import air, box, damage, fields, globe, scenario
 from tests.scenario import EXAMPLES
 
 HERE = Path(__file__).parent
 CASES: list[dict[str, Any]] = tomllib.loads((HERE / "cases.toml").read_text())["case"]
-MAKERS = {"fields": fields, "globe": globe, "box": box}  # beginning of a damage -> its module
+MAKERS = {"fields": fields, "globe": globe, "box": box, "air": air}  # beginning of a damage -> its module
 PAGE = HERE.parents[1] / "docs" / "errors.md"
 
 

@@ -65,7 +65,8 @@ class ModelArrays:
     def beside(self, shape: Sequence[int], dtype: DTypeLike = "float64") -> tuple[NDArray[Any], list[NDArray[Any]]]:
         """Zeroed memory of this rank that the other ranks of its host see: its own array, and those of all of them in order of rank.
 
-        shape: as many lengths on each rank, which may differ. Raises as `common` does.
+        shape: as many lengths on each rank, which may differ. It is no array in use of `counts`: a model counts it as its own memory.
+        Raises as `common` does.
         """
         from steppe.arrays.site import site_of
 
@@ -80,9 +81,7 @@ class ModelArrays:
         for each, size in zip(shapes, sizes, strict=True):
             found.append(memory[begin : begin + int(np.prod(each)) * kind.itemsize].view(kind).reshape(each))
             begin += size
-        mine = found[site.mates.index(self._world.rank)]
-        self._common.append(ref(mine))
-        return mine, found
+        return found[site.mates.index(self._world.rank)], found
 
     def queue(self, n: int, least: int = 1, within_host: bool = False) -> "WorkQueue":
         """A queue of n tasks: of all ranks, or one for the ranks of each host; raises as `WorkQueue` does."""

@@ -18,6 +18,7 @@ from steppe.errors import RunFileError, nearest
 Reduction = Literal["mean", "sum", "min", "max", "last"]
 INTERVAL = "Interval of a record: 1 day, 10 days, 1 week, 1 month, 1 year; of shorter steps also 1 hour, 30 minutes."
 REDUCE = "What is kept of an interval."
+FILES = (".yaml", ".yml", ".json")  # ends of texts in [parameters] that are files
 OVER = "What is kept of the cells of a region: their mean, weighted by area, the least or the greatest value."
 Interval = Annotated[str, StringConstraints(pattern=r"^([1-9]\d* (day|week|month|year)|\d+(\.\d+)? (second|minute|hour))s?$")]
 Cadence = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* days?$")]
@@ -379,6 +380,8 @@ def _with_absolute_paths(run: RunFile, folder: Path) -> RunFile:
     state = whole.initial.get("state", "default")
     if isinstance(state, str) and state != "default":  # a checkpoint
         whole = whole.model_copy(update={"initial": {**whole.initial, "state": str(folder / state)}})
+    files = {name: str(folder / text) for name, text in whole.parameters.items() if isinstance(text, str) and text.endswith(FILES)}
+    whole = whole.model_copy(update={"parameters": {**whole.parameters, **files}})
     if whole.model.endswith(".py"):
         whole = whole.model_copy(update={"model": str(folder / whole.model)})
     return whole

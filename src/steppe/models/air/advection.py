@@ -59,6 +59,11 @@ class Advection:
     def _columns(self, length: int) -> int:
         return min(self._shape[3], max(16, TILE // (length + 2 * HALO)))
 
+    @property
+    def nbytes(self) -> int:
+        """Of the scratch."""
+        return self._scratch.nbytes
+
     def ledger(self, axis: Axis) -> Floats:
         """Zeros for what goes (in or out, species, first or last side, level, y or x) of the box; (in or out, species, y, x) of its top."""
         return np.zeros(self._ledger_shape(axis))

@@ -73,15 +73,15 @@ def _asked(mechanism: Mechanism) -> Iterator[Variable]:
         for term, text in TERMS.items():
             yield Variable(f"{term}_{name}", YX, FLUX, "float64", Role.DIAGNOSTIC, f"{name} that {text}, of the column")
     for name in mechanism.species:
-        yield Variable(f"production_{name}", LYX, SPEED, "float64", Role.DIAGNOSTIC, f"what reactions make of {name}")
-        yield Variable(f"loss_{name}", LYX, SPEED, "float64", Role.DIAGNOSTIC, f"what reactions take of {name}")
+        yield Variable(f"production_{name}", LYX, SPEED, "float64", Role.DIAGNOSTIC, f"{name} that reactions make")
+        yield Variable(f"loss_{name}", LYX, SPEED, "float64", Role.DIAGNOSTIC, f"{name} that reactions take")
     for process in in_the_air(mechanism):
         yield Variable(f"rate_{process.label}", LYX, SPEED, "float64", Role.DIAGNOSTIC, process.equation)
 
 
 def _parameters(mechanism: Mechanism) -> Iterator[Variable]:
     yield _number("rtol", "1", "relative error of a step of the chemistry", 1e-2, 1e-10, 1.0, "Chemistry")
-    yield _number("atol", "cm-3", "the same, absolute, in molecules", 1e4, 1e-10, 1e15)
+    yield _number("atol", "cm-3", "absolute error of a step of the chemistry, molecules", 1e4, 1e-10, 1e15)
     yield Variable(
         "emission_factor", YX, "1", "float64", Role.PARAMETER, "factor of all emissions", low=0.0, high=1e6, initial=1.0, heading="Land"
     )

@@ -127,6 +127,8 @@ class Air(FieldModel):
 
     def step(self) -> None:
         """Wind along x, y, z; turbulence; chemistry; turbulence; wind along z, y, x (Strang 1968, SIAM J. Numer. Anal. 5, 506)."""
+        if self._bad.count:
+            return
         half, forcing = 0.5 * self.seconds, self.forcing
         self._repeat(forcing[name] for name in ("T", "u", "v", "ps", "surface_temperature"))
         there = self.levels.air(forcing["ps"], forcing["T"], forcing["surface_temperature"])
@@ -187,8 +189,12 @@ class Air(FieldModel):
             return
         level, row, column = np.unravel_index(int(numbers.argmax()), numbers.shape)
         cell = int(np.flatnonzero(self.box.pack(np.arange(numbers[0].size).reshape(self.box.shape)) == row * self.box.shape[1] + column)[0])
-        needed = f"{ceil(greatest):,} sub-cycles" if np.isfinite(greatest) else "more air than the cell has"
-        why = f"on level {level} the wind along {axis} needs {needed} in a step of {self.seconds:g} s; at most {MOST_CYCLES} are made."
+        asks = (
+            f"passes {ceil(greatest):,} cells, and at most {MOST_CYCLES} can be"
+            if np.isfinite(greatest)
+            else "takes more than all air"
+        )
+        why = f"on level {level} the wind along {axis} {asks}, in half a step of {self.seconds:g} s."
         name = f"{'uvw'['xyz'.index(axis)]}[{level}]"
         self._bad = Status(1, cell, round(self.elapsed / self.seconds), name, greatest, why=f"{why} Take a shorter step.")
 
@@ -227,7 +233,7 @@ class Air(FieldModel):
         self._reactions.advance(self.seconds, self._factors, *(float(self.parameters[name]) for name in ("rtol", "atol")))
         self._terms[CLIP] = columns[CLIPPED:]
         self._terms[CHEMISTRY] = tracers.sum(axis=1) - before - self._terms[CLIP]
-        if columns[FAILED].any() and not self._bad.count:
+        if columns[FAILED].any():
             self._cannot_go_on(columns[FAILED])
 
     def _cannot_go_on(self, failed: Floats) -> None:
@@ -245,6 +251,11 @@ class Air(FieldModel):
     @property
     def _of_step(self) -> dict[str, Array]:
         return {**super()._of_step, "ledger": self._terms}
+
+    def memory(self) -> tuple[int, int]:
+        """See `Model`; with what the chemistry of columns is told, and the scratch of a step."""
+        state, parameters = super().memory()
+        return state + self._reactions.nbytes + self._advection.nbytes, parameters
 
     def derive(self, name: str) -> Array:
         """A term of the ledger, the speed of a reaction, or production or loss of a species; see `declarations`."""

@@ -79,6 +79,11 @@ class Reactions:
         self._queue = reach.queue(int(reach.largest(np.array([float(self._first[-1])]))), within_host=True) if several else None
         self.seconds, self.steps, self.work = 0.0, 0, 0
 
+    @property
+    def nbytes(self) -> int:
+        """Of what is told of its columns, and of rates."""
+        return self.cells.nbytes + self.columns.nbytes + self._k.nbytes
+
     def advance(self, seconds: float, factors: Floats, rtol: float, atol: float) -> None:
         """The chemistry of all columns of this host. factors (processes of `in_the_air`,): what each rate is multiplied by.
 
