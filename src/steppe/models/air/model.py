@@ -189,11 +189,7 @@ class Air(FieldModel):
             return
         level, row, column = np.unravel_index(int(numbers.argmax()), numbers.shape)
         cell = int(np.flatnonzero(self.box.pack(np.arange(numbers[0].size).reshape(self.box.shape)) == row * self.box.shape[1] + column)[0])
-        asks = (
-            f"passes {ceil(greatest):,} cells, and at most {MOST_CYCLES} can be"
-            if np.isfinite(greatest)
-            else "takes more than all air"
-        )
+        asks = f"passes {ceil(greatest):,} cells, and at most {MOST_CYCLES} can be" if np.isfinite(greatest) else "takes more than all air"
         why = f"on level {level} the wind along {axis} {asks}, in half a step of {self.seconds:g} s."
         name = f"{'uvw'['xyz'.index(axis)]}[{level}]"
         self._bad = Status(1, cell, round(self.elapsed / self.seconds), name, greatest, why=f"{why} Take a shorter step.")

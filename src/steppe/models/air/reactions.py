@@ -132,7 +132,7 @@ class Reactions:
         for cell in np.flatnonzero(done.failed >= 0):
             which, (level, place) = int(done.failed[cell]), divmod(int(cell), last - first)
             c[which, at[cell]] = np.nan
-            of_columns[FAILED, place] = 1 + level * species + which
+            of_columns[FAILED, place] = of_columns[FAILED, place] or 1 + level * species + which  # the lowest one
 
     def _rates_of(self, of_cells: Floats, solar_time: Floats, factors: Floats) -> Floats:
         """Rates of some cells, (processes, cells and more), without the sun. of_cells (2 or more, cells); solar_time [s] (cells,)."""
