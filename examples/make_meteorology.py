@@ -34,9 +34,11 @@ def meteorology(cells: int = 32, hours: float = 24.0, every: float = 60.0, level
     y, x = metre * (north - MIDDLE), metre * np.cos(np.radians(MIDDLE)) * east
     k, m = 2.0 * np.pi / 1.6e6, 2.0 * np.pi / 1.2e6  # [m-1]
     turn, strength = ANGULAR * t, 0.6 + z / 3200.0
-    u = strength * (5.0 + FLOW * m * np.cos(k * x - turn) * np.sin(m * y) + SPREAD * k * np.cos(k * x + turn) * np.cos(m * y))
-    v = strength * (-FLOW * k * np.sin(k * x - turn) * np.cos(m * y) - SPREAD * m * np.sin(k * x + turn) * np.sin(m * y))
-    w = z * (1.0 - z / 6400.0) * SPREAD * (k * k + m * m) * np.sin(k * x + turn) * np.cos(m * y)
+    narrow = np.cos(np.radians(MIDDLE)) / np.cos(np.radians(north))  # of columns, toward the pole
+    u = strength * (5.0 + FLOW * m * np.cos(k * x - turn) * np.sin(m * y) + narrow * SPREAD * k * np.cos(k * x + turn) * np.cos(m * y))
+    v = -strength * (narrow * FLOW * k * np.sin(k * x - turn) * np.cos(m * y) + SPREAD * m * np.sin(k * x + turn) * np.sin(m * y))
+    gathers = SPREAD * ((narrow * k) ** 2 + m * m) * np.sin(k * x + turn) * np.cos(m * y)  # [s-1] where strength is 1
+    w = (0.6 * z + z * z / 6400.0) * gathers
     hour = (t / 3600.0 + east / 15.0)[:, 0] % 24.0  # by the sun
     day = np.maximum(np.sin(np.pi * (hour - 5.0) / 14.0), 0.0) * ((hour > 5.0) & (hour < 19.0))
     ground = 291.0 - 0.4 * (north - MIDDLE)[:, 0] + 8.0 * day

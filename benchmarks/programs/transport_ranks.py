@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.napping import NAP, Napping
 from benchmarks.transport_runs import DT, GRID, LEVELS, Run, wind
 from steppe.arrays import ModelArrays
 from steppe.comm import BoxReach, World, find_launch, nodes, open_world
@@ -35,24 +36,7 @@ from steppe.models.transport.winds import RADIUS
 
 Floats = NDArray[np.float64]
 STENCIL = 3  # rows that a stencil reads beyond the row of its point, at most
-NAP = 1e-4  # [s]
 ROW = np.pi / GRID.nlat  # rad between two rows, about
-
-
-class Napping:
-    """A world whose ranks sleep while they wait, so that CPU time is work."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._world, name)
-
-    def reduce(self, array: Any, operation: Any, asleep: bool = False, watch: Any = None) -> Any:
-        return self._world.reduce(array, operation, True, watch)
-
-    def barrier(self) -> None:
-        self.reduce(np.zeros(1, np.int64), "max")
 
 
 class Links:

@@ -1,4 +1,5 @@
-"""Air quality: the chemistry of 4,096 cells beside that of KPP (code made for the mechanism, in Fortran) and of MICM (musica).
+"""Air quality: the chemistry of 4,096 cells beside that of KPP (code made for the mechanism, in Fortran) and of MICM (musica); the model on
+a grid (`air_grid`); and the paper's table of output (`air_writers`).
 
 All compute the same cells with the same rates for 600 s, in one thread, at a tolerance at which their greatest relative error (species
 above 1e5 molecule cm-3) is at most 5e-3, or at the next that was tried. Times are CPU times of the solver alone.
@@ -7,13 +8,14 @@ above 1e5 molecule cm-3) is at most 5e-3, or at the next that was tried. Times a
 import json
 import tempfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import air_kpp
+from benchmarks import air_grid, air_kpp, air_writers
 from benchmarks.air_cells import SECONDS, Cells, greatest_error
 from benchmarks.figures import Figure
 from benchmarks.peers import peer_python
@@ -38,7 +40,8 @@ def figures(quick: bool, kpp: Path | None = None) -> list[Figure]:
     cells = Cells(512 if quick else CELLS)
     exact, _ = cells.after(1e-7, 1.0, 0.5)
     with tempfile.TemporaryDirectory() as folder:
-        return [*_beside(cells, exact, Path(folder), kpp, rounds)]
+        whole = air_grid.figures(Path(folder), quick), air_writers.figures(Path(folder), quick)
+        return [*_beside(cells, exact, Path(folder), kpp, rounds), *chain(*whole)]
 
 
 def _beside(cells: Cells, exact: Floats, folder: Path, kpp: Path | None, rounds: int) -> Iterator[Figure]:

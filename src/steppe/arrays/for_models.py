@@ -76,7 +76,9 @@ class ModelArrays:
         shapes[self._world.rank] = shape
         shapes = self._world.reduce(shapes, "sum")[site.mates]
         sizes = [-(-int(np.prod(each)) * kind.itemsize // LINE) * LINE for each in shapes]
-        memory = shared(self._world, site.hosts, sum(sizes))
+        whole = sum(sizes)
+        alone = len(set(site.hosts)) == self._world.size  # one rank a host: its own memory, which may lie in large pages
+        memory = np.zeros(whole, np.uint8) if alone else shared(self._world, site.hosts, whole)
         found, begin = [], 0
         for each, size in zip(shapes, sizes, strict=True):
             found.append(memory[begin : begin + int(np.prod(each)) * kind.itemsize].view(kind).reshape(each))

@@ -94,7 +94,7 @@ class Plan:
         cores = cores or usable_cores()
         threads = run.engine.threads or cores
         table = dict(run.parameters)
-        model = make_model(module, run.engine.dtype or "float32", threads, table, surroundings(grid, forcing))
+        model = make_model(module, run.engine.dtype or "float32", threads, table, surroundings(grid, forcing, threads))
         run = _with_step(run, model)
         clock, steps = clock_of(run, forcing.calendar if forcing else "standard")
         parameters = {name: v for name, v in model.variables.items() if v.role is Role.PARAMETER}
@@ -123,7 +123,7 @@ class Plan:
     def again(self) -> "Plan":
         """The same run with a model of its own, which shares what is compiled."""
         model = self.model.again(dict(self.run.parameters))
-        model.place(surroundings(self.grid, self.forcing))
+        model.place(surroundings(self.grid, self.forcing, self.threads))
         return replace(self, model=model)
 
     def check_forcing(self, module: ModuleType) -> None:
@@ -293,10 +293,10 @@ class Plan:
         }
 
 
-def surroundings(grid: Grid, forcing: ForcingStore | FieldStore | None) -> Surroundings:
+def surroundings(grid: Grid, forcing: ForcingStore | FieldStore | None, threads: int) -> Surroundings:
     """What a model sees of where it is run."""
     columns = forcing.columns if isinstance(forcing, FieldStore) else {}
-    return Surroundings(grid, tuple(forcing.variables) if forcing else (), columns)
+    return Surroundings(grid, tuple(forcing.variables) if forcing else (), columns, threads)
 
 
 def clock_of(run: RunFile, calendar: str) -> tuple[Clock, int]:

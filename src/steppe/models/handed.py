@@ -17,12 +17,13 @@ class Surroundings(NamedTuple):
     """Where a model is run. names: variables of its forcing.
 
     columns: variables of forcing that is a field which have neither time nor place, such as coefficients of levels: name -> values of one
-    dim or none, and unit.
+    dim or none, and unit. threads: so many it may use.
     """
 
     grid: Grid
     names: tuple[str, ...] = ()
     columns: Mapping[str, tuple[Array, str]] = {}
+    threads: int = 1
 
 
 class Stream(Protocol):

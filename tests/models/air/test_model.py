@@ -80,6 +80,38 @@ def test_an_even_mixing_ratio_stays_even_in_wind_that_spreads(folder):
     assert model.state["O3"].max() < 20.0
 
 
+@pytest.mark.parametrize(("wind", "row", "column"), [("u", 0.0, 1.0), ("v", -1.0, 0.0)])  # rows go from north to south
+def test_air_goes_where_the_wind_points(tmp_path, wind, row, column):
+    def steady(fields):
+        for name in ("u", "v", "w"):
+            fields[name][...] = 20.0 if name == wind else 0.0
+        return fields
+
+    def blob(model):
+        for name in [*model.parameters]:
+            if name.startswith("rate_factor_"):
+                model.set(name, 0.0)
+        model.set("CO", 0.0)
+        model.state["CO"][:, 5:7, 5:7] = 1000.0
+        model.set("boundary_CO", 0.0)
+
+    plan = Plan.of(air_run(tmp_path, step="30 minutes", change=steady))
+    _, model = advanced(Serial(), plan, steps=2, prepare=blob)
+    found = model.state["CO"] * model.state["air"]
+    cells = np.arange(12) - 5.5
+    moved = (found * cells[:, None]).sum() / found.sum(), (found * cells).sum() / found.sum()
+    passed = 20.0 * 3600.0 / (model._faces.height if wind == "v" else model._faces.width[3:-3].mean())
+    np.testing.assert_allclose(moved, (row * passed, column * passed), atol=0.02)
+
+
+def test_the_wind_upward_is_that_of_continuity(tmp_path):
+    """The meteorology of the example is consistent but for the mass of air that pressure and temperature make."""
+    _, model = advanced(Serial(), Plan.of(air_run(tmp_path, cells=32)), steps=1)
+    residual, w = abs(model.export("w_residual")), abs(model.export("w"))
+    assert residual[:, 1:-1, 1:-1].max() < 0.1 * w.max()
+    assert residual.max() < 0.4 * w.max()  # along the edges the wind beyond them is a guess
+
+
 def test_mass_is_what_the_ledger_says(plan):
     def amounts(model):
         """[mol m-2] of each species and column."""

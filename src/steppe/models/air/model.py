@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.clock import Clock
-from steppe.errors import GridError, ModelError
+from steppe.errors import GridError, ModelError, nearest
 from steppe.grid import Box, Raster
 from steppe.models.air.advection import Advection, Axis, courant, own
 from steppe.models.air.boundary import fill_boundary
@@ -21,8 +21,8 @@ from steppe.models.air.declarations import CHOICES, OF_GROUND, TERMS, in_the_air
 from steppe.models.air.diffusion import Diffusion, diffusivity
 from steppe.models.air.lanes import PER_CELL, SHORTEST
 from steppe.models.air.light import cosine, solar_time, sunlight
-from steppe.models.air.mechanism import MOLECULES
-from steppe.models.air.rates import NIGHT
+from steppe.models.air.mechanism import MOLECULES, Mechanism
+from steppe.models.air.rates import KNOWN, NIGHT, Rates
 from steppe.models.air.reactions import CLIPPED, DENSITY, FAILED, SCALE, SHADE, SOLAR_TIME, TEMPERATURE, Reactions
 from steppe.models.air.reader import read_mechanism
 from steppe.models.air.sweeps import HALO
@@ -55,7 +55,7 @@ class Air(FieldModel):
 
     def __init__(self, table: dict[str, Any]) -> None:
         self.mechanism = read_mechanism(table.pop("mechanism", "emep66"))
-        self._given = {name: float(value) for name, value in table.pop("given", {}).items()}
+        self._given = _given(table.pop("given", {}), self.mechanism)
         self._lanes = table.pop("lanes", LANES)
         if not isinstance(self._lanes, int) or isinstance(self._lanes, bool) or not 1 <= self._lanes <= 4096:
             raise ModelError(f"[parameters] lanes = {self._lanes!r} must be a whole number from 1 to 4096.")
@@ -83,7 +83,7 @@ class Air(FieldModel):
             raise GridError(f"The air model needs latitudes and longitudes, none beyond {POLAR:g} degrees north or south, not {grid!r}.")
         if grid.n_cells < grid.active.size:
             raise GridError(f"The grid has a mask, and air passes over all {grid.active.size:,} cells. Give a grid without a mask.")
-        self._grid = grid
+        self._grid, self._threads = grid, around.threads
         if around.names:
             self._take_levels(Levels.of_fields(around.columns))
 
@@ -118,6 +118,7 @@ class Air(FieldModel):
             reach,
             self.options["even_chemistry"] == "on",
             self._lanes,
+            self._threads,
         )
 
     def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
@@ -138,7 +139,7 @@ class Air(FieldModel):
         np.copyto(air, own(whole), where=air == 0.0)
         tracers *= air
         self._terms[...] = 0.0
-        flux = self._faces.fluxes(half, forcing["u"], forcing["v"], whole, air, 0.5 * (air + own(whole)))
+        flux = self._faces.fluxes(half, forcing["u"], forcing["v"], whole, air, 0.5 * (air + own(whole)), self._walls)
         self._compare(flux["z"] / half, own(whole))
         self._incoming = np.array([float(self.parameters[f"boundary_{name}"]) for name in self.mechanism.species])
         begin = self._clock.date(round(self.elapsed / self.seconds))
@@ -291,6 +292,23 @@ class Air(FieldModel):
     def work(self) -> Reactions:
         """The chemistry of this rank, with what it has cost so far."""
         return self._reactions
+
+
+def _given(table: Any, mechanism: Mechanism) -> dict[str, float]:
+    """The rates from outside that a run gives; raises `ModelError` if they are not those that the mechanism takes."""
+    where = f"[parameters] given = {table!r}"
+    if not isinstance(table, dict) or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in table.values()):
+        raise ModelError(f'{where} must be a table of names and numbers, such as {{ "PHOTO.jno2" = 0.01 }}.')
+    wanted = [name for name in Rates(mechanism).used if name not in (*KNOWN, "O2", *mechanism.constants)]
+    if unknown := [name for name in table if name not in wanted]:
+        raise ModelError(f'{where}: mechanism {mechanism.name} does not take "{unknown[0]}".{nearest(unknown[0], wanted)}')
+    if lacking := [name for name in wanted if name not in table]:
+        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+        raise ModelError(
+            f"Mechanism {mechanism.name} takes rates from outside: {', '.join(lacking[:5])}{more}. "
+            f'Write them under [parameters]: given = {{ "{lacking[0]}" = 0.01 }}.'
+        )
+    return {name: float(value) for name, value in table.items()}
 
 
 def _sources() -> bytes:

@@ -45,7 +45,10 @@ PI = 3.141592653589793
 
 
 class Rates:
-    """The rates of a mechanism. sunlit (n,): the processes that follow the sun; slant (n,): B of each. names: of the conditions."""
+    """The rates of a mechanism.
+
+    sunlit (n,): the processes that follow the sun; slant (n,): B of each. names: of the conditions; used: those that a rate needs.
+    """
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -74,7 +77,7 @@ class Rates:
             if rate.form == "surface":
                 columns[p, THIRDS:] = column(f"{rate.name}.{RADIUS}"), column(f"{rate.name}.{NUMBER}")
         self._columns, self.names = columns, tuple(names)
-        self._used = {names[c] for c in columns[columns >= 0]}
+        self.used = sorted({names[c] for c in columns[columns >= 0]})
         self._humidity = parsed(mechanism.humidity)
 
     def __call__(self, conditions: Mapping[str, Floats | float], out: Floats, factors: Floats | None = None) -> None:
@@ -88,7 +91,7 @@ class Rates:
             A condition that a rate needs is missing.
         """
         cells = max(np.size(value) for value in conditions.values())
-        if lacking := [name for name in self.names if name in self._used and name not in conditions]:
+        if lacking := [name for name in self.names if name in self.used and name not in conditions]:
             raise ModelError(f"Mechanism {self.mechanism.name} needs {', '.join(lacking)}, which is not given.")
         known = np.empty((len(self.names), cells))
         for name, row in zip(self.names, known, strict=True):

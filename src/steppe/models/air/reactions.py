@@ -6,7 +6,9 @@ cell takes its own steps, whoever computes it, so its result does not depend on 
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +24,28 @@ from steppe.models.air.sweeps import HALO
 from steppe.models.handed import Reach
 
 Floats = NDArray[np.float64]
-MOST = 1024  # cells whose rates are computed at once
+MOST = 2048  # cells whose rates are computed at once
 PAD = 16  # numbers behind each row of rates: rows a power of two apart would share lines of the cache
-TASK = 4  # columns of a task
+TASK = 8  # columns of a task
 O2 = 0.2095  # of air, where the mechanism does not say
 TEMPERATURE, DENSITY, SCALE = range(3)  # of a cell: [K]; molecules of air [cm-3]; [cm-3] of what the field holds
 SOLAR_TIME, SHADE, FAILED, CLIPPED = range(PER_CELL, PER_CELL + 4)  # of a column, behind its sun; then clipped mass of each species
 
 
+class Worker:
+    """What a thread needs of its own. seconds: its CPU time so far; steps, work: attempts of cells, and of lanes."""
+
+    def __init__(self, program: Program, slant: Floats, lanes: int, processes: int, cells: int) -> None:
+        self.chemistry = Chemistry(program, slant, lanes=lanes)
+        self.k = np.zeros((processes, cells + PAD))
+        self.seconds, self.steps, self.work = 0.0, 0, 0
+
+
 class Reactions:
     """The chemistry of this rank's box, and of the boxes beside it.
 
-    cells (3, level, y, x), columns (CLIPPED + species, y, x): what the chemistry must know, of the own box, and what it tells. seconds:
-    CPU time of this rank, of all steps so far. steps, work: attempts of cells, and of lanes.
+    cells (3, level, y, x), columns (CLIPPED + species, y, x): what the chemistry must know, of the own box, and what it tells. wall: time
+    until no column was left, of all steps so far.
 
     Parameters
     ----------
@@ -46,6 +57,8 @@ class Reactions:
         Which of them are of this rank; levels, rows and columns of its box.
     even
         Whether ranks share their columns.
+    lanes, threads
+        Cells that are computed side by side; threads of this rank that take columns.
     """
 
     def __init__(
@@ -59,15 +72,15 @@ class Reactions:
         reach: Reach,
         even: bool = True,
         lanes: int = LANES,
+        threads: int = 1,
     ) -> None:
         self._species, self._levels = len(mechanism.species), levels
         self._mechanism = replace(mechanism, processes=tuple(in_the_air(mechanism)))
         self._rates = Rates(self._mechanism)
         equations = [(process.reactants, process.products) for process in self._mechanism.processes]
         program = Program.of(self._species, equations, self._rates.sunlit.tolist())
-        self._chemistry = Chemistry(program, self._rates.slant, lanes=lanes)
         self._most = max(1, MOST // levels)  # columns
-        self._k = np.zeros((len(equations), self._most * levels + PAD))
+        self._workers = [Worker(program, self._rates.slant, lanes, len(equations), self._most * levels) for _ in range(threads)]
         self._given = dict(given)
         self.cells, all_cells = reach.beside((3, levels, *shape))
         self.columns, all_columns = reach.beside((CLIPPED + self._species, *shape))
@@ -77,26 +90,48 @@ class Reactions:
         self._first = np.cumsum([0, *tasks])
         several = even and reach.largest(np.array([float(len(fields))])) > 1.0
         self._queue = reach.queue(int(reach.largest(np.array([float(self._first[-1])]))), within_host=True) if several else None
-        self.seconds, self.steps, self.work = 0.0, 0, 0
+        self.wall = 0.0
 
     @property
     def nbytes(self) -> int:
         """Of what is told of its columns, and of rates."""
-        return self.cells.nbytes + self.columns.nbytes + self._k.nbytes
+        return self.cells.nbytes + self.columns.nbytes + sum(worker.k.nbytes for worker in self._workers)
+
+    @property
+    def spent(self) -> tuple[float, int, int]:
+        """CPU seconds, attempts of cells and attempts of lanes of this rank so far."""
+        each = self._workers
+        return sum(w.seconds for w in each), sum(w.steps for w in each), sum(w.work for w in each)
 
     def advance(self, seconds: float, factors: Floats, rtol: float, atol: float) -> None:
         """The chemistry of all columns of this host. factors (processes of `in_the_air`,): what each rate is multiplied by.
 
         Where the solver cannot go on, the concentration of its species is NaN, and FAILED tells 1 + level x species + species.
         """
-        self._chemistry.rtol, self._chemistry.atol = rtol, atol
+        for worker in self._workers:
+            worker.chemistry.rtol, worker.chemistry.atol = rtol, atol
         self.columns[FAILED:] = 0.0
         if self._queue is not None:
             self._queue.reset()
-        begin = time.thread_time()
-        for part, first, last in self._pieces():
-            self._compute(part, first, last, seconds, factors)
-        self.seconds += time.thread_time() - begin
+        wall, pieces, lock = time.perf_counter(), self._pieces(), Lock()
+
+        def take() -> tuple[int, int, int] | None:
+            with lock:
+                return next(pieces, None)
+
+        def work(worker: Worker) -> None:
+            cpu = time.thread_time()
+            while piece := take():
+                self._compute(worker, *piece, seconds, factors)
+            worker.seconds += time.thread_time() - cpu
+
+        first, *others = self._workers
+        with ThreadPoolExecutor(max(1, len(others))) as threads:
+            running = [threads.submit(work, worker) for worker in others]
+            work(first)
+            for each in running:
+                each.result()
+        self.wall += time.perf_counter() - wall
         if self._queue is not None:
             self._queue.reset()
 
@@ -109,33 +144,33 @@ class Reactions:
                 for begin in range(TASK * (first - self._first[part]), end, self._most):
                     yield part, begin, min(begin + self._most, end)
 
-    def _compute(self, part: int, first: int, last: int, seconds: float, factors: Floats) -> None:
+    def _compute(self, worker: Worker, part: int, first: int, last: int, seconds: float, factors: Floats) -> None:
         field, cells, columns = self._parts[part]
         species, levels = self._species, self._levels
         wide, narrow = field.shape[-1], columns.shape[-1]
         row, column = np.divmod(np.arange(first, last), narrow)
         plane = field[0].size
         at = (plane * np.arange(levels)[:, None] + (row + HALO) * wide + column + HALO).ravel()
-        of_cells = cells.reshape(3, levels, -1)[..., first:last].reshape(3, -1)
+        of_cells = np.ascontiguousarray(cells.reshape(3, levels, -1)[..., first:last]).reshape(3, -1)
         of_columns = columns.reshape(len(columns), -1)[:, first:last]
-        k = self._rates_of(of_cells, np.tile(of_columns[SOLAR_TIME], levels), factors)
+        k = self._rates_of(of_cells, np.tile(of_columns[SOLAR_TIME], levels), factors, worker.k)
         k[self._rates.sunlit, : at.size] *= np.tile(of_columns[SHADE], levels)
         sun = np.tile(of_columns[:PER_CELL], (1, levels))
         carries = field[(species + 1) * levels :].reshape(-1)
         carried = carries[at]
         c = field[: species * levels].reshape(species, -1)
-        done = self._chemistry.advance(seconds, k, sun, c, at, carried, of_cells[SCALE])
+        done = worker.chemistry.advance(seconds, k, sun, c, at, carried, of_cells[SCALE])
         carries[at] = carried
         of_columns[CLIPPED:] = (done.clipped / of_cells[SCALE]).reshape(species, levels, -1).sum(axis=1)
-        self.steps += int(done.steps.sum() + done.rejected.sum())
-        self.work += done.iterations
+        worker.steps += int(done.steps.sum() + done.rejected.sum())
+        worker.work += done.iterations
         for cell in np.flatnonzero(done.failed >= 0):
             which, (level, place) = int(done.failed[cell]), divmod(int(cell), last - first)
             c[which, at[cell]] = np.nan
             of_columns[FAILED, place] = of_columns[FAILED, place] or 1 + level * species + which  # the lowest one
 
-    def _rates_of(self, of_cells: Floats, solar_time: Floats, factors: Floats) -> Floats:
-        """Rates of some cells, (processes, cells and more), without the sun. of_cells (2 or more, cells); solar_time [s] (cells,)."""
+    def _rates_of(self, of_cells: Floats, solar_time: Floats, factors: Floats, k: Floats) -> Floats:
+        """Fills k (processes, cells and more) with rates of some cells, without the sun. of_cells (2 or more, cells); solar_time [s]."""
         T, density = of_cells[TEMPERATURE], of_cells[DENSITY]
         constants = self._mechanism.constants
         usual = constants.get("M")
@@ -150,8 +185,8 @@ class Reactions:
         known.setdefault("O2", O2 * density)
         if self._mechanism.humidity:
             known["H2O"] = self._rates.humidity(T, solar_time)
-        self._rates(known, self._k, factors)
-        return self._k
+        self._rates(known, k, factors)
+        return k
 
     def speeds(self, row: int, ratio: Floats, cosine: Floats, factors: Floats) -> Floats:
         """How fast each process is in the cells of a row of the own box, (processes, level, x) [molecule cm-3 s-1].
@@ -162,14 +197,15 @@ class Reactions:
         of_cells = self.cells[:, :, row]
         levels, wide = of_cells.shape[1:]
         c = 1e-9 * of_cells[DENSITY] * ratio
-        found = np.empty((len(self._k), levels, wide))
+        k = self._workers[0].k
+        found = np.empty((len(k), levels, wide))
         lit = np.where(cosine > 0.0, cosine, 1.0)
         shine = np.exp(-self._rates.slant[:, None] / lit) * (cosine > 0.0) * self.columns[SHADE, row]
         for first in range(0, wide, self._most):
             part = slice(first, first + self._most)
             some = np.ascontiguousarray(of_cells[..., part].reshape(3, -1))
-            k = self._rates_of(some, np.tile(self.columns[SOLAR_TIME, row, part], levels), factors)[:, : some.shape[1]]
-            found[..., part] = k.reshape(len(k), levels, -1)
+            self._rates_of(some, np.tile(self.columns[SOLAR_TIME, row, part], levels), factors, k)
+            found[..., part] = k[:, : some.shape[1]].reshape(len(k), levels, -1)
         found[self._rates.sunlit] *= shine[:, None, :]
         for p, process in enumerate(self._mechanism.processes):
             for reactant in process.reactants:

@@ -4,6 +4,7 @@ The wind of the meteorology is not consistent with its surface pressure, so the 
 through which nothing passes, up to the top, which is open. What is left over there comes from above, or goes there.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ EARTH = 6_371_007.181  # [m] sphere of the same surface as WGS 84
 class Faces:
     """The cells of a box with halos. width (y, 1), height [m]; area (y, 1) [m2]; latitude (y,), longitude (x,) [rad] of the own cells.
 
-    Rows go from north to south. Behind a wall they go on like those before it.
+    Rows go from north to south. Behind a wall they are as wide as the last one.
     """
 
     width: Floats
@@ -38,19 +39,26 @@ class Faces:
         step = np.deg2rad(grid.dlon)
         return cls(
             (EARTH * step * np.cos(latitude[rows]))[:, None],
-            float(EARTH * np.deg2rad(grid.dlat)),
+            float(EARTH * np.deg2rad(-grid.dlat)),
             (EARTH**2 * step * np.abs(np.sin(north) - np.sin(south)))[:, None],
             latitude[origin[0] : origin[0] + shape[0]],
             longitude[origin[1] : origin[1] + shape[1]],
         )
 
-    def fluxes(self, seconds: float, u: Floats, v: Floats, air: Floats, before: Floats, after: Floats) -> dict[str, Floats]:
+    def fluxes(
+        self, seconds: float, u: Floats, v: Floats, air: Floats, before: Floats, after: Floats, walls: Collection[tuple[str, str]] = ()
+    ) -> dict[str, Floats]:
         """Air that passes each face of the own cells [kg], positive toward greater indices and upward: x, y, z as in `Advection.sweep`.
 
         u, v [m s-1] and air [kg]: (level, y, x) with halos. before, after: the air of the own cells [kg] at both ends of these seconds.
+        walls: axis and side of the box where the domain ends: there the wind goes on as between the last two cells.
         """
         rows, columns = slice(HALO, -HALO), slice(HALO, -HALO)
         along, across = (u * air / self.width)[:, rows], (-v * air / self.height)[:, :, columns]
+        for axis, side in walls:
+            flow = along if axis == "x" else across.swapaxes(1, 2)  # a view
+            beyond, last, before_it = (HALO - 1, HALO, HALO + 1) if side == "first" else (-HALO, -HALO - 1, -HALO - 2)
+            flow[..., beyond] = 2.0 * flow[..., last] - flow[..., before_it]
         found = {
             "x": 0.5 * seconds * (along[..., HALO - 1 : -HALO] + along[..., HALO : along.shape[-1] - HALO + 1]),
             "y": 0.5 * seconds * (across[:, HALO - 1 : -HALO] + across[:, HALO : across.shape[1] - HALO + 1]),

@@ -1,0 +1,70 @@
+"""Whole runs of air: on ranks, with every way to write, stopped and continued, and branched; its own mechanism beside the run file."""
+
+import numpy as np
+import pytest
+
+import steppe
+from steppe.models.air.reader import read_mechanism
+from tests.air import air_run
+from tests.models.transport.test_runs import assert_same_files, steppe_run
+
+MORE = '[engine]\ncheckpoint = "1 hour"\n'
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = air_run(tmp_path, more=MORE)
+    run.write_text(run.read_text().replace('["O3"]', '["O3", "NO2", "rate_r39", "deposited_O3"]').replace('"out"', '"whole"'))
+    return tmp_path
+
+
+def test_ranks_ways_to_write_threads_and_a_stop_change_no_byte(folder):
+    end = "--until", "2001-06-21T02:00"
+    steppe_run(*end, "--threads", "1")
+    for number, words in enumerate(
+        (
+            ("--threads", "2"),
+            ("--ranks", "2", "--set", 'engine.writers="gather"'),
+            ("--ranks", "4", "--set", "engine.write_behind=false"),
+            ("--ranks", "2", "--set", 'parameters.even_chemistry="off"'),
+        )
+    ):
+        steppe_run(*end, *words, "--output", f"other{number}")
+        assert_same_files("whole/output.zarr/O3", f"other{number}/output.zarr/O3")
+        assert_same_files("whole/output.zarr/rate_r39", f"other{number}/output.zarr/rate_r39")
+    steppe_run("--until", "2001-06-21T01:10", "--output", "parts", "--ranks", "2")
+    steppe_run(*end, "--output", "parts")
+    assert_same_files("whole/output.zarr/O3", "parts/output.zarr/O3")
+    assert_same_files("whole/output.zarr/deposited_O3", "parts/output.zarr/deposited_O3")
+
+
+def test_a_scenario_with_half_of_the_emissions_begins_where_the_run_is(folder):
+    with steppe.Simulation("run.toml") as sim:
+        sim.step(30)
+        with sim.branch("half") as half, sim.branch("same") as same:
+            half.set("rate_factor_r1", 0.5)
+            for each in (half, same, sim):
+                each.step(12)
+            np.testing.assert_array_equal(same["O3"].values, sim["O3"].values)
+            assert float(half["NO2"][0].mean()) < 0.95 * float(sim["NO2"][0].mean())
+            assert sim["rate_r39"].attrs["long_name"] == "NO + O3 -> NO2"
+            assert float(half["emitted_NO"].mean()) == pytest.approx(0.5 * float(sim["emitted_NO"].mean()), rel=1e-12)
+
+
+def test_a_mechanism_beside_the_run_file_is_found_from_any_folder(folder, tmp_path_factory, monkeypatch):
+    mechanism = read_mechanism("emep66")
+    (folder / "own.yaml").write_text(
+        'name: own\nspecies: ["NO", "NO2", "O3"]\nreactions:\n'
+        '- {n: 39, eq: "NO + O3 -> NO2", rate: {type: arrhenius, A: 1.8e-12, C: -1370.0}}\n'
+        '- {n: day, eq: "NO2 -> NO + O3", rate: {type: photolysis, A: 0.0145, B: 0.4}}\n'
+        'box: {initial: {"NO": 1.0e+10, "O3": 1.0e+12}}\n'
+    )
+    run = air_run(folder, 'mechanism = "own.yaml"')
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    with steppe.Simulation(run) as sim:
+        sim.step(3)
+        assert set(mechanism.species) > {"NO", "NO2", "O3"}
+        total = sim["NO"] + sim["NO2"]  # each is moved by itself, with limits of its own
+        np.testing.assert_allclose(total, 1e9 * 1e10 / 2.55e19, rtol=1e-4)
+        assert float(sim["rate_r39"].max()) > 0.0
