@@ -1,5 +1,6 @@
 """The cells of one rank in arrays over all cells, and the gathering of such arrays on rank 0."""
 
+from collections.abc import Callable, Iterator, Mapping
 from math import prod
 from typing import Any
 
@@ -10,6 +11,22 @@ from steppe.comm import World
 from steppe.engine.outputs import positions
 from steppe.grid import Box, Cells, Ownership, Share
 from steppe.models import Array
+
+
+class MadeArrays(Mapping[str, Array]):
+    """Arrays that are made when they are taken, so that they never lie in memory all at once. makers: name -> what makes it."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Array]]) -> None:
+        self.makers = makers
+
+    def __getitem__(self, name: str) -> Array:
+        return self.makers[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.makers)
+
+    def __len__(self) -> int:
+        return len(self.makers)
 
 
 class Gatherer:

@@ -5,6 +5,7 @@ ranks, which is called only if no rank failed. So no rank waits for a message of
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -19,7 +20,7 @@ from steppe.costs import RETIRED, SpreadPrediction, spread_forcing
 from steppe.engine.bad_cell import first_bad
 from steppe.engine.digest import digest
 from steppe.engine.evaluation import Evaluation
-from steppe.engine.gatherer import Gatherer
+from steppe.engine.gatherer import Gatherer, MadeArrays
 from steppe.engine.levels import begin_frames
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
@@ -279,7 +280,7 @@ class RankState:
 
     def digest(self) -> Together:
         """A number that is equal for equal bits of state and parameters, on any number of ranks."""
-        mine = digest(self._arrays(), self.deal.mine, self.world.rank == 0)
+        mine = digest(MadeArrays(self._makers()), self.deal.mine, self.world.rank == 0)
         return lambda: int(self.world.reduce(np.array([mine], np.int64), "sum")[0])
 
     def array_counts(self) -> Together:
@@ -289,7 +290,8 @@ class RankState:
     def keep(self, aside: str) -> Together:
         """Begins a checkpoint made of copies; `kept` grows when the tiles of this rank are durable."""
         self.outputs.writer.check()
-        self._draft.copy(self._arrays() | {f"recorder/{name}": v for name, v in self.outputs.recorder.state().items()}, self.deal)
+        reductions = {f"recorder/{name}": partial(np.asarray, values) for name, values in self.outputs.recorder.state().items()}
+        self._draft.copy(MadeArrays(self._makers() | reductions), self.deal)
 
         def together() -> None:
             self._draft.exchange(self.world)
@@ -384,10 +386,10 @@ class RankState:
         else:
             self.model.advance(steps, reader, clock, recorders[0])
 
-    def _arrays(self) -> dict[str, Array]:
-        """State and parameters, in packed order."""
+    def _makers(self) -> dict[str, Callable[[], Array]]:
+        """Of state and parameters, in packed order."""
         groups = {"state": self.model.state, "parameter": self.model.parameters}
-        return {f"{group}/{name}": self.gatherer.packed(v) for group, values in groups.items() for name, v in values.items()}
+        return {f"{group}/{name}": partial(self.gatherer.packed, v) for group, values in groups.items() for name, v in values.items()}
 
     def _at(self, steps: range) -> None:
         mine = self.deal.mine

@@ -51,14 +51,15 @@ class Draft:
             self._stretches = TileRun.of(written, deal.n_cells)
         self.contents, self._deal = contents, deal
         self._numbers = {name: np.array(arrays[name], entry.dtype) for name, entry, _ in contents.numbers()}
-        for columns, mine in pieces([held for held in deal.held if held.writer == deal.rank], written, deal.n_cells):
-            for name, values in self._copies.items():
-                values[..., columns] = arrays[name][..., mine]
-        self._parts = [
-            ([np.array(arrays[name][..., held.mine], entry.dtype) for name, entry, _ in contents.of_cells()], held.writer)
-            for held in deal.held
-            if held.writer != deal.rank
-        ]
+        mine = pieces([held for held in deal.held if held.writer == deal.rank], written, deal.n_cells)
+        others = [held for held in deal.held if held.writer != deal.rank]
+        self._parts = [([], held.writer) for held in others]
+        for name, entry, _ in contents.of_cells():
+            taken = arrays[name]  # once: it may be made for this
+            for columns, part in mine:
+                self._copies[name][..., columns] = taken[..., part]
+            for (parts, _), held in zip(self._parts, others, strict=True):
+                parts.append(np.array(taken[..., held.mine], entry.dtype))
 
     def exchange(self, world: World) -> None:
         """Brings parts of tiles to the ranks that write them; every rank calls it."""

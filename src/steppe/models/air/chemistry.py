@@ -56,6 +56,11 @@ class Chemistry:
         self._integrate = integrate_of(lanes)
         self._work = [np.zeros((rows, lanes)) for rows in shapes]
 
+    @property
+    def nbytes(self) -> int:
+        """Of the lanes."""
+        return sum(each.nbytes for each in self._work)
+
     def advance(
         self, seconds: float, rates: Floats, sun: Floats, c: Floats, at: Integers, carried: Floats, scale: Floats | None = None
     ) -> Outcome:

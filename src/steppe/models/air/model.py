@@ -36,6 +36,7 @@ Floats = NDArray[np.float64]
 MOST_CYCLES = 20  # sub-cycles of a sweep
 POLAR = 80.0  # [degree] latitude beyond which columns of a grid of degrees are too narrow
 NANO = 1e9  # nmol in a mol
+OF_CELLS = 8  # numbers a cell of masses, fluxes and Courant numbers that a step makes
 BELOW_CLOUD = 0.7  # of the light that a sky full of cloud takes away; our judgement
 TO_MOLES = 0.01 / MOLECULES  # [mol m-2] of 1 molecule cm-2
 IN, OUT, EMITTED, DEPOSITED, CHEMISTRY, CLIP = range(len(TERMS))
@@ -252,7 +253,9 @@ class Air(FieldModel):
     def memory(self) -> tuple[int, int]:
         """See `Model`; with what the chemistry of columns is told, and the scratch of a step."""
         state, parameters = super().memory()
-        return state + self._reactions.nbytes + self._advection.nbytes, parameters
+        _, levels, *halos = self._tracers.shape
+        of_step = 8 * levels * halos[0] * halos[1] * OF_CELLS + self._advection.ledger("x").nbytes + 2 * self._terms[0].nbytes
+        return state + of_step + self._reactions.nbytes + self._advection.nbytes, parameters
 
     def derive(self, name: str) -> Array:
         """A term of the ledger, the speed of a reaction, or production or loss of a species; see `declarations`."""

@@ -40,6 +40,11 @@ class Worker:
         self.k = np.zeros((processes, cells + PAD))
         self.seconds, self.steps, self.work = 0.0, 0, 0
 
+    @property
+    def nbytes(self) -> int:
+        """Of rates and lanes."""
+        return self.k.nbytes + self.chemistry.nbytes
+
 
 class Reactions:
     """The chemistry of this rank's box, and of the boxes beside it.
@@ -95,7 +100,7 @@ class Reactions:
     @property
     def nbytes(self) -> int:
         """Of what is told of its columns, and of rates."""
-        return self.cells.nbytes + self.columns.nbytes + sum(worker.k.nbytes for worker in self._workers)
+        return self.cells.nbytes + self.columns.nbytes + sum(worker.nbytes for worker in self._workers)
 
     @property
     def spent(self) -> tuple[float, int, int]:
