@@ -89,6 +89,7 @@ fields = "fields.zarr"                     # CF fields on the grid
 STEP = """\
 step = "1 hour"                            # or "10 minutes", "1 day"
 """
+OF_FIELDS = "# The grid is that of the fields.\n"
 GRID_OF_WEATHER = "# The grid is that of the forcing store: {cells}.\n"
 
 
@@ -101,7 +102,7 @@ class WeatherOfRun(NamedTuple):
     store: str = "weather.zarr"
 
 
-ON_THE_GLOBE = WeatherOfRun("2000-01-01", "2000-01-12", GRID_OF_FIELDS)
+ON_THE_GLOBE = WeatherOfRun("2000-01-01", "2000-01-12")
 
 new = App(name="new", help=COMMANDS["new"], help_format="plaintext")
 
@@ -131,8 +132,10 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
     module = find_model(model)
     made = make_model(module)
     fields = made.needs.neighbours
-    ground = _ground(weather, output, module, made) if weather else ON_THE_GLOBE if fields else WeatherOfRun()
-    forcing = FIELDS if ground is ON_THE_GLOBE else FORCING.format(store=_commented(f"store = {json.dumps(ground.store)}"))
+    reads = any(v.role is Role.FORCING for v in made.variables.values())
+    globe = WeatherOfRun(*ON_THE_GLOBE[:2], OF_FIELDS if reads else GRID_OF_FIELDS)
+    ground = _ground(weather, output, module, made) if weather else globe if fields else WeatherOfRun()
+    forcing = FIELDS if ground is globe else FORCING.format(store=_commented(f"store = {json.dumps(ground.store)}"))
     help_of_editors = Path(".steppe") / f"{made.name}.json"
     text = TEMPLATE.format(
         schema=help_of_editors,
@@ -141,7 +144,7 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
         end=_commented(f"end = {ground.end}"),
         grid=ground.grid,
         step=STEP if fields else "",
-        forcing=forcing if any(v.role is Role.FORCING for v in made.variables.values()) else "",
+        forcing=forcing if reads else "",
         name=model,
         model=_commented(f"model = {json.dumps(_path_from(output, model))}"),
         parameters="\n".join(
@@ -237,9 +240,11 @@ def _path_from(output: Path, model: str) -> str:
 def _parameters(variables: Mapping[str, Variable], sets: Mapping[str, Mapping[str, object]]) -> list[str]:
     """A line for each kind of named sets, and the two other ways to give a parameter, by example of the first."""
     lines = [_commented(f'{kind} = "{next(iter(names))}"') + f"# {', '.join(names)}" for kind, names in sets.items()]
-    for v in [v for v in variables.values() if v.role is Role.PARAMETER][:1]:
+    found = [v for v in variables.values() if v.role is Role.PARAMETER]
+    for v in found[:1]:
         number = "" if v.initial is None else f"{v.initial:g}"
-        lines += [_commented(f"# {v.name} = {number}") + f"# {v.units}", f'# {v.name} = {{ store = "land.zarr", variable = "{v.name}" }}']
+        lines += [_commented(f"# {v.name} = {number}") + f"# {v.units}"]
+    lines += [f'# {v.name} = {{ store = "land.zarr", variable = "{v.name}" }}' for v in [v for v in found if v.dims][:1]]
     return lines
 
 

@@ -139,7 +139,8 @@ class IntervalRecorder:
             if operation != "last":  # which asks for no value before
                 values[1:] = START[operation]
                 values[0] = START[operation] if reduction.carried is None else reduction.carried
-            record = Records(reduction.variable, operation, places, values)
+            due = int(reduction.edges[first + 1]) <= steps.stop
+            record = Records(reduction.variable, operation, places, values, due)
             self._open.append((reduction, first, record, buffer))
         return [record for _, _, record, _ in self._open]
 
@@ -156,7 +157,7 @@ class IntervalRecorder:
                 for deliver in reduction.deliver:
                     deliver(first, values)
             reduction.carried = None
-            if whole < len(record.values):
+            if whole < len(record.values) and record.operation != "last":  # which a later step replaces
                 reduction.rest = np.empty((*reduction.leading, self._cells)) if reduction.rest is None else reduction.rest
                 reduction.carried = reduction.rest
                 reduction.carried[:] = record.values[whole]
@@ -173,7 +174,7 @@ class IntervalRecorder:
     def nbytes(self) -> int:
         """Bytes of the accumulators: the slots of the steps that are recorded at once, and the unfinished interval."""
         sizes = ((r, prod(r.leading) * np.dtype(r.dtype).itemsize) for r in self._reductions)
-        return self._cells * sum((self._most_slots(reduction) + 1) * size for reduction, size in sizes)
+        return self._cells * sum((self._most_slots(reduction) + (reduction.operation != "last")) * size for reduction, size in sizes)
 
     def _most_slots(self, reduction: Reduction) -> int:
         """Intervals that the steps recorded at once may touch, unless they are of very different lengths."""

@@ -150,6 +150,8 @@ REDUCE: dict[str, Callable[[Array, Array], Array]] = {"sum": np.add, "min": np.m
 def record_step(recorder: Recorder, step: int, share: Any, value: Callable[[str], Array]) -> None:
     """Gives a recorder what it wants of one step that is done. value: gives a variable over the share, as the model has it."""
     for record in recorder.records(range(step, step + 1)):
+        if record.operation == "last" and not record.due:
+            continue  # a later step has the last value
         kept = record.values[record.slots[0]]
         if record.operation == "last":
             share.pack(value(record.name), kept)

@@ -92,13 +92,14 @@ class Records(NamedTuple):
     values: float64, or what the variable is where a field model stores the value of each step.
 
     operation: "sum", "min", "max" or "last"; a slot starts with the value that belongs to it (0, inf, -inf, NaN) or with what
-    earlier steps left there.
+    earlier steps left there. due: whether an interval ends within the steps; if not, a model may leave out what is "last".
     """
 
     name: str
     operation: str
     slots: NDArray[np.int32]
     values: NDArray[np.floating[Any]]
+    due: bool = True
 
 
 class Recorder(Protocol):
