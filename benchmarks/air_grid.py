@@ -2,6 +2,7 @@
 
 import json
 import runpy
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,11 +11,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.figures import Figure
-from benchmarks.rounds import output
+from benchmarks.rounds import QUICK_ROUNDS, alternate, measured, output, ratio
+from benchmarks.suites.memory import probe
 from steppe.comm import find_library, find_mpiexec
+from steppe.models.air.reader import read_mechanism
 
+SPECIES = read_mechanism("emep66").species
 MORNING = 54  # step of 10 minutes at which 09:00 begins
 EXAMPLE = Path(__file__).parents[1] / "examples" / "make_meteorology.py"
+SHORT = "2001-06-21T03:00:00"
 RUN = """model = "air"
 time = {{ start = 2001-06-21, end = 2001-06-21, step = "10 minutes" }}
 forcing = {{ fields = "meteorology_{cells}.zarr" }}
@@ -86,3 +91,24 @@ def figures(folder: Path, quick: bool) -> Iterator[Figure]:
     ratio = _greatest(beside, "cpu") / _greatest(alone, "cpu")
     yield Figure("32 x 32 on one while another one runs / alone", ratio, note="what the machine's cores take from each other")
     yield Figure("64 x 64 on 4 ranks / 32 x 32 on one", _greatest(wide, "cpu") / _greatest(alone, "cpu"), at_most=1.1, note=note)
+    yield from _beside_the_steps(small, folder, QUICK_ROUNDS)
+
+
+def _beside_the_steps(path: Path, folder: Path, rounds: int) -> Iterator[Figure]:
+    """Three hours: what recording costs, and memory beyond imports beside what `steppe check` announces."""
+
+    def run(variables: tuple[str, ...], every: str) -> float:
+        changes = {"time.end": SHORT, "output.variables": json.dumps(list(variables)), "output.every": json.dumps(every)}
+        changes["engine.threads"] = "1"
+        words = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
+        found = json.loads(output([sys.executable, "-m", "steppe", "run", str(path), "--json", "--fresh", *words]))
+        return float(found["seconds"])
+
+    samples = alternate({"hourly": measured(run, SPECIES, "1 hour"), "once": measured(run, ("O3",), "3 hours")}, rounds)
+    more = ratio(samples["hourly"], samples["once"])
+    yield Figure("air-32: 66 species recorded every hour, of the run", 100.0 * (more.value - 1.0), "%", at_most=3.0, note=more.spread)
+    short = folder / "short.toml"
+    short.write_text(path.read_text().replace("end = 2001-06-21,", f"end = {SHORT},"))
+    announced, found = probe(short, "estimate")["announced"], probe(short, "run")
+    beyond = found["peak"] - found["after_imports"]
+    yield Figure("air-32: peak beyond imports / announced by steppe check", beyond / announced, at_most=1.2, note=f"{beyond / 1e6:.1f} MB")

@@ -15,12 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.air_grid import EXAMPLE
+from benchmarks.air_grid import EXAMPLE, SPECIES
 from benchmarks.figures import Figure
 from benchmarks.rounds import alternate, measured, output
-from steppe.models.air.reader import read_mechanism
 
-SPECIES = read_mechanism("emep66").species
 LONG = 72  # steps, half a day: what waits at the end of a run, when there is nothing left to hide behind, counts little
 RUN = """model = "air"
 time = {{ start = 2001-06-21T09:00:00, end = {end}, step = "10 minutes" }}

@@ -16,6 +16,14 @@ def _made(cells: int, levels: int, every: float, hours: float) -> xarray.Dataset
     return found
 
 
+def example(folder: Path) -> Path:
+    """The run file of the example, on 12 x 12 x 6 cells, with its meteorology."""
+    _made(12, 6, 60.0, 24.0).to_zarr(folder / "meteorology.zarr", mode="w", consolidated=False)
+    text = (EXAMPLES / "air.toml").read_text().replace('"../runs/air"', '"out"').replace("../runs/", "")
+    (folder / "run.toml").write_text(text)
+    return folder / "run.toml"
+
+
 def air_run(
     folder: Path, parameters: str = "", cells: int = 12, levels: int = 6, step: str = "10 minutes", more: str = "", hours: float = 24.0,
     change: Any = None, every: str = "1 hour",

@@ -17,11 +17,12 @@ from steppe.ingest import generate
 from steppe.ingest.land import ingest_land
 from steppe.models import FieldModel, find_model
 from tests import transport
+from tests.air import example
 from tests.page.house import House, Opened, wait_for
 from tests.scenario import EXAMPLES, make_scenario, write_mask
 from tests.tracers import made
 
-OF_OTHERS = ("assembly.py", "make_winds.py", "tasks.py", "tracers.py")  # programs, and a model that tracers.toml has
+OF_OTHERS = ("assembly.py", "make_meteorology.py", "make_winds.py", "tasks.py", "tracers.py")  # programs, and a model that tracers.toml has
 FILES = sorted(path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".toml") and path.name not in OF_OTHERS)
 FIELD = """\
 model = "{model}"
@@ -42,6 +43,8 @@ def run_file_of(name: str, folder: Path) -> Path:
     """A small run of an example: the run file itself with fewer cells and days, or a run file for the model."""
     if name == "tracers.toml":
         return made(folder)
+    if name == "air.toml":
+        return example(folder)
     if name.startswith("transport"):
         return transport.made(name, folder)
     if name.endswith(".toml"):
