@@ -155,6 +155,27 @@ def test_a_step_in_which_air_passes_too_many_cells_names_the_cell(folder, tmp_pa
     assert status.variable == "u[2]"
 
 
+def test_ranks_end_together_where_one_of_them_cannot_go_on(tmp_path):
+    def storm(fields):
+        fields["u"][:, 2, :, :3] = 149.0
+        return fields
+
+    plan = Plan.of(air_run(tmp_path, step="2 hours", every="2 hours", change=storm))
+    found = run_threads(3, lambda world: advanced(world, plan, {"y": 1, "x": 3}, steps=2)[1].status(), 60.0)
+    assert [status.count for status in found] == [1, 0, 0]
+    assert "takes more air than it has" in found[0].why
+    (tmp_path / "burst.yaml").write_text(
+        'species: ["O3", "NO"]\nreactions:\n- {n: 1, eq: "NO + NO -> 4 NO", rate: {type: loss, k: 1.0e+300}}\n'
+    )
+    plan = Plan.of(air_run(tmp_path, 'mechanism = "burst.yaml"'))
+
+    def begin(model):
+        model.state["NO"][...] = np.where(model.box.origin[1] == 0, 1.0, 0.0)
+
+    found = run_threads(2, lambda world: advanced(world, plan, {"y": 1, "x": 2}, steps=3, prepare=begin)[1].status(), 60.0)
+    assert "cannot go on for NO[0]" in found[0].why
+
+
 def test_a_factor_of_a_reaction_changes_what_it_does(folder, expected):
     plan = Plan.of(air_run(folder, "rate_factor_r39 = 0.5"))
     found = whole([states(Serial(), plan, steps=STEPS, first=DAWN)], SHAPE)

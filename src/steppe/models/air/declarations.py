@@ -63,12 +63,12 @@ def variables_of(mechanism: Mechanism) -> Iterator[Variable]:
     yield Variable("solar_time", YX, "h", "float64", Role.DIAGNOSTIC, "hour of the day by the sun in the middle of the step")
     text = "wind upward as given less that of continuity, which moves the tracers"
     yield Variable("w_residual", LYX, "m s-1", "float64", Role.DIAGNOSTIC, text)
-    yield from _asked(mechanism)
+    yield from asked_of(mechanism)
     yield from _parameters(mechanism)
 
 
-def _asked(mechanism: Mechanism) -> Iterator[Variable]:
-    """Diagnostics that are computed when somebody asks for them, and the ledger."""
+def asked_of(mechanism: Mechanism) -> Iterator[Variable]:
+    """Diagnostics that are computed when they are asked for, and the ledger."""
     for name in mechanism.species:
         for term, text in TERMS.items():
             yield Variable(f"{term}_{name}", YX, FLUX, "float64", Role.DIAGNOSTIC, f"{name} that {text}, of the column")

@@ -17,7 +17,7 @@ from steppe.models.air.boundary import fill_boundary
 from steppe.models.air.chemistry import LANES
 from steppe.models.air.column import AIR, Levels
 from steppe.models.air.conditions import HOUR, LEAST_COSINE
-from steppe.models.air.declarations import CHOICES, OF_GROUND, TERMS, in_the_air, variables_of
+from steppe.models.air.declarations import CHOICES, OF_GROUND, TERMS, asked_of, in_the_air, variables_of
 from steppe.models.air.diffusion import Diffusion, diffusivity
 from steppe.models.air.lanes import PER_CELL, SHORTEST
 from steppe.models.air.light import cosine, solar_time, sunlight
@@ -30,7 +30,7 @@ from steppe.models.air.winds import Faces
 from steppe.models.contract import Needs, Status
 from steppe.models.field_model import FieldModel
 from steppe.models.handed import Array, Inputs, Reach, Recorder, Surroundings
-from steppe.variable import Role
+from steppe.variable import Variable
 
 Floats = NDArray[np.float64]
 MOST_CYCLES = 20  # sub-cycles of a sweep
@@ -60,15 +60,12 @@ class Air(FieldModel):
         self._lanes = table.pop("lanes", LANES)
         if not isinstance(self._lanes, int) or isinstance(self._lanes, bool) or not 1 <= self._lanes <= 4096:
             raise ModelError(f"[parameters] lanes = {self._lanes!r} must be a whole number from 1 to 4096.")
-        declared = list(variables_of(self.mechanism))
-        self.variables = {variable.name: variable for variable in declared}
-        for number, variable in enumerate(declared):
-            if self.variables[variable.name] is not declared[number]:
-                raise ModelError(f'Mechanism {self.mechanism.name}: species "{variable.name}" has a name that model air needs. Rename it.')
-        self.asked = frozenset(name for name, v in self.variables.items() if v.role is Role.DIAGNOSTIC and "_" in name) - {
-            "w_residual",
-            "solar_time",
-        }
+        self.variables: dict[str, Variable] = {}
+        for variable in variables_of(self.mechanism):
+            if variable.name in self.variables:
+                raise ModelError(f'Mechanism {self.mechanism.name}: model air has a "{variable.name}" of its own. Rename the species.')
+            self.variables[variable.name] = variable
+        self.asked = frozenset(variable.name for variable in asked_of(self.mechanism))
         self.digest = sha256(_sources() + repr(self.mechanism).encode()).hexdigest()
         self._take_levels(Levels.even())
 
@@ -109,6 +106,7 @@ class Air(FieldModel):
         self._advection = Advection(species, levels, rows, columns)
         self._diffusion = Diffusion(species, levels, rows, columns, 1, self.levels.thickness)
         self._terms = np.zeros((len(TERMS), species, rows, columns))
+        self._over = False  # on all ranks, since a step was too long on one of them
         self._reactions = Reactions(
             self.mechanism,
             self._given,
@@ -129,7 +127,7 @@ class Air(FieldModel):
 
     def step(self) -> None:
         """Wind along x, y, z; turbulence; chemistry; turbulence; wind along z, y, x (Strang 1968, SIAM J. Numer. Anal. 5, 506)."""
-        if self._bad.count:
+        if self._over:
             return
         half, forcing = 0.5 * self.seconds, self.forcing
         self._repeat(forcing[name] for name in ("T", "u", "v", "ps", "surface_temperature"))
@@ -169,6 +167,7 @@ class Air(FieldModel):
         numbers = courant(axis, self._air, flux)
         greatest = self.reach.largest(numbers)
         if not greatest <= MOST_CYCLES:
+            self._over = True
             self._too_long(axis, numbers, greatest)
             return False
         cycles = max(1, ceil(greatest))
@@ -187,11 +186,13 @@ class Air(FieldModel):
         return True
 
     def _too_long(self, axis: Axis, numbers: Floats, greatest: float) -> None:
-        if numbers.max() < greatest:
+        if self._bad.count or numbers.max() < greatest:
             return
         level, row, column = np.unravel_index(int(numbers.argmax()), numbers.shape)
         cell = int(np.flatnonzero(self.box.pack(np.arange(numbers[0].size).reshape(self.box.shape)) == row * self.box.shape[1] + column)[0])
-        asks = f"passes {ceil(greatest):,} cells, and at most {MOST_CYCLES} can be" if np.isfinite(greatest) else "takes more than all air"
+        asks = (
+            f"passes {ceil(greatest):,} cells, and at most {MOST_CYCLES} can be" if np.isfinite(greatest) else "takes more air than it has"
+        )
         why = f"on level {level} the wind along {axis} {asks}, in half a step of {self.seconds:g} s."
         name = f"{'uvw'['xyz'.index(axis)]}[{level}]"
         self._bad = Status(1, cell, round(self.elapsed / self.seconds), name, greatest, why=f"{why} Take a shorter step.")
@@ -231,7 +232,7 @@ class Air(FieldModel):
         self._reactions.advance(self.seconds, self._factors, *(float(self.parameters[name]) for name in ("rtol", "atol")))
         self._terms[CLIP] = columns[CLIPPED:]
         self._terms[CHEMISTRY] = tracers.sum(axis=1) - before - self._terms[CLIP]
-        if columns[FAILED].any():
+        if columns[FAILED].any() and not self._bad.count:
             self._cannot_go_on(columns[FAILED])
 
     def _cannot_go_on(self, failed: Floats) -> None:
