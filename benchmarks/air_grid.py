@@ -43,7 +43,7 @@ def run_file(folder: Path, cells: int, even: str = "on", every: float = 60.0, ho
 def ranks(path: Path, n: int, steps: int, rounds: int, *more: str) -> dict[str, Any]:
     """What `benchmarks.programs.air_ranks` says: part -> rounds of seconds of each rank."""
     program = ["-m", "benchmarks.programs.air_ranks", str(path), str(MORNING), str(steps), str(rounds), *more]
-    found: dict[str, Any] = json.loads(output([*find_mpiexec(find_library()), "-n", str(n), "python", *program]))
+    found: dict[str, Any] = json.loads(output([*find_mpiexec(find_library()), "-n", str(n), sys.executable, *program]))
     return found
 
 
