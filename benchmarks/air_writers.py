@@ -77,7 +77,7 @@ def _said(
     """What a run says of itself. digests: gets that of what it wrote."""
     every = "10 minutes" if variables else f"{10 * steps} minutes"
     end = f"2001-06-21T{9 + steps // 6:02d}:{10 * (steps % 6):02d}:00"
-    path, out = folder / "run.toml", folder / "out"
+    path, out = folder / "run.toml", folder / "written"
     path.write_text(RUN.format(end=end, store=store, variables=json.dumps(list(variables or ("O3",))), every=every))
     changes = {"engine.writers": json.dumps(writers), "engine.write_behind": behind}
     more = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
