@@ -79,7 +79,7 @@ def _said(
     end = f"2001-06-21T{9 + steps // 6:02d}:{10 * (steps % 6):02d}:00"
     path, out = folder / "run.toml", folder / "written"
     path.write_text(RUN.format(end=end, store=store, variables=json.dumps(list(variables or ("O3",))), every=every))
-    changes = {"engine.writers": json.dumps(writers), "engine.write_behind": behind}
+    changes = {"engine.writers": json.dumps(writers), "engine.write_behind": behind, "engine.threads": "1"}
     more = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
     said = output([sys.executable, "-m", "steppe", "run", str(path), "--json", "--ranks", str(ranks), "--output", str(out), *more])
     if digests is not None:
