@@ -6,6 +6,7 @@ import pytest
 import steppe
 from steppe.models.air.reader import read_mechanism
 from tests.air import air_run
+from tests.engine.test_ranks import on_ranks
 from tests.models.transport.test_runs import assert_same_files, steppe_run
 
 MORE = '[engine]\ncheckpoint = "1 hour"\n'
@@ -68,3 +69,19 @@ def test_a_mechanism_beside_the_run_file_is_found_from_any_folder(folder, tmp_pa
         total = sim["NO"] + sim["NO2"]  # each is moved by itself, with limits of its own
         np.testing.assert_allclose(total, 1e9 * 1e10 / 2.55e19, rtol=1e-4)
         assert float(sim["rate_r39"].max()) > 0.0
+
+
+def test_a_scenario_of_two_ranks_goes_its_own_way(folder):
+    def work(simulation):
+        simulation.step(30)
+        with simulation.branch("half") as half:
+            half.set("rate_factor_r1", 0.5)
+            half.step(6)
+            found = half["NO2"].values, half["production_O3"].values
+        simulation.step(6)
+        return *found, simulation["NO2"].values
+
+    one, two = (on_ranks(ranks, folder / "run.toml", work, output__path=f'"{ranks}"') for ranks in (1, 2))
+    for alone, shared in zip(one, two, strict=True):
+        np.testing.assert_array_equal(alone, shared)
+    assert one[0].mean() < one[2].mean()
