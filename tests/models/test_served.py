@@ -33,6 +33,13 @@ def test_a_field_model_that_computes_nothing_is_refused_when_it_is_opened():
     check_served(type("Stepped", (idle,), {"step": lambda self: None})())
 
 
+def test_a_field_model_without_a_method_for_what_it_computes_when_asked_is_refused():
+    lazy = type("Lazy", (Diffusion,), {"asked": ("flux",)})
+    with pytest.raises(ModelError, match=r"it computes flux when asked \(`asked`\), and has no method `derive`\. Write it\."):
+        check_served(lazy())
+    check_served(type("Derives", (lazy,), {"derive": lambda self, name: None})())
+
+
 @pytest.mark.parametrize(
     ("extra", "sentence"),
     [

@@ -93,6 +93,8 @@ def _of_field_model(model: FieldModel) -> Iterator[str]:
         yield "it declares no state. Declare at least one Variable with Role.STATE."
     if type(model).compute is FieldModel.compute and type(model).step is FieldModel.step:
         yield "it has no method `compute`. Write it: one step of a rectangle of cells. Or write `step`."
+    if model.asked and type(model).derive is FieldModel.derive:
+        yield f"it computes {', '.join(sorted(model.asked)[:3])} when asked (`asked`), and has no method `derive`. Write it."
     for variable in model.variables.values():
         name, role = variable.name, variable.role
         if role is Role.DERIVED:
