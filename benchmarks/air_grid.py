@@ -88,8 +88,8 @@ def figures(folder: Path, quick: bool) -> Iterator[Figure]:
     alone, beside = ranks(small, 1, steps, rounds, "asleep"), _two_at_once(small, steps, rounds)
     wide = ranks(run_file(folder, 64), 4, steps, rounds, "asleep")
     note = f"CPU time of the slowest rank without waiting; steps of a cell {wide['steps of a cell']:.2f} and {alone['steps of a cell']:.2f}"
-    ratio = _greatest(beside, "cpu") / _greatest(alone, "cpu")
-    yield Figure("32 x 32 on one while another one runs / alone", ratio, note="what the machine's cores take from each other")
+    taken = _greatest(beside, "cpu") / _greatest(alone, "cpu")
+    yield Figure("32 x 32 on one while another one runs / alone", taken, note="what the machine's cores take from each other")
     yield Figure("64 x 64 on 4 ranks / 32 x 32 on one", _greatest(wide, "cpu") / _greatest(alone, "cpu"), at_most=1.1, note=note)
     yield from _beside_the_steps(small, folder, QUICK_ROUNDS)
 

@@ -4,7 +4,6 @@ air-64io: 64 x 64 x 32 cells, all 66 species in float32 of each step of 10 minut
 the same run with meteorology that never changes, and without output.
 """
 
-import hashlib
 import json
 import runpy
 import shutil
@@ -17,7 +16,7 @@ import numpy as np
 
 from benchmarks.air_grid import EXAMPLE, SPECIES
 from benchmarks.figures import Figure
-from benchmarks.rounds import alternate, measured, output
+from benchmarks.rounds import alternate, digest_of, measured, output
 
 LONG = 72  # steps, half a day: what waits at the end of a run, when there is nothing left to hide behind, counts little
 RUN = """model = "air"
@@ -83,15 +82,7 @@ def _said(
     more = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
     said = output([sys.executable, "-m", "steppe", "run", str(path), "--json", "--ranks", str(ranks), "--output", str(out), *more])
     if digests is not None:
-        digests[f"{writers}, {behind}, {ranks}"] = _digest(out / "output.zarr")
+        digests[f"{writers}, {behind}, {ranks}"] = digest_of(out / "output.zarr")
     shutil.rmtree(out)
     found: dict[str, Any] = json.loads(said)
     return found
-
-
-def _digest(folder: Path) -> str:
-    """Of all files with their names."""
-    found = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        found.update(str(path.relative_to(folder)).encode() + path.read_bytes())
-    return found.hexdigest()

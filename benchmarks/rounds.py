@@ -1,11 +1,13 @@
 """Measuring in alternation, and what the rounds say."""
 
+import hashlib
 import os
 import resource
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -93,3 +95,11 @@ def output(command: Sequence[str], environment: Mapping[str, str] | None = None)
     if done.returncode:
         raise MissingPeer(f"`{' '.join(command)}` failed with exit code {done.returncode}.\n{done.stderr[-2000:]}")
     return done.stdout
+
+
+def digest_of(folder: Path) -> str:
+    """Of all files of a folder with their names."""
+    found = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        found.update(str(path.relative_to(folder)).encode() + path.read_bytes())
+    return found.hexdigest()

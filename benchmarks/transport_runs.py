@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from steppe.arrays import ModelArrays
 from steppe.clock import Clock
 from steppe.comm import BoxReach, Serial, World
+from steppe.engine.recorder import IntervalRecorder
 from steppe.grid import Box, Gaussian, Partition
 from steppe.kernels.sums import totals
-from steppe.models.handed import Records, Surroundings
+from steppe.models.handed import Surroundings
 from steppe.models.transport import MODEL
 from steppe.models.transport.levels import CCM_A, CCM_B, P0, hybrid
 from steppe.models.transport.winds import RADIUS
@@ -88,18 +89,6 @@ class Still:
         self._given = True
 
 
-class Silent:
-    """Records nothing."""
-
-    most_steps = 1000
-
-    def records(self, steps: range) -> list[Records]:
-        return []
-
-    def finish(self, steps: range) -> None:
-        pass
-
-
 class Run:
     """A rank's transport in a wind that stays. reach: makes the reach of a box; options: those of the model."""
 
@@ -119,7 +108,7 @@ class Run:
     def step(self, n: int = 1, dt: float | None = None) -> None:
         """So many steps; dt [s] where they are of another length."""
         clock = Clock(self._start, timedelta(seconds=dt or self._dt))
-        self.model.advance(range(self._done, self._done + n), self._inputs, clock, Silent())
+        self.model.advance(range(self._done, self._done + n), self._inputs, clock, IntervalRecorder(self.box.n_cells))
         self._done += n
 
     @property

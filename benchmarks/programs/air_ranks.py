@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.napping import Napping
-from benchmarks.transport_runs import Silent
 from steppe.arrays import ModelArrays
 from steppe.comm import BoxReach, find_launch, open_world
 from steppe.engine.plan import Plan
+from steppe.engine.recorder import IntervalRecorder
 from steppe.engine.run_file import read_run_file
 from steppe.grid import Partition
 from steppe.kernels.sums import totals
@@ -70,16 +70,16 @@ def main(world: Any, path: str, first: int, steps: int, rounds: int, dark: bool)
         model._shade = lambda: np.where(west, 0.0, shade())
     model._advection.sweep = sweeps = Clocked(model._advection.sweep)
     model._diffusion.step = mixing = Clocked(model._diffusion.step)
-    reader = plan.reader()
+    reader, nothing = plan.reader(), IntervalRecorder(box.n_cells)
     found: dict[str, Any] = {part: [] for part in PARTS}
-    model.advance(range(first - WARM, first), reader, plan.clock, Silent())
+    model.advance(range(first - WARM, first), reader, plan.clock, nothing)
     begun = model.remember()
     for _ in range(rounds):
         model.recall(begun, box, reach)
         (chemistry, *attempts), before = model.work.spent, (model.work.wall, reach.spent, sweeps.spent, mixing.spent)
         world.barrier()
         cpu, wall = time.process_time() - waited(world), time.perf_counter()
-        model.advance(range(first, first + steps), reader, plan.clock, Silent())
+        model.advance(range(first, first + steps), reader, plan.clock, nothing)
         cpu, wall = time.process_time() - waited(world) - cpu, time.perf_counter() - wall
         after = model.work.wall, reach.spent, sweeps.spent, mixing.spent
         parts = model.work.spent[0] - chemistry, *np.subtract(after, before)

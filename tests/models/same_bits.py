@@ -4,10 +4,9 @@ import numpy as np
 
 from steppe.arrays import ModelArrays
 from steppe.comm import BoxReach
+from steppe.engine.recorder import IntervalRecorder
 from steppe.grid import Partition
 from steppe.kernels.sums import totals
-
-from .silent import Silent
 
 
 def advanced(world, plan, dims=None, steps=6, pieces=1, prepare=None, first=0, copy=None):
@@ -24,7 +23,7 @@ def advanced(world, plan, dims=None, steps=6, pieces=1, prepare=None, first=0, c
         prepare(model)
     reader = plan.reader()
     for begin in range(first, first + steps, steps // pieces):
-        model.advance(range(begin, begin + steps // pieces), reader, plan.clock, Silent())
+        model.advance(range(begin, begin + steps // pieces), reader, plan.clock, IntervalRecorder(box.n_cells))
     if reader:
         reader.close()
     return box, model

@@ -1,6 +1,5 @@
 """What writing costs: results behind the run, shards, checkpoints, and somebody who looks meanwhile."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -19,7 +18,7 @@ from numcodecs import blosc
 from benchmarks.figures import Figure
 from benchmarks.machine import is_idle
 from benchmarks.queensland import FOLDER, STEPPE, new_output, run_file
-from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, measured, output, pinned, ratio
+from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, digest_of, measured, output, pinned, ratio
 from steppe.comm import BoxReach, Serial
 from steppe.engine import Plan, Simulation, read_run_file
 from steppe.engine.intervals import edges
@@ -147,7 +146,7 @@ def strategies(years: int, rounds: int) -> list[Figure]:
         found = json.loads(output(command))
         name = f"{writers}, {behind}"
         stalls.setdefault(name, []).append(found["stall_out_seconds"])
-        bytes_of[name] = _digest(folder / "output.zarr")
+        bytes_of[name] = digest_of(folder / "output.zarr")
         shutil.rmtree(folder)
         return float(found["seconds"])
 
@@ -166,14 +165,6 @@ def strategies(years: int, rounds: int) -> list[Figure]:
         ),
         Figure("strategies that wrote other bytes", len(set(bytes_of.values())) - 1, at_most=0),
     ]
-
-
-def _digest(folder: Path) -> str:
-    """Of all files with their names."""
-    found = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        found.update(str(path.relative_to(folder)).encode() + path.read_bytes())
-    return found.hexdigest()
 
 
 def looked_at(years: int, rounds: int, idle: bool) -> list[Figure]:

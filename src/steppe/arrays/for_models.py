@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from steppe.arrays.work_queue import WorkQueue
 
 SUMS = ("messages", "sent", "hits", "misses", "passed_by")  # members of `Traffic` that are added over ranks
-
 LINE = 64  # [bytes] of the cache: the arrays of two ranks share none
 
 

@@ -102,7 +102,7 @@ class WeatherOfRun(NamedTuple):
     store: str = "weather.zarr"
 
 
-ON_THE_GLOBE = WeatherOfRun("2000-01-01", "2000-01-12")
+DAYS_OF_FIELDS = "2000-01-01", "2000-01-12"
 
 new = App(name="new", help=COMMANDS["new"], help_format="plaintext")
 
@@ -133,9 +133,9 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
     made = make_model(module)
     fields = made.needs.neighbours
     reads = any(v.role is Role.FORCING for v in made.variables.values())
-    globe = WeatherOfRun(*ON_THE_GLOBE[:2], OF_FIELDS if reads else GRID_OF_FIELDS)
-    ground = _ground(weather, output, module, made) if weather else globe if fields else WeatherOfRun()
-    forcing = FIELDS if ground is globe else FORCING.format(store=_commented(f"store = {json.dumps(ground.store)}"))
+    of_fields = WeatherOfRun(*DAYS_OF_FIELDS, OF_FIELDS if reads else GRID_OF_FIELDS)
+    ground = _ground(weather, output, module, made) if weather else of_fields if fields else WeatherOfRun()
+    forcing = FIELDS if ground is of_fields else FORCING.format(store=_commented(f"store = {json.dumps(ground.store)}"))
     help_of_editors = Path(".steppe") / f"{made.name}.json"
     text = TEMPLATE.format(
         schema=help_of_editors,

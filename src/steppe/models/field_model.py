@@ -45,7 +45,7 @@ class FieldModel(Defaults):
     forcing: name -> values of the step, ([levels,] *box.local); NaN in halos of packed weather. diagnostics: the same, of `compute`.
     parameters: name -> 0-d array, or the own cells of a map (*box.shape). maps: name -> such a map with halos, (*box.local).
     seconds: length of a step, 0 of a model without time. elapsed: seconds from the start of the run to the beginning of the step.
-    asked: diagnostics that nobody computes until somebody asks for them: `derive` does, from the fields and what belongs to a step.
+    asked: diagnostics that `derive` computes on request, from the fields and what belongs to a step.
     in_place: `step` changes `now` itself, and `new` is the same memory.
     choices: name -> words of an option, the first of them its default. options: name -> the word of this run.
     """

@@ -10,12 +10,12 @@ import numpy as np
 from steppe.arrays import ModelArrays
 from steppe.clock import Clock
 from steppe.comm import BoxReach, Serial
+from steppe.engine.recorder import IntervalRecorder
 from steppe.grid import Box, Gaussian, Grid, Partition, Raster
 from steppe.kernels.sums import totals
 from steppe.models.handed import Surroundings
 from steppe.models.transport import Transport
 from steppe.models.transport.winds import RADIUS
-from tests.models.silent import Silent
 
 Fields = dict[str, Any]
 
@@ -47,13 +47,13 @@ class Driven:
         names = ("u", "v", "omega", "ps") if at and "omega" in at(0) else ("u", "v", "ps") if at else ()
         self.model, self.wind = Transport({**table, **options}), Wind(at or (lambda step: {}))
         self.model.place(Surroundings(grid, names))
-        (box,) = Partition.boxes(grid, 1, self.model.needs.halo or {})
+        (self.box,) = Partition.boxes(grid, 1, self.model.needs.halo or {})
         numbers = {name: value for name, value in table.items() if isinstance(value, float)}
-        self.model.initialise(box, numbers, None, options, BoxReach(Serial(), box, totals, ModelArrays(Serial())))
+        self.model.initialise(self.box, numbers, None, options, BoxReach(Serial(), self.box, totals, ModelArrays(Serial())))
         self.clock, self.done = Clock(cftime.datetime(2000, 1, 1), timedelta(seconds=seconds)), 0
 
     def step(self, steps: int = 1) -> None:
-        self.model.advance(range(self.done, self.done + steps), self.wind, self.clock, Silent())
+        self.model.advance(range(self.done, self.done + steps), self.wind, self.clock, IntervalRecorder(self.box.n_cells))
         self.done += steps
 
     def __getitem__(self, name: str) -> Any:

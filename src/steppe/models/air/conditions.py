@@ -17,6 +17,7 @@ from steppe.models.air.rates import NUMBER, RADIUS
 
 BOLTZMANN = 1.380649e-23  # [J K-1] SI
 LEAST_COSINE = 0.0107  # of the sun's zenith angle, below which there is no photolysis; the edge of the day of the EMEP problem
+O2_OF_AIR = 0.2095  # molecules of oxygen in one of air, where a mechanism does not say
 HOUR, DAY = 3600.0, 86_400.0  # [s]
 PREFIXES = ("ENV", "CONC", "PHOTO", "USER", "EMIS", "LOSS", "SURF")
 
@@ -110,7 +111,7 @@ class Conditions:
         """The air, with what is missing filled in."""
         air = Air(**self.air)
         dense = air.M if air.M is not None else 1e-6 * air.pressure / (BOLTZMANN * air.temperature)
-        return Air(**{**self.air, "M": dense, "O2": air.O2 if air.O2 is not None else 0.2095 * dense})
+        return Air(**{**self.air, "M": dense, "O2": air.O2 if air.O2 is not None else O2_OF_AIR * dense})
 
     def daylight(self) -> tuple[float, float]:
         """The first and last second of a day with light; none if both are equal, always if they are a day apart."""

@@ -1,6 +1,7 @@
 """The air model on a grid; see the package."""
 
 from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from math import ceil
 from pathlib import Path
@@ -54,8 +55,10 @@ class Air(FieldModel):
     choices = CHOICES
     in_place = True
 
-    def __init__(self, table: dict[str, Any]) -> None:
-        self.mechanism = read_mechanism(table.pop("mechanism", "emep66"))
+    def __init__(self, table: dict[str, Any], mechanism: Mechanism | None = None) -> None:
+        named = table.pop("mechanism", "emep66")
+        self.mechanism = mechanism or read_mechanism(named)
+        self._reacting = in_the_air(self.mechanism)
         self._given = _given(table.pop("given", {}), self.mechanism)
         self._lanes = table.pop("lanes", LANES)
         if not isinstance(self._lanes, int) or isinstance(self._lanes, bool) or not 1 <= self._lanes <= 4096:
@@ -73,6 +76,10 @@ class Air(FieldModel):
     def of(cls, table: dict[str, Any]) -> Self:
         """See `Defaults`. Takes mechanism, given (rates from outside: name -> number) and lanes."""
         return cls(table)
+
+    def again(self, table: dict[str, Any]) -> Self:
+        """See `Model`. The mechanism is read once: its file may change while a run goes on."""
+        return type(self)(table, self.mechanism)
 
     def place(self, around: Surroundings) -> None:
         """See `Model`."""
@@ -217,7 +224,7 @@ class Air(FieldModel):
 
     @property
     def _factors(self) -> Floats:
-        return np.array([float(self.parameters[f"rate_factor_{process.label}"]) for process in in_the_air(self.mechanism)])
+        return np.array([float(self.parameters[f"rate_factor_{process.label}"]) for process in self._reacting])
 
     def _shade(self) -> Floats:
         return 1.0 - BELOW_CLOUD * own(self.forcing["cloud"])
@@ -252,7 +259,7 @@ class Air(FieldModel):
         return {**super()._of_step, "ledger": self._terms}
 
     def memory(self) -> tuple[int, int]:
-        """See `Model`; with what the chemistry of columns is told, and the scratch of a step."""
+        """See `Model`. The state includes the arrays of the chemistry and the scratch of a step."""
         state, parameters = super().memory()
         _, levels, *halos = self._tracers.shape
         of_step = 8 * levels * halos[0] * halos[1] * OF_CELLS + self._advection.ledger("x").nbytes + 2 * self._terms[0].nbytes
@@ -270,11 +277,11 @@ class Air(FieldModel):
         cells, columns = reactions.cells, reactions.columns
         cells[TEMPERATURE], cells[DENSITY] = own(self.forcing["T"]), self.levels.density(air)
         columns[SHADE], columns[SOLAR_TIME] = self._shade(), HOUR * own(self.diagnostics["solar_time"])
-        cosines = own(self.diagnostics["sun"])
+        cosines, factors = own(self.diagnostics["sun"]), self._factors
         found = np.zeros(air.shape)
         for row in range(air.shape[1]):
             lit = np.where(cosines[row] >= LEAST_COSINE, cosines[row], 0.0)
-            speeds = reactions.speeds(row, own(self._tracers)[:, :, row], lit, self._factors)
+            speeds = reactions.speeds(row, own(self._tracers)[:, :, row], lit, factors)
             for p, weight in weights.items():
                 found[:, row] += weight * speeds[p]
         return found
@@ -282,7 +289,7 @@ class Air(FieldModel):
     def _weights(self, kind: str, which: str) -> dict[int, float]:
         """What a diagnostic sums: process -> its factor."""
         found: dict[int, float] = {}
-        for p, process in enumerate(in_the_air(self.mechanism)):
+        for p, process in enumerate(self._reacting):
             if kind == "rate" and process.label == which:
                 found[p] = 1.0
             if kind == "loss" and (times := [self.mechanism.species[i] for i in process.reactants].count(which)):
@@ -315,6 +322,7 @@ def _given(table: Any, mechanism: Mechanism) -> dict[str, float]:
     return {name: float(value) for name, value in table.items()}
 
 
+@cache
 def _sources() -> bytes:
     """Of all equations of the package."""
     return b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))

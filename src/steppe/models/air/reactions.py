@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.models.air.chemistry import LANES, Chemistry
-from steppe.models.air.conditions import BOLTZMANN
+from steppe.models.air.conditions import BOLTZMANN, O2_OF_AIR
 from steppe.models.air.declarations import in_the_air
 from steppe.models.air.lanes import PER_CELL
 from steppe.models.air.mechanism import Mechanism
@@ -27,7 +27,6 @@ Floats = NDArray[np.float64]
 MOST = 2048  # cells whose rates are computed at once
 PAD = 16  # numbers behind each row of rates: rows a power of two apart would share lines of the cache
 TASK = 8  # columns of a task
-O2 = 0.2095  # of air, where the mechanism does not say
 TEMPERATURE, DENSITY, SCALE = range(3)  # of a cell: [K]; molecules of air [cm-3]; [cm-3] of what the field holds
 SOLAR_TIME, SHADE, FAILED, CLIPPED = range(PER_CELL, PER_CELL + 4)  # of a column, behind its sun; then clipped mass of each species
 
@@ -99,7 +98,7 @@ class Reactions:
 
     @property
     def nbytes(self) -> int:
-        """Of what is told of its columns, and of rates."""
+        """Bytes of cells, columns and rates."""
         return self.cells.nbytes + self.columns.nbytes + sum(worker.nbytes for worker in self._workers)
 
     @property
@@ -187,7 +186,7 @@ class Reactions:
             "day": 1.0,
             **self._given,
         }
-        known.setdefault("O2", O2 * density)
+        known.setdefault("O2", O2_OF_AIR * density)
         if self._mechanism.humidity:
             known["H2O"] = self._rates.humidity(T, solar_time)
         self._rates(known, k, factors)

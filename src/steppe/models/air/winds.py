@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.grid import Raster
+from steppe.grid.earth import AUTHALIC_RADIUS
 from steppe.models.air.sweeps import HALO
 
 Floats = NDArray[np.float64]
-EARTH = 6_371_007.181  # [m] sphere of the same surface as WGS 84
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +38,9 @@ class Faces:
         north, south = np.deg2rad(grid.lat_bnds[rows, 0]), np.deg2rad(grid.lat_bnds[rows, 1])
         step = np.deg2rad(grid.dlon)
         return cls(
-            (EARTH * step * np.cos(latitude[rows]))[:, None],
-            float(EARTH * np.deg2rad(-grid.dlat)),
-            (EARTH**2 * step * np.abs(np.sin(north) - np.sin(south)))[:, None],
+            (AUTHALIC_RADIUS * step * np.cos(latitude[rows]))[:, None],
+            float(AUTHALIC_RADIUS * np.deg2rad(-grid.dlat)),
+            (AUTHALIC_RADIUS**2 * step * np.abs(np.sin(north) - np.sin(south)))[:, None],
             latitude[origin[0] : origin[0] + shape[0]],
             longitude[origin[1] : origin[1] + shape[1]],
         )
