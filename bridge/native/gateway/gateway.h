@@ -1,0 +1,215 @@
+/* The gateway of a site: carries frames between the ranks of its site and the gateways of the other sites. One thread, one epoll loop.
+ *
+ *     main.c      options, loop, clock        connection.c  sockets, reading, writing      queue.c   bytes that wait
+ *     options.c   command line, key           tls.c         TLS 1.3 with the shared key    route.c   checks and carries frames
+ *     dial.c      listening, dialling         sites.c       who takes part, pairs of sites
+ *     world.c     local ranks, two-phase start, end                                       failure.c  sentences, ABORT
+ *
+ * Memory is bounded. A rank is not read while its frames wait for a link (source_limit). Frames that wait for ranks are bounded by the
+ * credit window that WORLD announces, and by HELD_MAX. Connections that have proven nothing are few (STRANGERS) and hold little.
+ */
+#ifndef STEPPE_BRIDGE_GATEWAY_H
+#define STEPPE_BRIDGE_GATEWAY_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <openssl/ssl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "../wire.h"
+
+enum limits {
+    READ_CHUNK = 256 * 1024,
+    FRAME_MAX = sizeof(struct frame) + FRAME_PAYLOAD,
+    CHUNK = 64 * 1024,
+    LINK_LOW = 16 * 1024,    /* a link with fewer sealed bytes takes the next frame: what is sealed cannot be overtaken */
+    SOURCE_MAX = 512 * 1024, /* of the frames of one local rank that wait for links, ... */
+    LINK_MAX = 6 << 20,      /* ... and of those of all local ranks */
+    WINDOW_ALL = 48 << 20,   /* of the frames that wait for the ranks of a site, by credits; */
+    HELD_MAX = 54 << 20,     /* beyond this the gateway reads nobody: some rank ignores credits */
+    STRANGERS = 64,          /* connections of a kind that have proven nothing; one more closes the oldest */
+    STRANGER_MS = 10000,
+    FLUSH_MS = 1000, /* after a failure */
+    STRANGER_PAYLOAD = 128,
+    DIRECT_MS = 3000, /* two joining sites that do not reach each other within this are routed by the first site */
+    SITES = 64,
+    NAME = 64,
+    ADDRESS = 64,
+    BRIDGE_FAILURE = 75,
+};
+
+/* Bytes that wait, in chunks. `next` and `waits` are of the round robin of a link. */
+struct queue {
+    struct chunk *first, *last;
+    size_t bytes;
+    struct queue *next;
+    bool waits;
+};
+
+enum kind { LISTENS_TO_RANKS, LISTENS_TO_SITES, SIGNALS, NEW_RANK, RANK, NEW_SITE, LINK };
+
+struct connection {
+    enum kind kind;
+    int fd, rank, site; /* rank: local rank of a RANK; site: index of the other end of a LINK, -1 before the roster */
+    SSL *ssl;
+    bool connecting, shaken, greeted, paused, more, mute, shut, leaving, bye;
+    uint32_t interest;
+    int64_t since, heard, spoken; /* [ms] */
+    uint64_t records;             /* sealed under the present key */
+    uint8_t *rest;                /* the beginning of a frame */
+    size_t rest_bytes, rest_room;
+    size_t backlog;      /* RANK: bytes of its frames that wait for links */
+    struct queue out;    /* bytes for the socket; of a LINK sealed ones */
+    struct queue *sources; /* LINK: frames that wait, by world rank of their source; first_source ... last_source take turns */
+    struct queue *first_source, *last_source;
+    struct dial *dial;
+    char name[NAME]; /* NEW_SITE, LINK: of the other site, after its hello */
+    int ranks, port;
+    struct connection *previous, *next;
+};
+
+struct dial {
+    char host[256], port[8];
+    int site; /* -1: the first site */
+    int64_t next, give_up, pause;
+    unsigned attempts;
+    struct connection *connection;
+    bool done, refused; /* refused: the first site has said why, it is not dialled again */
+};
+
+struct site {
+    char name[NAME], address[ADDRESS];
+    int ranks, port;
+    struct connection *link;
+    struct machine machine;
+    bool routed, ready, bye;
+};
+
+/* FRAME_SITE, by `id`. The dialling gateway says SITE_JOIN or SITE_MESH, the other one SITE_WELCOME, the first one SITE_CONFIRM: only then
+ * does either of them count on the link. These three: dest = ranks, tag = protocol, total = port, payload = name. */
+enum site_frame {
+    SITE_JOIN = 1,
+    SITE_MESH,
+    SITE_WELCOME,
+    SITE_CONFIRM,
+    SITE_ROSTER, /* source = index of the receiver, dest = index of the first site, tag = number of sites, flags = turns, payload = struct seat of each */
+    SITE_ROUTED, /* source, dest: sites; source did not reach dest */
+    SITE_ASK,    /* dest = a site, or -1 for the receiver: why does it keep the world waiting? It answers by ABORT */
+};
+
+struct seat {
+    int32_t ranks, port;
+    char name[NAME], address[ADDRESS];
+};
+
+enum phase { STARTING, RUNNING, ENDING, ABORTING };
+
+/* One process is one gateway, so its state is one object. */
+struct gateway {
+    const char *name, *socket_path, *key_path, *listen, *join, *expect;
+    int ranks, timeout, link_timeout; /* [s] */
+    bool turns;
+    unsigned char key[32];
+
+    int epoll, port;
+    enum phase phase;
+    int64_t now, started, limit; /* [ms] */
+    bool asked, bye_sent;
+    int code;
+    char sentence[1024];
+
+    struct connection *connections, *last; /* the oldest first */
+    struct connection **locals;            /* by local rank */
+    int come, byes, strangers[2];          /* new ranks, new sites */
+    size_t held, source_limit;
+    uint64_t frames, bytes, refused;
+    struct machine machine;
+
+    struct site sites[SITES];
+    int n_sites, me, first;
+    bool roster;
+    int world;                              /* ranks of the world */
+    int32_t *site_of, *local_of, *world_of; /* by world rank, by world rank, by local rank */
+    uint64_t window;
+    struct dial dials[SITES];
+    int n_dials;
+};
+extern struct gateway g;
+
+/* queue.c */
+void queue_push(struct queue *queue, const void *data, size_t bytes);
+size_t queue_front(const struct queue *queue, const uint8_t **data);          /* the bytes that lie together at the front */
+size_t queue_copy(const struct queue *queue, void *to, size_t bytes);         /* copies at most `bytes` from the front; they stay */
+int queue_vector(const struct queue *queue, struct iovec *pieces, int most); /* @return number of pieces */
+void queue_drop(struct queue *queue, size_t bytes);
+void queue_append(struct queue *queue, struct queue *behind); /* empties `behind` */
+
+/* options.c */
+void read_options(int count, char **words);
+bool is_name(const char *name);
+bool split_address(const char *address, char *host, size_t room, char *port); /* HOST:PORT, [HOST]:PORT; port has 8 bytes */
+
+/* tls.c */
+void tls_prepare(void);
+bool tls_open(struct connection *connection, bool accepts);
+int tls_shake(struct connection *connection); /* @return 1 done, 0 not yet, -1 failed, -2 the other end refused the key */
+ssize_t tls_read(struct connection *connection, void *to, size_t room);
+bool tls_seal(struct connection *connection, const void *data, size_t bytes); /* sealed bytes go to `out` */
+
+/* connection.c */
+struct connection *connection_open(enum kind kind, int fd);
+void connection_close(struct connection *connection);
+void connection_ready(struct connection *connection, uint32_t events);
+void connections_bury(void); /* frees what was closed; events of it may have been under way */
+void set_interest(struct connection *connection);
+void flush(struct connection *connection);
+void send_run(struct connection *to, int source, const uint8_t *data, size_t bytes); /* whole frames of one source */
+void send_frame(struct connection *to, struct frame frame, const void *payload);     /* the gateway's own, overtakes what waits for a link */
+bool drained(const struct connection *connection);
+
+/* route.c */
+size_t take_frames(struct connection *from, const uint8_t *data, size_t bytes); /* @return bytes that were whole frames */
+
+/* dial.c */
+void listen_to_all(void);
+void accept_all(struct connection *listener);
+void dial_add(int site, const char *host, const char *port, int64_t give_up);
+void dial_failed(struct connection *connection);
+void dial_tick(void);
+void address_of(int fd, char *address, size_t room);
+
+/* sites.c */
+void sites_begin(void);
+void greet(struct connection *connection); /* after the TLS handshake */
+void on_site(struct connection *from, const struct frame *frame, const uint8_t *payload);
+void send_to_site(int site, struct frame frame, const void *payload);
+struct connection *next_hop(int site);
+void pair_is_routed(int site, bool tell);
+bool pairs_are_settled(void);
+
+/* world.c */
+void on_hello(struct connection *from, const struct frame *frame, const uint8_t *payload);
+void on_ready(const struct frame *frame, const uint8_t *payload);
+void on_bye(struct connection *from, const struct frame *frame);
+void lay_out_world(void); /* after the roster: who has which world rank */
+void try_ready(void);
+void try_end(void);
+
+/* failure.c */
+void abort_world(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void send_abort(struct connection *to);
+void on_abort(struct connection *from, const struct frame *frame, const uint8_t *payload);
+void lost(struct connection *connection, int error);
+void malformed(struct connection *connection);
+void refuse(struct connection *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void expired(void);
+void settle(void); /* ENDING, ABORTING: exits when all is flushed, or at the limit */
+_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void event(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

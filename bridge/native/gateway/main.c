@@ -1,0 +1,134 @@
+/* Options, the loop, the clock. Exit code 0 after an orderly end, 75 when the bridge failed, else the code that a rank gave MPI_Abort. */
+#include "gateway.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EVENTS = 64, TICK_STARTING = 20, TICK_RUNNING = 250, PING_MS = 2000 };
+
+struct gateway g;
+
+static int64_t clock_ms(void) {
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return at.tv_sec * 1000 + at.tv_nsec / 1000000;
+}
+
+static void open_signals(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        fail("The gateway of site %s cannot be started: %s.", g.name, strerror(errno));
+    connection_open(SIGNALS, fd);
+}
+
+static void stop(struct connection *signals) {
+    struct signalfd_siginfo what;
+    if (read(signals->fd, &what, sizeof what) != sizeof what)
+        return;
+    if (g.phase == ABORTING || g.phase == ENDING)
+        exit(g.phase == ENDING ? 0 : g.code);
+    abort_world(BRIDGE_FAILURE, "Site %s was stopped.", g.name);
+}
+
+static void handle(struct connection *c, uint32_t events) {
+    if (c->fd < 0)
+        return; /* closed by an earlier event of this round */
+    if (c->kind == SIGNALS)
+        stop(c);
+    else if (c->kind == LISTENS_TO_RANKS || c->kind == LISTENS_TO_SITES)
+        accept_all(c);
+    else
+        connection_ready(c, events);
+}
+
+static void watch_link(struct connection *c) {
+    if (c->paused)
+        c->heard = g.now; /* it was not listened to */
+    if (g.now - c->spoken >= PING_MS && c->out.bytes < LINK_LOW) {
+        c->spoken = g.now;
+        send_frame(c, (struct frame){.type = FRAME_PING, .source = -1}, NULL);
+    }
+    if (g.now - c->heard >= 1000 * (int64_t)g.link_timeout && !(c->site >= 0 && g.sites[c->site].bye))
+        abort_world(BRIDGE_FAILURE, "Site %s has not answered for %d s.", c->name, g.link_timeout);
+}
+
+static void tick(void) {
+    for (struct connection *c = g.connections, *next; c; c = next) {
+        next = c->next;
+        if ((c->kind == NEW_RANK || c->kind == NEW_SITE) && g.now - c->since > (c->leaving ? 1000 : STRANGER_MS)) {
+            g.refused += !c->dial && !c->leaving;
+            connection_close(c);
+            continue;
+        }
+        if (c->kind == LINK && g.phase <= RUNNING)
+            watch_link(c);
+        if (c->paused && g.held < HELD_MAX / 2 && c->backlog < g.source_limit / 2) {
+            c->paused = false;
+            c->more = c->ssl != NULL;
+            set_interest(c);
+        }
+    }
+    bool seeks = g.phase == STARTING || (g.phase == ABORTING && g.join && !g.dials[0].done && !g.dials[0].refused);
+    if (seeks)
+        dial_tick();
+    if (g.phase == STARTING && g.now - g.started >= 1000 * (int64_t)g.timeout)
+        expired();
+}
+
+int main(int count, char **words) {
+    struct rlimit files;
+    read_options(count, words);
+    if (!getrlimit(RLIMIT_NOFILE, &files)) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    g.now = g.started = clock_ms();
+    g.epoll = epoll_create1(EPOLL_CLOEXEC);
+    g.locals = calloc((size_t)g.ranks, sizeof *g.locals);
+    if (g.epoll < 0 || !g.locals)
+        fail("The gateway of site %s cannot be started: %s.", g.name, strerror(errno));
+    g.source_limit = (size_t)(LINK_MAX / g.ranks);
+    g.source_limit = g.source_limit > SOURCE_MAX ? SOURCE_MAX : g.source_limit < FRAME_MAX ? FRAME_MAX : g.source_limit;
+    open_signals();
+    tls_prepare();
+    listen_to_all();
+    sites_begin();
+    for (int64_t next_tick = 0;;) {
+        struct epoll_event events[EVENTS];
+        bool more = false;
+        for (struct connection *c = g.connections; c; c = c->next)
+            more |= c->more && !c->paused;
+        int wait = g.phase == RUNNING ? TICK_RUNNING : TICK_STARTING;
+        int n = epoll_wait(g.epoll, events, EVENTS, more ? 0 : wait);
+        g.now = clock_ms();
+        for (int i = 0; i < n; i++)
+            handle(events[i].data.ptr, events[i].events);
+        for (struct connection *c = g.connections, *next; more && c; c = next) {
+            next = c->next;
+            if (c->more && !c->paused)
+                connection_ready(c, 0);
+        }
+        if (g.now >= next_tick) {
+            next_tick = g.now + wait;
+            tick();
+        }
+        try_end();
+        if (g.phase == ENDING || g.phase == ABORTING)
+            settle();
+        connections_bury();
+    }
+}

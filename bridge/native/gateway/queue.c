@@ -1,0 +1,113 @@
+/* Bytes that wait, in chunks of 64 KiB: a queue of any length wastes less than one chunk, and gives back what was read. */
+#include "gateway.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPARE_CHUNKS = 32 };
+
+struct chunk {
+    struct chunk *next;
+    size_t start, end;
+    uint8_t data[CHUNK];
+};
+
+static struct chunk *spare;
+static int n_spare;
+
+static struct chunk *take_chunk(void) {
+    struct chunk *chunk = spare;
+    if (chunk) {
+        spare = chunk->next;
+        n_spare--;
+    } else if (!(chunk = malloc(sizeof *chunk))) {
+        fail("The machine of site %s has no memory left.", g.name);
+    }
+    chunk->next = NULL;
+    chunk->start = chunk->end = 0;
+    return chunk;
+}
+
+static void give_chunk(struct chunk *chunk) {
+    if (n_spare < SPARE_CHUNKS) {
+        chunk->next = spare;
+        spare = chunk;
+        n_spare++;
+    } else {
+        free(chunk);
+    }
+}
+
+void queue_push(struct queue *queue, const void *data, size_t bytes) {
+    const uint8_t *from = data;
+    queue->bytes += bytes;
+    while (bytes) {
+        if (!queue->last || queue->last->end == CHUNK) {
+            struct chunk *chunk = take_chunk();
+            if (queue->last)
+                queue->last->next = chunk;
+            else
+                queue->first = chunk;
+            queue->last = chunk;
+        }
+        size_t room = CHUNK - queue->last->end, part = bytes < room ? bytes : room;
+        memcpy(queue->last->data + queue->last->end, from, part);
+        queue->last->end += part;
+        from += part;
+        bytes -= part;
+    }
+}
+
+size_t queue_front(const struct queue *queue, const uint8_t **data) {
+    if (!queue->first)
+        return 0;
+    *data = queue->first->data + queue->first->start;
+    return queue->first->end - queue->first->start;
+}
+
+size_t queue_copy(const struct queue *queue, void *to, size_t bytes) {
+    size_t done = 0;
+    for (const struct chunk *chunk = queue->first; chunk && done < bytes; chunk = chunk->next) {
+        size_t there = chunk->end - chunk->start, part = bytes - done < there ? bytes - done : there;
+        memcpy((uint8_t *)to + done, chunk->data + chunk->start, part);
+        done += part;
+    }
+    return done;
+}
+
+int queue_vector(const struct queue *queue, struct iovec *pieces, int most) {
+    int n = 0;
+    for (struct chunk *chunk = queue->first; chunk && n < most; chunk = chunk->next)
+        pieces[n++] = (struct iovec){chunk->data + chunk->start, chunk->end - chunk->start};
+    return n;
+}
+
+void queue_drop(struct queue *queue, size_t bytes) {
+    queue->bytes -= bytes;
+    while (queue->first && (bytes || !queue->bytes)) {
+        struct chunk *chunk = queue->first;
+        size_t there = chunk->end - chunk->start;
+        if (bytes < there) {
+            chunk->start += bytes;
+            return;
+        }
+        bytes -= there;
+        queue->first = chunk->next;
+        if (!queue->first)
+            queue->last = NULL;
+        give_chunk(chunk);
+    }
+}
+
+void queue_append(struct queue *queue, struct queue *behind) {
+    if (!behind->first)
+        return;
+    if (queue->last)
+        queue->last->next = behind->first;
+    else
+        queue->first = behind->first;
+    queue->last = behind->last;
+    queue->bytes += behind->bytes;
+    behind->first = behind->last = NULL;
+    behind->bytes = 0;
+}

@@ -1,0 +1,106 @@
+/* Frames: which may come from whom, and where they go. */
+#include "gateway.h"
+
+#include <string.h>
+
+static bool is_data(const struct frame *f) { return f->type >= FRAME_MESSAGE && f->type <= FRAME_CREDIT; }
+
+/* Over a link come frames of its own site; from the first site also those that it carries for others. */
+static bool comes_over(const struct connection *link, int site) {
+    return site == link->site || (link->site == g.first && g.first != g.me && site != g.me);
+}
+
+static bool is_for(const struct connection *link, int site) { return site == g.me || (g.first == g.me && site != link->site); }
+
+static bool between_ranks(const struct frame *f) {
+    return g.roster && f->source >= 0 && f->source < g.world && f->dest >= 0 && f->dest < g.world;
+}
+
+static bool between_sites(const struct connection *link, const struct frame *f) {
+    return g.roster && f->source >= 0 && f->source < g.n_sites && f->dest >= 0 && f->dest < g.n_sites && comes_over(link, f->source) &&
+           is_for(link, f->dest);
+}
+
+static bool is_expected(const struct connection *from, const struct frame *f) {
+    if (f->magic != WIRE_MAGIC || f->length > FRAME_PAYLOAD)
+        return false;
+    switch (from->kind) {
+    case NEW_RANK: return f->type == FRAME_HELLO && f->length == sizeof(struct machine);
+    case NEW_SITE: return (f->type == FRAME_SITE && f->length <= STRANGER_PAYLOAD) || (f->type == FRAME_ABORT && from->dial);
+    case RANK:
+        if (f->type == FRAME_ABORT)
+            return true;
+        if (g.phase != RUNNING || from->bye || f->source != g.world_of[from->rank])
+            return false;
+        return f->type == FRAME_BYE || (is_data(f) && between_ranks(f));
+    case LINK:
+        if (is_data(f))
+            return between_ranks(f) && comes_over(from, g.site_of[f->source]) && is_for(from, g.site_of[f->dest]);
+        if (f->type == FRAME_READY)
+            return between_sites(from, f) && f->length == sizeof(struct machine);
+        if (f->type == FRAME_BYE)
+            return between_sites(from, f);
+        return f->type == FRAME_SITE || f->type == FRAME_ABORT || f->type == FRAME_PING || f->type == FRAME_PONG;
+    default: return false;
+    }
+}
+
+static void take_own(struct connection *from, const struct frame *f, const uint8_t *payload) {
+    bool passes = (f->type == FRAME_READY || f->type == FRAME_BYE) && from->kind == LINK && f->dest != g.me;
+    if (passes) {
+        send_to_site(f->dest, *f, payload);
+        return;
+    }
+    switch (f->type) {
+    case FRAME_HELLO: on_hello(from, f, payload); break;
+    case FRAME_SITE: on_site(from, f, payload); break;
+    case FRAME_READY: on_ready(f, payload); break;
+    case FRAME_BYE: on_bye(from, f); break;
+    case FRAME_ABORT: on_abort(from, f, payload); break;
+    case FRAME_PING:
+        if (from->out.bytes < LINK_LOW)
+            send_frame(from, (struct frame){.type = FRAME_PONG, .source = -1, .id = f->id}, NULL);
+        break;
+    default: break;
+    }
+}
+
+/* Frames of one source that go the same way and lie together leave together. */
+size_t take_frames(struct connection *from, const uint8_t *data, size_t bytes) {
+    struct connection *to = NULL;
+    size_t at = 0, run = 0; /* the run is data[run .. at) */
+    int source = -1;
+    struct frame f;
+    while (bytes - at >= sizeof f) {
+        memcpy(&f, data + at, sizeof f);
+        bool expected = is_expected(from, &f);
+        size_t size = sizeof f + f.length;
+        if (expected && bytes - at < size)
+            break;
+        struct connection *next = NULL;
+        if (expected && is_data(&f)) {
+            next = g.site_of[f.dest] == g.me ? g.locals[g.local_of[f.dest]] : next_hop(g.site_of[f.dest]);
+            g.frames++;
+            g.bytes += f.length;
+        }
+        if (to && (to != next || source != f.source || (to->kind == LINK && at + size - run > FRAME_MAX))) {
+            send_run(to, source, data + run, at - run);
+            to = NULL;
+        }
+        if (!to) {
+            to = next;
+            source = f.source;
+            run = at;
+        }
+        if (!expected)
+            malformed(from);
+        else if (!is_data(&f))
+            take_own(from, &f, data + at + sizeof f);
+        if (from->fd < 0 || from->leaving || g.phase == ABORTING)
+            return bytes;
+        at += size;
+    }
+    if (to)
+        send_run(to, source, data + run, at - run);
+    return at;
+}

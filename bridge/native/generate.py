@@ -1,0 +1,204 @@
+"""Makes the wrappers of the preload library from the table `mpi_functions.txt` and the headers of three MPI libraries.
+
+`generate.py ABI HEADERS OUT` (ABI: mpich, openmpi or abi) writes into the folder OUT
+    wrappers.c   one function for each MPI_X and MPI_X_c of the header that the table does not leave to the library
+    core.h       prototypes of the functions bridge_X that the core defines: counts are MPI_Count, arrays of counts `struct vector`
+    narrow.h     PMPI_X_c for the core by PMPI_X, since not every library has the form with `_c`: narrow.py
+`generate.py --markdown` prints the table by chapter.
+
+MPICH's header, which has every `_c` form, decides which parameters are counts. A rule `served` or `always` whose bridge_X no file of
+`preload/` defines yet is built as an error by name, and listed.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import narrow
+from prototypes import Function, Parameter, read_headers
+
+HERE = Path(__file__).resolve().parent
+RULES = {"served": "served", "always": "served", "refused": "refused", "never": "refused", "native": "plain"}  # rule -> word in the docs
+DEFINITION = re.compile(r"^[A-Za-z](?:.*?\W)?bridge_(\w+)\b.*[^;\n]$", re.MULTILINE)
+MACRO_CALL = re.compile(r"^[A-Z]\w*\((.*)", re.MULTILINE)  # where macros define bridge_##X or bridge_Group_##X
+
+
+class UnsoundTableError(Exception):
+    """Table and headers do not fit: the names are in the text."""
+
+
+def read_table(text: str) -> tuple[dict[str, str], dict[str, dict[str, list[str]]], set[str]]:
+    """Function -> rule; chapter -> rule -> functions; functions marked as absent."""
+    rules: dict[str, str] = {}
+    chapters: dict[str, dict[str, list[str]]] = {}
+    absent, chapter = set(), ""
+    for line in text.splitlines():
+        if line.startswith("## "):
+            chapter = line[3:]
+        elif line.strip() and not line.startswith("#"):
+            rule, *names = line.split()
+            if rule not in RULES:
+                raise UnsoundTableError(f"Unknown rule '{rule}' in '{line}'.")
+            for name in names:
+                full = ("" if name.startswith("MPIX_") else "MPI_") + name.rstrip("*")
+                if full in rules:
+                    raise UnsoundTableError(f"{full} has two rows.")
+                rules[full] = rule
+                chapters.setdefault(chapter, {}).setdefault(rule, []).append(full)
+                absent.update([full] if name.endswith("*") else [])
+    return rules, chapters, absent
+
+
+def base_of(name: str, known: dict[str, Function]) -> str:
+    """The name without `_c`, where it is the form with large counts."""
+    return name[:-2] if name.endswith("_c") and name[:-2] in known else name
+
+
+def check(rules: dict[str, str], absent: set[str], headers: dict[str, dict[str, Function]]) -> None:
+    """Raises UnsoundTableError where a function has no row, or a row no function."""
+    every = {base_of(name, known): function for known in headers.values() for name, function in known.items()}
+    rowless = sorted(n for n, f in every.items() if n not in rules and (n.startswith("MPI_") or f.communicator()))
+    if rowless:
+        raise UnsoundTableError(f"No row in mpi_functions.txt: {', '.join(rowless)}.")
+    unknown = sorted(set(rules) - set(every) - absent)
+    if unknown:
+        raise UnsoundTableError(f"In no header, and not marked with a star: {', '.join(unknown)}.")
+    bare = sorted(n for n, rule in rules.items() if rule in ("served", "refused") and n in every and not every[n].communicator())
+    if bare:
+        raise UnsoundTableError(f"Takes no communicator: {', '.join(bare)}.")
+
+
+def wide(narrow: Parameter, large: Parameter) -> Parameter:
+    """The parameter of bridge_X that stands for that of MPI_X and of MPI_X_c."""
+    if narrow.type == large.type:
+        return narrow
+    if narrow.array:
+        return Parameter("struct vector", narrow.name, "")
+    return Parameter(large.type, narrow.name, "")
+
+
+def core_function(name: str, rule: str, mpich: dict[str, Function]) -> Function:
+    """What the core defines for a function, by MPICH's header."""
+    narrow = mpich[name]
+    pairs = zip(narrow.parameters, mpich.get(f"{name}_c", narrow).parameters, strict=True)
+    parameters = [wide(*pair) for pair in pairs]
+    if rule == "served":
+        parameters[parameters.index(narrow.communicator())] = Parameter("struct communicator *", "c", "")  # type: ignore[arg-type]
+        parameters.sort(key=lambda p: p.type != "struct communicator *")
+    return Function(narrow.result, parameters)
+
+
+def call_core(name: str, base: str, rule: str, function: Function, core: Function) -> str:
+    """The statement that calls bridge_X from MPI_X or MPI_X_c."""
+    given = [p for p in function.parameters if rule == "always" or p is not function.communicator()]
+    taken = core.parameters[rule == "served" :]
+    words, before, after = ["c"] * (rule == "served"), "", ""
+    for mine, its in zip(given, taken, strict=True):
+        if its.type == "struct vector":
+            large = name != base
+            words.append(
+                f"(struct vector){{.wide = (const MPI_Count *){mine.name}}}" if large else f"(struct vector){{.narrow = {mine.name}}}"
+            )
+        elif its.type == "MPI_Count *" and mine.type == "int *":
+            before += f"MPI_Count wide_{mine.name}; "
+            after += f"*{mine.name} = (int)wide_{mine.name}; "
+            words.append(f"&wide_{mine.name}")
+        else:
+            words.append(mine.name)
+    call = f"bridge_{base.removeprefix('MPI_')}({', '.join(words)})"
+    return f"{{ {before}int error = {call}; {after}return error; }}" if before else f"return {call};"
+
+
+def wrapper(name: str, base: str, rule: str, function: Function, core: Function | None) -> str:
+    """The definition of MPI_X; `core` is missing where the core does not serve it."""
+    plain = f"return P{name}({', '.join(p.name for p in function.parameters)});"
+    communicator = function.communicator()
+    if rule in ("served", "refused") or (core is None and communicator):
+        assert communicator
+        action = call_core(name, base, rule, function, core) if core else f'return bridge_refuse("{name}", c);'
+        body = f"""    if (LIKELY(bridge_mode == BRIDGE_ON)) {{
+        struct communicator *c = bridge_spans({communicator.name});
+        if (UNLIKELY(c != NULL))
+            {action}
+    }} else if (UNLIKELY(bridge_mode == BRIDGE_UNKNOWN))
+        bridge_find_mpi();"""
+    else:
+        action = call_core(name, base, rule, function, core) if core else f'return bridge_refuse_always("{name}");'
+        body = f"""    if (UNLIKELY(bridge_mode == BRIDGE_UNKNOWN))
+        bridge_find_mpi();
+    if (LIKELY(bridge_mode == BRIDGE_ON))
+        {action}"""
+    return f"{function.text(name)}\n{{\n{body}\n    {plain}\n}}\n"
+
+
+def lacking(rules: dict[str, str], known: dict[str, Function]) -> list[str]:
+    """The functions of the core that this library does not have."""
+    return [name for name, rule in rules.items() if rule in ("served", "always") and name not in known]
+
+
+def generate(abi: str, folder: Path, out: Path, table: str, defined: set[str]) -> list[str]:
+    """Writes the three files; returns the functions that the core is to serve, and does not yet."""
+    headers = read_headers(folder)
+    rules, _, absent = read_table(table)
+    check(rules, absent, headers)
+    known, mpich = headers[abi], headers["mpich"]
+    cores = {n: core_function(n, rule, mpich) for n, rule in rules.items() if rule in ("served", "always") and n in known}
+    wrappers = ["#define WRAPPERS", '#include "core.h"', "", "#define LIKELY(x) __builtin_expect(!!(x), 1)"]
+    wrappers += ["#define UNLIKELY(x) __builtin_expect(!!(x), 0)", "#pragma GCC visibility push(default)", ""]
+    for name, function in known.items():
+        base = base_of(name, known)
+        rule = rules.get(base, "native")
+        if rule != "native":
+            core = cores[base] if base in defined and base in cores else None
+            wrappers.append(wrapper(name, base, rule, function, core))
+    core_text = ["#ifndef STEPPE_BRIDGE_CORE_H", "#define STEPPE_BRIDGE_CORE_H", '#include "preload/bridge.h"', ""]
+    core_text += ["/* Hidden: one that is not defined does not link. */", "#pragma GCC visibility push(hidden)"]
+    core_text += [f"#define LACKS_{name} 1" for name in lacking(rules, known)]
+    core_text += [f"{core.text(name.replace('MPI_', 'bridge_'))};" for name, core in cores.items()]
+    core_text += ["#pragma GCC visibility pop", "#endif"]
+    out.mkdir(parents=True, exist_ok=True)
+    for name, lines in {"wrappers.c": wrappers, "core.h": core_text, "narrow.h": narrow.header(mpich, known)}.items():
+        text = "/* Made by generate.py. */\n" + "\n".join(lines) + "\n"
+        if not (out / name).exists() or (out / name).read_text() != text:
+            (out / name).write_text(text)
+    return [name for name in cores if name not in defined]
+
+
+def markdown(table: str) -> str:
+    """The table of the documentation: chapter, and what is served, plain and refused in it."""
+    lines = ["| chapter | rule | functions |", "|---|---|---|"]
+    for chapter, rules in read_table(table)[1].items():
+        words = dict.fromkeys(RULES.values())
+        for word in words:
+            names = [name for rule, group in rules.items() if RULES[rule] == word for name in group]
+            lines += [f"| {chapter} | {word} | {' '.join(name.removeprefix('MPI_') for name in names)} |"] if names else []
+    return "\n".join(lines)
+
+
+def defined_in(source: str) -> list[str]:
+    """The X of all bridge_X that a file in C defines."""
+    words = re.findall(r"\w+", " ".join(MACRO_CALL.findall(source)))
+    by_macro = [prefix + word for prefix in set(re.findall(r"bridge_(\w*)##", source)) for word in words]
+    return DEFINITION.findall(source) + by_macro
+
+
+def main(words: list[str]) -> int:
+    """Does what the words say; an exit status."""
+    table = (HERE / "mpi_functions.txt").read_text()
+    if words == ["--markdown"]:
+        print(markdown(table))
+        return 0
+    abi, folder, out = words
+    defined = {f"MPI_{name}" for path in sorted((HERE / "preload").glob("*.c")) for name in defined_in(path.read_text())}
+    try:
+        missing = generate(abi, Path(folder), Path(out), table, defined)
+    except UnsoundTableError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if missing:
+        print(f"{abi}: not yet served: {' '.join(name.removeprefix('MPI_') for name in missing)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

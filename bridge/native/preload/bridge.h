@@ -1,0 +1,300 @@
+/* What the files of the preload library know of each other.
+ *
+ *     wrappers.c      one function for each MPI_X, made from the table; calls bridge_X or PMPI_X
+ *     world.c         start and end: finds the program's MPI, joins the world through the gateway
+ *     link.c          the socket to the gateway: frames out and in
+ *     send.c          sends to other sites        receive.c   posted and unexpected, any source
+ *     probe.c         probes, matched probes      wait.c      every wait and test; persistent.c
+ *     communicator.c  communicators that span sites; group.c, inter.c, topology.c
+ *     task.c          collectives that run while the program does something else
+ *     collective.c    one crossing of the wide area each
+ *
+ * A communicator that spans sites is a real communicator of its members at this site and an entry in a table; all others the bridge does
+ * not know. Values of other sites arrive as generalized requests, so that any mixture of requests can be waited for.
+ * One thread at a time calls MPI (MPI_THREAD_SERIALIZED), so nothing is locked.
+ */
+#ifndef STEPPE_BRIDGE_H
+#define STEPPE_BRIDGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mpi_header.h"
+#include "../wire.h"
+
+enum { BRIDGE_UNKNOWN, BRIDGE_ON, BRIDGE_INERT };
+extern int bridge_mode;
+void bridge_find_mpi(void);
+
+/* An array of counts or displacements, as int or as MPI_Count: exactly one is set. */
+struct vector {
+    const int *narrow;
+    const MPI_Count *wide;
+};
+
+static inline MPI_Count at(struct vector v, int i) { return v.wide ? v.wide[i] : v.narrow[i]; }
+
+/* ---- the world (world.c) ---- */
+
+#define EXIT_BRIDGE 75
+#define TAG_LIMIT 0x3ffffff /* MPI_TAG_UB at all sites: fits every library */
+
+extern struct world {
+    int size, rank;     /* of the world */
+    int sites, site;
+    int *site_of;       /* world rank -> site */
+    int *local_of;      /* world rank -> rank in the launch of its site */
+    int *world_of;      /* rank in the launch of this site -> world rank */
+    const char **names; /* of the sites */
+    uint64_t window;    /* bytes of frames that a rank may have under way to another */
+    MPI_Group local;    /* the group of the launch of this site */
+} world;
+
+_Noreturn void stop(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- a map from handles (map.c) ---- */
+
+struct map {
+    struct { uintptr_t key; void *value; } *slots;
+    size_t capacity, used;
+};
+
+void *map_get(const struct map *map, uintptr_t key);
+void map_put(struct map *map, uintptr_t key, void *value);
+void map_remove(struct map *map, uintptr_t key);
+
+/* ---- communicators (communicator.c) ---- */
+
+struct task;
+struct topology;
+
+struct communicator {
+    MPI_Comm handle;  /* the program's: its members at this site; of an intercommunicator, the members of both groups */
+    MPI_Comm inner;   /* the same members, for the local parts of collectives; null where this rank is the only one */
+    uint64_t context; /* of messages; context + 1: of collectives */
+    unsigned children, collectives;
+    int size, rank;   /* own group */
+    int *world;       /* own group: rank -> world rank */
+    int peers;        /* the group that ranks of messages mean: the own one, or the remote group of an intercommunicator */
+    int *peer_world;
+    int *to_local;    /* peer -> rank in `handle`, -1 at another site */
+    int *from_local;  /* rank in `handle` -> peer, -1 for none */
+    bool identity;    /* from_local[i] == i: statuses of local receives need no translation */
+    int local_size, local_rank; /* of `handle` */
+    int sites, site;  /* of the own group: how many, the index of this one among them */
+    int *site_of;     /* own rank -> index of its site */
+    int *leader;      /* index of a site -> its lowest rank */
+    bool ordered;     /* the ranks of each site follow each other, in the order of sites */
+    struct { int world, rank; } *sorted; /* peers by world rank */
+    struct communicator *merged; /* of an intercommunicator: both groups as one, for its collectives */
+    int own_first, peers_first;  /* where the groups begin in it */
+    struct topology *topology;
+    struct task *first, *last; /* collectives under way, in the order of their calls */
+    int uses;                  /* operations under way, and one while the program holds it */
+};
+
+struct communicator *bridge_spans(MPI_Comm handle); /* its entry; null if its members are at one site */
+
+/* Makes the entry of a communicator. `handle`: its members at this site, in the order of their ranks. The entry owns copies of what it needs. */
+struct communicator *communicator_enter(MPI_Comm handle, int size, const int *world_ranks, uint64_t context);
+void topology_copy(struct communicator *to, const struct communicator *from);
+struct communicator *communicator_enter_inter(MPI_Comm handle, int size, const int *own, int peers, const int *remote, uint64_t context);
+void inter_merge(struct communicator *c, MPI_Comm here); /* `here`: the members of both groups at this site, in the order of inter.c */
+void communicator_release(struct communicator *c);
+uint64_t communicator_new_context(struct communicator *c, uint64_t salt);
+int peer_of(const struct communicator *c, int world_rank);
+bool spans(int n, const int *world_ranks);
+uint64_t mix(uint64_t x);
+
+/* ---- groups (group.c) ---- */
+
+int group_members(MPI_Group group, int **world_ranks); /* how many; the caller frees */
+int group_make(int n, const int *world_ranks, MPI_Group *group);
+MPI_Group group_here(int n, const int *world_ranks); /* those of this site, as a group of the library */
+
+/* ---- errors (errors.c) ---- */
+
+int fail(const struct communicator *c, int error_class, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int fail_plain(struct communicator *c, int code);
+int bridge_refuse(const char *function, struct communicator *c);
+int bridge_refuse_always(const char *function);
+
+/* ---- operations: what is under way ---- */
+
+struct message;
+
+struct operation {
+    struct communicator *c;
+    MPI_Request request; /* what the program waits for; null for an operation of the bridge itself */
+    bool done, cancelled, receive, posted;
+    int waits; /* of a send: to be written, to be acknowledged */
+    int error;
+    /* a receive */
+    void *buffer;
+    MPI_Count count;
+    MPI_Datatype type;
+    bool own_type;          /* a duplicate, since the program may free its own */
+    bool take;              /* the bytes are handed over in `buffer`, which the caller frees; count is not looked at */
+    int source, tag;        /* peer or any; tag or any */
+    uint64_t context;
+    MPI_Request local;      /* the half of a receive from any source that listens at this site */
+    bool ending;            /* that half is being cancelled */
+    struct message *held;   /* the message of another site that waits for the end of that half */
+    struct operation *next, *previous;
+    /* what the status says */
+    int status_source, status_tag;
+    uint64_t bytes;
+    /* a collective */
+    struct task *task;
+};
+
+extern int operations; /* generalized requests alive */
+
+void operation_begin(struct operation *o, struct communicator *c);
+struct operation *operation_new(struct communicator *c, MPI_Request *request); /* with a request for the program */
+void operation_complete(struct operation *o);
+void operation_status(const struct operation *o, MPI_Status *status);
+void operation_set_status(MPI_Status *status, int source, int tag, uint64_t bytes, int error, bool cancelled);
+
+/* ---- datatypes (datatype.c) ---- */
+
+bool type_is_dense(MPI_Datatype type, MPI_Count *size); /* its values lie in memory as they are sent */
+MPI_Datatype type_keep(MPI_Datatype type, bool *own);
+char *type_pack(const void *buffer, MPI_Count count, MPI_Datatype type, uint64_t *bytes);
+void type_unpack(const char *packed, uint64_t bytes, void *buffer, MPI_Count count, MPI_Datatype type);
+void *type_allocate(MPI_Count count, MPI_Datatype type, void **memory); /* room for values; free(*memory) */
+MPI_Count type_extent(MPI_Datatype type);
+MPI_Count type_size(MPI_Datatype type);
+void *grow(void *memory, size_t bytes);
+
+/* ---- sends (send.c) ---- */
+
+/* Starts a send of `count` values to a peer at another site; `o` is completed when the buffer may be used again. */
+void send_start(struct operation *o, const void *buffer, MPI_Count count, MPI_Datatype type, int peer, int tag, uint64_t context, bool synchronous);
+void send_owned(struct communicator *c, char *data, uint64_t bytes, int peer, int tag, uint64_t context); /* frees `data` afterwards */
+void send_part_done(struct operation *o);
+void send_acknowledged(uint64_t id);
+int send_blocking(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, bool synchronous);
+
+enum send_mode { SEND_STANDARD, SEND_SYNCHRONOUS, SEND_READY, SEND_BUFFERED };
+int send_checked(struct communicator *c, int dest, int tag, MPI_Count count); /* an error, already raised, or MPI_SUCCESS */
+
+/* ---- the socket to the gateway (link.c) ---- */
+
+struct outgoing {
+    struct outgoing *next;
+    struct frame head;
+    const char *data;
+    char *owned;
+    uint64_t sent;
+    int dest; /* world rank; -1: a frame for the gateway, or one that needs no credit */
+    bool started;
+    struct operation *operation; /* completed when all is written; null for none */
+    bool counted;                /* a buffered send: its bytes are given back */
+};
+
+void link_open(int descriptor);
+void link_hello(struct frame *frame, const void *payload, uint32_t length);
+void link_start(int ranks, uint64_t window);
+void link_send(struct outgoing *out); /* takes it over */
+void link_control(uint16_t type, int dest, int tag, uint64_t total, uint64_t id, const void *payload, uint32_t length);
+void link_credit(int dest, uint64_t allowed);
+bool link_unsent(void);
+int link_descriptor(void);
+bool link_read(void);  /* reads what has come; true if anything has */
+bool link_write(void); /* writes what can be written */
+void link_drain(void);
+int link_read_frame(struct frame *frame, void *payload, uint32_t room); /* waits for one frame: the start only */
+void buffered_sent(uint64_t bytes);
+
+/* ---- receives (receive.c) ---- */
+
+struct message {
+    struct message *next;
+    struct frame head;
+    char *data;   /* owned; null while the bytes go straight into the buffer of the receive */
+    char *target; /* where bytes go */
+    uint64_t got, counted; /* bytes that have come; of them, counted as unexpected */
+    struct operation *operation;
+    struct communicator *c; /* of a matched probe */
+};
+
+void receive_start(struct operation *o, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, uint64_t context);
+bool receive_cancel(struct operation *o);
+void receive_bind(struct operation *o, struct message *m); /* a message taken out of the queue by a matched probe */
+struct message *message_arrived(const struct frame *head); /* its first frame; where the bytes go is in `target` + `got` */
+struct message *message_under_way(int source, uint64_t id);
+void message_received(struct message *m, uint64_t bytes);
+struct message *message_find(struct communicator *c, int source, int tag, uint64_t context, bool take);
+bool receive_progress(void); /* local halves of receives from any source */
+bool receive_waiting(void);
+bool send_waiting(void);
+bool tasks_waiting(void);
+char *receive_taken(struct communicator *c, int source, int tag, uint64_t *bytes); /* of a collective: waits, the caller frees */
+
+/* ---- progress (task.c, wait.c) ---- */
+
+void progress(void);
+bool busy(void); /* whether other sites may need this rank while it waits for its own */
+void idle(int turn, bool only_remote);
+void await(struct operation *o, bool only_remote);
+int await_local(MPI_Request *request, MPI_Status *status);
+void tasks_progress(void);
+bool task_yield(void); /* false outside of a task */
+
+/* A receive at this site whose status names the rank in the handle: translated when it completes. */
+void request_track(MPI_Request request, struct communicator *c, bool persistent);
+void translate_source(const struct communicator *c, MPI_Status *status);
+
+/* ---- persistent requests (persistent.c) ---- */
+
+extern int persistents;                                /* how many there are */
+MPI_Request *persistent_inner(MPI_Request request);    /* of one that is active: what is under way; null for any other request */
+bool persistent_free(MPI_Request request);             /* false if it is not one of the bridge's */
+
+/* ---- collectives (task.c, collective.c) ---- */
+
+struct call {
+    const void *send;
+    void *receive;
+    MPI_Count send_count, receive_count;
+    MPI_Datatype send_type, receive_type;
+    struct vector send_counts, send_places, receive_counts, receive_places;
+    const MPI_Datatype *send_types, *receive_types;
+    bool bytes_places; /* displacements in bytes: the w forms */
+    MPI_Op op;
+    int root;
+    bool inclusive; /* of a scan */
+    MPI_Comm *new_communicator;
+    MPI_Info info;
+    /* of MPI_Isendrecv, which waits for no collective; `root` is its source */
+    bool alone;
+    int dest, send_tag, receive_tag;
+    void *memory; /* freed at the end */
+    struct operation *operation;
+};
+
+/* Counts and displacements of a call that outlives its caller's, which programs let go of although they should not. */
+struct kept {
+    MPI_Count *copies[4];
+};
+
+typedef int collective(struct communicator *c, const struct call *call, int tag);
+
+int collective_run(struct communicator *c, collective *run, const struct call *call);
+int collective_start(struct communicator *c, collective *run, const struct call *call, MPI_Request *request);
+int collective_persistent(struct communicator *c, collective *run, const struct call *call, MPI_Request *request);
+int collective_launch(struct operation *o, collective *run, const struct call *call);
+
+collective barrier, broadcast, reduce, allreduce, gather, scatter, allgather, alltoall, scan, reduce_scatter, duplicate;
+collective neighbor_allgather, neighbor_alltoall;
+void vectors_keep(struct communicator *c, collective *run, struct call *call, struct kept *kept);
+void vectors_free(struct kept *kept);
+void collective_lengths(struct communicator *c, collective *run, const struct call *call, int *sources, int *dests);
+collective *inter_of(collective *run); /* the same between the two groups of an intercommunicator */
+
+int local_barrier(struct communicator *c);
+int local_broadcast(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int root);
+
+#endif

@@ -1,0 +1,332 @@
+/* Communicators that span sites: their table, and how new ones are made. No context needs communication: it follows from the parent's. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+static struct map table;
+
+uint64_t mix(uint64_t x) { /* splitmix64 (Steele, Lea & Flood 2014) */
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+struct communicator *bridge_spans(MPI_Comm handle) { return map_get(&table, (uintptr_t)handle); }
+
+uint64_t communicator_new_context(struct communicator *c, uint64_t salt) { return mix(mix(c->context ^ ++c->children) ^ salt) & ~(uint64_t)1; }
+
+bool spans(int n, const int *world_ranks) {
+    for (int i = 1; i < n; i++)
+        if (world.site_of[world_ranks[i]] != world.site_of[world_ranks[0]])
+            return true;
+    return false;
+}
+
+static int by_world(const void *a, const void *b) {
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+int peer_of(const struct communicator *c, int world_rank) {
+    if (c->peers == world.size) {
+        int rank = c->peer_world[world_rank] == world_rank ? world_rank : -1;
+        if (rank >= 0)
+            return rank;
+    }
+    const void *found = bsearch(&world_rank, c->sorted, (size_t)c->peers, sizeof *c->sorted, by_world);
+    return found ? ((const int *)found)[1] : MPI_UNDEFINED;
+}
+
+static int *copy(const int *from, int n) {
+    int *to = grow(NULL, (size_t)n * sizeof *to);
+    return memcpy(to, from, (size_t)n * sizeof *to);
+}
+
+/* The sites of the own group, and whether site order is rank order. */
+static void find_sites(struct communicator *c) {
+    c->site_of = grow(NULL, (size_t)c->size * sizeof(int));
+    c->leader = grow(NULL, (size_t)world.sites * sizeof(int));
+    int *index = grow(NULL, (size_t)world.sites * sizeof(int));
+    memset(index, -1, (size_t)world.sites * sizeof(int));
+    c->ordered = true;
+    for (int r = 0; r < c->size; r++) {
+        int site = world.site_of[c->world[r]];
+        if (index[site] < 0)
+            c->leader[index[site] = c->sites++] = r;
+        else if (c->site_of[r - 1] != index[site])
+            c->ordered = false;
+        c->site_of[r] = index[site];
+        if (c->world[r] == world.rank)
+            c->rank = r;
+    }
+    c->site = index[world.site];
+    free(index);
+}
+
+static struct communicator *enter(MPI_Comm handle, int size, const int *own, int peers, const int *remote, uint64_t context) {
+    struct communicator *c = calloc(1, sizeof *c);
+    c->handle = handle, c->inner = MPI_COMM_NULL, c->context = context, c->uses = 1;
+    c->size = size, c->world = copy(own, size);
+    c->peers = peers, c->peer_world = remote == own ? c->world : copy(remote, peers);
+    find_sites(c);
+    PMPI_Comm_size(handle, &c->local_size);
+    PMPI_Comm_rank(handle, &c->local_rank);
+    c->to_local = grow(NULL, (size_t)peers * sizeof(int));
+    c->from_local = grow(NULL, (size_t)c->local_size * sizeof(int));
+    c->sorted = grow(NULL, (size_t)peers * sizeof *c->sorted);
+    memset(c->from_local, -1, (size_t)c->local_size * sizeof(int));
+    c->identity = true;
+    int next = remote == own ? 0 : -1;
+    for (int p = 0; p < peers; p++) {
+        c->sorted[p].world = c->peer_world[p], c->sorted[p].rank = p;
+        c->to_local[p] = -1;
+        if (next >= 0 && world.site_of[c->peer_world[p]] == world.site) {
+            c->from_local[next] = p, c->to_local[p] = next;
+            c->identity &= next++ == p;
+        }
+    }
+    qsort(c->sorted, (size_t)peers, sizeof *c->sorted, by_world);
+    map_put(&table, (uintptr_t)handle, c);
+    return c;
+}
+
+struct communicator *communicator_enter(MPI_Comm handle, int size, const int *world_ranks, uint64_t context) {
+    struct communicator *c = enter(handle, size, world_ranks, size, world_ranks, context);
+    if (c->local_size > 1) /* its members come straight from making the handle: nobody waits */
+        PMPI_Comm_split(handle, 0, c->local_rank, &c->inner);
+    return c;
+}
+
+/* The rank of a world rank in the handle of an intercommunicator follows from its group. */
+struct communicator *communicator_enter_inter(MPI_Comm handle, int size, const int *own, int peers, const int *remote, uint64_t context) {
+    struct communicator *c = enter(handle, size, own, peers, remote, context);
+    MPI_Group group;
+    PMPI_Comm_group(handle, &group);
+    c->identity = false;
+    for (int p = 0; p < peers; p++)
+        if (world.site_of[remote[p]] == world.site) {
+            PMPI_Group_translate_ranks(world.local, 1, &world.local_of[remote[p]], group, &c->to_local[p]);
+            c->from_local[c->to_local[p]] = p;
+        }
+    PMPI_Group_free(&group);
+    return c;
+}
+
+void communicator_release(struct communicator *c) {
+    if (--c->uses)
+        return;
+    map_remove(&table, (uintptr_t)c->handle);
+    if (c->inner != MPI_COMM_NULL)
+        PMPI_Comm_free(&c->inner);
+    if (c->handle != MPI_COMM_WORLD)
+        PMPI_Comm_free(&c->handle);
+    if (c->merged)
+        communicator_release(c->merged);
+    if (c->peer_world != c->world)
+        free(c->peer_world);
+    free(c->topology), free(c->world), free(c->to_local), free(c->from_local), free(c->site_of), free(c->leader), free(c->sorted), free(c);
+}
+
+int bridge_Comm_size(struct communicator *c, int *size) { return *size = c->size, MPI_SUCCESS; }
+int bridge_Comm_rank(struct communicator *c, int *rank) { return *rank = c->rank, MPI_SUCCESS; }
+
+/* Messages under way keep what they need until they end. */
+static int release(MPI_Comm *handle, bool wait) {
+    struct communicator *c = bridge_spans(*handle);
+    if (!c)
+        return wait ? PMPI_Comm_disconnect(handle) : PMPI_Comm_free(handle);
+    if (*handle == MPI_COMM_WORLD)
+        return fail(c, MPI_ERR_COMM, "MPI_COMM_WORLD cannot be freed.");
+    for (int turn = 0; wait && c->uses > 1; turn++) {
+        progress();
+        idle(turn, false);
+    }
+    while (c->first) /* the library's part of a collective would outlive its communicator */
+        progress();
+    communicator_release(c);
+    *handle = MPI_COMM_NULL;
+    return MPI_SUCCESS;
+}
+
+int bridge_Comm_free(MPI_Comm *handle) { return release(handle, false); }
+int bridge_Comm_disconnect(MPI_Comm *handle) { return release(handle, true); }
+
+/* ---- new communicators ---- */
+
+/* Before a blocking call of the library all members at this site have come, so that none waits in it while another site needs it. */
+static void meet(struct communicator *c) { local_barrier(c->merged ? c->merged : c); }
+
+static int dup(struct communicator *c, MPI_Info info, bool with_info, MPI_Comm *new) {
+    meet(c);
+    uint64_t context = communicator_new_context(c, 0);
+    int error = with_info ? PMPI_Comm_dup_with_info(c->handle, info, new) : PMPI_Comm_dup(c->handle, new);
+    if (error)
+        return error;
+    if (c->merged) {
+        MPI_Comm here;
+        PMPI_Comm_split(c->merged->handle, 0, c->merged->local_rank, &here);
+        inter_merge(communicator_enter_inter(*new, c->size, c->world, c->peers, c->peer_world, context), here);
+    } else {
+        struct communicator *d = communicator_enter(*new, c->size, c->world, context);
+        topology_copy(d, c);
+    }
+    return MPI_SUCCESS;
+}
+
+int duplicate(struct communicator *c, const struct call *call, int tag) {
+    (void)tag;
+    return dup(c, call->info, call->inclusive, call->new_communicator);
+}
+
+int bridge_Comm_dup(struct communicator *c, MPI_Comm *new) { return collective_run(c, duplicate, &(struct call){.new_communicator = new}); }
+
+int bridge_Comm_dup_with_info(struct communicator *c, MPI_Info info, MPI_Comm *new) {
+    return collective_run(c, duplicate, &(struct call){.new_communicator = new, .info = info, .inclusive = true});
+}
+
+int bridge_Comm_idup(struct communicator *c, MPI_Comm *new, MPI_Request *request) {
+    return collective_start(c, duplicate, &(struct call){.new_communicator = new}, request);
+}
+
+int bridge_Comm_idup_with_info(struct communicator *c, MPI_Info info, MPI_Comm *new, MPI_Request *request) {
+    return collective_start(c, duplicate, &(struct call){.new_communicator = new, .info = info, .inclusive = true}, request);
+}
+
+struct member {
+    int color, key, rank;
+};
+
+static int by_key(const void *a, const void *b) {
+    const struct member *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->rank - y->rank;
+}
+
+/* The members of a color, in the order of their keys, as world ranks. */
+static int *members_of(struct communicator *c, const int *pairs, int color, int *n) {
+    struct member *members = grow(NULL, (size_t)c->size * sizeof *members);
+    *n = 0;
+    for (int r = 0; r < c->size; r++)
+        if (pairs[2 * r] == color)
+            members[(*n)++] = (struct member){color, pairs[2 * r + 1], r};
+    qsort(members, (size_t)*n, sizeof *members, by_key);
+    int *ranks = grow(NULL, (size_t)*n * sizeof(int));
+    for (int i = 0; i < *n; i++)
+        ranks[i] = c->world[members[i].rank];
+    free(members);
+    return ranks;
+}
+
+static int place_of(const int *ranks, int n, int world_rank) {
+    for (int i = 0; i < n; i++)
+        if (ranks[i] == world_rank)
+            return i;
+    return MPI_UNDEFINED;
+}
+
+int bridge_Comm_split(struct communicator *c, int color, int key, MPI_Comm *new) {
+    if (c->merged)
+        return bridge_refuse("MPI_Comm_split of an intercommunicator", c);
+    if (color < 0 && color != MPI_UNDEFINED)
+        return fail(c, MPI_ERR_ARG, "the color %d of MPI_Comm_split is negative.", color);
+    int mine[2] = {color, key}, n = 0, *pairs = grow(NULL, 2 * (size_t)c->size * sizeof(int));
+    bridge_Allgather(c, mine, 2, MPI_INT, pairs, 2, MPI_INT);
+    uint64_t context = communicator_new_context(c, mix((uint64_t)(uint32_t)color));
+    int *ranks = color == MPI_UNDEFINED ? NULL : members_of(c, pairs, color, &n);
+    meet(c);
+    int error = PMPI_Comm_split(c->handle, color, ranks ? place_of(ranks, n, world.rank) : 0, new);
+    if (!error && ranks && spans(n, ranks))
+        communicator_enter(*new, n, ranks, context);
+    free(ranks), free(pairs);
+    return error;
+}
+
+/* All kinds of MPI_Comm_split_type are parts of one machine or less. */
+int bridge_Comm_split_type(struct communicator *c, int type, int key, MPI_Info info, MPI_Comm *new) {
+    meet(c);
+    return PMPI_Comm_split_type(c->handle, type, key, info, new);
+}
+
+int bridge_Comm_create(struct communicator *c, MPI_Group group, MPI_Comm *new) {
+    if (c->merged)
+        return bridge_refuse("MPI_Comm_create of an intercommunicator", c);
+    int *ranks, n = group_members(group, &ranks);
+    uint64_t salt = 0;
+    for (int i = 0; i < n; i++)
+        salt = mix(salt ^ (uint64_t)ranks[i]);
+    uint64_t context = communicator_new_context(c, salt);
+    MPI_Group here = group_here(n, ranks);
+    meet(c);
+    int error = PMPI_Comm_create(c->handle, here, new);
+    if (!error && *new != MPI_COMM_NULL && spans(n, ranks))
+        communicator_enter(*new, n, ranks, context);
+    if (here != MPI_GROUP_EMPTY)
+        PMPI_Group_free(&here);
+    free(ranks);
+    return error;
+}
+
+/* Only the members call it: how often they have, with this tag and group, is counted, so that contexts differ. */
+static uint64_t count_of(uint64_t key) {
+    static struct map counts;
+    uint64_t count = (uint64_t)(uintptr_t)map_get(&counts, key | 1) + 1;
+    map_put(&counts, key | 1, (void *)(uintptr_t)count);
+    return count;
+}
+
+int bridge_Comm_create_group(struct communicator *c, MPI_Group group, int tag, MPI_Comm *new) {
+    int *ranks, n = group_members(group, &ranks);
+    uint64_t key = mix(c->context ^ (uint64_t)tag);
+    for (int i = 0; i < n; i++)
+        key = mix(key ^ (uint64_t)ranks[i]);
+    if (place_of(ranks, n, world.rank) == MPI_UNDEFINED) {
+        *new = MPI_COMM_NULL;
+        free(ranks);
+        return MPI_SUCCESS;
+    }
+    MPI_Group here = group_here(n, ranks);
+    int error = PMPI_Comm_create_group(c->handle, here, tag, new);
+    if (!error && spans(n, ranks))
+        communicator_enter(*new, n, ranks, mix(key ^ count_of(key)) & ~(uint64_t)1);
+    PMPI_Group_free(&here);
+    free(ranks);
+    return error;
+}
+
+int bridge_Comm_group(struct communicator *c, MPI_Group *group) { return group_make(c->size, c->world, group); }
+
+int bridge_Comm_compare(MPI_Comm one, MPI_Comm other, int *result) {
+    struct communicator *a = bridge_spans(one), *b = bridge_spans(other);
+    if (!a && !b)
+        return PMPI_Comm_compare(one, other, result);
+    if (one == other)
+        return *result = MPI_IDENT, MPI_SUCCESS;
+    *result = MPI_UNEQUAL;
+    if (!a || !b || a->size != b->size || a->peers != b->peers || (a->world == a->peer_world) != (b->world == b->peer_world))
+        return MPI_SUCCESS;
+    bool congruent = !memcmp(a->world, b->world, (size_t)a->size * sizeof(int)) && !memcmp(a->peer_world, b->peer_world, (size_t)a->peers * sizeof(int));
+    bool similar = true;
+    for (int p = 0; p < a->peers; p++)
+        similar &= a->sorted[p].world == b->sorted[p].world;
+    *result = congruent ? MPI_CONGRUENT : similar ? MPI_SIMILAR : MPI_UNEQUAL;
+    return MPI_SUCCESS;
+}
+
+int bridge_Comm_test_inter(struct communicator *c, int *flag) { return *flag = c->peer_world != c->world, MPI_SUCCESS; }
+
+/* What the library says of its own world is said of the whole one. */
+int bridge_Comm_get_attr(struct communicator *c, int key, void *value, int *flag) {
+    static int tag_limit = TAG_LIMIT, not_global = 0, site;
+    int *own = key == MPI_TAG_UB ? &tag_limit : key == MPI_WTIME_IS_GLOBAL ? &not_global : key == MPI_UNIVERSE_SIZE ? &world.size
+               : key == MPI_APPNUM ? &site : NULL;
+    site = world.site;
+    if (!own)
+        return PMPI_Comm_get_attr(c->handle, key, value, flag);
+    *(int **)value = own;
+    return *flag = 1, MPI_SUCCESS;
+}
+
+int bridge_Attr_get(struct communicator *c, int key, void *value, int *flag) { return bridge_Comm_get_attr(c, key, value, flag); }

@@ -1,0 +1,102 @@
+/* Values of datatypes as the bytes that are sent. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+void *grow(void *memory, size_t bytes) {
+    void *grown = realloc(memory, bytes ? bytes : 1);
+    if (!grown)
+        stop("rank %d of the world has no memory for %zu bytes.", world.rank, bytes);
+    return grown;
+}
+
+static bool is_named(MPI_Datatype type) {
+    int integers, addresses, types, combiner;
+    PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    return combiner == MPI_COMBINER_NAMED;
+}
+
+MPI_Count type_size(MPI_Datatype type) {
+    MPI_Count size;
+    PMPI_Type_size_x(type, &size);
+    return size;
+}
+
+MPI_Count type_extent(MPI_Datatype type) {
+    MPI_Count lower, extent;
+    PMPI_Type_get_extent_x(type, &lower, &extent);
+    return extent;
+}
+
+/* Named types are never freed, so what is known of the last ones stays true. */
+bool type_is_dense(MPI_Datatype type, MPI_Count *size) {
+    static struct { MPI_Datatype type; MPI_Count size; bool dense, known; } cache[32];
+    unsigned i = ((uintptr_t)type >> 4 ^ (uintptr_t)type) % 32;
+    if (!cache[i].known || cache[i].type != type) {
+        if (!is_named(type))
+            return *size = type_size(type), false;
+        MPI_Count lower, extent;
+        PMPI_Type_get_extent_x(type, &lower, &extent);
+        cache[i].type = type, cache[i].known = true;
+        cache[i].size = type_size(type);
+        cache[i].dense = lower == 0 && extent == cache[i].size;
+    }
+    *size = cache[i].size;
+    return cache[i].dense;
+}
+
+MPI_Datatype type_keep(MPI_Datatype type, bool *own) {
+    MPI_Count size;
+    if (type_is_dense(type, &size) || is_named(type))
+        return *own = false, type;
+    *own = true;
+    MPI_Datatype copy;
+    PMPI_Type_dup(type, &copy);
+    return copy;
+}
+
+char *type_pack(const void *buffer, MPI_Count count, MPI_Datatype type, uint64_t *bytes) {
+    MPI_Count size, place = 0;
+    bool dense = type_is_dense(type, &size);
+    *bytes = (uint64_t)(size * count);
+    char *packed = grow(NULL, *bytes);
+    if (dense)
+        memcpy(packed, buffer, *bytes);
+    else if (*bytes && PMPI_Pack_c(buffer, count, type, packed, (MPI_Count)*bytes, &place, MPI_COMM_SELF))
+        stop("rank %d of the world cannot pack %lld values.", world.rank, (long long)count);
+    return packed;
+}
+
+/* What comes may end within a value: the rest of that value stays as it is in the buffer. */
+void type_unpack(const char *packed, uint64_t bytes, void *buffer, MPI_Count count, MPI_Datatype type) {
+    MPI_Count size, place = 0;
+    if (type_is_dense(type, &size)) {
+        memcpy(buffer, packed, bytes);
+        return;
+    }
+    if (!bytes || !size)
+        return;
+    MPI_Count whole = (MPI_Count)bytes / size, rest = (MPI_Count)bytes % size;
+    int error = PMPI_Unpack_c(packed, whole * size, &place, buffer, whole, type, MPI_COMM_SELF);
+    if (rest && whole < count && !error) {
+        char *last = (char *)buffer + whole * type_extent(type);
+        uint64_t filled;
+        char *value = type_pack(last, 1, type, &filled);
+        memcpy(value, packed + whole * size, (size_t)rest);
+        place = 0;
+        error = PMPI_Unpack_c(value, size, &place, last, 1, type, MPI_COMM_SELF);
+        free(value);
+    }
+    if (error)
+        stop("rank %d of the world cannot unpack %llu bytes.", world.rank, (unsigned long long)bytes);
+}
+
+void *type_allocate(MPI_Count count, MPI_Datatype type, void **memory) {
+    MPI_Count lower, extent, true_lower, true_extent;
+    PMPI_Type_get_extent_x(type, &lower, &extent);
+    PMPI_Type_get_true_extent_x(type, &true_lower, &true_extent);
+    MPI_Count span = true_extent + (count > 0 ? count - 1 : 0) * (extent < 0 ? -extent : extent);
+    *memory = grow(NULL, (size_t)span);
+    return (char *)*memory - true_lower + (extent < 0 ? (1 - count) * extent : 0);
+}

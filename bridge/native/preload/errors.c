@@ -1,0 +1,64 @@
+/* Errors by name, through the handler of the communicator. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+static bool is_fatal(MPI_Comm handle) {
+    MPI_Errhandler handler;
+    PMPI_Comm_get_errhandler(handle, &handler);
+    bool fatal = handler == MPI_ERRORS_ARE_FATAL;
+    PMPI_Errhandler_free(&handler);
+    return fatal;
+}
+
+/* Raises an error of the library; returns its code if the handler returns. */
+int fail_plain(struct communicator *c, int code) {
+    if (is_fatal(c->handle)) {
+        char text[MPI_MAX_ERROR_STRING] = "";
+        int length;
+        PMPI_Error_string(code, text, &length);
+        stop("rank %d of the world: %s", world.rank, text);
+    }
+    PMPI_Comm_call_errhandler(c->handle, code);
+    return code;
+}
+
+int fail(const struct communicator *c, int error_class, const char *format, ...) {
+    char text[MPI_MAX_ERROR_STRING] = "steppe bridge: ";
+    size_t start = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + start, sizeof text - start, format, arguments);
+    va_end(arguments);
+    MPI_Comm handle = c ? c->handle : MPI_COMM_SELF;
+    if (is_fatal(handle))
+        stop("%s", text + start);
+    int code;
+    if (PMPI_Add_error_code(error_class, &code))
+        code = error_class;
+    else
+        PMPI_Add_error_string(code, text);
+    PMPI_Comm_call_errhandler(handle, code);
+    return code;
+}
+
+int bridge_refuse(const char *function, struct communicator *c) {
+    char name[MPI_MAX_OBJECT_NAME + 1] = "", sites[256] = "";
+    int length;
+    PMPI_Comm_get_name(c->handle, name, &length);
+    c = c->merged ? c->merged : c;
+    for (int s = 0; s < c->sites; s++) {
+        size_t used = strlen(sites);
+        snprintf(sites + used, sizeof sites - used, "%s%s", s ? ", " : "", world.names[world.site_of[c->world[c->leader[s]]]]);
+    }
+    return fail(c, MPI_ERR_UNSUPPORTED_OPERATION,
+                "%s on %s, which spans the sites %s, is not supported. Use a communicator of MPI_Comm_split_type, or run at one site.", function,
+                name[0] ? name : "a communicator", sites);
+}
+
+int bridge_refuse_always(const char *function) {
+    return fail(NULL, MPI_ERR_UNSUPPORTED_OPERATION, "%s is not supported between sites. Run at one site.", function);
+}

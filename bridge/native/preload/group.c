@@ -1,0 +1,187 @@
+/* Groups that span sites: a real group of the library stands for each, a list of world ranks behind it. All others are the library's. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+struct group {
+    int n;
+    int ranks[];
+};
+
+static struct map table;
+
+static struct group *find(MPI_Group handle) { return map_get(&table, (uintptr_t)handle); }
+
+int group_members(MPI_Group handle, int **world_ranks) {
+    struct group *g = find(handle);
+    int n = 0;
+    if (g)
+        n = g->n;
+    else
+        PMPI_Group_size(handle, &n);
+    *world_ranks = grow(NULL, (size_t)n * sizeof(int));
+    if (g) {
+        memcpy(*world_ranks, g->ranks, (size_t)n * sizeof(int));
+        return n;
+    }
+    int *all = grow(NULL, (size_t)n * sizeof(int));
+    for (int i = 0; i < n; i++)
+        all[i] = i;
+    PMPI_Group_translate_ranks(handle, n, all, world.local, *world_ranks);
+    for (int i = 0; i < n; i++)
+        (*world_ranks)[i] = world.world_of[(*world_ranks)[i]];
+    free(all);
+    return n;
+}
+
+MPI_Group group_here(int n, const int *world_ranks) {
+    int here = 0, *ranks = grow(NULL, (size_t)n * sizeof(int));
+    for (int i = 0; i < n; i++)
+        if (world.site_of[world_ranks[i]] == world.site)
+            ranks[here++] = world.local_of[world_ranks[i]];
+    MPI_Group group = MPI_GROUP_EMPTY;
+    if (here)
+        PMPI_Group_incl(world.local, here, ranks, &group);
+    free(ranks);
+    return group;
+}
+
+int group_make(int n, const int *world_ranks, MPI_Group *handle) {
+    bool here = true;
+    for (int i = 0; i < n; i++)
+        here &= world.site_of[world_ranks[i]] == world.site;
+    if (here)
+        return *handle = group_here(n, world_ranks), MPI_SUCCESS;
+    PMPI_Group_incl(world.local, 1, (int[]){0}, handle); /* a handle of its own */
+    struct group *g = grow(NULL, sizeof *g + (size_t)n * sizeof(int));
+    g->n = n;
+    memcpy(g->ranks, world_ranks, (size_t)n * sizeof(int));
+    map_put(&table, (uintptr_t)*handle, g);
+    return MPI_SUCCESS;
+}
+
+int bridge_Group_free(MPI_Group *handle) {
+    free(find(*handle));
+    map_remove(&table, (uintptr_t)*handle);
+    return PMPI_Group_free(handle);
+}
+
+int bridge_Group_size(MPI_Group handle, int *size) {
+    struct group *g = find(handle);
+    if (!g)
+        return PMPI_Group_size(handle, size);
+    return *size = g->n, MPI_SUCCESS;
+}
+
+static int index_of(int n, const int *ranks, int rank) {
+    for (int i = 0; i < n; i++)
+        if (ranks[i] == rank)
+            return i;
+    return MPI_UNDEFINED;
+}
+
+int bridge_Group_rank(MPI_Group handle, int *rank) {
+    struct group *g = find(handle);
+    if (!g)
+        return PMPI_Group_rank(handle, rank);
+    return *rank = index_of(g->n, g->ranks, world.rank), MPI_SUCCESS;
+}
+
+int bridge_Group_translate_ranks(MPI_Group from, int n, const int ranks[], MPI_Group to, int translated[]) {
+    if (!find(from) && !find(to))
+        return PMPI_Group_translate_ranks(from, n, ranks, to, translated);
+    int *a, *b, size = group_members(from, &a), other = group_members(to, &b), error = MPI_SUCCESS;
+    for (int i = 0; i < n; i++) {
+        if (ranks[i] != MPI_PROC_NULL && (ranks[i] < 0 || ranks[i] >= size))
+            error = fail(NULL, MPI_ERR_RANK, "the rank %d is not one of a group of %d.", ranks[i], size);
+        else
+            translated[i] = ranks[i] == MPI_PROC_NULL ? MPI_PROC_NULL : index_of(other, b, a[ranks[i]]);
+    }
+    free(a), free(b);
+    return error;
+}
+
+int bridge_Group_compare(MPI_Group one, MPI_Group other, int *result) {
+    if (!find(one) && !find(other))
+        return PMPI_Group_compare(one, other, result);
+    int *a, *b, n = group_members(one, &a), m = group_members(other, &b), common = 0;
+    for (int i = 0; i < n; i++)
+        common += index_of(m, b, a[i]) != MPI_UNDEFINED;
+    bool same = n == m && !memcmp(a, b, (size_t)n * sizeof(int));
+    *result = same ? MPI_IDENT : n == m && common == n ? MPI_SIMILAR : MPI_UNEQUAL;
+    free(a), free(b);
+    return MPI_SUCCESS;
+}
+
+/* ---- groups out of groups ---- */
+
+enum set { UNION, INTERSECTION, DIFFERENCE };
+
+static int combine(MPI_Group one, MPI_Group other, enum set what, MPI_Group *new) {
+    int *a, *b, n = group_members(one, &a), m = group_members(other, &b), size = 0;
+    int *ranks = grow(NULL, (size_t)(n + m) * sizeof(int));
+    for (int i = 0; i < n; i++)
+        if (what == UNION || (index_of(m, b, a[i]) != MPI_UNDEFINED) == (what == INTERSECTION))
+            ranks[size++] = a[i];
+    for (int i = 0; what == UNION && i < m; i++)
+        if (index_of(n, a, b[i]) == MPI_UNDEFINED)
+            ranks[size++] = b[i];
+    int error = group_make(size, ranks, new);
+    free(a), free(b), free(ranks);
+    return error;
+}
+
+#define COMBINE(NAME, WHAT)                                                                                                                \
+    int bridge_Group_##NAME(MPI_Group one, MPI_Group other, MPI_Group *new) {                                                              \
+        return find(one) || find(other) ? combine(one, other, WHAT, new) : PMPI_Group_##NAME(one, other, new);                             \
+    }
+
+COMBINE(union, UNION)
+COMBINE(intersection, INTERSECTION)
+COMBINE(difference, DIFFERENCE)
+
+static int select_ranks(const struct group *g, int n, const int *ranks, bool include, MPI_Group *new) {
+    for (int i = 0; i < n; i++)
+        if (ranks[i] < 0 || ranks[i] >= g->n || index_of(i, ranks, ranks[i]) != MPI_UNDEFINED)
+            return fail(NULL, MPI_ERR_RANK, "the rank %d is not one of a group of %d, or is named twice.", ranks[i], g->n);
+    int size = 0, *chosen = grow(NULL, (size_t)(g->n + n) * sizeof(int));
+    for (int i = 0; include && i < n; i++)
+        chosen[size++] = g->ranks[ranks[i]];
+    for (int i = 0; !include && i < g->n; i++)
+        if (index_of(n, ranks, i) == MPI_UNDEFINED)
+            chosen[size++] = g->ranks[i];
+    int error = group_make(size, chosen, new);
+    free(chosen);
+    return error;
+}
+
+static int select_ranges(const struct group *g, int n, int ranges[][3], bool include, MPI_Group *new) {
+    int size = 0, *ranks = NULL;
+    for (int i = 0; i < n; i++) {
+        int first = ranges[i][0], last = ranges[i][1], stride = ranges[i][2];
+        if (!stride)
+            return free(ranks), fail(NULL, MPI_ERR_ARG, "the stride of a range of ranks is 0.");
+        int length = (last - first) / stride + 1;
+        for (int k = 0; k < length && (last - first) * (long)stride >= 0; k++) {
+            ranks = grow(ranks, (size_t)(size + 1) * sizeof(int));
+            ranks[size++] = first + k * stride;
+        }
+    }
+    int error = select_ranks(g, size, ranks, include, new);
+    free(ranks);
+    return error;
+}
+
+int bridge_Group_incl(MPI_Group handle, int n, const int ranks[], MPI_Group *new) {
+    return find(handle) ? select_ranks(find(handle), n, ranks, true, new) : PMPI_Group_incl(handle, n, ranks, new);
+}
+int bridge_Group_excl(MPI_Group handle, int n, const int ranks[], MPI_Group *new) {
+    return find(handle) ? select_ranks(find(handle), n, ranks, false, new) : PMPI_Group_excl(handle, n, ranks, new);
+}
+int bridge_Group_range_incl(MPI_Group handle, int n, int ranges[][3], MPI_Group *new) {
+    return find(handle) ? select_ranges(find(handle), n, ranges, true, new) : PMPI_Group_range_incl(handle, n, ranges, new);
+}
+int bridge_Group_range_excl(MPI_Group handle, int n, int ranges[][3], MPI_Group *new) {
+    return find(handle) ? select_ranges(find(handle), n, ranges, false, new) : PMPI_Group_range_excl(handle, n, ranges, new);
+}

@@ -1,0 +1,280 @@
+/* Intercommunicators. Behind each stands a communicator of both groups, the one with the lowest world rank first.
+ *
+ * Their collectives collect what all ranks of both groups give, and each takes what is its own: simple, and right for the few there are.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "blocks.h"
+#include "calls.h"
+
+#define LEADERS_TAG (TAG_LIMIT + 1) /* of messages between the leaders, beyond those of programs and of collectives */
+
+static int lowest(int n, const int *ranks) {
+    int low = ranks[0];
+    for (int i = 1; i < n; i++)
+        low = ranks[i] < low ? ranks[i] : low;
+    return low;
+}
+
+/* Both groups, in the order of the communicator behind an intercommunicator. */
+static int *both(int n, const int *own, int m, const int *remote, bool *own_first) {
+    int *all = grow(NULL, (size_t)(n + m) * sizeof(int));
+    *own_first = lowest(n, own) < lowest(m, remote);
+    memcpy(*own_first ? all : all + m, own, (size_t)n * sizeof(int));
+    memcpy(*own_first ? all + n : all, remote, (size_t)m * sizeof(int));
+    return all;
+}
+
+void inter_merge(struct communicator *c, MPI_Comm here) {
+    bool own_first;
+    int *all = both(c->size, c->world, c->peers, c->peer_world, &own_first);
+    c->merged = communicator_enter(here, c->size + c->peers, all, mix(c->context) & ~(uint64_t)1);
+    c->own_first = own_first ? 0 : c->peers;
+    c->peers_first = own_first ? c->size : 0;
+    free(all);
+}
+
+/* ---- how one is made ---- */
+
+struct greeting {
+    uint64_t salt, ranks;
+};
+
+/* The leaders tell each other their groups, by a communicator that holds both. */
+static int *leaders_meet(MPI_Comm peer, int remote_leader, int tag, const int *own, int n, int *m, uint64_t *context) {
+    static uint64_t made;
+    struct communicator *p = bridge_spans(peer);
+    struct greeting mine = {mix(mix((uint64_t)world.rank) ^ ++made), (uint64_t)n}, its;
+    int *remote;
+    if (p && p->to_local[remote_leader] < 0) {
+        int number = LEADERS_TAG + (tag & TAG_LIMIT);
+        uint64_t bytes;
+        struct operation sends[2];
+        post_bytes(&sends[0], p, &mine, sizeof mine, remote_leader, number);
+        post_bytes(&sends[1], p, own, (uint64_t)n * sizeof(int), remote_leader, number);
+        char *got = receive_taken(p, remote_leader, number, &bytes);
+        memcpy(&its, got, sizeof its);
+        free(got);
+        remote = (int *)receive_taken(p, remote_leader, number, &bytes);
+        await(&sends[0], true), await(&sends[1], true);
+    } else {
+        MPI_Comm handle = p ? p->handle : peer;
+        MPI_Request requests[2];
+        int leader = p ? p->to_local[remote_leader] : remote_leader;
+        PMPI_Irecv(&its, sizeof its, MPI_BYTE, leader, tag, handle, &requests[0]);
+        PMPI_Isend(&mine, sizeof mine, MPI_BYTE, leader, tag, handle, &requests[1]);
+        await_local(&requests[0], MPI_STATUS_IGNORE), await_local(&requests[1], MPI_STATUS_IGNORE);
+        remote = grow(NULL, its.ranks * sizeof(int));
+        PMPI_Irecv(remote, (int)its.ranks, MPI_INT, leader, tag, handle, &requests[0]);
+        PMPI_Isend(own, n, MPI_INT, leader, tag, handle, &requests[1]);
+        await_local(&requests[0], MPI_STATUS_IGNORE), await_local(&requests[1], MPI_STATUS_IGNORE);
+    }
+    *m = (int)its.ranks;
+    *context = mix(mine.salt ^ its.salt) & ~(uint64_t)1;
+    return remote;
+}
+
+static int tell(MPI_Comm local, struct communicator *l, void *buffer, int bytes, int root) {
+    return l ? bridge_Bcast(l, buffer, bytes, MPI_BYTE, root) : PMPI_Bcast(buffer, bytes, MPI_BYTE, root, local);
+}
+
+int bridge_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int remote_leader, int tag, MPI_Comm *new) {
+    struct communicator *l = bridge_spans(local);
+    MPI_Group group;
+    int *own, *remote = NULL, n, m = 0, rank, error;
+    uint64_t header[2] = {0};
+    if ((error = l ? bridge_Comm_group(l, &group) : PMPI_Comm_group(local, &group)))
+        return error;
+    n = group_members(group, &own);
+    bridge_Group_rank(group, &rank);
+    bridge_Group_free(&group);
+    if (rank == local_leader)
+        remote = leaders_meet(peer, remote_leader, tag, own, n, &m, &header[0]);
+    header[1] = (uint64_t)m;
+    tell(local, l, header, sizeof header, local_leader);
+    m = (int)header[1];
+    remote = remote ? remote : grow(NULL, (size_t)m * sizeof(int));
+    tell(local, l, remote, m * (int)sizeof(int), local_leader);
+    bool own_first;
+    int *all = both(n, own, m, remote, &own_first);
+    if (spans(n + m, all)) {
+        MPI_Group here = group_here(n + m, all);
+        MPI_Comm members, handle;
+        error = PMPI_Comm_create_group(MPI_COMM_WORLD, here, tag, &members);
+        error = error ? error : PMPI_Comm_dup(members, &handle);
+        PMPI_Group_free(&here);
+        if (!error)
+            inter_merge(communicator_enter_inter(handle, n, own, m, remote, header[0]), members), *new = handle;
+    } else {
+        struct communicator *p = rank == local_leader ? bridge_spans(peer) : NULL;
+        error = PMPI_Intercomm_create(local, local_leader, p ? p->handle : peer, p ? p->to_local[remote_leader] : remote_leader, tag, new);
+    }
+    free(own), free(remote), free(all);
+    return error;
+}
+
+int bridge_Comm_remote_size(struct communicator *c, int *size) {
+    return c->merged ? (*size = c->peers, MPI_SUCCESS) : fail(c, MPI_ERR_COMM, "the communicator is not an intercommunicator.");
+}
+
+int bridge_Comm_remote_group(struct communicator *c, MPI_Group *group) {
+    return c->merged ? group_make(c->peers, c->peer_world, group) : fail(c, MPI_ERR_COMM, "the communicator is not an intercommunicator.");
+}
+
+/* Those who say `high` come behind; if both groups say the same, the order is that of the communicator behind. */
+int bridge_Intercomm_merge(struct communicator *c, int high, MPI_Comm *new) {
+    if (!c->merged)
+        return fail(c, MPI_ERR_COMM, "the communicator is not an intercommunicator.");
+    struct communicator *all = c->merged;
+    int *highs = grow(NULL, (size_t)all->size * sizeof(int)), *ranks = grow(NULL, (size_t)all->size * sizeof(int)), size = 0;
+    high = high != 0;
+    bridge_Allgather(all, &high, 1, MPI_INT, highs, 1, MPI_INT);
+    for (int round = 0; round < 2; round++)
+        for (int r = 0; r < all->size; r++)
+            if (highs[r] == round)
+                ranks[size++] = r;
+    int key = 0;
+    while (ranks[key] != all->rank)
+        key++;
+    int error = bridge_Comm_split(all, 0, key, new);
+    free(highs), free(ranks);
+    return error;
+}
+
+/* ---- collectives ---- */
+
+/* What a rank gives to those of the other group: one block for all, or one each behind their sizes. */
+static char *one_each(struct communicator *c, const struct call *a, uint64_t *bytes) {
+    size_t head = (size_t)c->peers * sizeof(uint64_t);
+    char *given = grow(NULL, head);
+    *bytes = head;
+    for (int p = 0; p < c->peers; p++) {
+        uint64_t size;
+        char *packed = type_pack(call_send_place(a, p), call_send_count(a, p), call_send_type(a, p), &size);
+        given = grow(given, *bytes + size);
+        memcpy(given + *bytes, packed, size);
+        memcpy(given + (size_t)p * sizeof size, &size, sizeof size);
+        *bytes += size;
+        free(packed);
+    }
+    return given;
+}
+
+/* The block for this rank among those that a rank of the other group gives. */
+static const char *mine_of(struct communicator *c, const char *given, uint64_t *bytes) {
+    const char *block = given + (size_t)c->size * sizeof(uint64_t);
+    for (int r = 0;; r++) {
+        memcpy(bytes, given + (size_t)r * sizeof *bytes, sizeof *bytes);
+        if (r == c->rank)
+            return block;
+        block += *bytes;
+    }
+}
+
+static struct values combined(struct communicator *c, const struct blocks *b, const struct call *a) {
+    struct values *parts = grow(NULL, (size_t)c->peers * sizeof *parts);
+    for (int p = 0; p < c->peers; p++)
+        parts[p] = values_of(b->at[c->peers_first + p], b->sizes[c->peers_first + p], a);
+    return values_combine(parts, c->peers, a);
+}
+
+static struct blocks share(struct communicator *c, char *given, uint64_t bytes, int tag) {
+    struct blocks b = blocks_allgather(c->merged, given, bytes, tag);
+    free(given);
+    return b;
+}
+
+static int inter_barrier(struct communicator *c, const struct call *a, int tag) { return barrier(c->merged, a, tag); }
+
+static int inter_broadcast(struct communicator *c, const struct call *a, int tag) {
+    uint64_t bytes = 0;
+    char *given = a->root == MPI_ROOT ? type_pack(a->receive, a->receive_count, a->receive_type, &bytes) : NULL;
+    struct blocks b = share(c, given, bytes, tag);
+    if (a->root >= 0)
+        type_unpack(b.at[c->peers_first + a->root], b.sizes[c->peers_first + a->root], a->receive, a->receive_count, a->receive_type);
+    blocks_free(&b);
+    return MPI_SUCCESS;
+}
+
+static int inter_gather(struct communicator *c, const struct call *a, int tag, bool to_all) {
+    bool gives = to_all || a->root >= 0, takes = to_all || a->root == MPI_ROOT;
+    uint64_t bytes = 0;
+    char *given = gives ? type_pack(a->send, a->send_count, a->send_type, &bytes) : NULL;
+    struct blocks b = share(c, given, bytes, tag);
+    for (int p = 0; takes && p < c->peers; p++)
+        call_unpack(a, p, b.at[c->peers_first + p], b.sizes[c->peers_first + p]);
+    blocks_free(&b);
+    return MPI_SUCCESS;
+}
+
+static int inter_gather_one(struct communicator *c, const struct call *a, int tag) { return inter_gather(c, a, tag, false); }
+static int inter_allgather(struct communicator *c, const struct call *a, int tag) { return inter_gather(c, a, tag, true); }
+
+static int inter_scatter(struct communicator *c, const struct call *a, int tag) {
+    uint64_t bytes = 0, size;
+    char *given = a->root == MPI_ROOT ? one_each(c, a, &bytes) : NULL;
+    struct blocks b = share(c, given, bytes, tag);
+    if (a->root >= 0) {
+        const char *block = mine_of(c, b.at[c->peers_first + a->root], &size);
+        type_unpack(block, size, a->receive, a->receive_count, a->receive_type);
+    }
+    blocks_free(&b);
+    return MPI_SUCCESS;
+}
+
+static int inter_alltoall(struct communicator *c, const struct call *a, int tag) {
+    uint64_t bytes, size;
+    char *given = one_each(c, a, &bytes);
+    struct blocks b = share(c, given, bytes, tag);
+    for (int p = 0; p < c->peers; p++) {
+        const char *block = mine_of(c, b.at[c->peers_first + p], &size);
+        call_unpack(a, p, block, size);
+    }
+    blocks_free(&b);
+    return MPI_SUCCESS;
+}
+
+static int inter_reduction(struct communicator *c, const struct call *a, int tag, bool to_all) {
+    bool gives = to_all || a->root >= 0, takes = to_all || a->root == MPI_ROOT;
+    uint64_t bytes = 0;
+    char *given = gives ? type_pack(a->send, a->receive_count, a->receive_type, &bytes) : NULL;
+    struct blocks b = share(c, given, bytes, tag);
+    if (takes)
+        values_put(combined(c, &b, a), a->receive, a);
+    blocks_free(&b);
+    return MPI_SUCCESS;
+}
+
+static int inter_reduce(struct communicator *c, const struct call *a, int tag) { return inter_reduction(c, a, tag, false); }
+static int inter_allreduce(struct communicator *c, const struct call *a, int tag) { return inter_reduction(c, a, tag, true); }
+
+static int inter_reduce_scatter(struct communicator *c, const struct call *a, int tag) {
+    struct call whole = *a;
+    MPI_Count before = 0;
+    whole.receive_count = 0;
+    for (int r = 0; r < c->size; r++) {
+        before += r < c->rank ? call_receive_count(a, r) : 0;
+        whole.receive_count += call_receive_count(a, r);
+    }
+    uint64_t bytes;
+    char *given = type_pack(a->send, whole.receive_count, a->receive_type, &bytes);
+    struct blocks b = share(c, given, bytes, tag);
+    struct values all = combined(c, &b, &whole);
+    char *packed = type_pack((char *)all.at + before * type_extent(a->receive_type), call_receive_count(a, c->rank), a->receive_type, &bytes);
+    type_unpack(packed, bytes, a->receive, call_receive_count(a, c->rank), a->receive_type);
+    free(packed), free(all.memory), blocks_free(&b);
+    return MPI_SUCCESS;
+}
+
+collective *inter_of(collective *run) {
+    static const struct { collective *within, *between; } forms[] = {
+        {barrier, inter_barrier}, {broadcast, inter_broadcast}, {gather, inter_gather_one}, {allgather, inter_allgather},
+        {scatter, inter_scatter}, {alltoall, inter_alltoall}, {reduce, inter_reduce}, {allreduce, inter_allreduce},
+        {reduce_scatter, inter_reduce_scatter}, {duplicate, duplicate},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (forms[i].within == run)
+            return forms[i].between;
+    stop("rank %d of the world called a collective on an intercommunicator that has none.", world.rank);
+}

@@ -1,0 +1,127 @@
+/* Persistent requests to and from other sites, and of collectives.
+ *
+ * The program holds an inactive persistent request of the library (a receive from nobody). When it is started, a request under way stands
+ * behind it; wait.c waits for that one.
+ */
+#include <stdlib.h>
+
+#include "bridge.h"
+
+struct persistent {
+    struct communicator *c;
+    MPI_Request inner; /* null: inactive */
+    const void *buffer;
+    MPI_Count count;
+    MPI_Datatype type;
+    int peer, tag;
+    enum send_mode mode;
+    bool receive, own_type;
+    collective *run;
+    struct call call;
+    struct kept kept;
+};
+
+int persistents;
+static struct map all;
+
+static struct persistent *find(MPI_Request request) { return persistents && request != MPI_REQUEST_NULL ? map_get(&all, (uintptr_t)request) : NULL; }
+
+static struct persistent *make(struct communicator *c, MPI_Request *request) {
+    struct persistent *p = calloc(1, sizeof *p);
+    p->c = c, p->inner = MPI_REQUEST_NULL;
+    c->uses++;
+    PMPI_Recv_init_c(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
+    map_put(&all, (uintptr_t)*request, p);
+    persistents++;
+    return p;
+}
+
+MPI_Request *persistent_inner(MPI_Request request) {
+    struct persistent *p = find(request);
+    return p && p->inner != MPI_REQUEST_NULL ? &p->inner : NULL;
+}
+
+bool persistent_free(MPI_Request request) {
+    struct persistent *p = find(request);
+    if (!p)
+        return false;
+    if (p->inner != MPI_REQUEST_NULL)
+        PMPI_Request_free(&p->inner);
+    if (p->own_type)
+        PMPI_Type_free(&p->type);
+    communicator_release(p->c);
+    vectors_free(&p->kept);
+    map_remove(&all, (uintptr_t)request);
+    PMPI_Request_free(&request);
+    persistents--;
+    free(p);
+    return true;
+}
+
+static int start(struct persistent *p) {
+    if (p->inner != MPI_REQUEST_NULL)
+        return fail(p->c, MPI_ERR_REQUEST, "a persistent request is started that is active.");
+    if (p->run)
+        return collective_launch(operation_new(p->c, &p->inner), p->run, &p->call);
+    if (p->receive)
+        return bridge_Irecv(p->c, (void *)p->buffer, p->count, p->type, p->peer, p->tag, &p->inner);
+    switch (p->mode) {
+    case SEND_SYNCHRONOUS: return bridge_Issend(p->c, p->buffer, p->count, p->type, p->peer, p->tag, &p->inner);
+    case SEND_BUFFERED: return bridge_Ibsend(p->c, p->buffer, p->count, p->type, p->peer, p->tag, &p->inner);
+    default: return bridge_Isend(p->c, p->buffer, p->count, p->type, p->peer, p->tag, &p->inner);
+    }
+}
+
+int bridge_Start(MPI_Request *request) {
+    struct persistent *p = find(*request);
+    return p ? start(p) : PMPI_Start(request);
+}
+
+int bridge_Startall(int n, MPI_Request *requests) {
+    int error = MPI_SUCCESS;
+    for (int i = 0; i < n && !error; i++)
+        error = bridge_Start(&requests[i]);
+    return error;
+}
+
+static int point(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int peer, int tag, bool receive, enum send_mode mode,
+                 MPI_Request *request) {
+    struct persistent *p = make(c, request);
+    p->buffer = buffer, p->count = count, p->peer = peer, p->tag = tag, p->receive = receive, p->mode = mode;
+    p->type = type_keep(type, &p->own_type);
+    return MPI_SUCCESS;
+}
+
+#define SEND_INIT(NAME, MODE)                                                                                                              \
+    int bridge_##NAME(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag,                    \
+                      MPI_Request *request) {                                                                                              \
+        int error = send_checked(c, dest, tag, count);                                                                                     \
+        if (error)                                                                                                                         \
+            return error;                                                                                                                  \
+        if (dest < 0 || c->to_local[dest] >= 0)                                                                                            \
+            return PMPI_##NAME##_c(buffer, count, type, dest < 0 ? dest : c->to_local[dest], tag, c->handle, request);                     \
+        return point(c, buffer, count, type, dest, tag, false, MODE, request);                                                             \
+    }
+
+SEND_INIT(Send_init, SEND_STANDARD)
+SEND_INIT(Ssend_init, SEND_SYNCHRONOUS)
+SEND_INIT(Rsend_init, SEND_READY)
+SEND_INIT(Bsend_init, SEND_BUFFERED)
+
+int bridge_Recv_init(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Request *request) {
+    if (source != MPI_PROC_NULL && source != MPI_ANY_SOURCE && (source < 0 || source >= c->peers))
+        return fail(c, MPI_ERR_RANK, "the rank %d is not one of a communicator of %d ranks.", source, c->peers);
+    if (source == MPI_ANY_SOURCE || (source >= 0 && c->to_local[source] < 0))
+        return point(c, buffer, count, type, source, tag, true, SEND_STANDARD, request);
+    int error = PMPI_Recv_init_c(buffer, count, type, source < 0 ? source : c->to_local[source], tag, c->handle, request);
+    if (!error && source >= 0)
+        request_track(*request, c, true);
+    return error;
+}
+
+int collective_persistent(struct communicator *c, collective *run, const struct call *call, MPI_Request *request) {
+    struct persistent *p = make(c, request);
+    p->run = run, p->call = *call;
+    vectors_keep(c, run, &p->call, &p->kept);
+    return MPI_SUCCESS;
+}

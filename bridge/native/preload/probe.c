@@ -1,0 +1,150 @@
+/* Probes: the library's queue and the bridge's are asked in turn, so that neither can starve the other. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+/* Handles of messages that the bridge holds: numbers, or addresses, that the library never gives out. */
+enum { SLOTS = 4096 };
+static struct message *slots[SLOTS];
+static int slots_used;
+static struct map local_messages; /* matched at this site: handle -> communicator, for the source in the status */
+
+#if defined(MPICH_VERSION)
+#define HANDLE(i) (0x7e000000 + (i))
+#define SLOT(handle) ((handle) - 0x7e000000)
+#else
+#define HANDLE(i) ((MPI_Message)&slots[i])
+#define SLOT(handle) ((struct message **)(handle) - slots)
+#endif
+
+static struct message *message_of(MPI_Message handle) {
+    ptrdiff_t i = slots_used ? SLOT(handle) : -1;
+    return i >= 0 && i < SLOTS ? slots[i] : NULL;
+}
+
+static MPI_Message hold(struct communicator *c, struct message *m) {
+    for (int i = 0; i < SLOTS; i++)
+        if (!slots[i]) {
+            slots[i] = m, m->c = c, c->uses++;
+            slots_used++;
+            return HANDLE(i);
+        }
+    stop("rank %d of the world holds %d messages of matched probes; none is received.", world.rank, SLOTS);
+}
+
+static void message_status(struct communicator *c, const struct message *m, MPI_Status *status) {
+    operation_set_status(status, peer_of(c, m->head.source), m->head.tag, m->head.total, MPI_SUCCESS, false);
+}
+
+static int probe_local(struct communicator *c, int source, int tag, int *flag, MPI_Message *handle, MPI_Status *status) {
+    MPI_Status own;
+    if (status == MPI_STATUS_IGNORE)
+        status = &own;
+    int local = source < 0 ? source : c->to_local[source];
+    int error = handle ? PMPI_Improbe(local, tag, c->handle, flag, handle, status) : PMPI_Iprobe(local, tag, c->handle, flag, status);
+    if (*flag && !error) {
+        if (handle && !c->identity && *handle != MPI_MESSAGE_NO_PROC)
+            map_put(&local_messages, (uintptr_t)*handle, c);
+        translate_source(c, status);
+    }
+    return error;
+}
+
+static bool probe_remote(struct communicator *c, int source, int tag, MPI_Message *handle, MPI_Status *status) {
+    struct message *m = message_find(c, source, tag, c->context, handle != NULL);
+    if (!m)
+        return false;
+    message_status(c, m, status);
+    if (handle)
+        *handle = hold(c, m);
+    return true;
+}
+
+static int probe(struct communicator *c, int source, int tag, int *flag, MPI_Message *handle, MPI_Status *status) {
+    static bool remote_first;
+    if (source != MPI_PROC_NULL && source != MPI_ANY_SOURCE && (source < 0 || source >= c->peers))
+        return fail(c, MPI_ERR_RANK, "the rank %d is not one of a communicator of %d ranks.", source, c->peers);
+    bool local = source < 0 || c->to_local[source] >= 0, remote = source == MPI_ANY_SOURCE || !local;
+    int error = MPI_SUCCESS;
+    progress();
+    *flag = 0;
+    remote_first = !remote_first;
+    if (remote && remote_first)
+        *flag = probe_remote(c, source, tag, handle, status);
+    if (local && !*flag)
+        error = probe_local(c, source, tag, flag, handle, status);
+    if (remote && !remote_first && !*flag && !error)
+        *flag = probe_remote(c, source, tag, handle, status);
+    return error;
+}
+
+static int probe_until(struct communicator *c, int source, int tag, MPI_Message *handle, MPI_Status *status) {
+    for (int turn = 0, flag = 0;; turn++) {
+        int error = probe(c, source, tag, &flag, handle, status);
+        if (error || flag)
+            return error;
+        idle(turn, source >= 0 && c->to_local[source] < 0);
+    }
+}
+
+int bridge_Iprobe(struct communicator *c, int source, int tag, int *flag, MPI_Status *status) { return probe(c, source, tag, flag, NULL, status); }
+int bridge_Probe(struct communicator *c, int source, int tag, MPI_Status *status) { return probe_until(c, source, tag, NULL, status); }
+int bridge_Improbe(struct communicator *c, int source, int tag, int *flag, MPI_Message *message, MPI_Status *status) {
+    return probe(c, source, tag, flag, message, status);
+}
+int bridge_Mprobe(struct communicator *c, int source, int tag, MPI_Message *message, MPI_Status *status) {
+    return probe_until(c, source, tag, message, status);
+}
+
+static struct communicator *take_slot(MPI_Message *handle) {
+    ptrdiff_t i = SLOT(*handle);
+    struct communicator *c = slots[i]->c;
+    slots[i] = NULL, slots_used--;
+    *handle = MPI_MESSAGE_NULL;
+    return c;
+}
+
+static void receive_message(struct operation *o, struct message *m, void *buffer, MPI_Count count, MPI_Datatype type) {
+    o->receive = true;
+    o->buffer = buffer, o->count = count;
+    o->type = o->request == MPI_REQUEST_NULL ? type : type_keep(type, &o->own_type);
+    receive_bind(o, m);
+}
+
+int bridge_Imrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *message, MPI_Request *request) {
+    struct message *m = message_of(*message);
+    if (!m) {
+        struct communicator *c = map_get(&local_messages, (uintptr_t)*message);
+        map_remove(&local_messages, (uintptr_t)*message);
+        int error = PMPI_Imrecv_c(buffer, count, type, message, request);
+        if (c && !error)
+            request_track(*request, c, false);
+        return error;
+    }
+    struct communicator *c = take_slot(message);
+    receive_message(operation_new(c, request), m, buffer, count, type);
+    communicator_release(c);
+    return MPI_SUCCESS;
+}
+
+int bridge_Mrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *message, MPI_Status *status) {
+    struct message *m = message_of(*message);
+    if (!m) {
+        struct communicator *c = map_get(&local_messages, (uintptr_t)*message);
+        map_remove(&local_messages, (uintptr_t)*message);
+        int error = PMPI_Mrecv_c(buffer, count, type, message, status);
+        if (c)
+            translate_source(c, status);
+        return error;
+    }
+    struct communicator *c = take_slot(message);
+    struct operation o;
+    operation_begin(&o, c);
+    receive_message(&o, m, buffer, count, type);
+    await(&o, true);
+    operation_status(&o, status);
+    int error = o.error ? fail_plain(c, o.error) : MPI_SUCCESS;
+    communicator_release(c);
+    return error;
+}

@@ -1,0 +1,294 @@
+/* Receives that another site may serve: the queue of those posted, the queue of unexpected messages.
+ *
+ * A receive from any source listens twice: in the queue here, and in the library for ranks of this site. When a message of another site
+ * matches it, its local half is cancelled. That ends in one of three ways: cancelled, and the message is delivered; completed with a local
+ * message, and the other goes on down the queue; or not yet ended, and the message is held until it is.
+ * MPI demands an order only between messages of one source, and both queues keep theirs.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+#define UNEXPECTED_LIMIT ((uint64_t)256 << 20) /* from here on senders wait until a receive is posted */
+
+static struct operation *posted_first, *posted_last;
+static struct message *unexpected_first, *unexpected_last;
+static uint64_t unexpected_bytes;
+static int local_halves;
+static struct origin {
+    struct message *message; /* what comes in from there now */
+    uint64_t received, granted;
+    bool starving;
+} *origins;
+
+static void grant(int source) {
+    struct origin *from = &origins[source];
+    from->starving = false;
+    if (from->granted - from->received <= world.window / 2) {
+        from->granted = from->received + world.window;
+        link_credit(source, from->granted);
+    }
+}
+
+static void grant_starving(void) {
+    if (unexpected_bytes < UNEXPECTED_LIMIT)
+        for (int r = 0; r < world.size; r++)
+            if (origins[r].starving)
+                grant(r);
+}
+
+/* ---- the posted queue ---- */
+
+static void post(struct operation *o) {
+    o->posted = true, o->next = NULL, o->previous = posted_last;
+    *(posted_last ? &posted_last->next : &posted_first) = o;
+    posted_last = o;
+}
+
+static void unpost(struct operation *o) {
+    if (!o->posted)
+        return;
+    *(o->previous ? &o->previous->next : &posted_first) = o->next;
+    *(o->next ? &o->next->previous : &posted_last) = o->previous;
+    o->posted = false;
+}
+
+static bool matches(const struct operation *o, const struct frame *h) {
+    return o->context == h->context && !o->held && !o->ending && (o->tag == MPI_ANY_TAG || o->tag == h->tag) &&
+           (o->source == MPI_ANY_SOURCE || o->c->peer_world[o->source] == h->source);
+}
+
+bool receive_waiting(void) { return posted_first; }
+
+/* ---- messages ---- */
+
+static void deliver(struct operation *o, struct message *m) {
+    uint64_t bytes = m->head.total;
+    if (o->take)
+        o->buffer = m->data, m->data = NULL;
+    else if (m->data) {
+        uint64_t room = (uint64_t)(type_size(o->type) * o->count);
+        if (bytes > room)
+            bytes = room, o->error = MPI_ERR_TRUNCATE;
+        type_unpack(m->data, bytes, o->buffer, o->count, o->type);
+    }
+    o->status_source = peer_of(o->c, m->head.source), o->status_tag = m->head.tag, o->bytes = bytes;
+    free(m->data), free(m);
+    operation_complete(o);
+}
+
+/* Where the bytes of a message go that a receive has matched: straight into its buffer if they lie there as they come. */
+static void aim(struct operation *o, struct message *m) {
+    MPI_Count size;
+    bool straight = !o->take && type_is_dense(o->type, &size) && (uint64_t)(size * o->count) >= m->head.total;
+    if (straight && m->data) {
+        memcpy(o->buffer, m->data, m->got);
+        free(m->data), m->data = NULL;
+    } else if (!straight && !m->data)
+        m->data = grow(NULL, m->head.total);
+    m->target = m->data ? m->data : o->buffer;
+}
+
+static void bind(struct operation *o, struct message *m) {
+    unpost(o);
+    o->held = NULL, m->operation = o;
+    unexpected_bytes -= m->counted, m->counted = 0;
+    if (m->head.flags & FLAG_SYNCHRONOUS)
+        link_control(FRAME_ACKNOWLEDGE, m->head.source, 0, 0, m->head.id, NULL, 0);
+    aim(o, m);
+    if (origins[m->head.source].message == m)
+        grant(m->head.source);
+    else
+        deliver(o, m);
+}
+
+static void local_won(struct operation *o, const MPI_Status *status, int error) {
+    MPI_Count bytes = 0;
+    PMPI_Get_elements_x(status, MPI_BYTE, &bytes);
+    unpost(o);
+    local_halves--;
+    o->status_source = o->c->from_local[status->MPI_SOURCE], o->status_tag = status->MPI_TAG;
+    o->bytes = (uint64_t)bytes, o->error = error;
+    operation_complete(o);
+}
+
+/* The end of a cancelled local half, if it has come. */
+static bool half_ended(struct operation *o, bool *cancelled) {
+    int ended = 0, is_cancelled = 0;
+    MPI_Status status;
+    int error = PMPI_Test(&o->local, &ended, &status);
+    if (!ended)
+        return false;
+    if (o->ending)
+        PMPI_Test_cancelled(&status, &is_cancelled);
+    *cancelled = is_cancelled;
+    o->ending = false;
+    if (is_cancelled)
+        local_halves--;
+    else
+        local_won(o, &status, error);
+    return true;
+}
+
+/* Offers a message to a receive; false if a local message has taken it. */
+static bool claim(struct operation *o, struct message *m) {
+    if (o->local != MPI_REQUEST_NULL) {
+        bool cancelled;
+        PMPI_Cancel(&o->local);
+        o->ending = true;
+        if (!half_ended(o, &cancelled)) {
+            o->held = m, m->operation = o;
+            return true;
+        }
+        if (!cancelled)
+            return false;
+    }
+    bind(o, m);
+    return true;
+}
+
+/* A message of another site finds its receive, or becomes unexpected. */
+static void match(struct message *m) {
+    for (struct operation *o = posted_first, *next; o; o = next) {
+        next = o->next;
+        if (matches(o, &m->head) && claim(o, m))
+            break;
+    }
+    if (!m->operation) {
+        m->next = NULL;
+        *(unexpected_first ? &unexpected_last->next : &unexpected_first) = m;
+        unexpected_last = m;
+    }
+}
+
+struct message *message_arrived(const struct frame *head) {
+    if (!origins) {
+        origins = calloc((size_t)world.size, sizeof *origins);
+        for (int r = 0; r < world.size; r++)
+            origins[r].granted = world.window;
+    }
+    struct message *m = calloc(1, sizeof *m);
+    m->head = *head;
+    origins[head->source].message = m;
+    match(m);
+    if (!m->target) /* unexpected, or held */
+        m->target = m->data = grow(NULL, head->total);
+    return m;
+}
+
+struct message *message_under_way(int source, uint64_t id) {
+    struct message *m = origins ? origins[source].message : NULL;
+    if (!m || m->head.id != id)
+        stop("rank %d of the world got a part of a message from rank %d that it does not know.", world.rank, source);
+    return m;
+}
+
+void message_received(struct message *m, uint64_t bytes) {
+    struct origin *from = &origins[m->head.source];
+    struct operation *o = m->operation;
+    bool bound = o && o->held != m, all = m->got == m->head.total;
+    from->received += sizeof m->head + bytes;
+    if (!bound)
+        unexpected_bytes += sizeof *m + bytes, m->counted += sizeof *m + bytes;
+    if (all)
+        from->message = NULL;
+    if (bound || unexpected_bytes < UNEXPECTED_LIMIT)
+        grant(m->head.source);
+    else
+        from->starving = true;
+    if (bound && all)
+        deliver(o, m);
+}
+
+struct message *message_find(struct communicator *c, int source, int tag, uint64_t context, bool take) {
+    struct message *before = NULL;
+    for (struct message *m = unexpected_first; m; before = m, m = m->next) {
+        if (m->head.context != context || (tag != MPI_ANY_TAG && m->head.tag != tag) ||
+            (source != MPI_ANY_SOURCE && c->peer_world[source] != m->head.source))
+            continue;
+        if (take) {
+            *(before ? &before->next : &unexpected_first) = m->next;
+            if (m == unexpected_last)
+                unexpected_last = before;
+        }
+        return m;
+    }
+    return NULL;
+}
+
+/* ---- what receives do ---- */
+
+void receive_bind(struct operation *o, struct message *m) {
+    bind(o, m);
+    grant_starving();
+}
+
+void receive_start(struct operation *o, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, uint64_t context) {
+    o->receive = true;
+    o->buffer = buffer, o->count = count, o->source = source, o->tag = tag, o->context = context;
+    o->type = o->request == MPI_REQUEST_NULL ? type : type_keep(type, &o->own_type);
+    struct message *m = message_find(o->c, source, tag, context, true);
+    if (m) {
+        receive_bind(o, m);
+        return;
+    }
+    if (source == MPI_ANY_SOURCE) {
+        PMPI_Irecv_c(buffer, count, o->type, source, tag, o->c->handle, &o->local);
+        local_halves++;
+    }
+    post(o);
+}
+
+/* Returns true if it is cancelled, now or when its local half has ended without a message. */
+bool receive_cancel(struct operation *o) {
+    if (!o->posted || o->held || o->ending)
+        return false;
+    bool cancelled = true;
+    if (o->local != MPI_REQUEST_NULL) {
+        PMPI_Cancel(&o->local);
+        o->ending = true;
+        if (!half_ended(o, &cancelled) || !cancelled)
+            return cancelled;
+    }
+    unpost(o);
+    o->cancelled = true, o->status_source = MPI_ANY_SOURCE, o->status_tag = MPI_ANY_TAG;
+    operation_complete(o);
+    return true;
+}
+
+bool receive_progress(void) {
+    bool any = false, cancelled;
+    if (!local_halves)
+        return false;
+    for (struct operation *o = posted_first, *next; o; o = next) {
+        next = o->next;
+        struct message *m = o->held;
+        if (o->local == MPI_REQUEST_NULL || !half_ended(o, &cancelled))
+            continue;
+        any = true;
+        if (cancelled && m)
+            bind(o, m);
+        else if (cancelled) {
+            unpost(o);
+            o->cancelled = true, o->status_source = MPI_ANY_SOURCE, o->status_tag = MPI_ANY_TAG;
+            operation_complete(o);
+        } else if (m) {
+            m->operation = NULL;
+            o->held = NULL;
+            match(m);
+        }
+        next = posted_first; /* the queue may have changed */
+    }
+    return any;
+}
+
+char *receive_taken(struct communicator *c, int source, int tag, uint64_t *bytes) {
+    struct operation o;
+    operation_begin(&o, c);
+    o.take = true;
+    receive_start(&o, NULL, 0, MPI_BYTE, source, tag, c->context + 1);
+    await(&o, true);
+    *bytes = o.bytes;
+    return o.buffer;
+}

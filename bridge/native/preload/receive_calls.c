@@ -1,0 +1,132 @@
+/* MPI_Recv, MPI_Irecv, MPI_Sendrecv and their kin, on communicators that span sites. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+static int checked(struct communicator *c, int source, int tag, MPI_Count count) {
+    if (source != MPI_PROC_NULL && source != MPI_ANY_SOURCE && (source < 0 || source >= c->peers))
+        return fail(c, MPI_ERR_RANK, "the rank %d is not one of a communicator of %d ranks.", source, c->peers);
+    if (tag != MPI_ANY_TAG && (tag < 0 || tag > TAG_LIMIT))
+        return fail(c, MPI_ERR_TAG, "the tag %d is not between 0 and %d.", tag, TAG_LIMIT);
+    if (count < 0)
+        return fail(c, MPI_ERR_COUNT, "the count %lld is negative.", (long long)count);
+    return MPI_SUCCESS;
+}
+
+static bool only_local(const struct communicator *c, int source) {
+    return source == MPI_PROC_NULL || (source != MPI_ANY_SOURCE && c->to_local[source] >= 0);
+}
+
+static int local_of(const struct communicator *c, int source) { return source == MPI_PROC_NULL ? source : c->to_local[source]; }
+
+int bridge_Recv(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Status *status) {
+    int error = checked(c, source, tag, count);
+    if (error)
+        return error;
+    if (only_local(c, source)) {
+        MPI_Status own;
+        if (status == MPI_STATUS_IGNORE)
+            status = &own;
+        if (busy()) {
+            MPI_Request request;
+            error = PMPI_Irecv_c(buffer, count, type, local_of(c, source), tag, c->handle, &request);
+            error = error ? error : await_local(&request, status);
+        } else
+            error = PMPI_Recv_c(buffer, count, type, local_of(c, source), tag, c->handle, status);
+        translate_source(c, status);
+        return error;
+    }
+    struct operation o;
+    operation_begin(&o, c);
+    receive_start(&o, buffer, count, type, source, tag, c->context);
+    await(&o, source != MPI_ANY_SOURCE);
+    operation_status(&o, status);
+    return o.error ? fail_plain(c, o.error) : MPI_SUCCESS;
+}
+
+int bridge_Irecv(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Request *request) {
+    int error = checked(c, source, tag, count);
+    if (error)
+        return error;
+    if (only_local(c, source)) {
+        error = PMPI_Irecv_c(buffer, count, type, local_of(c, source), tag, c->handle, request);
+        if (!error && source != MPI_PROC_NULL)
+            request_track(*request, c, false);
+        return error;
+    }
+    receive_start(operation_new(c, request), buffer, count, type, source, tag, c->context);
+    return MPI_SUCCESS;
+}
+
+int bridge_Sendrecv(struct communicator *c, const void *send, MPI_Count send_count, MPI_Datatype send_type, int dest, int send_tag, void *receive,
+                    MPI_Count receive_count, MPI_Datatype receive_type, int source, int receive_tag, MPI_Status *status) {
+    MPI_Request sent;
+    int error = send_checked(c, dest, send_tag, send_count);
+    if (error || (error = bridge_Isend(c, send, send_count, send_type, dest, send_tag, &sent)))
+        return error;
+    error = bridge_Recv(c, receive, receive_count, receive_type, source, receive_tag, status);
+    int error_sent = bridge_Wait(&sent, MPI_STATUS_IGNORE);
+    return error ? error : error_sent;
+}
+
+int bridge_Sendrecv_replace(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int dest, int send_tag, int source,
+                            int receive_tag, MPI_Status *status) {
+    void *memory;
+    uint64_t bytes;
+    int error = send_checked(c, dest, send_tag, count);
+    if (error)
+        return error;
+    char *packed = type_pack(buffer, count, type, &bytes);
+    void *copy = type_allocate(count, type, &memory);
+    type_unpack(packed, bytes, copy, count, type);
+    error = bridge_Sendrecv(c, copy, count, type, dest, send_tag, buffer, count, type, source, receive_tag, status);
+    free(packed), free(memory);
+    return error;
+}
+
+/* MPI_Isendrecv: a send and a receive as one request. */
+static int exchange(struct communicator *c, const struct call *a, int tag) {
+    (void)tag;
+    MPI_Request sent;
+    MPI_Status status;
+    struct operation *o = a->operation;
+    MPI_Count bytes = 0;
+    int error = bridge_Isend(c, a->send, a->send_count, a->send_type, a->dest, a->send_tag, &sent);
+    if (error)
+        return error;
+    error = bridge_Recv(c, a->receive, a->receive_count, a->receive_type, a->root, a->receive_tag, &status);
+    PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+    o->status_source = status.MPI_SOURCE, o->status_tag = status.MPI_TAG, o->bytes = (uint64_t)bytes;
+    int error_sent = await_local(&sent, MPI_STATUS_IGNORE);
+    return error ? error : error_sent;
+}
+
+#ifndef LACKS_MPI_Isendrecv
+int bridge_Isendrecv(struct communicator *c, const void *send, MPI_Count send_count, MPI_Datatype send_type, int dest, int send_tag, void *receive,
+                     MPI_Count receive_count, MPI_Datatype receive_type, int source, int receive_tag, MPI_Request *request) {
+    int error = send_checked(c, dest, send_tag, send_count);
+    if (error || (error = checked(c, source, receive_tag, receive_count)))
+        return error;
+    struct call call = {.alone = true, .send = send, .send_count = send_count, .send_type = send_type, .dest = dest, .send_tag = send_tag,
+                        .receive = receive, .receive_count = receive_count, .receive_type = receive_type, .root = source,
+                        .receive_tag = receive_tag};
+    return collective_start(c, exchange, &call, request);
+}
+
+int bridge_Isendrecv_replace(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int dest, int send_tag, int source,
+                             int receive_tag, MPI_Request *request) {
+    int error = send_checked(c, dest, send_tag, count);
+    if (error || (error = checked(c, source, receive_tag, count)))
+        return error;
+    struct call call = {.alone = true, .send_count = count, .send_type = type, .dest = dest, .send_tag = send_tag, .receive = buffer,
+                        .receive_count = count, .receive_type = type, .root = source, .receive_tag = receive_tag};
+    uint64_t bytes;
+    char *packed = type_pack(buffer, count, type, &bytes);
+    void *copy = type_allocate(count, type, &call.memory);
+    type_unpack(packed, bytes, copy, count, type);
+    free(packed);
+    call.send = copy;
+    return collective_start(c, exchange, &call, request);
+}
+#endif

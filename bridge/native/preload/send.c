@@ -1,0 +1,185 @@
+/* Sends: to a rank of this site by the library, to another site in frames. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+static uint64_t next_id = 1;
+static struct unacknowledged {
+    struct unacknowledged *next;
+    uint64_t id;
+    struct operation *operation;
+} *unacknowledged;
+
+/* MPI_Buffer_attach says how much may be buffered; the bridge has memory of its own for it. */
+static uint64_t buffer_room, buffer_used;
+
+void buffered_sent(uint64_t bytes) { buffer_used -= bytes + MPI_BSEND_OVERHEAD; }
+
+void send_part_done(struct operation *o) {
+    if (--o->waits == 0)
+        operation_complete(o);
+}
+
+bool send_waiting(void) { return unacknowledged; }
+
+void send_acknowledged(uint64_t id) {
+    for (struct unacknowledged **p = &unacknowledged; *p; p = &(*p)->next)
+        if ((*p)->id == id) {
+            struct unacknowledged *found = *p;
+            *p = found->next;
+            send_part_done(found->operation);
+            free(found);
+            return;
+        }
+}
+
+static struct outgoing *new_message(struct communicator *c, uint64_t bytes, int peer, int tag, uint64_t context) {
+    struct outgoing *out = calloc(1, sizeof *out);
+    out->dest = c->peer_world[peer];
+    out->head = (struct frame){.type = FRAME_MESSAGE, .source = world.rank, .dest = out->dest, .context = context, .tag = tag, .total = bytes, .id = next_id++};
+    return out;
+}
+
+void send_start(struct operation *o, const void *buffer, MPI_Count count, MPI_Datatype type, int peer, int tag, uint64_t context, bool synchronous) {
+    MPI_Count size;
+    bool dense = type_is_dense(type, &size);
+    uint64_t bytes = (uint64_t)(size * count);
+    struct outgoing *out = new_message(o->c, bytes, peer, tag, context);
+    out->data = dense ? buffer : (out->owned = type_pack(buffer, count, type, &bytes));
+    out->operation = o;
+    o->waits = 1;
+    if (synchronous) {
+        o->waits = 2;
+        out->head.flags = FLAG_SYNCHRONOUS;
+        struct unacknowledged *waiting = grow(NULL, sizeof *waiting);
+        *waiting = (struct unacknowledged){unacknowledged, out->head.id, o};
+        unacknowledged = waiting;
+    }
+    link_send(out);
+}
+
+void send_owned(struct communicator *c, char *data, uint64_t bytes, int peer, int tag, uint64_t context) {
+    struct outgoing *out = new_message(c, bytes, peer, tag, context);
+    out->data = out->owned = data;
+    link_send(out);
+}
+
+static int send_buffered(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag) {
+    uint64_t bytes = (uint64_t)(type_size(type) * count);
+    if (buffer_used + bytes + MPI_BSEND_OVERHEAD > buffer_room)
+        return fail(c, MPI_ERR_BUFFER, "MPI_Bsend of %llu bytes: %llu of the attached %llu bytes are in use.", (unsigned long long)bytes,
+                    (unsigned long long)buffer_used, (unsigned long long)buffer_room);
+    buffer_used += bytes + MPI_BSEND_OVERHEAD;
+    char *copy = type_pack(buffer, count, type, &bytes);
+    struct outgoing *out = new_message(c, bytes, dest, tag, c->context);
+    out->data = out->owned = copy;
+    out->counted = true;
+    link_send(out);
+    return MPI_SUCCESS;
+}
+
+int bridge_Buffer_attach(void *buffer, MPI_Count size) {
+    int error = PMPI_Buffer_attach_c(buffer, size);
+    if (!error)
+        buffer_room = (uint64_t)size;
+    return error;
+}
+
+int bridge_Buffer_detach(void *buffer, MPI_Count *size) {
+    for (int turn = 0; buffer_used; turn++) {
+        progress();
+        idle(turn, true);
+    }
+    buffer_room = 0;
+    return PMPI_Buffer_detach_c(buffer, size);
+}
+
+#ifndef LACKS_MPI_Buffer_flush
+int bridge_Buffer_flush(void) {
+    for (int turn = 0; buffer_used; turn++) {
+        progress();
+        idle(turn, true);
+    }
+    return PMPI_Buffer_flush();
+}
+#endif
+
+int send_checked(struct communicator *c, int dest, int tag, MPI_Count count) {
+    if (dest != MPI_PROC_NULL && (dest < 0 || dest >= c->peers))
+        return fail(c, MPI_ERR_RANK, "the rank %d is not one of a communicator of %d ranks.", dest, c->peers);
+    if (tag < 0 || tag > TAG_LIMIT)
+        return fail(c, MPI_ERR_TAG, "the tag %d is not between 0 and %d.", tag, TAG_LIMIT);
+    if (count < 0)
+        return fail(c, MPI_ERR_COUNT, "the count %lld is negative.", (long long)count);
+    return MPI_SUCCESS;
+}
+
+static bool is_remote(const struct communicator *c, int dest) { return dest >= 0 && c->to_local[dest] < 0; }
+static int local_of(const struct communicator *c, int dest) { return dest < 0 ? dest : c->to_local[dest]; }
+
+int send_blocking(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, bool synchronous) {
+    struct operation o;
+    operation_begin(&o, c);
+    send_start(&o, buffer, count, type, dest, tag, c->context, synchronous);
+    await(&o, true);
+    return o.error;
+}
+
+static int isend(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode, MPI_Request *request) {
+    int error = send_checked(c, dest, tag, count);
+    if (error)
+        return error;
+    if (!is_remote(c, dest)) {
+        int local = local_of(c, dest);
+        switch (mode) {
+        case SEND_SYNCHRONOUS: return PMPI_Issend_c(buffer, count, type, local, tag, c->handle, request);
+        case SEND_READY: return PMPI_Irsend_c(buffer, count, type, local, tag, c->handle, request);
+        case SEND_BUFFERED: return PMPI_Ibsend_c(buffer, count, type, local, tag, c->handle, request);
+        default: return PMPI_Isend_c(buffer, count, type, local, tag, c->handle, request);
+        }
+    }
+    if (mode == SEND_BUFFERED && (error = send_buffered(c, buffer, count, type, dest, tag)))
+        return error;
+    struct operation *o = operation_new(c, request);
+    if (mode == SEND_BUFFERED)
+        operation_complete(o);
+    else
+        send_start(o, buffer, count, type, dest, tag, c->context, mode == SEND_SYNCHRONOUS);
+    return MPI_SUCCESS;
+}
+
+static int send(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode) {
+    int error = send_checked(c, dest, tag, count);
+    if (error)
+        return error;
+    if (is_remote(c, dest))
+        return mode == SEND_BUFFERED ? send_buffered(c, buffer, count, type, dest, tag)
+                                     : send_blocking(c, buffer, count, type, dest, tag, mode == SEND_SYNCHRONOUS);
+    if (busy() && mode != SEND_BUFFERED) {
+        MPI_Request request;
+        error = isend(c, buffer, count, type, dest, tag, mode, &request);
+        return error ? error : await_local(&request, MPI_STATUS_IGNORE);
+    }
+    int local = local_of(c, dest);
+    switch (mode) {
+    case SEND_SYNCHRONOUS: return PMPI_Ssend_c(buffer, count, type, local, tag, c->handle);
+    case SEND_READY: return PMPI_Rsend_c(buffer, count, type, local, tag, c->handle);
+    case SEND_BUFFERED: return PMPI_Bsend_c(buffer, count, type, local, tag, c->handle);
+    default: return PMPI_Send_c(buffer, count, type, local, tag, c->handle);
+    }
+}
+
+#define SENDS(BLOCKING, STARTED, MODE)                                                                                                      \
+    int bridge_##BLOCKING(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag) {              \
+        return send(c, buffer, count, type, dest, tag, MODE);                                                                              \
+    }                                                                                                                                      \
+    int bridge_##STARTED(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag,                 \
+                         MPI_Request *request) {                                                                                           \
+        return isend(c, buffer, count, type, dest, tag, MODE, request);                                                                    \
+    }
+
+SENDS(Send, Isend, SEND_STANDARD)
+SENDS(Ssend, Issend, SEND_SYNCHRONOUS)
+SENDS(Rsend, Irsend, SEND_READY)
+SENDS(Bsend, Ibsend, SEND_BUFFERED)

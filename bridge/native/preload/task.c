@@ -1,0 +1,159 @@
+/* Collectives that run while the program does something else.
+ *
+ * A collective is written once, as a function that waits (await, await_local). A blocking call runs it where it is called. A non-blocking one
+ * runs it on a stack of its own, which is left whenever it would wait and entered again by progress(). The collectives of a communicator run
+ * one after the other, in the order of their calls, so that their local parts meet in the same order on all ranks.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "bridge.h"
+
+#define STACK (512 << 10)
+
+struct task {
+    struct task *next, *all_next; /* of the communicator; of all */
+    struct operation *operation;
+    struct communicator *c;
+    collective *run;
+    struct call call;
+    bool own_send, own_receive; /* duplicates of datatypes */
+    struct kept kept;
+    int tag, result;
+    bool started, finished;
+    ucontext_t here, back;
+    void *stack;
+};
+
+static struct task *running, *all_first, *all_last;
+
+bool tasks_waiting(void) { return all_first; }
+
+bool task_yield(void) {
+    if (!running)
+        return false;
+    struct task *t = running;
+    swapcontext(&t->here, &t->back);
+    return true;
+}
+
+static void body(void) {
+    struct task *t = running;
+    t->result = t->run(t->c, &t->call, t->tag);
+    t->finished = true;
+    swapcontext(&t->here, &t->back);
+}
+
+static void start(struct task *t) {
+    t->started = true;
+    t->stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (t->stack == MAP_FAILED)
+        stop("rank %d of the world has no memory for the stack of a collective.", world.rank);
+    getcontext(&t->here);
+    t->here.uc_stack.ss_sp = t->stack;
+    t->here.uc_stack.ss_size = STACK;
+    t->here.uc_link = NULL;
+    makecontext(&t->here, body, 0);
+}
+
+static void end(struct task *t) {
+    struct operation *o = t->operation;
+    munmap(t->stack, STACK);
+    if (!t->call.alone)
+        t->c->first = t->next;
+    free(t->call.memory);
+    vectors_free(&t->kept);
+    if (t->own_send)
+        PMPI_Type_free(&t->call.send_type);
+    if (t->own_receive)
+        PMPI_Type_free(&t->call.receive_type);
+    o->error = t->result, o->task = NULL;
+    free(t);
+    operation_complete(o);
+}
+
+void tasks_progress(void) {
+    if (running)
+        return;
+    struct task *before = NULL;
+    for (struct task *t = all_first, *next; t; t = next) {
+        next = t->all_next;
+        if (t->call.alone || t->c->first == t) {
+            if (!t->started)
+                start(t);
+            running = t;
+            swapcontext(&t->back, &t->here);
+            running = NULL;
+            next = t->all_next; /* it may have started others */
+            if (t->finished) {
+                *(before ? &before->all_next : &all_first) = next;
+                if (all_last == t)
+                    all_last = before;
+                end(t);
+                continue;
+            }
+        }
+        before = t;
+    }
+}
+
+static int next_tag(struct communicator *c) { return (int)(c->collectives++ & TAG_LIMIT); }
+
+int collective_run(struct communicator *c, collective *run, const struct call *call) {
+    for (int turn = 0; c->first; turn++) {
+        progress();
+        idle(turn, false);
+    }
+    c->uses++;
+    int error = (c->merged ? inter_of(run) : run)(c, call, next_tag(c));
+    communicator_release(c);
+    return error;
+}
+
+static void keep(struct vector *v, int n, MPI_Count **copy) {
+    if (!v->narrow && !v->wide)
+        return;
+    *copy = grow(NULL, (size_t)n * sizeof **copy);
+    for (int i = 0; i < n; i++)
+        (*copy)[i] = at(*v, i);
+    *v = (struct vector){.wide = *copy};
+}
+
+void vectors_keep(struct communicator *c, collective *run, struct call *call, struct kept *kept) {
+    int sources, dests;
+    collective_lengths(c, run, call, &sources, &dests);
+    keep(&call->receive_counts, sources, &kept->copies[0]);
+    keep(&call->receive_places, sources, &kept->copies[1]);
+    keep(&call->send_counts, dests, &kept->copies[2]);
+    keep(&call->send_places, dests, &kept->copies[3]);
+}
+
+void vectors_free(struct kept *kept) {
+    for (int i = 0; i < 4; i++)
+        free(kept->copies[i]);
+}
+
+int collective_launch(struct operation *o, collective *run, const struct call *call) {
+    struct task *t = calloc(1, sizeof *t);
+    t->operation = o, t->c = o->c, t->run = o->c->merged && !call->alone ? inter_of(run) : run, t->call = *call, t->tag = call->alone ? 0 : next_tag(o->c);
+    t->call.operation = o;
+    vectors_keep(t->c, run, &t->call, &t->kept);
+    if (call->send_type && call->send_type != MPI_DATATYPE_NULL && call->send != MPI_IN_PLACE && !call->send_types)
+        t->call.send_type = type_keep(call->send_type, &t->own_send);
+    if (call->receive_type && call->receive_type != MPI_DATATYPE_NULL && !call->receive_types)
+        t->call.receive_type = type_keep(call->receive_type, &t->own_receive);
+    o->task = t;
+    if (!call->alone) {
+        *(o->c->first ? &o->c->last->next : &o->c->first) = t;
+        o->c->last = t;
+    }
+    *(all_first ? &all_last->all_next : &all_first) = t;
+    all_last = t;
+    progress();
+    return MPI_SUCCESS;
+}
+
+int collective_start(struct communicator *c, collective *run, const struct call *call, MPI_Request *request) {
+    return collective_launch(operation_new(c, request), run, call);
+}

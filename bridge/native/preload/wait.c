@@ -1,0 +1,361 @@
+/* Every wait and test. The library completes requests of both kinds; here the bridge makes progress meanwhile.
+ *
+ * Two kinds of requests are not what they seem to the library: an active persistent request of the bridge, in whose place the request under way
+ * is waited for, and a receive at this site whose status needs another number of its source.
+ */
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bridge.h"
+
+enum { SPIN = 20, YIELD = 400 };
+
+int operations;
+static struct map tracked; /* request -> communicator */
+static struct map kept;    /* the same, of persistent requests */
+static struct map ours;    /* request -> operation */
+
+/* ---- operations ---- */
+
+void operation_begin(struct operation *o, struct communicator *c) {
+    *o = (struct operation){.c = c, .request = MPI_REQUEST_NULL, .local = MPI_REQUEST_NULL, .status_source = MPI_ANY_SOURCE, .status_tag = MPI_ANY_TAG};
+    c->uses++;
+}
+
+static int query(void *state, MPI_Status *status) {
+    operation_status(state, status);
+    return ((struct operation *)state)->error;
+}
+
+static int release(void *state) {
+    struct operation *o = state;
+    map_remove(&ours, (uintptr_t)o->request);
+    if (o->own_type)
+        PMPI_Type_free(&o->type);
+    operations--;
+    free(o);
+    return MPI_SUCCESS;
+}
+
+static int cancel(void *state, int complete) {
+    struct operation *o = state;
+    if (!complete && o->receive)
+        receive_cancel(o);
+    return MPI_SUCCESS;
+}
+
+struct operation *operation_new(struct communicator *c, MPI_Request *request) {
+    struct operation *o = grow(NULL, sizeof *o);
+    operation_begin(o, c);
+    PMPI_Grequest_start(query, release, cancel, o, &o->request);
+    map_put(&ours, (uintptr_t)o->request, o);
+    operations++;
+    *request = o->request;
+    return o;
+}
+
+void operation_complete(struct operation *o) {
+    struct communicator *c = o->c;
+    o->done = true;
+    if (o->request != MPI_REQUEST_NULL)
+        PMPI_Grequest_complete(o->request); /* may free it */
+    communicator_release(c);
+}
+
+void operation_set_status(MPI_Status *status, int source, int tag, uint64_t bytes, int error, bool cancelled) {
+    if (status == MPI_STATUS_IGNORE)
+        return;
+    PMPI_Status_set_elements_x(status, MPI_BYTE, (MPI_Count)bytes);
+    PMPI_Status_set_cancelled(status, cancelled);
+    status->MPI_SOURCE = source, status->MPI_TAG = tag, status->MPI_ERROR = error;
+}
+
+void operation_status(const struct operation *o, MPI_Status *status) {
+    operation_set_status(status, o->status_source, o->status_tag, o->bytes, o->error, o->cancelled);
+}
+
+/* ---- progress ---- */
+
+void progress(void) {
+    link_write();
+    link_read();
+    receive_progress();
+    tasks_progress();
+}
+
+bool busy(void) { return receive_waiting() || link_unsent() || tasks_waiting() || send_waiting(); }
+
+/* A rank that waits for other sites alone sleeps on the socket; every millisecond it lets the library serve its neighbours. */
+void idle(int turn, bool only_remote) {
+    if (turn < SPIN)
+        return;
+    struct pollfd gateway = {link_descriptor(), (short)(POLLIN | (link_unsent() ? POLLOUT : 0)), 0};
+    if (only_remote) {
+        int flag;
+        PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+        poll(&gateway, 1, 1);
+    } else if (turn < YIELD)
+        sched_yield();
+    else
+        ppoll(&gateway, 1, &(struct timespec){0, turn < 10 * YIELD ? 20000 : 200000}, NULL);
+}
+
+void await(struct operation *o, bool only_remote) {
+    for (int turn = 0; !o->done; turn++) {
+        if (task_yield())
+            continue;
+        progress();
+        if (!o->done)
+            idle(turn, only_remote);
+    }
+}
+
+int await_local(MPI_Request *request, MPI_Status *status) {
+    for (int turn = 0, done = 0;; turn++) {
+        int error = PMPI_Test(request, &done, status);
+        if (done || error)
+            return error;
+        if (task_yield())
+            continue;
+        progress();
+        idle(turn, false);
+    }
+}
+
+/* ---- what the library is given, and what the program gets back ---- */
+
+void request_track(MPI_Request request, struct communicator *c, bool persistent) {
+    if (!c->identity)
+        map_put(persistent ? &kept : &tracked, (uintptr_t)request, c);
+}
+
+void translate_source(const struct communicator *c, MPI_Status *status) {
+    if (status != MPI_STATUS_IGNORE && status->MPI_SOURCE >= 0 && status->MPI_SOURCE < c->local_size)
+        status->MPI_SOURCE = c->from_local[status->MPI_SOURCE];
+}
+
+struct given {
+    int n;
+    MPI_Request *requests, *before; /* before: null if none needs attention */
+    MPI_Request one;
+};
+
+static void give(struct given *g, int n, MPI_Request *requests) {
+    g->n = n, g->requests = requests, g->before = NULL;
+    if ((!persistents && !tracked.used && !kept.used) || n <= 0)
+        return;
+    g->before = n == 1 ? &g->one : grow(NULL, (size_t)n * sizeof *g->before);
+    memcpy(g->before, requests, (size_t)n * sizeof *g->before);
+    for (int i = 0; i < n; i++) {
+        MPI_Request *inner = persistent_inner(requests[i]);
+        if (inner)
+            requests[i] = *inner;
+    }
+}
+
+static void take_back(struct given *g) {
+    for (int i = 0; g->before && i < g->n; i++) {
+        MPI_Request *inner = persistent_inner(g->before[i]);
+        if (inner)
+            *inner = g->requests[i], g->requests[i] = g->before[i];
+    }
+}
+
+static void translate(struct given *g, int i, MPI_Status *status) {
+    if (!g->before || i < 0)
+        return;
+    struct communicator *c = map_get(&tracked, (uintptr_t)g->before[i]);
+    if (c)
+        map_remove(&tracked, (uintptr_t)g->before[i]);
+    else
+        c = map_get(&kept, (uintptr_t)g->before[i]);
+    if (c)
+        translate_source(c, status);
+}
+
+static void translate_all(struct given *g, MPI_Status *statuses) {
+    for (int i = 0; i < g->n; i++)
+        translate(g, i, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
+}
+
+static void give_up(struct given *g) {
+    if (g->before != &g->one)
+        free(g->before);
+}
+
+static bool all_remote(int n, const MPI_Request *requests) {
+    for (int i = 0; i < n; i++) {
+        struct operation *o = requests[i] == MPI_REQUEST_NULL ? NULL : map_get(&ours, (uintptr_t)requests[i]);
+        if (requests[i] != MPI_REQUEST_NULL && (!o || o->local != MPI_REQUEST_NULL || o->task))
+            return false;
+    }
+    return true;
+}
+
+/* Runs TEST until DONE, or WAIT where no other site can matter. */
+#define COMPLETE(n, requests, WAIT, TEST, DONE)                                                                                            \
+    struct given g;                                                                                                                        \
+    give(&g, n, requests);                                                                                                                 \
+    int error, done = 0;                                                                                                                   \
+    if (!busy())                                                                                                                           \
+        error = WAIT, done = 1;                                                                                                            \
+    else                                                                                                                                   \
+        for (int turn = 0;; turn++) {                                                                                                      \
+            progress();                                                                                                                    \
+            error = TEST;                                                                                                                  \
+            if (error || (DONE))                                                                                                           \
+                break;                                                                                                                     \
+            idle(turn, turn >= SPIN && all_remote(n, requests));                                                                           \
+        }                                                                                                                                  \
+    (void)done;                                                                                                                            \
+    take_back(&g)
+
+int bridge_Wait(MPI_Request *request, MPI_Status *status) {
+    COMPLETE(1, request, PMPI_Wait(request, status), PMPI_Test(request, &done, status), done);
+    translate(&g, 0, status);
+    return error;
+}
+
+int bridge_Waitall(int n, MPI_Request *requests, MPI_Status *statuses) {
+    COMPLETE(n, requests, PMPI_Waitall(n, requests, statuses), PMPI_Testall(n, requests, &done, statuses), done);
+    translate_all(&g, statuses);
+    give_up(&g);
+    return error;
+}
+
+int bridge_Waitany(int n, MPI_Request *requests, int *index, MPI_Status *status) {
+    COMPLETE(n, requests, PMPI_Waitany(n, requests, index, status), PMPI_Testany(n, requests, index, &done, status), done);
+    if (*index != MPI_UNDEFINED)
+        translate(&g, *index, status);
+    give_up(&g);
+    return error;
+}
+
+int bridge_Waitsome(int n, MPI_Request *requests, int *count, int *indices, MPI_Status *statuses) {
+    COMPLETE(n, requests, PMPI_Waitsome(n, requests, count, indices, statuses), PMPI_Testsome(n, requests, count, indices, statuses), *count);
+    for (int i = 0; *count != MPI_UNDEFINED && i < *count; i++)
+        translate(&g, indices[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
+    give_up(&g);
+    return error;
+}
+
+/* A test that fails lets the processor go: programs that spin on it would keep the gateway from it. */
+#define TRY(n, requests, TEST)                                                                                                             \
+    struct given g;                                                                                                                        \
+    give(&g, n, requests);                                                                                                                 \
+    if (busy())                                                                                                                            \
+        progress();                                                                                                                        \
+    int error = TEST;                                                                                                                      \
+    take_back(&g)
+
+static void let_go(bool done) {
+    if (!done && operations)
+        sched_yield();
+}
+
+int bridge_Test(MPI_Request *request, int *flag, MPI_Status *status) {
+    TRY(1, request, PMPI_Test(request, flag, status));
+    if (*flag)
+        translate(&g, 0, status);
+    let_go(*flag);
+    return error;
+}
+
+int bridge_Testall(int n, MPI_Request *requests, int *flag, MPI_Status *statuses) {
+    TRY(n, requests, PMPI_Testall(n, requests, flag, statuses));
+    if (*flag)
+        translate_all(&g, statuses);
+    give_up(&g);
+    let_go(*flag);
+    return error;
+}
+
+int bridge_Testany(int n, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
+    TRY(n, requests, PMPI_Testany(n, requests, index, flag, status));
+    if (*flag && *index != MPI_UNDEFINED)
+        translate(&g, *index, status);
+    give_up(&g);
+    let_go(*flag);
+    return error;
+}
+
+int bridge_Testsome(int n, MPI_Request *requests, int *count, int *indices, MPI_Status *statuses) {
+    TRY(n, requests, PMPI_Testsome(n, requests, count, indices, statuses));
+    for (int i = 0; *count != MPI_UNDEFINED && i < *count; i++)
+        translate(&g, indices[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
+    give_up(&g);
+    let_go(*count);
+    return error;
+}
+
+int bridge_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
+    MPI_Request *inner = persistent_inner(request);
+    if (busy())
+        progress();
+    int error = PMPI_Request_get_status(inner ? *inner : request, flag, status);
+    struct communicator *c = map_get(&tracked, (uintptr_t)request);
+    if (!c)
+        c = map_get(&kept, (uintptr_t)request);
+    if (*flag && c)
+        translate_source(c, status);
+    return error;
+}
+
+int bridge_Cancel(MPI_Request *request) {
+    MPI_Request *inner = persistent_inner(*request);
+    return PMPI_Cancel(inner ? inner : request);
+}
+
+int bridge_Request_free(MPI_Request *request) {
+    if (persistent_free(*request)) {
+        *request = MPI_REQUEST_NULL;
+        return MPI_SUCCESS;
+    }
+    map_remove(&tracked, (uintptr_t)*request);
+    map_remove(&kept, (uintptr_t)*request);
+    return PMPI_Request_free(request);
+}
+
+#ifndef LACKS_MPI_Request_get_status_any
+int bridge_Request_get_status_any(int n, const MPI_Request requests[], int *index, int *flag, MPI_Status *status) {
+    *index = MPI_UNDEFINED, *flag = 1;
+    operation_set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, MPI_SUCCESS, false);
+    for (int i = 0; i < n; i++) {
+        if (requests[i] == MPI_REQUEST_NULL)
+            continue;
+        int error = bridge_Request_get_status(requests[i], flag, status);
+        if (error || *flag)
+            return *index = i, error;
+    }
+    return MPI_SUCCESS;
+}
+
+int bridge_Request_get_status_some(int n, const MPI_Request requests[], int *count, int indices[], MPI_Status *statuses) {
+    bool any = false;
+    *count = 0;
+    for (int i = 0; i < n; i++) {
+        int flag = 0;
+        MPI_Status status;
+        if (requests[i] == MPI_REQUEST_NULL)
+            continue;
+        any = true;
+        bridge_Request_get_status(requests[i], &flag, &status);
+        if (flag && statuses != MPI_STATUSES_IGNORE)
+            statuses[*count] = status;
+        if (flag)
+            indices[(*count)++] = i;
+    }
+    *count = any ? *count : MPI_UNDEFINED;
+    return MPI_SUCCESS;
+}
+
+int bridge_Request_get_status_all(int n, const MPI_Request requests[], int *flag, MPI_Status *statuses) {
+    *flag = 1;
+    for (int i = 0; i < n && *flag; i++)
+        bridge_Request_get_status(requests[i], flag, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
+    return MPI_SUCCESS;
+}
+#endif

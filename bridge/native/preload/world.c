@@ -1,0 +1,189 @@
+/* Start and end: finds the MPI library of the program, joins the world through the gateway of this site. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "bridge.h"
+
+#if defined(OPEN_MPI)
+#define BUILT_FOR "Open MPI"
+#define OURS(name) (!strncmp(name, "libmpi.so.40", 12))
+#elif defined(MPI_ABI_VERSION) && !defined(MPICH_VERSION)
+#define BUILT_FOR "MPI's standard ABI"
+#define OURS(name) (!strncmp(name, "libmpi_abi.so", 13))
+#else
+#define BUILT_FOR "MPICH"
+#define OURS(name) (!strncmp(name, "libmpi.so.12", 12) || !strncmp(name, "libmpich.so", 11) || !strncmp(name, "libmpi_cray.so", 14))
+#endif
+
+int bridge_mode = BRIDGE_UNKNOWN;
+struct world world;
+static bool linked;
+static char library_file[4096];
+static bool library_ours;
+
+static int look(struct dl_phdr_info *info, size_t size, void *unused) {
+    (void)size, (void)unused;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *name = slash ? slash + 1 : info->dlpi_name;
+    bool ours = OURS(name);
+    if (ours || (!library_file[0] && (!strncmp(name, "libmpi.so", 9) || !strncmp(name, "libmpich.so", 11) || !strncmp(name, "libmpi_abi.so", 13)))) {
+        snprintf(library_file, sizeof library_file, "%s", info->dlpi_name);
+        library_ours = ours;
+    }
+    return ours;
+}
+
+/* The library may have been loaded for one module alone (Python does): it is made visible to all, so that PMPI_X is found when it is called. */
+void bridge_find_mpi(void) {
+    dl_iterate_phdr(look, NULL);
+    if (library_file[0] && !library_ours)
+        stop("the program loads %s, but the preloaded library is the one for %s. Choose another with --mpi.", library_file, BUILT_FOR);
+    if (library_file[0])
+        dlopen(library_file, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+    bridge_mode = getenv("STEPPE_BRIDGE_SOCKET") ? BRIDGE_ON : BRIDGE_INERT;
+}
+
+void stop(const char *format, ...) {
+    char sentence[1024] = "steppe bridge: ";
+    size_t start = strlen(sentence);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence + start, sizeof sentence - start, format, arguments);
+    va_end(arguments);
+    if (linked) { /* the gateway says it, once for all sites */
+        link_control(FRAME_ABORT, -1, EXIT_BRIDGE, 0, 0, sentence + start, (uint32_t)strlen(sentence + start));
+        for (int i = 0; i < 100 && link_unsent(); i++, usleep(10000))
+            link_write();
+    } else
+        fprintf(stderr, "%s\n", sentence);
+    _exit(EXIT_BRIDGE);
+}
+
+static int connect_gateway(const char *address) {
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    if (strncmp(address, "unix:", 5) || strlen(address + 5) >= sizeof name.sun_path)
+        stop("STEPPE_BRIDGE_SOCKET is \"%s\"; expected unix: and a path of at most %zu characters.", address, sizeof name.sun_path - 1);
+    strcpy(name.sun_path, address + 5);
+    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    for (int tries = 0; connect(descriptor, (struct sockaddr *)&name, sizeof name); tries++) {
+        if (tries == 400)
+            stop("no gateway answers at %s: %s.", address, strerror(errno));
+        usleep(25000);
+    }
+    int room = 4 << 20;
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+    return descriptor;
+}
+
+static struct machine this_machine(void) {
+    const uint16_t one = 1;
+    return (struct machine){.little_endian = *(const uint8_t *)&one, .size_of_long = sizeof(long), .size_of_long_double = sizeof(long double),
+                            .size_of_wide_char = sizeof(wchar_t), .size_of_pointer = sizeof(void *), .size_of_bool = sizeof(bool)};
+}
+
+static void read_world(const struct frame *frame, const char *payload) {
+    world.site = frame->source, world.rank = frame->dest, world.sites = frame->tag, world.size = (int)frame->total, world.window = frame->id;
+    world.site_of = grow(NULL, (size_t)world.size * sizeof(int));
+    world.local_of = grow(NULL, (size_t)world.size * sizeof(int));
+    world.world_of = grow(NULL, (size_t)world.size * sizeof(int));
+    int *seen = calloc((size_t)world.sites, sizeof(int));
+    for (int r = 0; r < world.size; r++) {
+        int32_t site;
+        memcpy(&site, payload + 4 * r, 4);
+        world.site_of[r] = site;
+        if (site == world.site)
+            world.world_of[seen[site]] = r;
+        world.local_of[r] = seen[site]++;
+    }
+    free(seen);
+    size_t length = frame->length - 4 * (size_t)world.size;
+    char *names = grow(NULL, length);
+    memcpy(names, payload + 4 * world.size, length);
+    world.names = grow(NULL, (size_t)world.sites * sizeof *world.names);
+    for (int s = 0; s < world.sites; s++, names += strlen(names) + 1)
+        world.names[s] = names;
+}
+
+static void join(void) {
+    int rank, size;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    link_open(connect_gateway(getenv("STEPPE_BRIDGE_SOCKET")));
+    struct machine machine = this_machine();
+    struct frame frame = {.type = FRAME_HELLO, .source = rank, .dest = size, .tag = WIRE_PROTOCOL};
+    link_hello(&frame, &machine, sizeof machine);
+    static char payload[FRAME_PAYLOAD];
+    if (link_read_frame(&frame, payload, sizeof payload) != FRAME_WORLD)
+        _exit(frame.tag ? frame.tag : EXIT_BRIDGE); /* an ABORT: its gateway has said why */
+    read_world(&frame, payload);
+    link_start(world.size, world.window);
+    linked = true;
+    PMPI_Comm_group(MPI_COMM_WORLD, &world.local);
+    if (world.sites > 1) {
+        int *ranks = grow(NULL, (size_t)world.size * sizeof(int));
+        for (int i = 0; i < world.size; i++)
+            ranks[i] = i;
+        communicator_enter(MPI_COMM_WORLD, world.size, ranks, 2);
+        free(ranks);
+    }
+}
+
+int bridge_Init(int *argc, char ***argv) {
+    int error = PMPI_Init(argc, argv);
+    if (!error)
+        join();
+    return error;
+}
+
+int bridge_Init_thread(int *argc, char ***argv, int required, int *provided) {
+    int error = PMPI_Init_thread(argc, argv, required > MPI_THREAD_SERIALIZED ? MPI_THREAD_SERIALIZED : required, provided);
+    if (error)
+        return error;
+    join();
+    if (required > MPI_THREAD_SERIALIZED && world.rank == 0 && getenv("STEPPE_BRIDGE_VERBOSE"))
+        fprintf(stderr, "steppe bridge: the program asked for MPI_THREAD_MULTIPLE; MPI_THREAD_SERIALIZED is granted.\n");
+    return MPI_SUCCESS;
+}
+
+int bridge_Finalize(void) {
+    struct communicator *c = bridge_spans(MPI_COMM_WORLD);
+    if (c)
+        collective_run(c, barrier, &(struct call){0});
+    link_drain();
+    link_control(FRAME_BYE, -1, 0, 0, 0, NULL, 0);
+    link_drain();
+    linked = false;
+    bridge_mode = BRIDGE_INERT;
+    if (c)
+        communicator_release(c);
+    PMPI_Group_free(&world.local);
+    return PMPI_Finalize();
+}
+
+int bridge_Abort(MPI_Comm handle, int code) {
+    (void)handle; /* as most libraries do, all are ended */
+    char sentence[100];
+    snprintf(sentence, sizeof sentence, "Rank %d of the world called MPI_Abort with code %d.", world.rank, code);
+    link_control(FRAME_ABORT, -1, code, 0, 0, sentence, (uint32_t)strlen(sentence));
+    for (int i = 0; i < 100 && link_unsent(); i++, usleep(10000))
+        link_write();
+    return PMPI_Abort(MPI_COMM_WORLD, code);
+}
+
+/* Programs look at the beginning for the name of the library. */
+int bridge_Get_library_version(char *text, int *length) {
+    int error = PMPI_Get_library_version(text, length);
+    if (!error && (size_t)*length + sizeof "\nSteppe bridge" <= MPI_MAX_LIBRARY_VERSION_STRING)
+        *length += sprintf(text + strlen(text), "\nSteppe bridge");
+    return error;
+}
