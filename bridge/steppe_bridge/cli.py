@@ -1,0 +1,145 @@
+"""The command `steppe-bridge`: run, site, key."""
+
+import argparse
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from steppe_bridge.errors import MISTAKE, Mistake
+from steppe_bridge.key import make_key
+from steppe_bridge.mpi import KINDS
+from steppe_bridge.run import NAME, Run, read_places, run_sites
+from steppe_bridge.site import Site, run_site
+
+SSH = "ssh -T -o BatchMode=yes -o ServerAliveInterval=3 -o ServerAliveCountMax=3"
+RUN = """\
+Start all sites of a world from this machine. LOCAL sites run here, others by ssh, where steppe-bridge is installed.
+
+  steppe-bridge run --site a=local:8 --site b=host.b:16,mpi=openmpi -- ./program arguments
+
+A site is NAME=HOST:RANKS, then options after commas:
+  mpi=mpich|openmpi|abi   what its program loads, where the program and mpiexec do not show it
+  mpiexec=COMMAND         its launcher
+  folder=PATH             where the program is started (else here, or in the login folder of HOST)
+  command=COMMAND         how steppe-bridge is called there
+  listen=[HOST:]PORT      where its gateway waits for the others
+  join=HOST:PORT          the first site's gateway as this site reaches it
+"""
+SITE = """\
+Start one site of a world, by hand or in a batch script. The first site listens and names all; the others join it.
+
+  steppe-bridge key world.key                  # once; copy it to each site
+  steppe-bridge site --listen 4711 --expect a,b --key world.key --name a -n 8 -- ./program arguments
+  steppe-bridge site --join host.a:4711 --key world.key --name b -n 16 -- ./program arguments
+"""
+CODES = "Exit code: the program's, where it is not 0; 75 if the bridge failed; 2 for a mistake found before the start; else 0."
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise Mistake(f"{message[:1].upper()}{message[1:]}. `{self.prog} --help` shows what it takes.")
+
+
+def main(arguments: list[str] | None = None, name: str = "steppe-bridge") -> int:
+    """Runs the command line; returns the exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
+    end = words.index("--") if "--" in words else len(words)
+    try:
+        options = _parser(name).parse_args(words[:end])
+        if options.command == "key":
+            make_key(options.file)
+            return 0
+        if not words[end + 1 :]:
+            raise Mistake(f'There is no program: it stands after "--", as in `{name} {options.command} ... -- ./program arguments`.')
+        return _run(options, words[end + 1 :]) if options.command == "run" else _site(options, words[end + 1 :])
+    except Mistake as error:
+        sys.stderr.write(f"steppe bridge: {error}\n")
+        return MISTAKE
+
+
+def _parser(name: str) -> _Parser:
+    parser = _Parser(
+        prog=name, description="Join several MPI launches, at sites that share a TCP connection, to one MPI_COMM_WORLD.", epilog=CODES
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    style = argparse.RawDescriptionHelpFormatter
+    run = commands.add_parser("run", help="start all sites from this machine", description=RUN, epilog=CODES, formatter_class=style)
+    run.add_argument("--site", action="append", required=True, metavar="NAME=HOST:RANKS", help="a site; the first one has standard input")
+    run.add_argument("--ssh", default=SSH, metavar="COMMAND", help="the command before HOST (%(default)s)")
+    run.add_argument("--no-prefix", action="store_true", help="lines without the name of their site")
+    site = commands.add_parser("site", help="start one site", description=SITE, epilog=CODES, formatter_class=style)
+    site.add_argument("--name", required=True, help="of this site")
+    site.add_argument("-n", "--ranks", required=True, type=int, metavar="N", help="ranks that mpiexec starts here")
+    site.add_argument("--key", required=True, metavar="FILE", help='the key of all sites, or "-": in the first line of standard input')
+    site.add_argument("--listen", metavar="[HOST:]PORT", help="wait here for the others; port 0 takes a free one")
+    site.add_argument("--join", metavar="HOST:PORT", help="where the first site listens")
+    site.add_argument("--expect", metavar="NAME,NAME", help="of the first site: all sites, in the order of their ranks")
+    site.add_argument("--mpi", choices=[*KINDS], help="what the program loads, where it and mpiexec do not show it")
+    site.add_argument(
+        "--mpiexec", default="", metavar="COMMAND", help="the launcher, with options (else STEPPE_MPIEXEC, else one that is found)"
+    )
+    site.add_argument("--led", action="store_true", help=argparse.SUPPRESS)  # by a `run`
+    for each in (run, site):
+        each.add_argument(
+            "--map", choices=["blocks", "turns"], help="world ranks: all of a site, then the next site's; or one of each site in turn"
+        )
+        each.add_argument("--timeout", type=_seconds, metavar="S", help="for all ranks of all sites to come (120)")
+        each.add_argument("--link-timeout", type=_seconds, metavar="S", help="after which a silent site is lost (10)")
+        each.add_argument("-q", "--quiet", action="store_true", help="no sentence when the world stands")
+    key = commands.add_parser("key", help="make a key file", description="Write a fresh random key to a new file of mode 0600.")
+    key.add_argument("file", type=Path, metavar="FILE")
+    return parser
+
+
+def _seconds(text: str) -> int:
+    if not re.fullmatch(r"[1-9]\d{0,5}", text):
+        raise argparse.ArgumentTypeError(f'"{text}" must be a whole number of seconds, at least 1')
+    return int(text)
+
+
+def _shared(options: argparse.Namespace) -> list[str]:
+    """Options that the gateway takes under the same name."""
+    given = {"--map": options.map, "--timeout": options.timeout, "--link-timeout": options.link_timeout}
+    return [f"{name}={value}" for name, value in given.items() if value is not None]
+
+
+def _run(options: argparse.Namespace, program: list[str]) -> int:
+    shared = [*_shared(options), *(["--quiet"] if options.quiet else [])]
+    return run_sites(Run(read_places(options.site), program, shared, shlex.split(options.ssh), options.quiet, not options.no_prefix))
+
+
+def _site(options: argparse.Namespace, program: list[str]) -> int:
+    if not re.fullmatch(NAME, options.name):
+        raise Mistake(f'--name "{options.name}" must be 1 to 63 of A-Z a-z 0-9 . _ -, and begin with a letter or digit.')
+    if options.ranks < 1:
+        raise Mistake(f"-n {options.ranks} must be at least 1.")
+    if not options.join and not (options.listen and options.expect):
+        raise Mistake(
+            "A site needs --join HOST:PORT or, if it is the first, --listen [HOST:]PORT and --expect with the names of all sites."
+        )
+    if options.join and options.expect:
+        raise Mistake("--expect is for the first site, which does not --join.")
+    gateway = [
+        part for name in ("listen", "join") if getattr(options, name) for part in (f"--{name}", _address(getattr(options, name), name))
+    ]
+    gateway += ["--expect", options.expect] if options.expect else []
+    for option in _shared(options):
+        gateway += option.split("=")
+    known = {"mpi": options.mpi or "", "mpiexec": options.mpiexec, "quiet": options.quiet, "led": options.led}
+    site = Site(
+        options.name, options.ranks, program, options.key, gateway, not options.join, link_timeout=options.link_timeout or 10, **known
+    )
+    return run_site(site)
+
+
+def _address(text: str, name: str) -> str:
+    """HOST:PORT out of [HOST:]PORT; --join :PORT is the machine that the ssh session comes from."""
+    host, _, port = text.rpartition(":")
+    if not host:
+        host = "0.0.0.0" if name == "listen" else os.environ.get("SSH_CONNECTION", "").partition(" ")[0]
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise Mistake(f'--{name} "{text}" must be {"[HOST:]PORT" if name == "listen" else "HOST:PORT"}, with a port up to 65535.')
+    return f"{host}:{port}"

@@ -1,0 +1,13 @@
+"""What a person can put right, and the exit codes of every command."""
+
+MISTAKE = 2
+BRIDGE_FAILED = 75
+
+
+class Mistake(Exception):
+    """Found before a rank is started: one sentence that names what was found and what was expected."""
+
+
+def quoted(names: list[str]) -> str:
+    """Names for a sentence: "a", "b"."""
+    return ", ".join(f'"{name}"' for name in names)
