@@ -7,6 +7,7 @@ measured in this `.venv`; `SIZES` and README.md have these numbers.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -60,7 +61,21 @@ def install(kind: str) -> int:
     print(f"Installing {len(names) - there} packages {FOR[kind]}: with them .venv takes about {SIZES[kind]:,} MB. Once; a few minutes.")
     pip = [str(PYTHON), "-m", "pip", "install", "--disable-pip-version-check"]
     status = with_bar([*pip, "--require-hashes", "-r", f"requirements/{kind}.txt"], names)
-    return status or subprocess.run([*pip, "--quiet", "--no-deps", "--no-build-isolation", "--editable", "."], cwd=ROOT).returncode
+    editable = [*pip, "--quiet", "--no-deps", "--no-build-isolation", "--editable"]
+    status = status or subprocess.run([*editable, "."], cwd=ROOT).returncode
+    return status or (install_bridge(editable) if kind == "dev" else 0)
+
+
+def install_bridge(editable: list[str]) -> int:
+    """Builds and installs `bridge/`, editable, where this machine has what its parts in C need; an exit status."""
+    lacking = "It needs make."
+    if shutil.which("make"):
+        tools = subprocess.run(["make", "--silent", "-C", "bridge/native", "tools"], cwd=ROOT, capture_output=True, text=True)
+        if tools.returncode == 0:
+            return subprocess.run([*editable, "./bridge"], cwd=ROOT).returncode
+        lacking = tools.stderr.partition("\n")[0]
+    print(f"The bridge between MPI sites is not built, and its tests do not run. {lacking}")
+    return 0
 
 
 def named(kind: str) -> list[str]:

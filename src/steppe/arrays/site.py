@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.arrays.serving import PATIENCE, HostLink, PageRequest, PageServer
-from steppe.comm import World, nodes, process_state, shared
+from steppe.comm import World, is_bridged, nodes, process_state, shared
 from steppe.errors import ArrayError
 from steppe.timeline import span
 
@@ -62,6 +62,10 @@ class ArraySite:
         self._addresses: list[tuple[str, int]] = []
         self._key = b""
         self.server: PageServer | None = None
+        if self.several and is_bridged():
+            raise ArrayError(
+                "Global arrays of several hosts need connections between all of them, which sites of the bridge lack. Use one site."
+            )
         if self.several:
             self._open(world)
 

@@ -24,8 +24,9 @@ def main() -> NoReturn:
 
 def run_command(arguments: list[str]) -> Exit:
     """Runs one command; errors become one sentence on standard error, `--debug` shows where they come from."""
-    debug = "--debug" in arguments
-    arguments = [argument for argument in arguments if argument != "--debug"]
+    own = arguments.index("--") if "--" in arguments else len(arguments)  # what follows belongs to a program
+    debug = "--debug" in arguments[:own]
+    arguments = [*(argument for argument in arguments[:own] if argument != "--debug"), *arguments[own:]]
     try:
         return _call(arguments)
     except SteppeError as error:
@@ -49,6 +50,10 @@ def _call(arguments: list[str]) -> Exit:
     if not arguments or arguments[0] in ("--help", "-h"):
         sys.stdout.write(overview())
         return Exit.DONE
+    if arguments[0] == "bridge" and arguments[1:] not in (["--help"], ["-h"]):  # its options and "--" are not for cyclopts
+        from steppe.cli.bridge import bridge
+
+        bridge(*arguments[1:])
     from cyclopts import CycloptsError
 
     from steppe.cli.app import app

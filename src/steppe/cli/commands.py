@@ -20,6 +20,7 @@ COMMANDS = {
     "plot": "Draw maps and series of a run (PNG).",
     "export": "Write results as NetCDF, CSV or GeoTIFF.",
     "measure": "Measure messages, files, processor; fit laws, find weaknesses, predict, compare, report.",
+    "bridge": "Join MPI launches at several sites to one world, for any MPI program.",
     "schema": "Write the JSON Schema of the run file, for editors.",
     "doctor": "Show whether Steppe runs here, what is missing, and how to get it.",
     "completion": "Print the script that completes commands, options and files in a shell.",

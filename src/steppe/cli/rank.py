@@ -49,7 +49,7 @@ def run_together(launch: "Launch", command: Callable[[], Exit]) -> Exit:
             time.sleep(FIRST_WORD)
         return mistake.exit_code
     with last_words(rank.world, rank.where, _debug()):
-        if launch.rank == 0:
+        if rank.world.rank == 0:
             code = command()
             from steppe.engine import Ranks
 
@@ -71,11 +71,13 @@ def join(launch: "Launch") -> Rank:
         There is no MPI library, or the launcher is not the library's.
     """
     from steppe.cli.control import tell
-    from steppe.comm import RankLocation, cores_of_rank, keep_stops, open_world, prepare_rank
+    from steppe.comm import RankLocation, cores_of_rank, keep_stops, name_output, open_world, prepare_rank
 
     prepare_rank(launch)
     world = open_world(on_abort=lambda code: tell({"outcome": code}))
     keep_stops()
+    if launch.bridged:
+        name_output(world.rank)
     cores = cores_of_rank(world)  # all ranks have come here
     if world.rank == 0:
         tell({"ready": world.size})

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from steppe.comm.launch import find_launch as find_launch
     from steppe.comm.launch import find_library as find_library
     from steppe.comm.launch import find_mpiexec as find_mpiexec
+    from steppe.comm.launch import is_bridged as is_bridged
     from steppe.comm.machine_state import container_memory as container_memory
     from steppe.comm.machine_state import host_memory as host_memory
     from steppe.comm.machine_state import process_state as process_state
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from steppe.comm.rank import cores_of_rank as cores_of_rank
     from steppe.comm.rank import keep_stops as keep_stops
     from steppe.comm.rank import kept_stops as kept_stops
+    from steppe.comm.rank import name_output as name_output
     from steppe.comm.rank import open_world as open_world
     from steppe.comm.rank import prepare_rank as prepare_rank
     from steppe.comm.reach import BoxExchange as BoxExchange

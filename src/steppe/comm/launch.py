@@ -4,7 +4,8 @@
     steppe run ... --ranks 8      -> a process outside a launcher finds the `mpiexec` of its library (`find_mpiexec`) and starts it
 
 A launcher and a library of different makers start every rank alone, or die at once: such pairs are refused. Some launchers set several
-groups of variables; the order of `LAUNCHERS` tells them apart.
+groups of variables; the order of `LAUNCHERS` tells them apart. Under the bridge, which joins several launches to one world, the launcher
+knows its own site alone: there MPI says how many ranks there are, and which this one is.
 """
 
 import os
@@ -22,11 +23,15 @@ WITHOUT = "`pip install mpich` brings one; without, `steppe run` uses all cores 
 
 @dataclass(frozen=True)
 class Launch:
-    """The variables of a launcher in the environment of this process; `size` is 0 if the launcher sets none."""
+    """The variables of a launcher in the environment of this process.
+
+    size: 0 if the launcher sets none, or is one of several under the bridge; rank: of this launch, also there.
+    """
 
     launcher: str
     rank: int
     size: int
+    bridged: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,8 +71,15 @@ def find_launch(environment: Mapping[str, str] = os.environ) -> Launch | None:
             continue
         if launcher.name == "Slurm" and int(environment["SLURM_STEP_ID"]) >= SLURM_STEPS:
             continue
+        if is_bridged(environment):
+            return Launch(launcher.name, int(rank), 0, bridged=True)
         return None if int(size) == 1 else Launch(launcher.name, int(rank), int(size))
     return None
+
+
+def is_bridged(environment: Mapping[str, str] = os.environ) -> bool:
+    """True if the bridge joins this launch to those of other sites."""
+    return "STEPPE_BRIDGE_SOCKET" in environment
 
 
 def check_ranks(asked: int, launch: Launch) -> None:

@@ -33,11 +33,16 @@ def prepare_rank(launch: Launch) -> None:
     os.dup2(nothing, 0)
     os.close(nothing)
     sys.stdout.flush()
-    if launch.rank == 0:
+    name_output(launch.rank)
+
+
+def name_output(rank: int) -> None:
+    """Gives standard output to rank 0, and names the lines of all others. Called again, under the bridge, with the rank of the world."""
+    if rank == 0:
         sys.stdout, sys.stderr = LineStream(1), LineStream(2)
     else:
         os.dup2(2, 1)
-        sys.stdout = sys.stderr = LineStream(2, f"[rank {launch.rank}] ")
+        sys.stdout = sys.stderr = LineStream(2, f"[rank {rank}] ")
 
 
 def keep_stops() -> None:

@@ -2,8 +2,9 @@
 
     functions ──dlsym──> addresses (int64 array) ──> compiled loop: call(address, (handle, pointer, ...)) -> return code
 
-The library is the one that mpi4py has loaded, never another of the same name. Handles are 32-bit numbers or pointers, by library; all are
-passed as 64 bits, which registers and stack slots of x86-64 and AArch64 Linux take alike. Importing this imports Numba.
+The library is the one that mpi4py has loaded, never another of the same name; under the bridge, what stands before it. Handles are 32-bit
+numbers or pointers, by library; all are passed as 64 bits, which registers and stack slots of x86-64 and AArch64 Linux take alike.
+Importing this imports Numba.
 """
 
 # Numba declares types for some of its functions only.
@@ -181,10 +182,10 @@ def open_raw(launch: Launch, threads: Threads = "single") -> Raw:
     initialise(launch, library, getattr(MPI, f"THREAD_{threads.upper()}"))
     if library.file is None:
         raise Failure("The system does not show which MPI library is loaded: its functions cannot be found.")
-    return Raw(MPI.COMM_WORLD.Dup(), MPI, _addresses(str(library.file)))
+    return Raw(MPI.COMM_WORLD.Dup(), MPI, _addresses(None if launch.bridged else str(library.file)))
 
 
-def _addresses(path: str) -> NDArray[np.int64]:
+def _addresses(path: str | None) -> NDArray[np.int64]:
     held = ctypes.CDLL(path)
     try:
         return np.array([ctypes.cast(getattr(held, f"MPI_{name}"), ctypes.c_void_p).value for name in FUNCTIONS], np.int64)

@@ -17,6 +17,7 @@ import time
 
 import numpy as np
 
+from steppe.comm.launch import is_bridged
 from steppe.comm.node import nodes
 from steppe.comm.world import World
 from steppe.errors import Failure
@@ -67,6 +68,8 @@ class Wake:
     def _connect(self, world: World, leaders: list[int]) -> bool:
         if not leaders:
             return True
+        if is_bridged():  # hosts of other sites cannot be reached: messages of MPI wake their ranks
+            return False
         listener = None
         address = b""
         if self._rank == 0:
