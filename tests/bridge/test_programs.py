@@ -1,0 +1,71 @@
+"""Programs of MPI that know nothing of the bridge, over several sites."""
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.bridge.worlds import ABI, MPICH, OPENMPI, Mpi, Site, compiled, world
+
+LAYOUTS = [(1, 1), (2, 2), (3, 1), (2, 1, 1)]
+PAIRS = [(MPICH, MPICH), (OPENMPI, OPENMPI), (ABI, ABI), (MPICH, OPENMPI), (MPICH, ABI), (OPENMPI, ABI)]
+WITHIN = 12.0  # [s] for all that is left after a failure
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory, gateway_program: Path) -> Path:
+    return tmp_path_factory.mktemp("bridge")
+
+
+def sites(folder: Path, program: str, ranks: tuple[int, ...], pair: tuple[Mpi, Mpi], *words: object) -> list[Site]:
+    """Sites a, b, c with the two MPIs in turn."""
+    mpis = [pair[i % 2] for i in range(len(ranks))]
+    return [
+        Site(name, n, [compiled(program, mpi, folder), *map(str, words)], mpi) for name, n, mpi in zip("abc", ranks, mpis, strict=False)
+    ]
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_random_traffic_arrives_in_order_on_every_layout_delay_and_pair_of_mpis(folder: Path, number: int) -> None:
+    # every pair and every layout comes up; the rest is drawn
+    drawn = random.Random(number)
+    pair, ranks = PAIRS[number % len(PAIRS)], LAYOUTS[number % len(LAYOUTS)]
+    delay, order = drawn.uniform(0, 0.005), drawn.choice(["blocks", "turns"])
+    with world(folder, sites(folder, "storm", ranks, pair, number), "--map", order, delay=delay) as running:
+        ended = running.end()
+    assert [(one.code, one.errors) for one in ended] == [(0, "")] * len(ranks), ended
+    assert ended[0].output == f"{sum(ranks)} ranks, 0 failures\n"
+
+
+@pytest.mark.parametrize("pair", [(MPICH, OPENMPI)], ids=["mpich-openmpi"])
+def test_what_is_not_served_is_an_error_by_name_and_goes_on_inside_a_site(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
+    with world(folder, sites(folder, "refused", (2, 1), pair)) as running:
+        ended = running.end()
+    assert [one.code for one in ended] == [0, 0], ended
+    said = ended[0].output.splitlines()
+    assert "MPI_Win_allocate on MPI_COMM_WORLD, which spans the sites a, b, is not supported." in said[0]
+    assert [line.split(" ", 1)[0] for line in said] == [
+        "MPI_Win_allocate",
+        "MPI_Win_create",
+        "MPI_File_open",
+        "MPI_Comm_spawn",
+        "inside",
+    ], said
+
+
+@pytest.mark.parametrize("accident", ["cut", "drop"])
+def test_a_lost_link_ends_both_sites_with_one_sentence_each(folder: Path, accident: str) -> None:
+    options = ["--link-timeout", "4"]
+    with world(folder, sites(folder, "endless", (2, 1), (MPICH, MPICH)), *options, delay=0.002) as running:
+        assert running.processes[0].stdout is not None
+        assert running.processes[0].stdout.readline() == "begun\n"
+        began = time.monotonic()
+        getattr(running.links[0], accident)()
+        ended = running.end(WITHIN)
+        assert time.monotonic() - began < WITHIN
+    assert [one.code for one in ended] == [75, 75], ended
+    for one, other in zip(ended, "ba", strict=True):
+        sentences = [line for line in one.errors.splitlines() if line.startswith("steppe bridge:")]
+        assert len(sentences) == 1, one.errors
+        assert f"site {other}" in sentences[0].replace('"', "").lower(), sentences
