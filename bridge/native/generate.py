@@ -23,6 +23,10 @@ DEFINITION = re.compile(r"^[A-Za-z](?:.*?\W)?bridge_(\w+)\b.*[^;\n]$", re.MULTIL
 MACRO_CALL = re.compile(r"^[A-Z]\w*\((.*)", re.MULTILINE)  # where macros define bridge_##X or bridge_Group_##X
 
 
+INTRODUCTION = """Made from `native/mpi_functions.txt`: `python native/generate.py --markdown > FUNCTIONS.md`.
+Served: also on communicators that span sites. Refused: an error by name there. Plain: left to the MPI of the site. `_c` forms follow."""
+
+
 class UnsoundTableError(Exception):
     """Table and headers do not fit: the names are in the text."""
 
@@ -166,7 +170,7 @@ def generate(abi: str, folder: Path, out: Path, table: str, defined: set[str]) -
 
 def markdown(table: str) -> str:
     """The table of the documentation: chapter, and what is served, plain and refused in it."""
-    lines = ["| chapter | rule | functions |", "|---|---|---|"]
+    lines = ["# Functions of MPI 5.0 between sites", "", INTRODUCTION, "", "| chapter | rule | functions |", "|---|---|---|"]
     for chapter, rules in read_table(table)[1].items():
         words = dict.fromkeys(RULES.values())
         for word in words:

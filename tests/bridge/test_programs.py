@@ -54,6 +54,15 @@ def test_what_is_not_served_is_an_error_by_name_and_goes_on_inside_a_site(folder
     ], said
 
 
+def test_a_rank_that_receives_nothing_holds_at_most_its_limit(folder: Path) -> None:
+    with world(folder, sites(folder, "flood", (1, 4), (MPICH, MPICH), 90, 4)) as running:  # 4 x 90 MB
+        ended = running.end()
+    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
+    megabytes, wrong = ended[0].output.split(" MB, ")
+    assert wrong == "0 wrong\n"
+    assert 200 < int(megabytes) < 32 + 269
+
+
 @pytest.mark.parametrize("accident", ["cut", "drop"])
 def test_a_lost_link_ends_both_sites_with_one_sentence_each(folder: Path, accident: str) -> None:
     options = ["--link-timeout", "4"]

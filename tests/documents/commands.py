@@ -18,7 +18,7 @@ HEREDOC = re.compile(r"<<\s*'?(\w+)'?\n(?!#!).*?^\1$", re.DOTALL | re.MULTILINE)
 SBATCH = re.compile(r"^#SBATCH ", re.MULTILINE)
 COMMENT = re.compile(r"(?:^|\s)#.*")
 BETWEEN = ";&|()<>\n"  # characters that end a command
-SUBCOMMANDS = ("pip",)  # programs, other than steppe, whose first word is a command with a help of its own
+SUBCOMMANDS = ("pip", "steppe-bridge")  # programs, other than steppe, whose first word is a command with a help of its own
 
 
 def commands_of(page: Path) -> list[list[str]]:
@@ -49,6 +49,9 @@ def unknown_in(command: list[str], everything: bool = False) -> str:
     """The first word of a command that its `--help` does not know, or "". `everything`: of all programs, not of steppe and make alone."""
     before = list(takewhile(lambda word: word != "steppe", command))
     ours = command[len(before) + 1 :]
+    if ours[:1] == ["bridge"]:  # a program of its own, before the one that it starts
+        own = list(takewhile(lambda word: word != "--", ours[1:]))
+        return _unknown_elsewhere(["steppe-bridge", *own]) or unknown_in(ours[len(own) + 2 :], everything)
     wrong = _unknown_to_steppe(ours) if len(before) < len(command) else ""
     if before and before[0] == "make":
         return "" if _is_target(before[1]) else before[1]
