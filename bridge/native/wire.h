@@ -18,9 +18,12 @@
 #define WIRE_MAGIC 0x31425453u /* "STB1" */
 #define WIRE_PROTOCOL 1
 #define FRAME_PAYLOAD 65536
+#define CHALLENGE 32
 
 enum frame_type {
-    FRAME_HELLO = 1,   /* rank: source = rank in its launch, dest = ranks of its launch, tag = protocol, payload = struct machine */
+    FRAME_HELLO = 1,   /* rank: source = rank in its launch, dest = ranks of its launch, tag = protocol, payload = struct machine.
+                          By TCP the gateway says it first, payload = CHALLENGE random bytes; to struct machine the rank then adds
+                          HMAC-SHA256 of them, its key the SHA-256 of the file of the site's secret */
     FRAME_WORLD,       /* source = site, dest = world rank, tag = number of sites, total = world size, id = credit window of a pair [bytes of frames],
                           payload = int32 site of each world rank, then the names of the sites, each ended by a zero */
     FRAME_MESSAGE,     /* source, dest: world ranks; context, tag; total = bytes of the message; id = number of the message at its source */

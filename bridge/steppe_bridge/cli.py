@@ -81,6 +81,12 @@ def _parser(name: str) -> _Parser:
     site.add_argument(
         "--mpiexec", default="", metavar="COMMAND", help="the launcher, with options (else STEPPE_MPIEXEC, else one that is found)"
     )
+    site.add_argument(
+        "--nodes",
+        default="",
+        metavar="HOST",
+        help="this machine's address for ranks on other nodes, which share the current folder with it",
+    )
     site.add_argument("--led", action="store_true", help=argparse.SUPPRESS)  # by a `run`
     for each in (run, site):
         each.add_argument(
@@ -128,7 +134,7 @@ def _site(options: argparse.Namespace, program: list[str]) -> int:
     gateway += ["--expect", options.expect] if options.expect else []
     for option in _shared(options):
         gateway += option.split("=")
-    known = {"mpi": options.mpi or "", "mpiexec": options.mpiexec, "quiet": options.quiet, "led": options.led}
+    known = {"mpi": options.mpi or "", "mpiexec": options.mpiexec, "quiet": options.quiet, "led": options.led, "nodes": options.nodes}
     site = Site(
         options.name, options.ranks, program, options.key, gateway, not options.join, link_timeout=options.link_timeout or 10, **known
     )

@@ -26,7 +26,7 @@ from steppe_bridge.output import Event, pass_on, say_world
 from steppe_bridge.process import ENDING, on_signals, send, start
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
-OPTIONS = ("mpi", "mpiexec", "folder", "command", "listen", "join")
+OPTIONS = ("mpi", "mpiexec", "nodes", "folder", "command", "listen", "join")
 PATIENCE = 2.0  # [s] for the other sites, after one has failed
 DRAIN = 1.0  # [s] for what a site has written, after it has ended
 SSH_FAILED = 255
@@ -119,7 +119,7 @@ class _Sites:
     async def _site(self, place: Place, port: str) -> int:
         """Runs a site to its end; its exit code."""
         address = self._join(place, port) if port else self._listen()
-        known = [f"--{name}={place.options[name]}" for name in ("mpi", "mpiexec") if name in place.options]
+        known = [f"--{name}={place.options[name]}" for name in ("mpi", "mpiexec", "nodes") if name in place.options]
         site = ["site", "--led", "--name", place.name, "-n", place.ranks, *address, *known, *self._run.shared]
         try:
             child = await (self._start_here if place.host == "local" else self._start_there)(place, site)

@@ -13,9 +13,11 @@ In the first of these times a process may end by itself, with the code of the pr
 import asyncio
 import json
 import os
+import secrets
 import select
 import shutil
 import signal
+import socket
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Iterator
@@ -24,8 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steppe_bridge import mpi, native
-from steppe_bridge.errors import BRIDGE_FAILED
-from steppe_bridge.key import read_key_line, write_key
+from steppe_bridge.errors import BRIDGE_FAILED, Mistake
+from steppe_bridge.key import make_key, read_key_line, write_key
 from steppe_bridge.output import Event, event_line, say_world
 from steppe_bridge.process import ENDING, ends, kill_marked, on_signals, send, start
 
@@ -34,7 +36,11 @@ LONGEST_PLACE = 60  # [bytes]; with a folder and a name in it the path of a sock
 
 @dataclass(frozen=True)
 class Site:
-    """key: a file, or "-". first: has standard input. led: by a `run`, which reads events, and ends the site by closing standard error."""
+    """A site.
+
+    key: a file, or "-". nodes: the address of this machine for ranks of others, or "". first: has standard input.
+    led: by a `run`, which reads events, and ends the site by closing standard error.
+    """
 
     name: str
     ranks: int
@@ -47,6 +53,7 @@ class Site:
     link_timeout: int
     quiet: bool
     led: bool
+    nodes: str = ""
 
 
 def run_site(site: Site) -> int:
@@ -61,14 +68,42 @@ def run_site(site: Site) -> int:
     gateway, program = native.find_gateway(), mpi.find_program(site.program[0])
     launcher, kind = mpi.find_launcher(program, site.mpi, site.mpiexec)
     preload = ":".join(filter(None, [str(native.find_preload(kind, mpi.KINDS[kind])), os.environ.get("LD_PRELOAD")]))
-    with _private_folder() as folder:
+    with _private_folder() as folder, _secret_file(site.nodes) as secret:
         if key:
             write_key(folder / "key", key)
         options = ["--name", site.name, "--ranks", str(site.ranks), "--socket", f"{folder}/rank.socket", *site.gateway_options]
         options += ["--key", f"{folder}/key" if key else site.key]
-        mark = f"STEPPE_BRIDGE_SOCKET=unix:{folder}/rank.socket"
-        launch = [*launcher, "-n", str(site.ranks), "env", f"LD_PRELOAD={preload}", mark, program, *site.program[1:]]
-        return asyncio.run(_Supervisor(site, mpi.KINDS[kind], folder / "rank.socket").run([str(gateway), *options], launch))
+        marks = [f"STEPPE_BRIDGE_SOCKET=unix:{folder}/rank.socket"]
+        if secret:
+            at = f"{site.nodes}:{_free_port(site.nodes)}"
+            options += ["--nodes", at, "--secret", str(secret)]
+            marks = [f"STEPPE_BRIDGE_SOCKET=tcp:{at}", f"STEPPE_BRIDGE_SECRET={secret}"]
+        launch = [*launcher, "-n", str(site.ranks), "env", f"LD_PRELOAD={preload}", *marks, program, *site.program[1:]]
+        supervisor = _Supervisor(site, mpi.KINDS[kind], folder / "rank.socket", marks[0])
+        return asyncio.run(supervisor.run([str(gateway), *options], launch))
+
+
+@contextmanager
+def _secret_file(nodes: str) -> Iterator[Path | None]:
+    """A fresh secret in the current folder, which the nodes of a cluster share; None if all ranks run on this machine."""
+    if not nodes:
+        yield None
+        return
+    path = Path.cwd() / f".steppe-bridge-{secrets.token_hex(8)}"
+    make_key(path)
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _free_port(host: str) -> int:
+    """A port of an address of this machine that nothing listens at; raises a Mistake if the address is not its own."""
+    try:
+        with socket.create_server((host, 0)) as listener:
+            return int(listener.getsockname()[1])
+    except OSError as error:
+        raise Mistake(f'--nodes "{host}" is no address of this machine that its ranks could reach: {error.strerror}.') from None
 
 
 @contextmanager
@@ -84,8 +119,8 @@ def _private_folder() -> Iterator[Path]:
 
 
 class _Supervisor:
-    def __init__(self, site: Site, mpi_name: str, socket: Path) -> None:
-        self._site, self._mpi, self._socket = site, mpi_name, socket
+    def __init__(self, site: Site, mpi_name: str, socket: Path, mark: str) -> None:
+        self._site, self._mpi, self._socket, self._mark = site, mpi_name, socket, mark
         self._gateway: Process
         self._launch: Process | None = None
         self._world = self._failed = self._said = False  # said: a sentence of the gateway
@@ -98,7 +133,7 @@ class _Supervisor:
         said = asyncio.gather(self._hear(), self._repeat())
         if await self._listens():
             (self._socket.parent / "key").unlink(missing_ok=True)  # a key of standard input, which the gateway has read
-            mark = {"STEPPE_BRIDGE_SOCKET": f"unix:{self._socket}"}
+            mark = dict([self._mark.split("=", 1)])
             stdin = None if self._site.first else DEVNULL
             self._launch = await start(launch, signal.SIGTERM, stdin=stdin, env={**os.environ, **mark})
             self._tell({"event": "launch", "mpi": self._mpi})
@@ -108,7 +143,7 @@ class _Supervisor:
         self._explain()
         code = self._code()
         if code:
-            kill_marked(f"STEPPE_BRIDGE_SOCKET=unix:{self._socket}")
+            kill_marked(self._mark)
         return code
 
     async def _listens(self) -> bool:
@@ -153,7 +188,7 @@ class _Supervisor:
     def _kill(self) -> None:
         self._told |= send(self._gateway, signal.SIGKILL)
         self._ended |= send(self._launch, signal.SIGKILL)
-        kill_marked(f"STEPPE_BRIDGE_SOCKET=unix:{self._socket}")
+        kill_marked(self._mark)
 
     def _pass(self, number: signal.Signals) -> None:
         """Passes a signal to the launch; the second one that asks for an end kills."""

@@ -318,6 +318,17 @@ def test_malformed_frames_of_strangers_harm_nobody(sites: Sites) -> None:
     assert first.events[-1]["refused"] > 5000
 
 
+def test_a_rank_by_tcp_that_does_not_know_the_secret_is_refused(sites: Sites) -> None:
+    port = free_port()
+    first = sites.first("a", 1, "a,b", "--nodes", f"127.0.0.1:{port}", "--secret", sites.key("secret"))
+    other = sites.other("b", 1, first.event("listening")["port"])
+    with socket.create_connection(("127.0.0.1", port), 10) as stranger:
+        assert len(stranger.recv(48 + 32, socket.MSG_WAITALL)) == 48 + 32  # the challenge
+        stranger.sendall(Frame(HELLO, 0, 1, MACHINE + bytes(32), tag=1).packed())
+        assert b"does not know the secret" in stranger.recv(1000, socket.MSG_WAITALL)
+    part([first, other], [rank.enter() for rank in [*first.join(), *other.join()]])
+
+
 @pytest.mark.parametrize(
     "frame",
     [

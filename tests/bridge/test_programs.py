@@ -54,6 +54,15 @@ def test_what_is_not_served_is_an_error_by_name_and_goes_on_inside_a_site(folder
     ], said
 
 
+def test_ranks_of_other_nodes_come_by_tcp_with_the_secret_of_their_site(folder: Path) -> None:
+    of = sites(folder, "storm", (2, 1), (MPICH, OPENMPI), 3)
+    of[0].options += ["--nodes", "127.0.0.1"]
+    with world(folder, of) as running:
+        ended = running.end()
+    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
+    assert not list(folder.glob(".steppe-bridge-*"))
+
+
 def test_a_rank_that_receives_nothing_holds_at_most_its_limit(folder: Path) -> None:
     with world(folder, sites(folder, "flood", (1, 4), (MPICH, MPICH), 90, 4)) as running:  # 4 x 90 MB
         ended = running.end()

@@ -375,7 +375,10 @@ def test_a_site_that_refuses_ends_the_others(program: Compiler, runtime: Path) -
     [
         (["--site", "a:4"], '--site "a:4" must be NAME=HOST:RANKS, as a=local:8 or b=host.b:16,mpi=openmpi.'),
         (["--site", "a=local:0"], '--site "a=local:0" must be NAME=HOST:RANKS'),
-        (["--site", "a=local:2,cpu=3"], '"cpu"; the options of a site are mpi, mpiexec, folder, command, listen, join, each with =VALUE.'),
+        (
+            ["--site", "a=local:2,cpu=3"],
+            '"cpu"; the options of a site are mpi, mpiexec, nodes, folder, command, listen, join, each with =VALUE.',
+        ),
         (["--site", "a=local:2,mpi"], '"mpi"; the options'),
         (["--site", "a=local:1", "--site", "a=local:1"], 'Each site needs a name of its own; "a" is there twice.'),
         (["--site", "a=local:1,join=x:1"], 'The first site, "a", may have listen=, the others join=.'),

@@ -2,9 +2,11 @@
 #include "gateway.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,7 +28,7 @@ void set_interest(struct connection *c) {
     if (c->fd < 0)
         return;
     bool holds = c->kind == RANK && g.phase == STARTING; /* a rank gets WORLD first, then what has come for it before */
-    uint32_t interest = (c->paused || c->connecting ? 0 : EPOLLIN) | (c->connecting || (c->out.bytes && !holds && !c->mute) ? EPOLLOUT : 0);
+    uint32_t interest = (c->paused || c->connecting ? 0 : EPOLLIN) | (c->connecting || ((c->out.bytes || c->first_source) && !holds && !c->mute) ? EPOLLOUT : 0);
     if (interest == c->interest)
         return;
     struct epoll_event wanted = {.events = interest, .data.ptr = c};
@@ -136,10 +138,16 @@ static void take_turn(struct connection *link) {
     account((int)(source - link->sources), -(ssize_t)bytes);
 }
 
+/* What the system has taken for a link and not sent yet cannot be overtaken, so it is kept short. */
+static bool takes_more(const struct connection *link) {
+    int unsent = 0;
+    return link->out.bytes < LINK_LOW && (ioctl(link->fd, SIOCOUTQNSD, &unsent) || unsent < NOT_SENT);
+}
+
 void flush(struct connection *c) {
     struct iovec pieces[16];
     for (bool blocked = c->mute || (c->kind == RANK && g.phase == STARTING); !blocked;) {
-        while (c->first_source && c->out.bytes < LINK_LOW)
+        while (c->first_source && takes_more(c))
             take_turn(c);
         if (!c->out.bytes)
             break;
@@ -160,7 +168,7 @@ void flush(struct connection *c) {
 
 static void send_to_rank(struct connection *rank, const uint8_t *data, size_t bytes) {
     ssize_t sent = 0;
-    if (!rank->out.bytes && g.phase != STARTING) {
+    if (!rank->out.bytes && (g.phase != STARTING || rank->kind == NEW_RANK)) {
         sent = send(rank->fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno != EAGAIN && errno != EINTR) {
             mute(rank);
@@ -180,7 +188,7 @@ void send_run(struct connection *to, int source, const uint8_t *data, size_t byt
         return;
     if (to->kind == RANK) {
         send_to_rank(to, data, bytes);
-    } else if (!to->first_source && to->out.bytes < LINK_LOW) {
+    } else if (!to->first_source && takes_more(to)) {
         if (seal(to, data, bytes))
             flush(to);
     } else {

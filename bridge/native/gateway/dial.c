@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/rand.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PAUSE_FIRST = 50, PAUSE_LAST = 1000, NOT_SENT = 128 * 1024, BACKLOG = 512 };
+enum { PAUSE_FIRST = 50, PAUSE_LAST = 1000, BACKLOG = 512 };
 
 static void listen_to_ranks(void) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -49,6 +50,16 @@ static int try_listen(const char *host, const char *port) {
     return fd;
 }
 
+/* Ranks of other machines of the site. A stranger may come as well, so these prove the secret. */
+static void listen_to_nodes(void) {
+    char host[256], port[8];
+    split_address(g.nodes, host, sizeof host, port);
+    int fd = try_listen(host, port);
+    if (fd < 0)
+        fail("Site %s cannot listen to its ranks at %s: %s.", g.name, g.nodes, strerror(errno));
+    connection_open(LISTENS_TO_NODES, fd);
+}
+
 static void listen_to_sites(void) {
     char host[256] = "", port[8] = "0";
     struct sockaddr_storage address;
@@ -70,6 +81,8 @@ static void listen_to_sites(void) {
 
 void listen_to_all(void) {
     listen_to_ranks();
+    if (g.nodes)
+        listen_to_nodes();
     listen_to_sites();
 }
 
@@ -90,18 +103,30 @@ static void close_oldest(enum kind kind) {
     }
 }
 
+static void challenge(struct connection *c) {
+    struct frame hello = {.magic = WIRE_MAGIC, .type = FRAME_HELLO, .length = CHALLENGE};
+    uint8_t bytes[sizeof hello + CHALLENGE];
+    c->challenged = RAND_bytes(c->challenge, CHALLENGE) == 1;
+    memcpy(bytes, &hello, sizeof hello);
+    memcpy(bytes + sizeof hello, c->challenge, CHALLENGE);
+    if (!c->challenged || send(c->fd, bytes, sizeof bytes, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof bytes)
+        connection_close(c);
+}
+
 void accept_all(struct connection *listener) {
-    enum kind kind = listener->kind == LISTENS_TO_RANKS ? NEW_RANK : NEW_SITE;
+    enum kind kind = listener->kind == LISTENS_TO_SITES ? NEW_SITE : NEW_RANK;
     int most = kind == NEW_RANK ? g.ranks + STRANGERS : STRANGERS; /* all ranks may come at once */
     for (int fd, n = 0; n < STRANGERS && (fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0; n++) {
         if (g.strangers[kind == NEW_SITE] >= most)
             close_oldest(kind);
-        if (kind == NEW_SITE)
+        if (listener->kind != LISTENS_TO_RANKS)
             tune(fd);
         struct connection *c = connection_open(kind, fd);
         g.strangers[kind == NEW_SITE]++;
         if (kind == NEW_SITE && !tls_open(c, true))
             connection_close(c);
+        if (listener->kind == LISTENS_TO_NODES)
+            challenge(c);
     }
 }
 

@@ -27,6 +27,7 @@ enum limits {
     READ_CHUNK = 256 * 1024,
     FRAME_MAX = sizeof(struct frame) + FRAME_PAYLOAD,
     CHUNK = 64 * 1024,
+    NOT_SENT = 32 * 1024,    /* of a link that the system has taken: epoll calls it writable below this */
     LINK_LOW = 16 * 1024,    /* a link with fewer sealed bytes takes the next frame: what is sealed cannot be overtaken */
     SOURCE_MAX = 512 * 1024, /* of the frames of one local rank that wait for links, ... */
     LINK_MAX = 6 << 20,      /* ... and of those of all local ranks */
@@ -51,7 +52,7 @@ struct queue {
     bool waits;
 };
 
-enum kind { LISTENS_TO_RANKS, LISTENS_TO_SITES, SIGNALS, NEW_RANK, RANK, NEW_SITE, LINK };
+enum kind { LISTENS_TO_RANKS, LISTENS_TO_NODES, LISTENS_TO_SITES, SIGNALS, NEW_RANK, RANK, NEW_SITE, LINK };
 
 struct connection {
     enum kind kind;
@@ -67,6 +68,8 @@ struct connection {
     struct queue out;    /* bytes for the socket; of a LINK sealed ones */
     struct queue *sources; /* LINK: frames that wait, by world rank of their source; first_source ... last_source take turns */
     struct queue *first_source, *last_source;
+    uint8_t challenge[CHALLENGE]; /* NEW_RANK by TCP: what it must answer */
+    bool challenged;
     struct dial *dial;
     char name[NAME]; /* NEW_SITE, LINK: of the other site, after its hello */
     int ranks, port;
@@ -112,9 +115,10 @@ enum phase { STARTING, RUNNING, ENDING, ABORTING };
 /* One process is one gateway, so its state is one object. */
 struct gateway {
     const char *name, *socket_path, *key_path, *listen, *join, *expect;
+    const char *nodes, *secret_path; /* where ranks of other machines come by TCP, and what they prove */
     int ranks, timeout, link_timeout; /* [s] */
     bool turns;
-    unsigned char key[32];
+    unsigned char key[32], secret[32];
 
     int epoll, port;
     enum phase phase;

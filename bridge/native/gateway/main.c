@@ -49,7 +49,7 @@ static void handle(struct connection *c, uint32_t events) {
         return; /* closed by an earlier event of this round */
     if (c->kind == SIGNALS)
         stop(c);
-    else if (c->kind == LISTENS_TO_RANKS || c->kind == LISTENS_TO_SITES)
+    else if (c->kind == LISTENS_TO_RANKS || c->kind == LISTENS_TO_NODES || c->kind == LISTENS_TO_SITES)
         accept_all(c);
     else
         connection_ready(c, events);

@@ -35,21 +35,21 @@ bool split_address(const char *address, char *host, size_t room, char *port) {
 }
 
 /* The key of TLS is a digest of the whole file, so a file of any length serves. */
-static void read_key(void) {
+static void read_key(const char *path, unsigned char *key) {
     unsigned char bytes[KEY_MOST];
     struct stat about;
-    int fd = open(g.key_path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &about))
-        fail("The key file %s cannot be read: %s.", g.key_path, strerror(errno));
+        fail("The key file %s cannot be read: %s.", path, strerror(errno));
     if (about.st_uid != geteuid())
-        fail("The key file %s must belong to the user that runs the bridge.", g.key_path);
+        fail("The key file %s must belong to the user that runs the bridge.", path);
     if (about.st_mode & 077)
-        fail("The key file %s has mode %04o, others can use it; chmod 600 %s.", g.key_path, about.st_mode & 07777, g.key_path);
+        fail("The key file %s has mode %04o, others can use it; chmod 600 %s.", path, about.st_mode & 07777, path);
     ssize_t length = read(fd, bytes, sizeof bytes);
     close(fd);
     if (length < KEY_LEAST)
-        fail("The key file %s has %zd bytes; a key has at least %d.", g.key_path, length < 0 ? 0 : length, KEY_LEAST);
-    EVP_Digest(bytes, (size_t)length, g.key, NULL, EVP_sha256(), NULL);
+        fail("The key file %s has %zd bytes; a key has at least %d.", path, length < 0 ? 0 : length, KEY_LEAST);
+    EVP_Digest(bytes, (size_t)length, key, NULL, EVP_sha256(), NULL);
     OPENSSL_cleanse(bytes, sizeof bytes);
 }
 
@@ -64,7 +64,8 @@ static int number(const char *option, const char *word, int most) {
 void read_options(int count, char **words) {
     static const struct option options[] = {
         {"name", 1, 0, 'n'},   {"ranks", 1, 0, 'r'},  {"socket", 1, 0, 's'}, {"listen", 1, 0, 'l'},  {"join", 1, 0, 'j'},         {"key", 1, 0, 'k'},
-        {"expect", 1, 0, 'e'}, {"map", 1, 0, 'm'},    {"timeout", 1, 0, 't'}, {"link-timeout", 1, 0, 'u'}, {0, 0, 0, 0},
+        {"expect", 1, 0, 'e'}, {"map", 1, 0, 'm'},    {"timeout", 1, 0, 't'}, {"link-timeout", 1, 0, 'u'},
+        {"nodes", 1, 0, 'N'},  {"secret", 1, 0, 'S'}, {0, 0, 0, 0},
     };
     char host[256], port[8];
     g.timeout = 120;
@@ -80,6 +81,8 @@ void read_options(int count, char **words) {
         case 'k': g.key_path = optarg; break;
         case 'e': g.expect = optarg; break;
         case 't': g.timeout = number("timeout", optarg, 1000000); break;
+        case 'N': g.nodes = optarg; break;
+        case 'S': g.secret_path = optarg; break;
         case 'u': g.link_timeout = number("link-timeout", optarg, 1000000); break;
         case 'm':
             g.turns = !strcmp(optarg, "turns");
@@ -101,5 +104,9 @@ void read_options(int count, char **words) {
         fail("--listen %s is not HOST:PORT.", g.listen);
     if (g.join && !split_address(g.join, host, sizeof host, port))
         fail("--join %s is not HOST:PORT.", g.join);
-    read_key();
+    if (!g.nodes != !g.secret_path || (g.nodes && !split_address(g.nodes, host, sizeof host, port)))
+        fail("--nodes HOST:PORT and --secret FILE belong together.");
+    read_key(g.key_path, g.key);
+    if (g.secret_path)
+        read_key(g.secret_path, g.secret);
 }

@@ -25,7 +25,7 @@ static bool is_expected(const struct connection *from, const struct frame *f) {
     if (f->magic != WIRE_MAGIC || f->length > FRAME_PAYLOAD)
         return false;
     switch (from->kind) {
-    case NEW_RANK: return f->type == FRAME_HELLO && f->length == sizeof(struct machine);
+    case NEW_RANK: return f->type == FRAME_HELLO && f->length == sizeof(struct machine) + (from->challenged ? CHALLENGE : 0);
     case NEW_SITE: return (f->type == FRAME_SITE && f->length <= STRANGER_PAYLOAD) || (f->type == FRAME_ABORT && from->dial);
     case RANK:
         if (f->type == FRAME_ABORT)

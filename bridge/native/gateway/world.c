@@ -5,6 +5,8 @@
  */
 #include "gateway.h"
 
+#include <openssl/crypto.h>
+#include <openssl/hmac.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,9 +60,21 @@ void lay_out_world(void) {
     g.window = credit_window();
 }
 
+/* @return whether a rank that came by TCP knows the secret. */
+static bool answers(const struct connection *rank, const uint8_t *answer) {
+    uint8_t expected[CHALLENGE];
+    unsigned length;
+    HMAC(EVP_sha256(), g.secret, sizeof g.secret, rank->challenge, CHALLENGE, expected, &length);
+    return !CRYPTO_memcmp(expected, answer, CHALLENGE);
+}
+
 void on_hello(struct connection *from, const struct frame *f, const uint8_t *payload) {
     struct machine machine;
     memcpy(&machine, payload, sizeof machine);
+    if (from->challenged && !answers(from, payload + sizeof machine)) {
+        refuse(from, "A rank of site %s does not know the secret in %s.", g.name, g.secret_path);
+        return;
+    }
     if (g.come == g.ranks || (f->source >= 0 && f->source < g.ranks && g.locals[f->source])) {
         refuse(from, "Rank %d of site %s has come twice: more than one program uses this gateway.", f->source, g.name);
         return;

@@ -64,6 +64,8 @@ void *map_get(const struct map *map, uintptr_t key);
 void map_put(struct map *map, uintptr_t key, void *value);
 void map_remove(struct map *map, uintptr_t key);
 
+void prove(const void *challenge, size_t bytes, uint8_t proof[32]); /* proof.c: that this rank knows the secret of its site */
+
 /* ---- communicators (communicator.c) ---- */
 
 struct task;
@@ -101,6 +103,7 @@ struct communicator *communicator_enter(MPI_Comm handle, int size, const int *wo
 void topology_copy(struct communicator *to, const struct communicator *from);
 struct communicator *communicator_enter_inter(MPI_Comm handle, int size, const int *own, int peers, const int *remote, uint64_t context);
 void inter_merge(struct communicator *c, MPI_Comm here); /* `here`: the members of both groups at this site, in the order of inter.c */
+int inter_split(struct communicator *c, int color, int key, MPI_Comm *new);
 void communicator_release(struct communicator *c);
 uint64_t communicator_new_context(struct communicator *c, uint64_t salt);
 int peer_of(const struct communicator *c, int world_rank);
@@ -155,7 +158,7 @@ void operation_begin(struct operation *o, struct communicator *c);
 struct operation *operation_new(struct communicator *c, MPI_Request *request); /* with a request for the program */
 void operation_complete(struct operation *o);
 void operation_status(const struct operation *o, MPI_Status *status);
-void operation_set_status(MPI_Status *status, int source, int tag, uint64_t bytes, int error, bool cancelled);
+void operation_set_status(MPI_Status *status, int source, int tag, uint64_t bytes, bool cancelled);
 
 /* ---- datatypes (datatype.c) ---- */
 
@@ -200,7 +203,8 @@ void link_start(int ranks, uint64_t window);
 void link_send(struct outgoing *out); /* takes it over */
 void link_control(uint16_t type, int dest, int tag, uint64_t total, uint64_t id, const void *payload, uint32_t length);
 void link_credit(int dest, uint64_t allowed);
-bool link_unsent(void);
+bool link_unsent(void);  /* whether something could be written */
+bool link_waiting(void); /* the same, or waits for credit */
 int link_descriptor(void);
 bool link_read(void);  /* reads what has come; true if anything has */
 bool link_write(void); /* writes what can be written */
@@ -241,6 +245,7 @@ void idle(int turn, bool only_remote);
 void await(struct operation *o, bool only_remote);
 int await_local(MPI_Request *request, MPI_Status *status);
 void tasks_progress(void);
+void tasks_free_operations(void); /* what the program has freed and no collective uses any more */
 bool task_yield(void); /* false outside of a task */
 
 /* A receive at this site whose status names the rank in the handle: translated when it completes. */

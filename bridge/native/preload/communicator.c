@@ -228,10 +228,10 @@ static int place_of(const int *ranks, int n, int world_rank) {
 }
 
 int bridge_Comm_split(struct communicator *c, int color, int key, MPI_Comm *new) {
-    if (c->merged)
-        return bridge_refuse("MPI_Comm_split of an intercommunicator", c);
     if (color < 0 && color != MPI_UNDEFINED)
         return fail(c, MPI_ERR_ARG, "the color %d of MPI_Comm_split is negative.", color);
+    if (c->merged)
+        return inter_split(c, color, key, new);
     int mine[2] = {color, key}, n = 0, *pairs = grow(NULL, 2 * (size_t)c->size * sizeof(int));
     bridge_Allgather(c, mine, 2, MPI_INT, pairs, 2, MPI_INT);
     uint64_t context = communicator_new_context(c, mix((uint64_t)(uint32_t)color));
@@ -251,9 +251,12 @@ int bridge_Comm_split_type(struct communicator *c, int type, int key, MPI_Info i
 }
 
 int bridge_Comm_create(struct communicator *c, MPI_Group group, MPI_Comm *new) {
-    if (c->merged)
-        return bridge_refuse("MPI_Comm_create of an intercommunicator", c);
     int *ranks, n = group_members(group, &ranks);
+    if (c->merged) {
+        int key = place_of(ranks, n, world.rank);
+        free(ranks);
+        return inter_split(c, key == MPI_UNDEFINED ? MPI_UNDEFINED : 0, key, new);
+    }
     uint64_t salt = 0;
     for (int i = 0; i < n; i++)
         salt = mix(salt ^ (uint64_t)ranks[i]);
@@ -263,8 +266,7 @@ int bridge_Comm_create(struct communicator *c, MPI_Group group, MPI_Comm *new) {
     int error = PMPI_Comm_create(c->handle, here, new);
     if (!error && *new != MPI_COMM_NULL && spans(n, ranks))
         communicator_enter(*new, n, ranks, context);
-    if (here != MPI_GROUP_EMPTY)
-        PMPI_Group_free(&here);
+    PMPI_Group_free(&here);
     free(ranks);
     return error;
 }

@@ -56,7 +56,25 @@ MPI_Datatype type_keep(MPI_Datatype type, bool *own) {
     return copy;
 }
 
+/* MPICH packs nothing from MPI_BOTTOM: the same values are named from another origin. */
+static char origin;
+
+static MPI_Datatype from_origin(MPI_Datatype type) {
+    MPI_Aint place;
+    MPI_Datatype moved;
+    PMPI_Get_address(&origin, &place);
+    PMPI_Type_create_hindexed(1, (int[]){1}, (MPI_Aint[]){-place}, type, &moved);
+    PMPI_Type_commit(&moved);
+    return moved;
+}
+
 char *type_pack(const void *buffer, MPI_Count count, MPI_Datatype type, uint64_t *bytes) {
+    if (buffer == MPI_BOTTOM && count) {
+        MPI_Datatype moved = from_origin(type);
+        char *packed = type_pack(&origin, count, moved, bytes);
+        PMPI_Type_free(&moved);
+        return packed;
+    }
     MPI_Count size, place = 0;
     bool dense = type_is_dense(type, &size);
     *bytes = (uint64_t)(size * count);
@@ -70,6 +88,12 @@ char *type_pack(const void *buffer, MPI_Count count, MPI_Datatype type, uint64_t
 
 /* What comes may end within a value: the rest of that value stays as it is in the buffer. */
 void type_unpack(const char *packed, uint64_t bytes, void *buffer, MPI_Count count, MPI_Datatype type) {
+    if (buffer == MPI_BOTTOM && bytes) {
+        MPI_Datatype moved = from_origin(type);
+        type_unpack(packed, bytes, &origin, count, moved);
+        PMPI_Type_free(&moved);
+        return;
+    }
     MPI_Count size, place = 0;
     if (type_is_dense(type, &size)) {
         memcpy(buffer, packed, bytes);

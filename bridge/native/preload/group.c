@@ -40,9 +40,8 @@ MPI_Group group_here(int n, const int *world_ranks) {
     for (int i = 0; i < n; i++)
         if (world.site_of[world_ranks[i]] == world.site)
             ranks[here++] = world.local_of[world_ranks[i]];
-    MPI_Group group = MPI_GROUP_EMPTY;
-    if (here)
-        PMPI_Group_incl(world.local, here, ranks, &group);
+    MPI_Group group; /* the empty one too comes from the library, which may count how often it is given out */
+    PMPI_Group_incl(world.local, here, ranks, &group);
     free(ranks);
     return group;
 }

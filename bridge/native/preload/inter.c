@@ -114,6 +114,63 @@ int bridge_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int
     return error;
 }
 
+/* The members of a color in one of the groups, in the order of their keys, as world ranks. */
+static int *of_color(const struct communicator *c, const int *pairs, int first, int size, int color, int *n) {
+    const struct communicator *all = c->merged;
+    int *ranks = grow(NULL, (size_t)size * sizeof(int)), *keys = grow(NULL, (size_t)size * sizeof(int));
+    *n = 0;
+    for (int r = first; r < first + size; r++) {
+        if (pairs[2 * r] != color)
+            continue;
+        int i = (*n)++;
+        for (; i && keys[i - 1] > pairs[2 * r + 1]; i--)
+            keys[i] = keys[i - 1], ranks[i] = ranks[i - 1];
+        keys[i] = pairs[2 * r + 1], ranks[i] = all->world[r];
+    }
+    free(keys);
+    return ranks;
+}
+
+static int place_of(const int *ranks, int world_rank) {
+    int i = 0;
+    while (ranks[i] != world_rank)
+        i++;
+    return i;
+}
+
+/* The library's own intercommunicator, of members that are all at this site. */
+static int create_here(MPI_Comm members, bool first, int remote_leader, MPI_Comm *new) {
+    MPI_Comm group;
+    int rank;
+    PMPI_Comm_rank(members, &rank);
+    int error = PMPI_Comm_split(members, first, rank, &group);
+    error = error ? error : PMPI_Intercomm_create(group, 0, members, remote_leader, 0, new);
+    PMPI_Comm_free(&group);
+    PMPI_Comm_free(&members);
+    return error;
+}
+
+/* MPI_Comm_split, and MPI_Comm_create, where the color says whether a rank is a member: null where a group has no member of the color. */
+int inter_split(struct communicator *c, int color, int key, MPI_Comm *new) {
+    struct communicator *all = c->merged;
+    int mine[2] = {color, key}, n, m, *pairs = grow(NULL, 2 * (size_t)all->size * sizeof(int));
+    bridge_Allgather(all, mine, 2, MPI_INT, pairs, 2, MPI_INT);
+    uint64_t context = communicator_new_context(c, mix((uint64_t)(uint32_t)color));
+    int *own = of_color(c, pairs, c->own_first, c->size, color, &n), *remote = of_color(c, pairs, c->peers_first, c->peers, color, &m);
+    bool member = color != MPI_UNDEFINED && m, own_first = false;
+    int *ranks = member ? both(n, own, m, remote, &own_first) : NULL;
+    MPI_Comm members, handle;
+    local_barrier(all); /* none waits in the library while another site needs it */
+    int error = PMPI_Comm_split(all->handle, member ? color : MPI_UNDEFINED, ranks ? place_of(ranks, world.rank) : 0, &members);
+    *new = MPI_COMM_NULL;
+    if (!error && member && !spans(n + m, ranks))
+        error = create_here(members, own_first, own_first ? n : 0, new);
+    else if (!error && member && !(error = PMPI_Comm_dup(members, &handle)))
+        inter_merge(communicator_enter_inter(handle, n, own, m, remote, context), members), *new = handle;
+    free(pairs), free(own), free(remote), free(ranks);
+    return error;
+}
+
 int bridge_Comm_remote_size(struct communicator *c, int *size) {
     return c->merged ? (*size = c->peers, MPI_SUCCESS) : fail(c, MPI_ERR_COMM, "the communicator is not an intercommunicator.");
 }

@@ -29,6 +29,7 @@ static struct route {
 } *routes, *ring_first, *ring_last;
 
 static struct outgoing *control_first, *control_last;
+static int queued; /* messages in the routes: more than the ring shows, where credit is lacking */
 
 static struct {
     struct outgoing *out; /* null: no frame is half written */
@@ -51,6 +52,7 @@ static struct {
 void link_open(int opened) { descriptor = opened; }
 int link_descriptor(void) { return descriptor; }
 bool link_unsent(void) { return now.out || control_first || ring_first; }
+bool link_waiting(void) { return link_unsent() || queued; }
 
 void link_hello(struct frame *frame, const void *payload, uint32_t length) {
     frame->magic = WIRE_MAGIC, frame->length = length;
@@ -147,7 +149,7 @@ static void end_frame(void) {
     struct route *r = &routes[out->dest];
     bool all = out->sent == out->head.total;
     if (all)
-        r->first = out->next;
+        r->first = out->next, queued--;
     if (r->first)
         list(r);
     if (!all)
@@ -186,6 +188,7 @@ bool link_write(void) {
 void link_send(struct outgoing *out) {
     struct route *r = &routes[out->dest];
     out->next = NULL;
+    queued++;
     if (r->first) {
         r->last->next = out;
         r->last = out;

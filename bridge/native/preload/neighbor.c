@@ -23,6 +23,9 @@ static struct part *to_itself(const struct communicator *c, struct part *parts, 
     stop("rank %d of the world has an edge to itself in its sources that is not in its destinations.", world.rank);
 }
 
+/* What is sent down a dimension of a Cartesian topology comes from above: that decides where both neighbours are one rank (MPI 4.1, 8.6). */
+static int source_of_turn(const struct communicator *c, int i) { return c->topology && c->topology->kind == MPI_CART ? i ^ 1 : i; }
+
 static int exchange(struct communicator *c, const struct call *a, int tag, bool same) {
     int *sources, *dests, m, n = topology_neighbors(c, &sources, &dests, &m), locals = 0, own = 0, error = MPI_SUCCESS;
     struct part *parts = grow(NULL, (size_t)m * sizeof *parts);
@@ -37,20 +40,24 @@ static int exchange(struct communicator *c, const struct call *a, int tag, bool 
         else if (is_here(c, p->peer) && p->peer != c->rank)
             PMPI_Isend_c(p->packed, (MPI_Count)p->bytes, MPI_BYTE, c->to_local[p->peer], tag, c->inner, &local[locals++]);
     }
-    for (int i = 0; i < n; i++)
+    for (int k = 0; k < n; k++) {
+        int i = source_of_turn(c, k);
         if (sources[i] == c->rank) {
             struct part *p = to_itself(c, parts, m, own++);
             call_unpack(a, i, p->packed, p->bytes);
         } else if (is_here(c, sources[i]))
             PMPI_Irecv_c(call_receive_place(a, i), call_receive_count(a, i), call_receive_type(a, i), c->to_local[sources[i]], tag, c->inner,
                          &local[locals++]);
-    for (int i = 0; i < n; i++)
+    }
+    for (int k = 0; k < n; k++) {
+        int i = source_of_turn(c, k);
         if (is_there(c, sources[i])) {
             uint64_t bytes;
             char *block = receive_taken(c, sources[i], tag, &bytes);
             call_unpack(a, i, block, bytes);
             free(block);
         }
+    }
     for (int i = 0; i < locals; i++) {
         int failed = await_local(&local[i], MPI_STATUS_IGNORE);
         error = error ? error : failed;

@@ -55,6 +55,7 @@ bool persistent_free(MPI_Request request) {
     PMPI_Request_free(&request);
     persistents--;
     free(p);
+    tasks_free_operations();
     return true;
 }
 

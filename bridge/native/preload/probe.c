@@ -34,7 +34,7 @@ static MPI_Message hold(struct communicator *c, struct message *m) {
 }
 
 static void message_status(struct communicator *c, const struct message *m, MPI_Status *status) {
-    operation_set_status(status, peer_of(c, m->head.source), m->head.tag, m->head.total, MPI_SUCCESS, false);
+    operation_set_status(status, peer_of(c, m->head.source), m->head.tag, m->head.total, false);
 }
 
 static int probe_local(struct communicator *c, int source, int tag, int *flag, MPI_Message *handle, MPI_Status *status) {

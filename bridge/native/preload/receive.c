@@ -3,7 +3,7 @@
  * A receive from any source listens twice: in the queue here, and in the library for ranks of this site. When a message of another site
  * matches it, its local half is cancelled. That ends in one of three ways: cancelled, and the message is delivered; completed with a local
  * message, and the other goes on down the queue; or not yet ended, and the message is held until it is.
- * MPI demands an order only between messages of one source, and both queues keep theirs.
+ * MPI demands an order only between messages of one source and communicator, and both queues keep theirs: those behind a held one wait too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 static struct operation *posted_first, *posted_last;
 static struct message *unexpected_first, *unexpected_last;
 static uint64_t unexpected_bytes;
-static int local_halves;
+static int local_halves, held_messages;
 static struct origin {
     struct message *message; /* what comes in from there now */
     uint64_t received, granted;
@@ -60,6 +60,14 @@ static bool matches(const struct operation *o, const struct frame *h) {
 }
 
 bool receive_waiting(void) { return posted_first; }
+
+/* Whether a message must wait for the end of an earlier one that is held. */
+static bool is_behind(const struct frame *h) {
+    for (struct operation *o = held_messages ? posted_first : NULL; o; o = o->next)
+        if (o->held && o->held->head.source == h->source && o->held->head.context == h->context && o->held->head.id < h->id)
+            return true;
+    return false;
+}
 
 /* ---- messages ---- */
 
@@ -139,6 +147,7 @@ static bool claim(struct operation *o, struct message *m) {
         o->ending = true;
         if (!half_ended(o, &cancelled)) {
             o->held = m, m->operation = o;
+            held_messages++;
             return true;
         }
         if (!cancelled)
@@ -148,18 +157,44 @@ static bool claim(struct operation *o, struct message *m) {
     return true;
 }
 
-/* A message of another site finds its receive, or becomes unexpected. */
-static void match(struct message *m) {
+/* A message of another site finds its receive; false if there is none. */
+static bool match(struct message *m) {
+    if (is_behind(&m->head))
+        return false;
     for (struct operation *o = posted_first, *next; o; o = next) {
         next = o->next;
         if (matches(o, &m->head) && claim(o, m))
-            break;
+            return true;
     }
-    if (!m->operation) {
-        m->next = NULL;
-        *(unexpected_first ? &unexpected_last->next : &unexpected_first) = m;
+    return false;
+}
+
+static void append(struct message *m) {
+    m->next = NULL;
+    *(unexpected_first ? &unexpected_last->next : &unexpected_first) = m;
+    unexpected_last = m;
+}
+
+/* After a hold: all unexpected messages of a source look for their receives again. */
+static void match_again(const struct frame *h) {
+    struct message *all = unexpected_first;
+    unexpected_first = unexpected_last = NULL;
+    for (struct message *m = all, *next; m; m = next) {
+        next = m->next;
+        if (m->head.source != h->source || m->head.context != h->context || !match(m))
+            append(m);
+    }
+}
+
+/* Puts a message that was held before those that its source has sent later. */
+static void put_back(struct message *m) {
+    struct message **place = &unexpected_first;
+    while (*place && ((*place)->head.source != m->head.source || (*place)->head.id < m->head.id))
+        place = &(*place)->next;
+    m->operation = NULL, m->next = *place;
+    *place = m;
+    if (!m->next)
         unexpected_last = m;
-    }
 }
 
 struct message *message_arrived(const struct frame *head) {
@@ -171,7 +206,8 @@ struct message *message_arrived(const struct frame *head) {
     struct message *m = calloc(1, sizeof *m);
     m->head = *head;
     origins[head->source].message = m;
-    match(m);
+    if (!match(m))
+        append(m);
     if (!m->target) /* unexpected, or held */
         m->target = m->data = grow(NULL, head->total);
     return m;
@@ -205,7 +241,7 @@ struct message *message_find(struct communicator *c, int source, int tag, uint64
     struct message *before = NULL;
     for (struct message *m = unexpected_first; m; before = m, m = m->next) {
         if (m->head.context != context || (tag != MPI_ANY_TAG && m->head.tag != tag) ||
-            (source != MPI_ANY_SOURCE && c->peer_world[source] != m->head.source))
+            (source != MPI_ANY_SOURCE && c->peer_world[source] != m->head.source) || is_behind(&m->head))
             continue;
         if (take) {
             *(before ? &before->next : &unexpected_first) = m->next;
@@ -267,16 +303,18 @@ bool receive_progress(void) {
         if (o->local == MPI_REQUEST_NULL || !half_ended(o, &cancelled))
             continue;
         any = true;
+        struct frame head = m ? m->head : (struct frame){0};
         if (cancelled && m)
             bind(o, m);
         else if (cancelled) {
             unpost(o);
             o->cancelled = true, o->status_source = MPI_ANY_SOURCE, o->status_tag = MPI_ANY_TAG;
             operation_complete(o);
-        } else if (m) {
-            m->operation = NULL;
-            o->held = NULL;
-            match(m);
+        } else if (m)
+            put_back(m);
+        if (m) {
+            held_messages--;
+            match_again(&head);
         }
         next = posted_first; /* the queue may have changed */
     }

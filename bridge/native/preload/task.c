@@ -27,6 +27,8 @@ struct task {
 };
 
 static struct task *running, *all_first, *all_last;
+static MPI_Op *freed; /* by the program */
+static int n_freed;
 
 bool tasks_waiting(void) { return all_first; }
 
@@ -96,6 +98,22 @@ void tasks_progress(void) {
         }
         before = t;
     }
+    tasks_free_operations();
+}
+
+/* Collectives under way use operations that the program has freed: the library learns of it after the last of them. */
+int bridge_Op_free(MPI_Op *op) {
+    if (!all_first && !persistents)
+        return PMPI_Op_free(op);
+    freed = grow(freed, (size_t)(n_freed + 1) * sizeof *freed);
+    freed[n_freed++] = *op;
+    *op = MPI_OP_NULL;
+    return MPI_SUCCESS;
+}
+
+void tasks_free_operations(void) {
+    while (n_freed && !all_first && !persistents)
+        PMPI_Op_free(&freed[--n_freed]);
 }
 
 static int next_tag(struct communicator *c) { return (int)(c->collectives++ & TAG_LIMIT); }

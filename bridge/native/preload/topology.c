@@ -185,6 +185,8 @@ int bridge_Graph_create(struct communicator *c, int n, const int index[], const 
     if (n < 0 || n > c->size)
         return fail(c, MPI_ERR_ARG, "a graph of %d ranks does not fit into a communicator of %d.", n, c->size);
     int m = n ? index[n - 1] : 0;
+    if (n == 0)
+        return *new = MPI_COMM_NULL, MPI_SUCCESS;
     if (!spans(n, c->world))
         return fail(c, MPI_ERR_UNSUPPORTED_OPERATION, "MPI_Graph_create of ranks of one site: use a communicator of that site.");
     struct topology *t = make(MPI_GRAPH, (size_t)(n + m));

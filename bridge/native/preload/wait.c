@@ -27,7 +27,7 @@ void operation_begin(struct operation *o, struct communicator *c) {
 
 static int query(void *state, MPI_Status *status) {
     operation_status(state, status);
-    return ((struct operation *)state)->error;
+    return status->MPI_ERROR = ((struct operation *)state)->error;
 }
 
 static int release(void *state) {
@@ -65,16 +65,17 @@ void operation_complete(struct operation *o) {
     communicator_release(c);
 }
 
-void operation_set_status(MPI_Status *status, int source, int tag, uint64_t bytes, int error, bool cancelled) {
+/* MPI_ERROR is left as it is: only calls that complete several requests may set it. */
+void operation_set_status(MPI_Status *status, int source, int tag, uint64_t bytes, bool cancelled) {
     if (status == MPI_STATUS_IGNORE)
         return;
     PMPI_Status_set_elements_x(status, MPI_BYTE, (MPI_Count)bytes);
     PMPI_Status_set_cancelled(status, cancelled);
-    status->MPI_SOURCE = source, status->MPI_TAG = tag, status->MPI_ERROR = error;
+    status->MPI_SOURCE = source, status->MPI_TAG = tag;
 }
 
 void operation_status(const struct operation *o, MPI_Status *status) {
-    operation_set_status(status, o->status_source, o->status_tag, o->bytes, o->error, o->cancelled);
+    operation_set_status(status, o->status_source, o->status_tag, o->bytes, o->cancelled);
 }
 
 /* ---- progress ---- */
@@ -86,7 +87,7 @@ void progress(void) {
     tasks_progress();
 }
 
-bool busy(void) { return receive_waiting() || link_unsent() || tasks_waiting() || send_waiting(); }
+bool busy(void) { return receive_waiting() || link_waiting() || tasks_waiting() || send_waiting(); }
 
 /* A rank that waits for other sites alone sleeps on the socket; every millisecond it lets the library serve its neighbours. */
 void idle(int turn, bool only_remote) {
@@ -322,7 +323,9 @@ int bridge_Request_free(MPI_Request *request) {
 #ifndef LACKS_MPI_Request_get_status_any
 int bridge_Request_get_status_any(int n, const MPI_Request requests[], int *index, int *flag, MPI_Status *status) {
     *index = MPI_UNDEFINED, *flag = 1;
-    operation_set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, MPI_SUCCESS, false);
+    operation_set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false);
+    if (status != MPI_STATUS_IGNORE)
+        status->MPI_ERROR = MPI_SUCCESS;
     for (int i = 0; i < n; i++) {
         if (requests[i] == MPI_REQUEST_NULL)
             continue;
@@ -338,7 +341,7 @@ int bridge_Request_get_status_some(int n, const MPI_Request requests[], int *cou
     *count = 0;
     for (int i = 0; i < n; i++) {
         int flag = 0;
-        MPI_Status status;
+        MPI_Status status = {.MPI_ERROR = MPI_SUCCESS};
         if (requests[i] == MPI_REQUEST_NULL)
             continue;
         any = true;

@@ -2,6 +2,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,13 +72,38 @@ void stop(const char *format, ...) {
     _exit(EXIT_BRIDGE);
 }
 
-static int connect_gateway(const char *address) {
+/* A socket to a path, or to HOST:PORT; -1 if nothing listens there. */
+static int try_connect(const char *path, const char *host, const char *port) {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    if (strncmp(address, "unix:", 5) || strlen(address + 5) >= sizeof name.sun_path)
-        stop("STEPPE_BRIDGE_SOCKET is \"%s\"; expected unix: and a path of at most %zu characters.", address, sizeof name.sun_path - 1);
-    strcpy(name.sun_path, address + 5);
-    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    for (int tries = 0; connect(descriptor, (struct sockaddr *)&name, sizeof name); tries++) {
+    struct addrinfo local = {.ai_family = AF_UNIX, .ai_addr = (struct sockaddr *)&name, .ai_addrlen = sizeof name}, *found = &local;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    int descriptor = -1, yes = 1;
+    if (path)
+        snprintf(name.sun_path, sizeof name.sun_path, "%s", path);
+    else if (getaddrinfo(host, port, &hints, &found))
+        return -1;
+    for (struct addrinfo *at = found; at && descriptor < 0; at = at->ai_next) {
+        descriptor = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (connect(descriptor, at->ai_addr, at->ai_addrlen))
+            close(descriptor), descriptor = -1;
+    }
+    if (!path)
+        freeaddrinfo(found), setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    return descriptor;
+}
+
+static int connect_gateway(const char *address) {
+    char host[256] = "", *port = host;
+    const char *path = !strncmp(address, "unix:", 5) ? address + 5 : NULL;
+    if (!strncmp(address, "tcp:", 4)) {
+        snprintf(host, sizeof host, "%s", address + 4);
+        if ((port = strrchr(host, ':')))
+            *port++ = 0;
+    }
+    if ((!path && (!port || !*port)) || (path && strlen(path) >= sizeof((struct sockaddr_un *)0)->sun_path))
+        stop("STEPPE_BRIDGE_SOCKET is \"%s\"; expected unix: and a short path, or tcp: and HOST:PORT.", address);
+    int descriptor;
+    for (int tries = 0; (descriptor = try_connect(path, host, port)) < 0; tries++) {
         if (tries == 400)
             stop("no gateway answers at %s: %s.", address, strerror(errno));
         usleep(25000);
@@ -119,10 +147,14 @@ static void join(void) {
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
     link_open(connect_gateway(getenv("STEPPE_BRIDGE_SOCKET")));
-    struct machine machine = this_machine();
-    struct frame frame = {.type = FRAME_HELLO, .source = rank, .dest = size, .tag = WIRE_PROTOCOL};
-    link_hello(&frame, &machine, sizeof machine);
+    struct { struct machine machine; uint8_t proof[CHALLENGE]; } hello = {.machine = this_machine()};
+    bool proves = !strncmp(getenv("STEPPE_BRIDGE_SOCKET"), "tcp:", 4);
     static char payload[FRAME_PAYLOAD];
+    struct frame frame;
+    if (proves && link_read_frame(&frame, payload, CHALLENGE) == FRAME_HELLO)
+        prove(payload, CHALLENGE, hello.proof);
+    frame = (struct frame){.type = FRAME_HELLO, .source = rank, .dest = size, .tag = WIRE_PROTOCOL};
+    link_hello(&frame, &hello, sizeof hello.machine + (proves ? CHALLENGE : 0));
     if (link_read_frame(&frame, payload, sizeof payload) != FRAME_WORLD)
         _exit(frame.tag ? frame.tag : EXIT_BRIDGE); /* an ABORT: its gateway has said why */
     read_world(&frame, payload);
@@ -150,8 +182,8 @@ int bridge_Init_thread(int *argc, char ***argv, int required, int *provided) {
     if (error)
         return error;
     join();
-    if (required > MPI_THREAD_SERIALIZED && world.rank == 0 && getenv("STEPPE_BRIDGE_VERBOSE"))
-        fprintf(stderr, "steppe bridge: the program asked for MPI_THREAD_MULTIPLE; MPI_THREAD_SERIALIZED is granted.\n");
+    if (required > MPI_THREAD_SERIALIZED && world.rank == 0)
+        fprintf(stderr, "steppe bridge: the program asks for MPI_THREAD_MULTIPLE; MPI_THREAD_SERIALIZED is granted.\n");
     return MPI_SUCCESS;
 }
 
