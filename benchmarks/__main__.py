@@ -38,6 +38,7 @@ SUITES = {
     "donio": "benchmarks.suites.donio",
     "transport": "benchmarks.suites.transport",
     "air": "benchmarks.suites.air",
+    "bridge": "benchmarks.bridge",
 }
 
 
