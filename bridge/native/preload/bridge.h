@@ -98,11 +98,13 @@ struct communicator {
 
 struct communicator *bridge_spans(MPI_Comm handle); /* its entry; null if its members are at one site */
 
-/* Makes the entry of a communicator. `handle`: its members at this site, in the order of their ranks. The entry owns copies of what it needs. */
-struct communicator *communicator_enter(MPI_Comm handle, int size, const int *world_ranks, uint64_t context);
+/* Makes the entry of a communicator. `handle`, `inner`: its members at this site, in the order of their ranks; both belong to the entry. */
+struct communicator *communicator_enter(MPI_Comm handle, MPI_Comm inner, int size, const int *world_ranks, uint64_t context);
+MPI_Comm communicator_inner(MPI_Comm handle);
+struct communicator *communicator_private(struct communicator *c); /* a collective call */
 void topology_copy(struct communicator *to, const struct communicator *from);
 struct communicator *communicator_enter_inter(MPI_Comm handle, int size, const int *own, int peers, const int *remote, uint64_t context);
-void inter_merge(struct communicator *c, MPI_Comm here); /* `here`: the members of both groups at this site, in the order of inter.c */
+void inter_merge(struct communicator *c, MPI_Comm here, MPI_Comm inner); /* `here`: the members of both groups at this site, in the order of inter.c */
 int inter_split(struct communicator *c, int color, int key, MPI_Comm *new);
 void communicator_release(struct communicator *c);
 uint64_t communicator_new_context(struct communicator *c, uint64_t salt);
@@ -287,6 +289,7 @@ struct kept {
 
 typedef int collective(struct communicator *c, const struct call *call, int tag);
 
+void collectives_end(struct communicator *c); /* waits for those under way */
 int collective_run(struct communicator *c, collective *run, const struct call *call);
 int collective_start(struct communicator *c, collective *run, const struct call *call, MPI_Request *request);
 int collective_persistent(struct communicator *c, collective *run, const struct call *call, MPI_Request *request);

@@ -92,11 +92,20 @@ static struct communicator *enter(MPI_Comm handle, int size, const int *own, int
     return c;
 }
 
-struct communicator *communicator_enter(MPI_Comm handle, int size, const int *world_ranks, uint64_t context) {
+struct communicator *communicator_enter(MPI_Comm handle, MPI_Comm inner, int size, const int *world_ranks, uint64_t context) {
     struct communicator *c = enter(handle, size, world_ranks, size, world_ranks, context);
-    if (c->local_size > 1) /* its members come straight from making the handle: nobody waits */
-        PMPI_Comm_split(handle, 0, c->local_rank, &c->inner);
+    c->inner = inner;
     return c;
+}
+
+/* Its members come straight from making the handle: none waits for another here. */
+MPI_Comm communicator_inner(MPI_Comm handle) {
+    MPI_Comm inner = MPI_COMM_NULL;
+    int rank, size;
+    PMPI_Comm_rank(handle, &rank), PMPI_Comm_size(handle, &size);
+    if (size > 1)
+        PMPI_Comm_split(handle, 0, rank, &inner);
+    return inner;
 }
 
 /* The rank of a world rank in the handle of an intercommunicator follows from its group. */
@@ -156,23 +165,43 @@ int bridge_Comm_disconnect(MPI_Comm *handle) { return release(handle, true); }
 /* ---- new communicators ---- */
 
 /* Before a blocking call of the library all members at this site have come, so that none waits in it while another site needs it. */
-static void meet(struct communicator *c) { local_barrier(c->merged ? c->merged : c); }
+static void meet(struct communicator *c) {
+    collectives_end(c);
+    local_barrier(c->merged ? c->merged : c);
+}
+
+/* By non-blocking calls alone: tasks of several communicators may come here in any order. */
+static MPI_Comm copy_here(MPI_Comm handle) {
+    MPI_Comm new = MPI_COMM_NULL;
+    MPI_Request request;
+    if (handle != MPI_COMM_NULL && !PMPI_Comm_idup(handle, &new, &request))
+        await_local(&request, MPI_STATUS_IGNORE);
+    return new;
+}
 
 static int dup(struct communicator *c, MPI_Info info, bool with_info, MPI_Comm *new) {
-    meet(c);
+    MPI_Request request;
     uint64_t context = communicator_new_context(c, 0);
-    int error = with_info ? PMPI_Comm_dup_with_info(c->handle, info, new) : PMPI_Comm_dup(c->handle, new);
-    if (error)
+    int error = with_info ? PMPI_Comm_idup_with_info(c->handle, info, new, &request) : PMPI_Comm_idup(c->handle, new, &request);
+    if (error || (error = await_local(&request, MPI_STATUS_IGNORE)))
         return error;
     if (c->merged) {
-        MPI_Comm here;
-        PMPI_Comm_split(c->merged->handle, 0, c->merged->local_rank, &here);
-        inter_merge(communicator_enter_inter(*new, c->size, c->world, c->peers, c->peer_world, context), here);
+        struct communicator *d = communicator_enter_inter(*new, c->size, c->world, c->peers, c->peer_world, context);
+        inter_merge(d, copy_here(c->merged->handle), copy_here(c->merged->inner));
     } else {
-        struct communicator *d = communicator_enter(*new, c->size, c->world, context);
+        struct communicator *d = communicator_enter(*new, copy_here(c->inner), c->size, c->world, context);
         topology_copy(d, c);
     }
     return MPI_SUCCESS;
+}
+
+/* The same ranks with a context of their own and without the program's attributes: what belongs together there meets in any order. */
+struct communicator *communicator_private(struct communicator *c) {
+    collectives_end(c);
+    MPI_Comm handle = copy_here(c->inner == MPI_COMM_NULL ? MPI_COMM_SELF : c->inner);
+    struct communicator *d = communicator_enter(handle, copy_here(c->inner), c->size, c->world, communicator_new_context(c, 0));
+    topology_copy(d, c);
+    return d;
 }
 
 int duplicate(struct communicator *c, const struct call *call, int tag) {
@@ -239,7 +268,7 @@ int bridge_Comm_split(struct communicator *c, int color, int key, MPI_Comm *new)
     meet(c);
     int error = PMPI_Comm_split(c->handle, color, ranks ? place_of(ranks, n, world.rank) : 0, new);
     if (!error && ranks && spans(n, ranks))
-        communicator_enter(*new, n, ranks, context);
+        communicator_enter(*new, communicator_inner(*new), n, ranks, context);
     free(ranks), free(pairs);
     return error;
 }
@@ -260,12 +289,12 @@ int bridge_Comm_create(struct communicator *c, MPI_Group group, MPI_Comm *new) {
     uint64_t salt = 0;
     for (int i = 0; i < n; i++)
         salt = mix(salt ^ (uint64_t)ranks[i]);
+    meet(c);
     uint64_t context = communicator_new_context(c, salt);
     MPI_Group here = group_here(n, ranks);
-    meet(c);
     int error = PMPI_Comm_create(c->handle, here, new);
     if (!error && *new != MPI_COMM_NULL && spans(n, ranks))
-        communicator_enter(*new, n, ranks, context);
+        communicator_enter(*new, communicator_inner(*new), n, ranks, context);
     PMPI_Group_free(&here);
     free(ranks);
     return error;
@@ -292,7 +321,7 @@ int bridge_Comm_create_group(struct communicator *c, MPI_Group group, int tag, M
     MPI_Group here = group_here(n, ranks);
     int error = PMPI_Comm_create_group(c->handle, here, tag, new);
     if (!error && spans(n, ranks))
-        communicator_enter(*new, n, ranks, mix(key ^ count_of(key)) & ~(uint64_t)1);
+        communicator_enter(*new, communicator_inner(*new), n, ranks, mix(key ^ count_of(key)) & ~(uint64_t)1);
     PMPI_Group_free(&here);
     free(ranks);
     return error;

@@ -26,10 +26,10 @@ static int *both(int n, const int *own, int m, const int *remote, bool *own_firs
     return all;
 }
 
-void inter_merge(struct communicator *c, MPI_Comm here) {
+void inter_merge(struct communicator *c, MPI_Comm here, MPI_Comm inner) {
     bool own_first;
     int *all = both(c->size, c->world, c->peers, c->peer_world, &own_first);
-    c->merged = communicator_enter(here, c->size + c->peers, all, mix(c->context) & ~(uint64_t)1);
+    c->merged = communicator_enter(here, inner, c->size + c->peers, all, mix(c->context) & ~(uint64_t)1);
     c->own_first = own_first ? 0 : c->peers;
     c->peers_first = own_first ? c->size : 0;
     free(all);
@@ -105,7 +105,7 @@ int bridge_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int
         error = error ? error : PMPI_Comm_dup(members, &handle);
         PMPI_Group_free(&here);
         if (!error)
-            inter_merge(communicator_enter_inter(handle, n, own, m, remote, header[0]), members), *new = handle;
+            inter_merge(communicator_enter_inter(handle, n, own, m, remote, header[0]), members, communicator_inner(members)), *new = handle;
     } else {
         struct communicator *p = rank == local_leader ? bridge_spans(peer) : NULL;
         error = PMPI_Intercomm_create(local, local_leader, p ? p->handle : peer, p ? p->to_local[remote_leader] : remote_leader, tag, new);
@@ -166,7 +166,7 @@ int inter_split(struct communicator *c, int color, int key, MPI_Comm *new) {
     if (!error && member && !spans(n + m, ranks))
         error = create_here(members, own_first, own_first ? n : 0, new);
     else if (!error && member && !(error = PMPI_Comm_dup(members, &handle)))
-        inter_merge(communicator_enter_inter(handle, n, own, m, remote, context), members), *new = handle;
+        inter_merge(communicator_enter_inter(handle, n, own, m, remote, context), members, communicator_inner(members)), *new = handle;
     free(pairs), free(own), free(remote), free(ranks);
     return error;
 }

@@ -120,9 +120,13 @@ int bridge_Recv_init(struct communicator *c, void *buffer, MPI_Count count, MPI_
     return error;
 }
 
+/* Ranks may start their persistent collectives in any order, so each has a communicator of its own. */
 int collective_persistent(struct communicator *c, collective *run, const struct call *call, MPI_Request *request) {
-    struct persistent *p = make(c, request);
+    struct communicator *own = c->merged ? c : communicator_private(c);
+    struct persistent *p = make(own, request);
+    if (own != c)
+        own->uses--; /* the request alone keeps it */
     p->run = run, p->call = *call;
-    vectors_keep(c, run, &p->call, &p->kept);
+    vectors_keep(own, run, &p->call, &p->kept);
     return MPI_SUCCESS;
 }

@@ -118,11 +118,15 @@ void tasks_free_operations(void) {
 
 static int next_tag(struct communicator *c) { return (int)(c->collectives++ & TAG_LIMIT); }
 
-int collective_run(struct communicator *c, collective *run, const struct call *call) {
+void collectives_end(struct communicator *c) {
     for (int turn = 0; c->first; turn++) {
         progress();
         idle(turn, false);
     }
+}
+
+int collective_run(struct communicator *c, collective *run, const struct call *call) {
+    collectives_end(c);
     c->uses++;
     int error = (c->merged ? inter_of(run) : run)(c, call, next_tag(c));
     communicator_release(c);

@@ -165,7 +165,7 @@ static void join(void) {
         int *ranks = grow(NULL, (size_t)world.size * sizeof(int));
         for (int i = 0; i < world.size; i++)
             ranks[i] = i;
-        communicator_enter(MPI_COMM_WORLD, world.size, ranks, 2);
+        communicator_enter(MPI_COMM_WORLD, communicator_inner(MPI_COMM_WORLD), world.size, ranks, 2);
         free(ranks);
     }
 }
