@@ -37,8 +37,8 @@ static char *local_blocks(char *package, int n, int rank) {
 static void local_exchange(struct communicator *c, char *package, void *block, uint64_t bytes, int root, int tag, bool out) {
     int n = c->local_size, used = 0;
     MPI_Request *requests = grow(NULL, (size_t)n * sizeof *requests);
-    for (int i = 0; c->local_rank == root && i < n; i++) {
-        char *its = local_blocks(package, n, i);
+    char *its = package + (size_t)n * sizeof(uint64_t);
+    for (int i = 0; c->local_rank == root && i < n; its += ((uint64_t *)package)[i++]) {
         MPI_Count size = (MPI_Count)((uint64_t *)package)[i];
         if (i != root && out)
             PMPI_Isend_c(its, size, MPI_BYTE, i, tag, c->inner, &requests[used++]);
@@ -49,8 +49,7 @@ static void local_exchange(struct communicator *c, char *package, void *block, u
         PMPI_Irecv_c(block, (MPI_Count)bytes, MPI_BYTE, root, tag, c->inner, &requests[used++]);
     else if (c->local_rank != root)
         PMPI_Isend_c(block, (MPI_Count)bytes, MPI_BYTE, root, tag, c->inner, &requests[used++]);
-    for (int i = 0; i < used; i++)
-        await_local(&requests[i], MPI_STATUS_IGNORE);
+    await_locals(used, requests);
     free(requests);
 }
 

@@ -96,6 +96,9 @@ struct communicator {
     int uses;                  /* operations under way, and one while the program holds it */
 };
 
+/* The rank in the handle of a peer at this site; what is no rank, as MPI_PROC_NULL, stays. */
+static inline int local_of(const struct communicator *c, int peer) { return peer < 0 ? peer : c->to_local[peer]; }
+
 struct communicator *bridge_spans(MPI_Comm handle); /* its entry; null if its members are at one site */
 
 /* Makes the entry of a communicator. `handle`, `inner`: its members at this site, in the order of their ranks; both belong to the entry. */
@@ -110,6 +113,9 @@ void communicator_release(struct communicator *c);
 uint64_t communicator_new_context(struct communicator *c, uint64_t salt);
 int peer_of(const struct communicator *c, int world_rank);
 bool spans(int n, const int *world_ranks);
+int place_of(const int *ranks, int n, int rank); /* MPI_UNDEFINED if it is not among them */
+/* The members of a color among ranks first .. first + size - 1, in the order of their keys, as world ranks; pairs: color and key of each rank. */
+int *members_of(const struct communicator *c, const int *pairs, int first, int size, int color, int *n);
 uint64_t mix(uint64_t x);
 
 /* ---- groups (group.c) ---- */
@@ -168,6 +174,7 @@ bool type_is_dense(MPI_Datatype type, MPI_Count *size); /* its values lie in mem
 MPI_Datatype type_keep(MPI_Datatype type, bool *own);
 char *type_pack(const void *buffer, MPI_Count count, MPI_Datatype type, uint64_t *bytes);
 void type_unpack(const char *packed, uint64_t bytes, void *buffer, MPI_Count count, MPI_Datatype type);
+void type_copy(const void *from, MPI_Count count, MPI_Datatype type, void *to);
 void *type_allocate(MPI_Count count, MPI_Datatype type, void **memory); /* room for values; free(*memory) */
 MPI_Count type_extent(MPI_Datatype type);
 MPI_Count type_size(MPI_Datatype type);
@@ -180,10 +187,11 @@ void send_start(struct operation *o, const void *buffer, MPI_Count count, MPI_Da
 void send_owned(struct communicator *c, char *data, uint64_t bytes, int peer, int tag, uint64_t context); /* frees `data` afterwards */
 void send_part_done(struct operation *o);
 void send_acknowledged(uint64_t id);
-int send_blocking(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, bool synchronous);
 
 enum send_mode { SEND_STANDARD, SEND_SYNCHRONOUS, SEND_READY, SEND_BUFFERED };
-int send_checked(struct communicator *c, int dest, int tag, MPI_Count count); /* an error, already raised, or MPI_SUCCESS */
+/* An error, already raised, or MPI_SUCCESS. */
+int send_checked(struct communicator *c, int dest, int tag, MPI_Count count);
+int source_checked(struct communicator *c, int source);
 
 /* ---- the socket to the gateway (link.c) ---- */
 
@@ -208,8 +216,8 @@ void link_credit(int dest, uint64_t allowed);
 bool link_unsent(void);  /* whether something could be written */
 bool link_waiting(void); /* the same, or waits for credit */
 int link_descriptor(void);
-bool link_read(void);  /* reads what has come; true if anything has */
-bool link_write(void); /* writes what can be written */
+void link_read(void);  /* reads what has come */
+void link_write(void); /* writes what can be written */
 void link_drain(void);
 int link_read_frame(struct frame *frame, void *payload, uint32_t room); /* waits for one frame: the start only */
 void buffered_sent(uint64_t bytes);
@@ -233,7 +241,7 @@ struct message *message_arrived(const struct frame *head); /* its first frame; w
 struct message *message_under_way(int source, uint64_t id);
 void message_received(struct message *m, uint64_t bytes);
 struct message *message_find(struct communicator *c, int source, int tag, uint64_t context, bool take);
-bool receive_progress(void); /* local halves of receives from any source */
+void receive_progress(void); /* local halves of receives from any source */
 bool receive_waiting(void);
 bool send_waiting(void);
 bool tasks_waiting(void);
@@ -246,6 +254,7 @@ bool busy(void); /* whether other sites may need this rank while it waits for it
 void idle(int turn, bool only_remote);
 void await(struct operation *o, bool only_remote);
 int await_local(MPI_Request *request, MPI_Status *status);
+int await_locals(int n, MPI_Request *requests); /* all of them: the first error */
 void tasks_progress(void);
 void tasks_free_operations(void); /* what the program has freed and no collective uses any more */
 bool task_yield(void); /* false outside of a task */
@@ -275,6 +284,7 @@ struct call {
     bool inclusive; /* of a scan */
     MPI_Comm *new_communicator;
     MPI_Info info;
+    bool with_info; /* of a duplicate */
     /* of MPI_Isendrecv, which waits for no collective; `root` is its source */
     bool alone;
     int dest, send_tag, receive_tag;

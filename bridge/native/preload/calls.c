@@ -52,8 +52,6 @@ struct values values_combine(struct values *parts, int n, const struct call *a) 
 }
 
 void values_put(struct values v, void *to, const struct call *a) {
-    uint64_t bytes;
-    char *packed = type_pack(v.at, a->receive_count, a->receive_type, &bytes);
-    type_unpack(packed, bytes, to, a->receive_count, a->receive_type);
-    free(packed), free(v.memory);
+    type_copy(v.at, a->receive_count, a->receive_type, to);
+    free(v.memory);
 }

@@ -71,10 +71,7 @@ static bool by_sites(const struct communicator *c, MPI_Op op) {
 static int local_reduce(struct communicator *c, const void *mine, void *to, const struct call *a, int root) {
     MPI_Request request;
     if (c->inner == MPI_COMM_NULL) {
-        uint64_t bytes;
-        char *packed = type_pack(mine, a->receive_count, a->receive_type, &bytes);
-        type_unpack(packed, bytes, to, a->receive_count, a->receive_type);
-        free(packed);
+        type_copy(mine, a->receive_count, a->receive_type, to);
         return MPI_SUCCESS;
     }
     int error = PMPI_Ireduce_c(mine, to, a->receive_count, a->receive_type, a->op, root, c->inner, &request);
@@ -170,10 +167,8 @@ int reduce_scatter(struct communicator *c, const struct call *a, int tag) {
     whole.receive = type_allocate(total, a->receive_type, &memory);
     whole.receive_count = total;
     int error = allreduce(c, &whole, tag);
-    uint64_t bytes;
-    char *packed = type_pack((char *)whole.receive + before * type_extent(a->receive_type), call_receive_count(a, c->rank), a->receive_type, &bytes);
-    type_unpack(packed, bytes, a->receive, call_receive_count(a, c->rank), a->receive_type);
-    free(packed), free(memory);
+    type_copy((char *)whole.receive + before * type_extent(a->receive_type), call_receive_count(a, c->rank), a->receive_type, a->receive);
+    free(memory);
     return error;
 }
 
@@ -199,18 +194,22 @@ int scan(struct communicator *c, const struct call *a, int tag) {
 
 /* ---- gather, scatter, all to all ---- */
 
-int gather(struct communicator *c, const struct call *a, int tag) {
+/* To the root alone, or to all: what this rank gives, and where it puts what it gets. */
+static int collect(struct communicator *c, const struct call *a, int tag, bool to_all) {
     bool in_place = a->send == MPI_IN_PLACE;
     uint64_t bytes;
     char *packed = in_place ? type_pack(call_receive_place(a, c->rank), call_receive_count(a, c->rank), a->receive_type, &bytes)
                             : type_pack(a->send, a->send_count, a->send_type, &bytes);
-    struct blocks b = blocks_gather(c, packed, bytes, a->root, tag);
+    struct blocks b = to_all ? blocks_allgather(c, packed, bytes, tag) : blocks_gather(c, packed, bytes, a->root, tag);
     for (int r = 0; r < b.n; r++)
         if (!in_place || r != c->rank)
             call_unpack(a, r, b.at[r], b.sizes[r]);
     blocks_free(&b), free(packed);
     return MPI_SUCCESS;
 }
+
+int gather(struct communicator *c, const struct call *a, int tag) { return collect(c, a, tag, false); }
+int allgather(struct communicator *c, const struct call *a, int tag) { return collect(c, a, tag, true); }
 
 int scatter(struct communicator *c, const struct call *a, int tag) {
     struct blocks b = {0};
@@ -231,26 +230,13 @@ int scatter(struct communicator *c, const struct call *a, int tag) {
     return MPI_SUCCESS;
 }
 
-int allgather(struct communicator *c, const struct call *a, int tag) {
-    bool in_place = a->send == MPI_IN_PLACE;
-    uint64_t bytes;
-    char *packed = in_place ? type_pack(call_receive_place(a, c->rank), call_receive_count(a, c->rank), a->receive_type, &bytes)
-                            : type_pack(a->send, a->send_count, a->send_type, &bytes);
-    struct blocks b = blocks_allgather(c, packed, bytes, tag);
-    for (int r = 0; r < b.n; r++)
-        if (!in_place || r != c->rank)
-            call_unpack(a, r, b.at[r], b.sizes[r]);
-    blocks_free(&b), free(packed);
-    return MPI_SUCCESS;
-}
-
 int alltoall(struct communicator *c, const struct call *a, int tag) {
     bool in_place = a->send == MPI_IN_PLACE;
     struct operation *sends = grow(NULL, (size_t)c->size * sizeof *sends);
     MPI_Request *local = grow(NULL, 2 * (size_t)c->size * sizeof *local);
     char **packed = grow(NULL, (size_t)c->size * sizeof *packed);
     uint64_t bytes;
-    int locals = 0, error = MPI_SUCCESS;
+    int locals = 0;
     for (int r = 0; r < c->size; r++) {
         packed[r] = in_place ? type_pack(call_receive_place(a, r), call_receive_count(a, r), call_receive_type(a, r), &bytes)
                              : type_pack(call_send_place(a, r), call_send_count(a, r), call_send_type(a, r), &bytes);
@@ -270,10 +256,7 @@ int alltoall(struct communicator *c, const struct call *a, int tag) {
             call_unpack(a, r, block, bytes);
             free(block);
         }
-    for (int i = 0; i < locals; i++) {
-        int failed = await_local(&local[i], MPI_STATUS_IGNORE);
-        error = error ? error : failed;
-    }
+    int error = await_locals(locals, local);
     for (int r = 0; r < c->size; r++) {
         if (c->to_local[r] < 0)
             await(&sends[r], true);

@@ -206,13 +206,13 @@ struct communicator *communicator_private(struct communicator *c) {
 
 int duplicate(struct communicator *c, const struct call *call, int tag) {
     (void)tag;
-    return dup(c, call->info, call->inclusive, call->new_communicator);
+    return dup(c, call->info, call->with_info, call->new_communicator);
 }
 
 int bridge_Comm_dup(struct communicator *c, MPI_Comm *new) { return collective_run(c, duplicate, &(struct call){.new_communicator = new}); }
 
 int bridge_Comm_dup_with_info(struct communicator *c, MPI_Info info, MPI_Comm *new) {
-    return collective_run(c, duplicate, &(struct call){.new_communicator = new, .info = info, .inclusive = true});
+    return collective_run(c, duplicate, &(struct call){.new_communicator = new, .info = info, .with_info = true});
 }
 
 int bridge_Comm_idup(struct communicator *c, MPI_Comm *new, MPI_Request *request) {
@@ -220,11 +220,11 @@ int bridge_Comm_idup(struct communicator *c, MPI_Comm *new, MPI_Request *request
 }
 
 int bridge_Comm_idup_with_info(struct communicator *c, MPI_Info info, MPI_Comm *new, MPI_Request *request) {
-    return collective_start(c, duplicate, &(struct call){.new_communicator = new, .info = info, .inclusive = true}, request);
+    return collective_start(c, duplicate, &(struct call){.new_communicator = new, .info = info, .with_info = true}, request);
 }
 
 struct member {
-    int color, key, rank;
+    int key, rank;
 };
 
 static int by_key(const void *a, const void *b) {
@@ -234,13 +234,12 @@ static int by_key(const void *a, const void *b) {
     return x->rank - y->rank;
 }
 
-/* The members of a color, in the order of their keys, as world ranks. */
-static int *members_of(struct communicator *c, const int *pairs, int color, int *n) {
-    struct member *members = grow(NULL, (size_t)c->size * sizeof *members);
+int *members_of(const struct communicator *c, const int *pairs, int first, int size, int color, int *n) {
+    struct member *members = grow(NULL, (size_t)size * sizeof *members);
     *n = 0;
-    for (int r = 0; r < c->size; r++)
+    for (int r = first; r < first + size; r++)
         if (pairs[2 * r] == color)
-            members[(*n)++] = (struct member){color, pairs[2 * r + 1], r};
+            members[(*n)++] = (struct member){pairs[2 * r + 1], r};
     qsort(members, (size_t)*n, sizeof *members, by_key);
     int *ranks = grow(NULL, (size_t)*n * sizeof(int));
     for (int i = 0; i < *n; i++)
@@ -249,9 +248,9 @@ static int *members_of(struct communicator *c, const int *pairs, int color, int 
     return ranks;
 }
 
-static int place_of(const int *ranks, int n, int world_rank) {
+int place_of(const int *ranks, int n, int rank) {
     for (int i = 0; i < n; i++)
-        if (ranks[i] == world_rank)
+        if (ranks[i] == rank)
             return i;
     return MPI_UNDEFINED;
 }
@@ -264,7 +263,7 @@ int bridge_Comm_split(struct communicator *c, int color, int key, MPI_Comm *new)
     int mine[2] = {color, key}, n = 0, *pairs = grow(NULL, 2 * (size_t)c->size * sizeof(int));
     bridge_Allgather(c, mine, 2, MPI_INT, pairs, 2, MPI_INT);
     uint64_t context = communicator_new_context(c, mix((uint64_t)(uint32_t)color));
-    int *ranks = color == MPI_UNDEFINED ? NULL : members_of(c, pairs, color, &n);
+    int *ranks = color == MPI_UNDEFINED ? NULL : members_of(c, pairs, 0, c->size, color, &n);
     meet(c);
     int error = PMPI_Comm_split(c->handle, color, ranks ? place_of(ranks, n, world.rank) : 0, new);
     if (!error && ranks && spans(n, ranks))

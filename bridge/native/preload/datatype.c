@@ -116,6 +116,13 @@ void type_unpack(const char *packed, uint64_t bytes, void *buffer, MPI_Count cou
         stop("rank %d of the world cannot unpack %llu bytes.", world.rank, (unsigned long long)bytes);
 }
 
+void type_copy(const void *from, MPI_Count count, MPI_Datatype type, void *to) {
+    uint64_t bytes;
+    char *packed = type_pack(from, count, type, &bytes);
+    type_unpack(packed, bytes, to, count, type);
+    free(packed);
+}
+
 void *type_allocate(MPI_Count count, MPI_Datatype type, void **memory) {
     MPI_Count lower, extent, true_lower, true_extent;
     PMPI_Type_get_extent_x(type, &lower, &extent);

@@ -73,18 +73,11 @@ int bridge_Group_size(MPI_Group handle, int *size) {
     return *size = g->n, MPI_SUCCESS;
 }
 
-static int index_of(int n, const int *ranks, int rank) {
-    for (int i = 0; i < n; i++)
-        if (ranks[i] == rank)
-            return i;
-    return MPI_UNDEFINED;
-}
-
 int bridge_Group_rank(MPI_Group handle, int *rank) {
     struct group *g = find(handle);
     if (!g)
         return PMPI_Group_rank(handle, rank);
-    return *rank = index_of(g->n, g->ranks, world.rank), MPI_SUCCESS;
+    return *rank = place_of(g->ranks, g->n, world.rank), MPI_SUCCESS;
 }
 
 int bridge_Group_translate_ranks(MPI_Group from, int n, const int ranks[], MPI_Group to, int translated[]) {
@@ -95,7 +88,7 @@ int bridge_Group_translate_ranks(MPI_Group from, int n, const int ranks[], MPI_G
         if (ranks[i] != MPI_PROC_NULL && (ranks[i] < 0 || ranks[i] >= size))
             error = fail(NULL, MPI_ERR_RANK, "the rank %d is not one of a group of %d.", ranks[i], size);
         else
-            translated[i] = ranks[i] == MPI_PROC_NULL ? MPI_PROC_NULL : index_of(other, b, a[ranks[i]]);
+            translated[i] = ranks[i] == MPI_PROC_NULL ? MPI_PROC_NULL : place_of(b, other, a[ranks[i]]);
     }
     free(a), free(b);
     return error;
@@ -106,7 +99,7 @@ int bridge_Group_compare(MPI_Group one, MPI_Group other, int *result) {
         return PMPI_Group_compare(one, other, result);
     int *a, *b, n = group_members(one, &a), m = group_members(other, &b), common = 0;
     for (int i = 0; i < n; i++)
-        common += index_of(m, b, a[i]) != MPI_UNDEFINED;
+        common += place_of(b, m, a[i]) != MPI_UNDEFINED;
     bool same = n == m && !memcmp(a, b, (size_t)n * sizeof(int));
     *result = same ? MPI_IDENT : n == m && common == n ? MPI_SIMILAR : MPI_UNEQUAL;
     free(a), free(b);
@@ -121,10 +114,10 @@ static int combine(MPI_Group one, MPI_Group other, enum set what, MPI_Group *new
     int *a, *b, n = group_members(one, &a), m = group_members(other, &b), size = 0;
     int *ranks = grow(NULL, (size_t)(n + m) * sizeof(int));
     for (int i = 0; i < n; i++)
-        if (what == UNION || (index_of(m, b, a[i]) != MPI_UNDEFINED) == (what == INTERSECTION))
+        if (what == UNION || (place_of(b, m, a[i]) != MPI_UNDEFINED) == (what == INTERSECTION))
             ranks[size++] = a[i];
     for (int i = 0; what == UNION && i < m; i++)
-        if (index_of(n, a, b[i]) == MPI_UNDEFINED)
+        if (place_of(a, n, b[i]) == MPI_UNDEFINED)
             ranks[size++] = b[i];
     int error = group_make(size, ranks, new);
     free(a), free(b), free(ranks);
@@ -142,13 +135,13 @@ COMBINE(difference, DIFFERENCE)
 
 static int select_ranks(const struct group *g, int n, const int *ranks, bool include, MPI_Group *new) {
     for (int i = 0; i < n; i++)
-        if (ranks[i] < 0 || ranks[i] >= g->n || index_of(i, ranks, ranks[i]) != MPI_UNDEFINED)
+        if (ranks[i] < 0 || ranks[i] >= g->n || place_of(ranks, i, ranks[i]) != MPI_UNDEFINED)
             return fail(NULL, MPI_ERR_RANK, "the rank %d is not one of a group of %d, or is named twice.", ranks[i], g->n);
     int size = 0, *chosen = grow(NULL, (size_t)(g->n + n) * sizeof(int));
     for (int i = 0; include && i < n; i++)
         chosen[size++] = g->ranks[ranks[i]];
     for (int i = 0; !include && i < g->n; i++)
-        if (index_of(n, ranks, i) == MPI_UNDEFINED)
+        if (place_of(ranks, n, i) == MPI_UNDEFINED)
             chosen[size++] = g->ranks[i];
     int error = group_make(size, chosen, new);
     free(chosen);

@@ -64,11 +64,11 @@ static int *leaders_meet(MPI_Comm peer, int remote_leader, int tag, const int *o
         int leader = p ? p->to_local[remote_leader] : remote_leader;
         PMPI_Irecv(&its, sizeof its, MPI_BYTE, leader, tag, handle, &requests[0]);
         PMPI_Isend(&mine, sizeof mine, MPI_BYTE, leader, tag, handle, &requests[1]);
-        await_local(&requests[0], MPI_STATUS_IGNORE), await_local(&requests[1], MPI_STATUS_IGNORE);
+        await_locals(2, requests);
         remote = grow(NULL, its.ranks * sizeof(int));
         PMPI_Irecv(remote, (int)its.ranks, MPI_INT, leader, tag, handle, &requests[0]);
         PMPI_Isend(own, n, MPI_INT, leader, tag, handle, &requests[1]);
-        await_local(&requests[0], MPI_STATUS_IGNORE), await_local(&requests[1], MPI_STATUS_IGNORE);
+        await_locals(2, requests);
     }
     *m = (int)its.ranks;
     *context = mix(mine.salt ^ its.salt) & ~(uint64_t)1;
@@ -114,30 +114,6 @@ int bridge_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int
     return error;
 }
 
-/* The members of a color in one of the groups, in the order of their keys, as world ranks. */
-static int *of_color(const struct communicator *c, const int *pairs, int first, int size, int color, int *n) {
-    const struct communicator *all = c->merged;
-    int *ranks = grow(NULL, (size_t)size * sizeof(int)), *keys = grow(NULL, (size_t)size * sizeof(int));
-    *n = 0;
-    for (int r = first; r < first + size; r++) {
-        if (pairs[2 * r] != color)
-            continue;
-        int i = (*n)++;
-        for (; i && keys[i - 1] > pairs[2 * r + 1]; i--)
-            keys[i] = keys[i - 1], ranks[i] = ranks[i - 1];
-        keys[i] = pairs[2 * r + 1], ranks[i] = all->world[r];
-    }
-    free(keys);
-    return ranks;
-}
-
-static int place_of(const int *ranks, int world_rank) {
-    int i = 0;
-    while (ranks[i] != world_rank)
-        i++;
-    return i;
-}
-
 /* The library's own intercommunicator, of members that are all at this site. */
 static int create_here(MPI_Comm members, bool first, int remote_leader, MPI_Comm *new) {
     MPI_Comm group;
@@ -156,12 +132,12 @@ int inter_split(struct communicator *c, int color, int key, MPI_Comm *new) {
     int mine[2] = {color, key}, n, m, *pairs = grow(NULL, 2 * (size_t)all->size * sizeof(int));
     bridge_Allgather(all, mine, 2, MPI_INT, pairs, 2, MPI_INT);
     uint64_t context = communicator_new_context(c, mix((uint64_t)(uint32_t)color));
-    int *own = of_color(c, pairs, c->own_first, c->size, color, &n), *remote = of_color(c, pairs, c->peers_first, c->peers, color, &m);
+    int *own = members_of(all, pairs, c->own_first, c->size, color, &n), *remote = members_of(all, pairs, c->peers_first, c->peers, color, &m);
     bool member = color != MPI_UNDEFINED && m, own_first = false;
     int *ranks = member ? both(n, own, m, remote, &own_first) : NULL;
     MPI_Comm members, handle;
     local_barrier(all); /* none waits in the library while another site needs it */
-    int error = PMPI_Comm_split(all->handle, member ? color : MPI_UNDEFINED, ranks ? place_of(ranks, world.rank) : 0, &members);
+    int error = PMPI_Comm_split(all->handle, member ? color : MPI_UNDEFINED, ranks ? place_of(ranks, n + m, world.rank) : 0, &members);
     *new = MPI_COMM_NULL;
     if (!error && member && !spans(n + m, ranks))
         error = create_here(members, own_first, own_first ? n : 0, new);
@@ -191,10 +167,7 @@ int bridge_Intercomm_merge(struct communicator *c, int high, MPI_Comm *new) {
         for (int r = 0; r < all->size; r++)
             if (highs[r] == round)
                 ranks[size++] = r;
-    int key = 0;
-    while (ranks[key] != all->rank)
-        key++;
-    int error = bridge_Comm_split(all, 0, key, new);
+    int error = bridge_Comm_split(all, 0, place_of(ranks, size, all->rank), new);
     free(highs), free(ranks);
     return error;
 }
@@ -318,9 +291,8 @@ static int inter_reduce_scatter(struct communicator *c, const struct call *a, in
     char *given = type_pack(a->send, whole.receive_count, a->receive_type, &bytes);
     struct blocks b = share(c, given, bytes, tag);
     struct values all = combined(c, &b, &whole);
-    char *packed = type_pack((char *)all.at + before * type_extent(a->receive_type), call_receive_count(a, c->rank), a->receive_type, &bytes);
-    type_unpack(packed, bytes, a->receive, call_receive_count(a, c->rank), a->receive_type);
-    free(packed), free(all.memory), blocks_free(&b);
+    type_copy((char *)all.at + before * type_extent(a->receive_type), call_receive_count(a, c->rank), a->receive_type, a->receive);
+    free(all.memory), blocks_free(&b);
     return MPI_SUCCESS;
 }
 

@@ -45,8 +45,6 @@ static struct {
     struct frame head;
     size_t left; /* of the payload of `head` */
     struct message *message;
-    char sentence[1024];
-    size_t sentence_length;
 } in;
 
 void link_open(int opened) { descriptor = opened; }
@@ -161,8 +159,7 @@ static void end_frame(void) {
     free(out->owned), free(out);
 }
 
-bool link_write(void) {
-    bool any = false;
+void link_write(void) {
     while (now.out || next_frame()) {
         struct iovec parts[2] = {{(char *)&now.head + sizeof now.head - now.head_left, now.head_left}, {(void *)now.payload, now.left}};
         struct msghdr what = {.msg_iov = parts, .msg_iovlen = 2};
@@ -172,9 +169,8 @@ bool link_write(void) {
                 continue;
             if (errno != EAGAIN)
                 link_read(), _exit(EXIT_BRIDGE); /* an ABORT may have come before the end */
-            return any;
+            return;
         }
-        any = true;
         size_t head = (size_t)wrote < now.head_left ? (size_t)wrote : now.head_left;
         now.head_left -= head;
         now.payload += (size_t)wrote - head;
@@ -182,7 +178,6 @@ bool link_write(void) {
         if (!now.head_left && !now.left)
             end_frame();
     }
-    return any;
 }
 
 void link_send(struct outgoing *out) {
@@ -230,7 +225,6 @@ static void begin_payload(void) {
         stop("rank %d got bytes from its gateway that are no frame.", world.rank);
     in.left = h->length;
     in.message = NULL;
-    in.sentence_length = 0;
     if (h->type == FRAME_MESSAGE)
         in.message = message_arrived(h);
     else if (h->type == FRAME_FRAGMENT)
@@ -291,8 +285,8 @@ static void take_input(void) {
     in.end -= in.start, in.start = 0;
 }
 
-bool link_read(void) {
-    for (bool any = false;; any = true) {
+void link_read(void) {
+    for (;;) {
         bool straight = in.message && in.left >= STRAIGHT && in.end == 0;
         char *to = straight ? in.message->target + in.message->got : in.bytes + in.end;
         size_t room = straight ? in.left : INPUT - in.end;
@@ -300,7 +294,7 @@ bool link_read(void) {
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0 && errno == EAGAIN)
-            return any;
+            return;
         if (got <= 0)
             _exit(EXIT_BRIDGE); /* the gateway has ended, and has said why */
         if (straight) {
@@ -313,6 +307,6 @@ bool link_read(void) {
             take_input();
         }
         if ((size_t)got < room)
-            return true;
+            return;
     }
 }

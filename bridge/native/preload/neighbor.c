@@ -27,7 +27,7 @@ static struct part *to_itself(const struct communicator *c, struct part *parts, 
 static int source_of_turn(const struct communicator *c, int i) { return c->topology && c->topology->kind == MPI_CART ? i ^ 1 : i; }
 
 static int exchange(struct communicator *c, const struct call *a, int tag, bool same) {
-    int *sources, *dests, m, n = topology_neighbors(c, &sources, &dests, &m), locals = 0, own = 0, error = MPI_SUCCESS;
+    int *sources, *dests, m, n = topology_neighbors(c, &sources, &dests, &m), locals = 0, own = 0;
     struct part *parts = grow(NULL, (size_t)m * sizeof *parts);
     MPI_Request *local = grow(NULL, (size_t)(n + m) * sizeof *local);
     for (int i = 0; i < m; i++) {
@@ -58,10 +58,7 @@ static int exchange(struct communicator *c, const struct call *a, int tag, bool 
             free(block);
         }
     }
-    for (int i = 0; i < locals; i++) {
-        int failed = await_local(&local[i], MPI_STATUS_IGNORE);
-        error = error ? error : failed;
-    }
+    int error = await_locals(locals, local);
     for (int i = 0; i < m; i++) {
         if (is_there(c, parts[i].peer))
             await(&parts[i].send, true);

@@ -100,7 +100,7 @@ static int point(struct communicator *c, const void *buffer, MPI_Count count, MP
         if (error)                                                                                                                         \
             return error;                                                                                                                  \
         if (dest < 0 || c->to_local[dest] >= 0)                                                                                            \
-            return PMPI_##NAME##_c(buffer, count, type, dest < 0 ? dest : c->to_local[dest], tag, c->handle, request);                     \
+            return PMPI_##NAME##_c(buffer, count, type, local_of(c, dest), tag, c->handle, request);                                        \
         return point(c, buffer, count, type, dest, tag, false, MODE, request);                                                             \
     }
 
@@ -110,11 +110,12 @@ SEND_INIT(Rsend_init, SEND_READY)
 SEND_INIT(Bsend_init, SEND_BUFFERED)
 
 int bridge_Recv_init(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Request *request) {
-    if (source != MPI_PROC_NULL && source != MPI_ANY_SOURCE && (source < 0 || source >= c->peers))
-        return fail(c, MPI_ERR_RANK, "the rank %d is not one of a communicator of %d ranks.", source, c->peers);
+    int error = source_checked(c, source);
+    if (error)
+        return error;
     if (source == MPI_ANY_SOURCE || (source >= 0 && c->to_local[source] < 0))
         return point(c, buffer, count, type, source, tag, true, SEND_STANDARD, request);
-    int error = PMPI_Recv_init_c(buffer, count, type, source < 0 ? source : c->to_local[source], tag, c->handle, request);
+    error = PMPI_Recv_init_c(buffer, count, type, local_of(c, source), tag, c->handle, request);
     if (!error && source >= 0)
         request_track(*request, c, true);
     return error;

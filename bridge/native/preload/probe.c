@@ -41,7 +41,7 @@ static int probe_local(struct communicator *c, int source, int tag, int *flag, M
     MPI_Status own;
     if (status == MPI_STATUS_IGNORE)
         status = &own;
-    int local = source < 0 ? source : c->to_local[source];
+    int local = local_of(c, source);
     int error = handle ? PMPI_Improbe(local, tag, c->handle, flag, handle, status) : PMPI_Iprobe(local, tag, c->handle, flag, status);
     if (*flag && !error) {
         if (handle && !c->identity && *handle != MPI_MESSAGE_NO_PROC)
@@ -63,10 +63,10 @@ static bool probe_remote(struct communicator *c, int source, int tag, MPI_Messag
 
 static int probe(struct communicator *c, int source, int tag, int *flag, MPI_Message *handle, MPI_Status *status) {
     static bool remote_first;
-    if (source != MPI_PROC_NULL && source != MPI_ANY_SOURCE && (source < 0 || source >= c->peers))
-        return fail(c, MPI_ERR_RANK, "the rank %d is not one of a communicator of %d ranks.", source, c->peers);
+    int error = source_checked(c, source);
+    if (error)
+        return error;
     bool local = source < 0 || c->to_local[source] >= 0, remote = source == MPI_ANY_SOURCE || !local;
-    int error = MPI_SUCCESS;
     progress();
     *flag = 0;
     remote_first = !remote_first;
@@ -97,6 +97,13 @@ int bridge_Mprobe(struct communicator *c, int source, int tag, MPI_Message *mess
     return probe_until(c, source, tag, message, status);
 }
 
+/* The communicator of a message that the library holds, if its source needs translation. */
+static struct communicator *forget_local(MPI_Message message) {
+    struct communicator *c = map_get(&local_messages, (uintptr_t)message);
+    map_remove(&local_messages, (uintptr_t)message);
+    return c;
+}
+
 static struct communicator *take_slot(MPI_Message *handle) {
     ptrdiff_t i = SLOT(*handle);
     struct communicator *c = slots[i]->c;
@@ -115,8 +122,7 @@ static void receive_message(struct operation *o, struct message *m, void *buffer
 int bridge_Imrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *message, MPI_Request *request) {
     struct message *m = message_of(*message);
     if (!m) {
-        struct communicator *c = map_get(&local_messages, (uintptr_t)*message);
-        map_remove(&local_messages, (uintptr_t)*message);
+        struct communicator *c = forget_local(*message);
         int error = PMPI_Imrecv_c(buffer, count, type, message, request);
         if (c && !error)
             request_track(*request, c, false);
@@ -131,8 +137,7 @@ int bridge_Imrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message 
 int bridge_Mrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *message, MPI_Status *status) {
     struct message *m = message_of(*message);
     if (!m) {
-        struct communicator *c = map_get(&local_messages, (uintptr_t)*message);
-        map_remove(&local_messages, (uintptr_t)*message);
+        struct communicator *c = forget_local(*message);
         int error = PMPI_Mrecv_c(buffer, count, type, message, status);
         if (c)
             translate_source(c, status);

@@ -293,16 +293,15 @@ bool receive_cancel(struct operation *o) {
     return true;
 }
 
-bool receive_progress(void) {
-    bool any = false, cancelled;
+void receive_progress(void) {
+    bool cancelled;
     if (!local_halves)
-        return false;
+        return;
     for (struct operation *o = posted_first, *next; o; o = next) {
         next = o->next;
         struct message *m = o->held;
         if (o->local == MPI_REQUEST_NULL || !half_ended(o, &cancelled))
             continue;
-        any = true;
         struct frame head = m ? m->head : (struct frame){0};
         if (cancelled && m)
             bind(o, m);
@@ -318,7 +317,6 @@ bool receive_progress(void) {
         }
         next = posted_first; /* the queue may have changed */
     }
-    return any;
 }
 
 char *receive_taken(struct communicator *c, int source, int tag, uint64_t *bytes) {

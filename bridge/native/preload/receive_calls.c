@@ -4,9 +4,16 @@
 
 #include "bridge.h"
 
-static int checked(struct communicator *c, int source, int tag, MPI_Count count) {
+int source_checked(struct communicator *c, int source) {
     if (source != MPI_PROC_NULL && source != MPI_ANY_SOURCE && (source < 0 || source >= c->peers))
         return fail(c, MPI_ERR_RANK, "the rank %d is not one of a communicator of %d ranks.", source, c->peers);
+    return MPI_SUCCESS;
+}
+
+static int checked(struct communicator *c, int source, int tag, MPI_Count count) {
+    int error = source_checked(c, source);
+    if (error)
+        return error;
     if (tag != MPI_ANY_TAG && (tag < 0 || tag > TAG_LIMIT))
         return fail(c, MPI_ERR_TAG, "the tag %d is not between 0 and %d.", tag, TAG_LIMIT);
     if (count < 0)
@@ -17,8 +24,6 @@ static int checked(struct communicator *c, int source, int tag, MPI_Count count)
 static bool only_local(const struct communicator *c, int source) {
     return source == MPI_PROC_NULL || (source != MPI_ANY_SOURCE && c->to_local[source] >= 0);
 }
-
-static int local_of(const struct communicator *c, int source) { return source == MPI_PROC_NULL ? source : c->to_local[source]; }
 
 int bridge_Recv(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Status *status) {
     int error = checked(c, source, tag, count);
@@ -73,15 +78,13 @@ int bridge_Sendrecv(struct communicator *c, const void *send, MPI_Count send_cou
 int bridge_Sendrecv_replace(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int dest, int send_tag, int source,
                             int receive_tag, MPI_Status *status) {
     void *memory;
-    uint64_t bytes;
     int error = send_checked(c, dest, send_tag, count);
     if (error)
         return error;
-    char *packed = type_pack(buffer, count, type, &bytes);
     void *copy = type_allocate(count, type, &memory);
-    type_unpack(packed, bytes, copy, count, type);
+    type_copy(buffer, count, type, copy);
     error = bridge_Sendrecv(c, copy, count, type, dest, send_tag, buffer, count, type, source, receive_tag, status);
-    free(packed), free(memory);
+    free(memory);
     return error;
 }
 
@@ -121,11 +124,8 @@ int bridge_Isendrecv_replace(struct communicator *c, void *buffer, MPI_Count cou
         return error;
     struct call call = {.alone = true, .send_count = count, .send_type = type, .dest = dest, .send_tag = send_tag, .receive = buffer,
                         .receive_count = count, .receive_type = type, .root = source, .receive_tag = receive_tag};
-    uint64_t bytes;
-    char *packed = type_pack(buffer, count, type, &bytes);
     void *copy = type_allocate(count, type, &call.memory);
-    type_unpack(packed, bytes, copy, count, type);
-    free(packed);
+    type_copy(buffer, count, type, copy);
     call.send = copy;
     return collective_start(c, exchange, &call, request);
 }

@@ -86,21 +86,22 @@ int bridge_Buffer_attach(void *buffer, MPI_Count size) {
     return error;
 }
 
-int bridge_Buffer_detach(void *buffer, MPI_Count *size) {
+static void empty_buffer(void) {
     for (int turn = 0; buffer_used; turn++) {
         progress();
         idle(turn, true);
     }
+}
+
+int bridge_Buffer_detach(void *buffer, MPI_Count *size) {
+    empty_buffer();
     buffer_room = 0;
     return PMPI_Buffer_detach_c(buffer, size);
 }
 
 #ifndef LACKS_MPI_Buffer_flush
 int bridge_Buffer_flush(void) {
-    for (int turn = 0; buffer_used; turn++) {
-        progress();
-        idle(turn, true);
-    }
+    empty_buffer();
     return PMPI_Buffer_flush();
 }
 #endif
@@ -116,9 +117,8 @@ int send_checked(struct communicator *c, int dest, int tag, MPI_Count count) {
 }
 
 static bool is_remote(const struct communicator *c, int dest) { return dest >= 0 && c->to_local[dest] < 0; }
-static int local_of(const struct communicator *c, int dest) { return dest < 0 ? dest : c->to_local[dest]; }
 
-int send_blocking(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, bool synchronous) {
+static int send_blocking(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, bool synchronous) {
     struct operation o;
     operation_begin(&o, c);
     send_start(&o, buffer, count, type, dest, tag, c->context, synchronous);

@@ -126,6 +126,15 @@ int await_local(MPI_Request *request, MPI_Status *status) {
     }
 }
 
+int await_locals(int n, MPI_Request *requests) {
+    int error = MPI_SUCCESS;
+    for (int i = 0; i < n; i++) {
+        int failed = await_local(&requests[i], MPI_STATUS_IGNORE);
+        error = error ? error : failed;
+    }
+    return error;
+}
+
 /* ---- what the library is given, and what the program gets back ---- */
 
 void request_track(MPI_Request request, struct communicator *c, bool persistent) {
