@@ -1,16 +1,13 @@
 """The gateway, built, and the folder in which it works. `STEPPE_BRIDGE_GATEWAY` names another one, for example with sanitizers."""
 
 import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.bridge.built import BUILD, make
 from tests.bridge.gateways import Sites
-
-NATIVE = Path(__file__).parents[2] / "bridge" / "native"
 
 
 @pytest.fixture(scope="session")
@@ -18,12 +15,8 @@ def gateway_program() -> Path:
     """`steppe-bridge-gateway`; tests that need it are skipped without a C compiler."""
     if "STEPPE_BRIDGE_GATEWAY" in os.environ:
         return Path(os.environ["STEPPE_BRIDGE_GATEWAY"])
-    program = NATIVE / "build" / "steppe-bridge-gateway"
-    if shutil.which("cc") and shutil.which("make"):
-        subprocess.run(["make", "-s", "-C", NATIVE, "build/steppe-bridge-gateway"], check=True)
-    elif not program.exists():
-        pytest.skip("no C compiler")
-    return program
+    make("all")
+    return BUILD / "steppe-bridge-gateway"
 
 
 @pytest.fixture

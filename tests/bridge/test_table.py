@@ -1,16 +1,16 @@
 """The table of all functions of MPI, what is generated from it, and the libraries that are built."""
 
-import fcntl
 import importlib
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.bridge.built import make
 
 ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "bridge" / "native"
@@ -22,15 +22,6 @@ ABIS = ("mpich", "openmpi", "abi")
 sys.path.insert(0, str(NATIVE))
 generate = importlib.import_module("generate")
 prototypes = importlib.import_module("prototypes")
-
-
-def make(target: str) -> None:
-    if not (shutil.which("cc") and shutil.which("make")):
-        pytest.skip("no C compiler")
-    BUILD.mkdir(exist_ok=True)
-    with (BUILD / "lock").open("w") as lock:  # other workers of pytest build, too
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        subprocess.run(["make", "--silent", "-C", NATIVE, f"PYTHON={sys.executable}", target], check=True, stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="module")

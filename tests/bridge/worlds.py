@@ -2,9 +2,7 @@
 
 import functools
 import os
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.bridge.gateways import free_port
 from tests.bridge.wan import Wan
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
-NATIVE = ROOT / "bridge" / "native" / "build"
 COMMAND = [sys.executable, "-m", "steppe_bridge"]
 FLAGS = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]
 
@@ -87,17 +85,9 @@ class Running:
         return found
 
 
-def free_port() -> int:
-    """A port that nothing listens at."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
 @contextmanager
 def world(folder: Path, sites: Sequence[Site], *options: str, delay: float = 0.0, rate: float | None = None) -> Iterator[Running]:
     """Starts the sites; the others join the first by links of their own with this delay [s] and rate [B/s]."""
-    if not shutil.which("cc"):
-        pytest.skip("no C compiler")
     port, key, names = free_port(), folder / "world.key", ",".join(site.name for site in sites)
     if not key.exists():
         subprocess.run([*COMMAND, "key", key], check=True)
