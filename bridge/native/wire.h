@@ -9,6 +9,8 @@
  * A frame is a header of 48 bytes and `length` bytes of payload, at most FRAME_PAYLOAD. All numbers are little-endian.
  * A message is one MESSAGE, which holds its envelope and first bytes, and as many FRAGMENTs as it needs; `id` joins them. The frames of one
  * (source, dest) pair keep their order on every link; frames of other pairs come between them.
+ * Between gateways whole frames of one source may lie in a PARCEL: compressed, or with a number where a link has several connections or
+ * may be resumed. A PARCEL that has come is TAKEN after the one of the same source before it.
  */
 #ifndef STEPPE_BRIDGE_WIRE_H
 #define STEPPE_BRIDGE_WIRE_H
@@ -36,11 +38,18 @@ enum frame_type {
     FRAME_READY,       /* source = site, all whose ranks have come */
     FRAME_PING,
     FRAME_PONG,
+    FRAME_PARCEL, /* gateways: source = world rank or -1, tag = enum coding, context = its number on the link (from 1; 0: none), id = the
+                     number before it of the same source (0: none to wait for; EVERY: all before it), total = bytes of the frames in it */
+    FRAME_TAKEN,  /* gateways: id = all parcels up to this number have been taken */
 };
 
 enum frame_flag {
     FLAG_SYNCHRONOUS = 1, /* MESSAGE: to be acknowledged when it is matched */
 };
+
+enum coding { CODING_NONE, CODING_ZSTD }; /* FRAME_PARCEL; flags: bytes of a number whose bytes lie apart, 1, 4 or 8 */
+
+#define EVERY UINT64_MAX
 
 struct frame {
     uint32_t magic;

@@ -1,4 +1,4 @@
-"""The command `steppe-bridge`: run, site, key."""
+"""The command `steppe-bridge`: run, site, doctor, key."""
 
 import argparse
 import os
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
+from steppe_bridge import doctor
 from steppe_bridge.errors import MISTAKE, Mistake
 from steppe_bridge.key import make_key
 from steppe_bridge.mpi import KINDS
@@ -35,6 +36,12 @@ Start one site of a world, by hand or in a batch script. The first site listens 
   steppe-bridge site --listen 4711 --expect a,b --key world.key --name a -n 8 -- ./program arguments
   steppe-bridge site --join host.a:4711 --key world.key --name b -n 16 -- ./program arguments
 """
+DOCTOR = """\
+Say what a link is good for: delay, rate with 1 to 16 connections, what compression brings. Start it at both ends.
+
+  steppe-bridge doctor --listen 4711 --key world.key
+  steppe-bridge doctor --join host.a:4711 --key world.key
+"""
 CODES = "Exit code: the program's, where it is not 0; 75 if the bridge failed; 2 for a mistake found before the start; else 0."
 
 
@@ -51,6 +58,9 @@ def main(arguments: list[str] | None = None, name: str = "steppe-bridge") -> int
         options = _parser(name).parse_args(words[:end])
         if options.command == "key":
             make_key(options.file)
+            return 0
+        if options.command == "doctor":
+            _doctor(options)
             return 0
         if not words[end + 1 :]:
             raise Mistake(f'There is no program: it stands after "--", as in `{name} {options.command} ... -- ./program arguments`.')
@@ -94,7 +104,17 @@ def _parser(name: str) -> _Parser:
         )
         each.add_argument("--timeout", type=_seconds, metavar="S", help="for all ranks of all sites to come (120)")
         each.add_argument("--link-timeout", type=_seconds, metavar="S", help="after which a silent site is lost (10)")
+        each.add_argument("--connections", type=_connections, metavar="N", help="of a link, where one is limited: 1 to 32 (1)")
+        each.add_argument("--reconnect", type=_seconds, metavar="S", help="how long a lost link may stay away, with nothing lost (0)")
+        each.add_argument("--compress", choices=["auto", "never"], help="what waits for a link: where measurement says that it pays (auto)")
         each.add_argument("-q", "--quiet", action="store_true", help="no sentence when the world stands")
+    ends = commands.add_parser("doctor", help="measure a link", description=DOCTOR, formatter_class=style)
+    where = ends.add_mutually_exclusive_group(required=True)
+    where.add_argument("--listen", metavar="[HOST:]PORT", help="wait here for the other end")
+    where.add_argument("--join", metavar="HOST:PORT", help="where the other end listens")
+    ends.add_argument("--key", required=True, metavar="FILE", help="the key of both ends")
+    ends.add_argument("--seconds", type=_seconds, default=2, metavar="S", help="for each rate (2)")
+    ends.add_argument("--timeout", type=_seconds, default=120, metavar="S", help="for the other end to come (120)")
     key = commands.add_parser("key", help="make a key file", description="Write a fresh random key to a new file of mode 0600.")
     key.add_argument("file", type=Path, metavar="FILE")
     return parser
@@ -106,10 +126,17 @@ def _seconds(text: str) -> int:
     return int(text)
 
 
+def _connections(text: str) -> int:
+    if not (text.isdecimal() and 1 <= int(text) <= 32):
+        raise argparse.ArgumentTypeError(f'"{text}" must be a whole number from 1 to 32')
+    return int(text)
+
+
 def _shared(options: argparse.Namespace) -> list[str]:
     """Options that the gateway takes under the same name."""
-    given = {"--map": options.map, "--timeout": options.timeout, "--link-timeout": options.link_timeout}
-    return [f"{name}={value}" for name, value in given.items() if value is not None]
+    names = ("map", "timeout", "link_timeout", "connections", "reconnect", "compress")
+    given = {name: getattr(options, name) for name in names}
+    return [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
 
 
 def _run(options: argparse.Namespace, program: list[str]) -> int:
@@ -136,9 +163,21 @@ def _site(options: argparse.Namespace, program: list[str]) -> int:
         gateway += option.split("=")
     known = {"mpi": options.mpi or "", "mpiexec": options.mpiexec, "quiet": options.quiet, "led": options.led, "nodes": options.nodes}
     site = Site(
-        options.name, options.ranks, program, options.key, gateway, not options.join, link_timeout=options.link_timeout or 10, **known
+        options.name,
+        options.ranks,
+        program,
+        options.key,
+        gateway,
+        not options.join,
+        patience=(options.link_timeout or 10) + (options.reconnect or 0),
+        **known,
     )
     return run_site(site)
+
+
+def _doctor(options: argparse.Namespace) -> None:
+    address = _address(options.listen, "listen") if options.listen else _address(options.join, "join")
+    doctor.examine(doctor.Doctor(options.key, address, bool(options.listen), options.seconds, options.timeout), doctor.say)
 
 
 def _address(text: str, name: str) -> str:

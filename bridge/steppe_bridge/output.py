@@ -43,5 +43,18 @@ def say_world(sites: list[Event], kinds: dict[str, str]) -> str:
     return f"steppe bridge: {_count(sum(site['ranks'] for site in sites), 'rank')} at {_count(len(sites), 'site')}: {each}.\n"
 
 
+LINK = {
+    "broken": "Site {here} has lost its link to site {site}, and waits for it for {seconds} s.",
+    "resumed": "Site {here} has its link to site {site} again after {seconds} s; nothing was lost.",
+    "compresses": "Site {here} compresses what waits for its link to site {site}, to 1/{ratio} at first.",
+}
+
+
+def say_link(here: str, event: Event) -> str:
+    """The sentence about a link of site `here`; empty for other events."""
+    words = LINK.get(event["event"], "")
+    return f"steppe bridge: {words.format(here=here, **event)}\n" if words else ""
+
+
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"

@@ -22,7 +22,7 @@ from typing import TextIO
 
 from steppe_bridge.errors import BRIDGE_FAILED, Mistake, quoted
 from steppe_bridge.key import make_key
-from steppe_bridge.output import Event, pass_on, say_world
+from steppe_bridge.output import Event, pass_on, say_link, say_world
 from steppe_bridge.process import ENDING, on_signals, send, start
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
@@ -188,6 +188,8 @@ class _Sites:
         if self._world and len(self._kinds) == len(self._run.places) and not self._run.quiet:
             sys.stderr.write(say_world(self._world, self._kinds))
             self._world = []
+        if not self._run.quiet:
+            sys.stderr.write(say_link(place.name, event))
 
     def _pass(self, number: signal.Signals) -> None:
         """Passes a signal to the sites. One at another machine ends when its ssh does."""

@@ -28,7 +28,7 @@ from pathlib import Path
 from steppe_bridge import mpi, native
 from steppe_bridge.errors import BRIDGE_FAILED, Mistake
 from steppe_bridge.key import make_key, read_key_line, write_key
-from steppe_bridge.output import Event, event_line, say_world
+from steppe_bridge.output import Event, event_line, say_link, say_world
 from steppe_bridge.process import ENDING, ends, kill_marked, on_signals, send, start
 
 LONGEST_PLACE = 60  # [bytes]; with a folder and a name in it the path of a socket must stay below 108
@@ -39,6 +39,7 @@ class Site:
     """A site.
 
     key: a file, or "-". nodes: the address of this machine for ranks of others, or "". first: has standard input.
+    patience: [s] for the other sites, once the program has ended here.
     led: by a `run`, which reads events, and ends the site by closing standard error.
     """
 
@@ -50,7 +51,7 @@ class Site:
     first: bool
     mpi: str
     mpiexec: str
-    link_timeout: int
+    patience: int
     quiet: bool
     led: bool
     nodes: str = ""
@@ -179,7 +180,7 @@ class _Supervisor:
         """Returns when the gateway has ended: it may wait for the other sites if the program ended well."""
         if await ends(self._gateway, 0.3):
             return
-        if not (self._world and self._launch and self._launch.returncode == 0 and await ends(self._gateway, self._site.link_timeout)):
+        if not (self._world and self._launch and self._launch.returncode == 0 and await ends(self._gateway, self._site.patience)):
             self._told = send(self._gateway, signal.SIGTERM)
             if not await ends(self._gateway, 2.0):
                 self._kill()
@@ -217,6 +218,8 @@ class _Supervisor:
             _write(event_line(event))
         elif event["event"] == "world" and not self._site.quiet:
             _write(say_world(event["sites"], {self._site.name: self._mpi}).encode())
+        elif not self._site.quiet:
+            _write(say_link(self._site.name, event).encode())
 
     def _codes(self) -> tuple[int, int]:
         """Of gateway and launch, once both have ended; negative for a signal."""

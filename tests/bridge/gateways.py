@@ -5,90 +5,25 @@ import os
 import select
 import signal
 import socket
-import struct
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-HEADER = struct.Struct("<IHHiiQiIQQ")
-MAGIC = 0x31425453
-PROTOCOL = 1
-PAYLOAD = 65536
-HELLO, WORLD, MESSAGE, FRAGMENT, ACKNOWLEDGE, CREDIT, ABORT, BYE, SITE, READY, PING, PONG = range(1, 13)
-MACHINE = bytes([1, 8, 16, 4, 8, 1, 0, 0])
+import steppe_bridge.rank
+
 FAILED = 75
 
 
-@dataclass
-class Frame:
-    type: int
-    source: int = 0
-    dest: int = 0
-    payload: bytes = b""
-    tag: int = 0
-    context: int = 0
-    total: int = 0
-    id: int = 0
-
-    def packed(self) -> bytes:
-        head = (MAGIC, self.type, 0, self.source, self.dest, self.context, self.tag, len(self.payload), self.total, self.id)
-        return HEADER.pack(*head) + self.payload
-
-
-class Rank:
-    """One rank of a site: says HELLO and reads frames."""
+class Rank(steppe_bridge.rank.Rank):
+    """A rank whose connection a test may leave open."""
 
     opened: ClassVar[list[socket.socket]] = []
 
-    def __init__(self, path: Path, local: int, ranks: int, machine: bytes = MACHINE, protocol: int = PROTOCOL):
-        self.socket = socket.socket(socket.AF_UNIX)
+    def __init__(self, path: Path, local: int, ranks: int, **more: Any):
+        super().__init__(path, local, ranks, **more)
         self.opened.append(self.socket)
-        self.socket.settimeout(20)
-        self.socket.connect(str(path))
-        self._buffer = bytearray()
-        self.rank, self.world, self.window, self.sites = -1, 0, 0, []
-        self.send(Frame(HELLO, local, ranks, machine, tag=protocol))
-
-    def send(self, *frames: Frame) -> None:
-        self.socket.sendall(b"".join(frame.packed() for frame in frames))
-
-    def _fill(self, n: int) -> bool:
-        while len(self._buffer) < n:
-            try:
-                got = self.socket.recv(1 << 20)
-            except ConnectionResetError:
-                got = b""
-            if not got:
-                return False
-            self._buffer += got
-        return True
-
-    def receive(self) -> Frame | None:
-        """The next frame; None at the end."""
-        if not self._fill(HEADER.size):
-            return None
-        magic, kind, _flags, source, dest, context, tag, length, total, number = HEADER.unpack_from(self._buffer)
-        assert magic == MAGIC
-        assert self._fill(HEADER.size + length)
-        payload = bytes(self._buffer[HEADER.size : HEADER.size + length])
-        del self._buffer[: HEADER.size + length]
-        return Frame(kind, source, dest, payload, tag, context, total, number)
-
-    def enter(self) -> "Rank":
-        """Waits for WORLD."""
-        frame = self.receive()
-        assert frame is not None
-        assert frame.type == WORLD, frame
-        self.rank, self.world, self.window = frame.dest, frame.total, frame.id
-        self.sites = list(struct.unpack_from(f"<{self.world}i", frame.payload))
-        return self
-
-    def leave(self) -> None:
-        self.send(Frame(BYE, self.rank))
-        self.socket.close()
 
 
 class Gateway:
@@ -121,6 +56,10 @@ class Gateway:
         out, errors = self.process.communicate(timeout=seconds)
         self.events += [json.loads(line) for line in out.splitlines()]
         return self.process.returncode, errors.strip()
+
+    def files(self) -> list[Path]:
+        """The open files of its process."""
+        return list(Path(f"/proc/{self.process.pid}/fd").iterdir())
 
     def memory(self) -> int:
         """Bytes of memory that it has held at most; 0 with sanitizers, which take much themselves."""

@@ -11,7 +11,12 @@ from tests.documents.reader import Reader
 # First comments of blocks that need another machine, root, another MPI or a clone with the network: they are not run.
 ELSEWHERE = {
     "measure.md": ["# On a machine with four cores; this takes half an hour."],
-    "bridge.md": ["# With a second machine, host.b.", "# At two clusters.", "# In a folder with the run file run.toml."],
+    "bridge.md": [
+        "# With a second machine, host.b.",
+        "# At two clusters.",
+        "# In a folder with the run file run.toml.",
+        "# At two machines.",
+    ],
     "README.md": ["# In a clone of this repository, with the network; choose what you want."],
     "serve.md": ["# On a cluster with Slurm: node1 is the machine of the server."],
     "ranks.md": ["# With another MPI; choose one of the first two lines.", "# On a cluster with Slurm."],

@@ -2,11 +2,9 @@
 #include "gateway.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,7 +15,7 @@ struct connection *connection_open(enum kind kind, int fd) {
     struct connection *c = calloc(1, sizeof *c);
     if (!c)
         fail("The machine of site %s has no memory left.", g.name);
-    *c = (struct connection){.kind = kind, .fd = fd, .rank = -1, .site = -1, .since = g.now, .heard = g.now, .spoken = g.now, .previous = g.last};
+    *c = (struct connection){.kind = kind, .fd = fd, .rank = -1, .since = g.now, .heard = g.now, .spoken = g.now, .previous = g.last};
     *(g.last ? &g.last->next : &g.connections) = c;
     g.last = c;
     set_interest(c);
@@ -28,7 +26,7 @@ void set_interest(struct connection *c) {
     if (c->fd < 0)
         return;
     bool holds = c->kind == RANK && g.phase == STARTING; /* a rank gets WORLD first, then what has come for it before */
-    uint32_t interest = (c->paused || c->connecting ? 0 : EPOLLIN) | (c->connecting || ((c->out.bytes || c->first_source) && !holds && !c->mute) ? EPOLLOUT : 0);
+    uint32_t interest = (c->paused || c->connecting ? 0 : EPOLLIN) | (c->connecting || ((c->out.bytes || (c->link && link_waits(c->link))) && !holds && !c->mute) ? EPOLLOUT : 0);
     if (interest == c->interest)
         return;
     struct epoll_event wanted = {.events = interest, .data.ptr = c};
@@ -37,29 +35,12 @@ void set_interest(struct connection *c) {
     c->interest = interest;
 }
 
-/* A rank is not read while too many of its frames wait for links. */
-static void account(int source, ssize_t bytes) {
-    struct connection *rank = g.site_of[source] == g.me ? g.locals[g.local_of[source]] : NULL;
-    if (!rank)
-        return;
-    rank->backlog += (size_t)bytes;
-    if (bytes > 0 ? rank->backlog > g.source_limit : rank->paused && rank->backlog < g.source_limit / 2) {
-        rank->paused = bytes > 0;
-        set_interest(rank);
-    }
-}
-
 static void drop_waiting(struct connection *c) {
     if (c->kind == RANK)
         g.held -= c->out.bytes;
     queue_drop(&c->out, c->out.bytes);
-    for (struct queue *source; (source = c->first_source);) {
-        c->first_source = source->next;
-        source->waits = false;
-        account((int)(source - c->sources), -(ssize_t)source->bytes);
-        queue_drop(source, source->bytes);
-    }
-    c->last_source = NULL;
+    if (c->link && !c->link->reconnect)
+        link_drop(c->link);
 }
 
 void connection_close(struct connection *c) {
@@ -80,8 +61,8 @@ void connection_close(struct connection *c) {
         g.strangers[c->kind == NEW_SITE]--;
     if (c->kind == RANK && g.locals[c->rank] == c)
         g.locals[c->rank] = NULL;
-    if (c->kind == LINK && c->site >= 0)
-        g.sites[c->site].link = NULL;
+    if (c->kind == LINK)
+        link_detach(c);
     if (c->dial && c->dial->connection == c)
         dial_failed(c);
 }
@@ -90,12 +71,9 @@ void connections_bury(void) {
     for (struct connection *c; (c = grave);) {
         grave = c->next;
         free(c->rest);
-        free(c->sources);
         free(c);
     }
 }
-
-bool drained(const struct connection *c) { return !c->out.bytes && !c->first_source; }
 
 /* The other end reads no more. Reading goes on: an ABORT or BYE may lie there. */
 static void mute(struct connection *c) {
@@ -105,50 +83,16 @@ static void mute(struct connection *c) {
     set_interest(c);
 }
 
-static bool seal(struct connection *link, const void *data, size_t bytes) {
-    if (tls_seal(link, data, bytes))
-        return true;
-    mute(link);
-    return false;
-}
-
-/* Seals one frame of the source whose turn it is. */
-static void take_turn(struct connection *link) {
-    struct queue *source = link->first_source;
-    struct frame frame;
-    const uint8_t *data;
-    queue_copy(source, &frame, sizeof frame);
-    size_t bytes = sizeof frame + frame.length;
-    for (size_t rest = bytes, part; rest; rest -= part) {
-        part = queue_front(source, &data);
-        part = part < rest ? part : rest;
-        if (!seal(link, data, part))
-            return;
-        queue_drop(source, part);
-    }
-    link->first_source = source->next;
-    if (!link->first_source)
-        link->last_source = NULL;
-    source->next = NULL;
-    source->waits = source->bytes > 0;
-    if (source->waits) {
-        *(link->last_source ? &link->last_source->next : &link->first_source) = source;
-        link->last_source = source;
-    }
-    account((int)(source - link->sources), -(ssize_t)bytes);
-}
-
-/* What the system has taken for a link and not sent yet cannot be overtaken, so it is kept short. */
-static bool takes_more(const struct connection *link) {
-    int unsent = 0;
-    return link->out.bytes < LINK_LOW && (ioctl(link->fd, SIOCOUTQNSD, &unsent) || unsent < NOT_SENT);
+void seal(struct connection *lane, const void *data, size_t bytes) {
+    if (!tls_seal(lane, data, bytes))
+        mute(lane);
 }
 
 void flush(struct connection *c) {
     struct iovec pieces[16];
     for (bool blocked = c->mute || (c->kind == RANK && g.phase == STARTING); !blocked;) {
-        while (c->first_source && takes_more(c))
-            take_turn(c);
+        while (c->link && link_waits(c->link) && takes_more(c))
+            link_take_turn(c);
         if (!c->out.bytes)
             break;
         struct msghdr message = {.msg_iov = pieces, .msg_iovlen = (size_t)queue_vector(&c->out, pieces, 16)};
@@ -166,8 +110,10 @@ void flush(struct connection *c) {
     set_interest(c);
 }
 
-static void send_to_rank(struct connection *rank, const uint8_t *data, size_t bytes) {
+void send_to_rank(struct connection *rank, const uint8_t *data, size_t bytes) {
     ssize_t sent = 0;
+    if (rank->mute)
+        return;
     if (!rank->out.bytes && (g.phase != STARTING || rank->kind == NEW_RANK)) {
         sent = send(rank->fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno != EAGAIN && errno != EINTR) {
@@ -183,26 +129,6 @@ static void send_to_rank(struct connection *rank, const uint8_t *data, size_t by
     }
 }
 
-void send_run(struct connection *to, int source, const uint8_t *data, size_t bytes) {
-    if (to->mute || to->shut)
-        return;
-    if (to->kind == RANK) {
-        send_to_rank(to, data, bytes);
-    } else if (!to->first_source && takes_more(to)) {
-        if (seal(to, data, bytes))
-            flush(to);
-    } else {
-        struct queue *queue = &to->sources[source];
-        queue_push(queue, data, bytes);
-        if (!queue->waits) {
-            queue->waits = true;
-            *(to->last_source ? &to->last_source->next : &to->first_source) = queue;
-            to->last_source = queue;
-        }
-        account(source, (ssize_t)bytes);
-    }
-}
-
 void send_frame(struct connection *to, struct frame frame, const void *payload) {
     uint8_t bytes[FRAME_MAX];
     frame.magic = WIRE_MAGIC;
@@ -213,7 +139,8 @@ void send_frame(struct connection *to, struct frame frame, const void *payload) 
         return;
     if (to->kind == RANK || to->kind == NEW_RANK) {
         send_to_rank(to, bytes, sizeof frame + frame.length);
-    } else if (seal(to, bytes, sizeof frame + frame.length)) {
+    } else {
+        seal(to, bytes, sizeof frame + frame.length);
         flush(to);
     }
 }
@@ -246,7 +173,7 @@ static void read_some(struct connection *c) {
     c->heard = g.now;
     if (c->leaving || (g.phase == ABORTING && (c->kind == LINK || c->kind == RANK)))
         return;
-    size_t all = have + (size_t)got, used = take_frames(c, scratch, all);
+    size_t all = have + (size_t)got, used = take_frames(c, scratch, all, false);
     if (c->fd < 0)
         return;
     keep_rest(c, scratch + used, all - used);
@@ -259,7 +186,7 @@ static void read_some(struct connection *c) {
 static void shake(struct connection *c) {
     int done = tls_shake(c);
     flush(c);
-    if (done == -2 && c->dial && c->dial->site < 0) {
+    if (done == -2 && c->dial && c->dial->says == SITE_JOIN) {
         c->dial->refused = true;
         abort_world(BRIDGE_FAILURE, "The gateway at %s refused the key in %s.", g.join, g.key_path);
     } else if (done < 0) {

@@ -140,11 +140,26 @@ void address_of(int fd, char *address, size_t room) {
         memmove(address, address + 7, strlen(address + 7) + 1);
 }
 
-void dial_add(int site, const char *host, const char *port, int64_t give_up) {
-    struct dial *dial = &g.dials[g.n_dials++];
-    *dial = (struct dial){.site = site, .next = g.now, .give_up = give_up, .pause = PAUSE_FIRST};
+struct dial *dial_add(int site, const char *host, const char *port, int says, struct link *link) {
+    struct dial *dial = g.dials;
+    while (dial < g.dials + g.n_dials && !(dial->done && dial->says == SITE_LANE)) /* its place is free */
+        dial++;
+    g.n_dials += dial == g.dials + g.n_dials;
+    *dial = (struct dial){.site = site, .says = says, .link = link, .next = g.now, .pause = PAUSE_FIRST};
+    dial->give_up = says == SITE_MESH ? g.now + DIRECT_MS : INT64_MAX;
     snprintf(dial->host, sizeof dial->host, "%s", host);
     snprintf(dial->port, sizeof dial->port, "%s", port);
+    return dial;
+}
+
+void dials_forget(const struct link *link) {
+    for (struct dial *dial = g.dials; dial < g.dials + g.n_dials; dial++) {
+        if (dial->link != link || dial->done)
+            continue;
+        dial->done = true;
+        if (dial->connection)
+            connection_close(dial->connection);
+    }
 }
 
 void dial_failed(struct connection *c) {
@@ -185,14 +200,13 @@ static void attempt(struct dial *dial) {
 
 void dial_tick(void) {
     for (struct dial *dial = g.dials; dial < g.dials + g.n_dials; dial++) {
-        if (dial->done)
+        if (dial->done || dial->refused)
             continue;
         if (g.now >= dial->give_up) {
             dial->done = true;
             if (dial->connection)
                 connection_close(dial->connection);
-            if (dial->site >= 0)
-                pair_is_routed(dial->site, true);
+            pair_is_routed(dial->site, true);
         } else if (!dial->connection && g.now >= dial->next) {
             attempt(dial);
         }

@@ -55,7 +55,10 @@ void abort_world(int code, const char *format, ...) {
             send_abort(c);
     }
     /* A site that has not reached the first one yet goes on dialling for a while, so that the others do not wait for it until their time limit. */
-    g.limit = g.now + (g.join && !linked && g.n_dials && !g.dials[0].done && !g.dials[0].refused ? FIND_MS : FLUSH_MS);
+    bool seeks = g.join && !linked && g.n_dials && !g.dials[0].done && !g.dials[0].refused;
+    for (int s = 0; s < g.n_sites; s++)
+        seeks |= g.sites[s].link && g.sites[s].link->broken;
+    g.limit = g.now + (seeks ? FIND_MS : FLUSH_MS);
 }
 
 /* Printable and in one line, whatever the sender put there. */
@@ -70,9 +73,9 @@ void on_abort(struct connection *from, const struct frame *f, const uint8_t *pay
     char sentence[sizeof g.sentence];
     int code = f->tag && !(f->tag & 255) ? BRIDGE_FAILURE : f->tag & 255; /* what a process can return */
     clean(sentence, sizeof sentence, payload, f->length);
-    if (from->kind == NEW_SITE && from->dial->site < 0)
+    if (from->kind == NEW_SITE && from->dial->says == SITE_JOIN)
         from->dial->refused = true;
-    if (from->kind == NEW_SITE && from->dial->site >= 0) {
+    if (from->kind == NEW_SITE && (from->dial->says == SITE_MESH || from->dial->says == SITE_LANE)) {
         connection_close(from);
     } else if (sentence[0]) {
         abort_world(code, "%s", sentence);
@@ -95,7 +98,10 @@ void lost(struct connection *c, int error) {
     bool late = g.phase == ENDING || g.phase == ABORTING;
     if (c->kind == RANK && !late && !c->bye)
         rank_failed(c, "ended without MPI_Finalize");
-    if (c->kind == LINK && !late && !(c->site >= 0 && g.sites[c->site].bye)) {
+    bool orderly = c->bye && c->link && c->link->n_lanes > 1; /* the last words come by another connection */
+    if (c->kind == LINK && !late && !orderly && link_break(c->link))
+        return;
+    if (c->kind == LINK && !late && !orderly && !(c->link->site >= 0 && g.sites[c->link->site].bye)) {
         if (error == ETIMEDOUT)
             abort_world(BRIDGE_FAILURE, "Site %s has not answered for %d s.", c->name, g.link_timeout);
         else
@@ -156,7 +162,7 @@ void expired(void) {
     } else if (!g.asked) {
         g.asked = true;
         for (struct connection *c = g.connections; c; c = c->next) /* before the roster there is one link, to the first site */
-            if (c->kind == LINK && (c->site < 0 || !g.sites[c->site].ready))
+            if (c->kind == LINK && (c->link->site < 0 || !g.sites[c->link->site].ready))
                 send_frame(c, (struct frame){.type = FRAME_SITE, .source = g.me, .dest = -1, .id = SITE_ASK}, NULL);
         for (int s = 0; s < g.n_sites && g.roster; s++)
             if (g.sites[s].routed && !g.sites[s].ready)
@@ -172,11 +178,17 @@ void expired(void) {
 void settle(void) {
     bool done = true;
     for (struct connection *c = g.connections; c; c = c->next) {
-        if (c->kind == LINK && drained(c) && !c->shut) {
+        done &= c->kind == LINK ? false : c->kind == RANK ? c->mute || !c->out.bytes : true;
+        if (c->kind == LINK && !c->out.bytes && !link_waits(c->link) && !c->shut) {
+            if (!c->bye_said) {
+                c->bye_said = true;
+                send_frame(c, (struct frame){.type = FRAME_SITE, .source = -1, .id = SITE_END}, NULL);
+            }
+            if (c->out.bytes)
+                continue;
             c->shut = true; /* the other end reads all before it sees the end: closing with unread bytes could cut that */
             shutdown(c->fd, SHUT_WR);
         }
-        done &= c->kind == LINK ? false : c->kind == RANK ? c->mute || !c->out.bytes : true;
     }
     done &= g.phase == ENDING || g.limit - g.now <= FLUSH_MS; /* else the first site is still looked for */
     if (!done && g.now < g.limit)

@@ -55,18 +55,27 @@ static void handle(struct connection *c, uint32_t events) {
         connection_ready(c, events);
 }
 
-static void watch_link(struct connection *c) {
+/* @return whether it closed connections */
+static bool watch_link(struct connection *c) {
     if (c->paused)
         c->heard = g.now; /* it was not listened to */
     if (g.now - c->spoken >= PING_MS && c->out.bytes < LINK_LOW) {
         c->spoken = g.now;
         send_frame(c, (struct frame){.type = FRAME_PING, .source = -1}, NULL);
     }
-    if (g.now - c->heard >= 1000 * (int64_t)g.link_timeout && !(c->site >= 0 && g.sites[c->site].bye))
+    if (g.now - c->heard < 1000 * (int64_t)g.link_timeout)
+        return false;
+    if (link_break(c->link))
+        return true;
+    if (c->link->site < 0 || !g.sites[c->link->site].bye)
         abort_world(BRIDGE_FAILURE, "Site %s has not answered for %d s.", c->name, g.link_timeout);
+    return false;
 }
 
 static void tick(void) {
+    for (int s = 0; s < g.n_sites && g.phase == RUNNING; s++)
+        if (g.sites[s].link)
+            link_watch(g.sites[s].link);
     for (struct connection *c = g.connections, *next; c; c = next) {
         next = c->next;
         if ((c->kind == NEW_RANK || c->kind == NEW_SITE) && g.now - c->since > (c->leaving ? 1000 : STRANGER_MS)) {
@@ -74,16 +83,15 @@ static void tick(void) {
             connection_close(c);
             continue;
         }
-        if (c->kind == LINK && g.phase <= RUNNING)
-            watch_link(c);
+        if (c->kind == LINK && g.phase <= RUNNING && watch_link(c))
+            break; /* `next` may be closed; the others have their turn at the next tick */
         if (c->paused && g.held < HELD_MAX / 2 && c->backlog < g.source_limit / 2) {
             c->paused = false;
             c->more = c->ssl != NULL;
             set_interest(c);
         }
     }
-    bool seeks = g.phase == STARTING || (g.phase == ABORTING && g.join && !g.dials[0].done && !g.dials[0].refused);
-    if (seeks)
+    if (g.phase != ENDING)
         dial_tick();
     if (g.phase == STARTING && g.now - g.started >= 1000 * (int64_t)g.timeout)
         expired();
@@ -117,7 +125,7 @@ int main(int count, char **words) {
         g.now = clock_ms();
         for (int i = 0; i < n; i++)
             handle(events[i].data.ptr, events[i].events);
-        for (struct connection *c = g.connections, *next; more && c; c = next) {
+        for (struct connection *c = g.connections, *next; more && c && c->fd >= 0; c = next) {
             next = c->next;
             if (c->more && !c->paused)
                 connection_ready(c, 0);

@@ -65,11 +65,13 @@ void read_options(int count, char **words) {
     static const struct option options[] = {
         {"name", 1, 0, 'n'},   {"ranks", 1, 0, 'r'},  {"socket", 1, 0, 's'}, {"listen", 1, 0, 'l'},  {"join", 1, 0, 'j'},         {"key", 1, 0, 'k'},
         {"expect", 1, 0, 'e'}, {"map", 1, 0, 'm'},    {"timeout", 1, 0, 't'}, {"link-timeout", 1, 0, 'u'},
-        {"nodes", 1, 0, 'N'},  {"secret", 1, 0, 'S'}, {0, 0, 0, 0},
+        {"nodes", 1, 0, 'N'},  {"secret", 1, 0, 'S'}, {"connections", 1, 0, 'c'}, {"reconnect", 1, 0, 'R'}, {"compress", 1, 0, 'z'}, {0, 0, 0, 0},
     };
     char host[256], port[8];
     g.timeout = 120;
     g.link_timeout = 10;
+    g.lanes = 1;
+    g.presses = press_is_there();
     opterr = 0;
     for (int which; (which = getopt_long(count, words, "", options, NULL)) != -1;) {
         switch (which) {
@@ -81,6 +83,13 @@ void read_options(int count, char **words) {
         case 'k': g.key_path = optarg; break;
         case 'e': g.expect = optarg; break;
         case 't': g.timeout = number("timeout", optarg, 1000000); break;
+        case 'c': g.lanes = number("connections", optarg, CONNECTIONS); break;
+        case 'R': g.reconnect = number("reconnect", optarg, 1000000); break;
+        case 'z':
+            g.presses = press_is_there() && !strcmp(optarg, "auto");
+            if (strcmp(optarg, "auto") && strcmp(optarg, "never"))
+                fail("--compress %s is not known; it is auto or never.", optarg);
+            break;
         case 'N': g.nodes = optarg; break;
         case 'S': g.secret_path = optarg; break;
         case 'u': g.link_timeout = number("link-timeout", optarg, 1000000); break;

@@ -3,10 +3,12 @@
  *     dialling gateway ── SITE_JOIN, SITE_MESH ──> ── SITE_CONFIRM ──>  only now does either end count on the link: a relay may accept
  *                      <── SITE_WELCOME, ABORT ──                       and close at once, and a dial is repeated until a link stands
  *
- * In a pair the site of the higher index dials. If it gives up, it tells the other one through the first site.
+ * In a pair the site of the higher index dials. If it gives up, it tells the other one through the first site. It also brings the further
+ * connections of the link (SITE_LANE), and resumes it (SITE_RESUME); the other end answers the same.
  */
 #include "gateway.h"
 
+#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,23 +20,33 @@ static int find_site(const char *name) {
     return -1;
 }
 
-struct connection *next_hop(int site) { return g.sites[site].link ? g.sites[site].link : g.sites[g.first].link; }
+struct link *next_hop(int site) { return g.sites[site].link ? g.sites[site].link : g.sites[g.first].link; }
 
 void send_to_site(int site, struct frame frame, const void *payload) {
-    struct connection *link = next_hop(site);
+    struct link *link = next_hop(site);
     if (link)
-        send_frame(link, frame, payload);
+        link_send_own(link, frame, payload);
 }
 
-static void say(struct connection *to, enum site_frame what) {
-    struct frame hello = {.type = FRAME_SITE, .source = -1, .dest = g.ranks, .tag = WIRE_PROTOCOL, .id = what, .total = (uint64_t)g.port};
+static void say(struct connection *to, enum site_frame what, uint64_t session) {
+    struct frame hello = {.type = FRAME_SITE, .source = g.reconnect, .dest = g.ranks, .tag = WIRE_PROTOCOL, .id = what, .total = (uint64_t)g.port};
+    hello.flags = (uint16_t)(g.lanes | (g.presses ? PRESSES : 0));
+    hello.length = (uint32_t)strlen(g.name);
+    hello.context = session;
+    send_frame(to, hello, g.name);
+}
+
+static void say_of_link(struct connection *to, const struct link *link, enum site_frame what) {
+    struct frame hello = {.type = FRAME_SITE, .source = -1, .id = what, .context = link->session, .total = link->taken};
     hello.length = (uint32_t)strlen(g.name);
     send_frame(to, hello, g.name);
 }
 
 void greet(struct connection *c) {
-    if (c->dial)
-        say(c, c->dial->site < 0 ? SITE_JOIN : SITE_MESH);
+    if (c->dial && c->dial->link)
+        say_of_link(c, c->dial->link, c->dial->says);
+    else if (c->dial)
+        say(c, c->dial->says, 0);
 }
 
 bool pairs_are_settled(void) {
@@ -59,9 +71,9 @@ static void enter_roster(int me, int first) {
     g.me = me;
     g.first = first;
     lay_out_world();
-    for (struct connection *c = g.connections; c; c = c->next)
-        if (c->kind == LINK && !(c->sources = calloc((size_t)g.world, sizeof *c->sources)))
-            fail("The machine of site %s has no memory left.", g.name);
+    for (int s = 0; s < g.n_sites; s++)
+        if (g.sites[s].link)
+            link_prepare(g.sites[s].link);
 }
 
 static void send_roster(void) {
@@ -78,29 +90,25 @@ static void send_roster(void) {
     for (int s = 0; s < g.n_sites && g.phase == STARTING; s++) {
         roster.source = s;
         if (s != g.me)
-            send_frame(g.sites[s].link, roster, seats);
+            link_send_own(g.sites[s].link, roster, seats);
     }
     try_ready();
 }
 
 static void link_stands(struct connection *c, int site) {
-    if (!c->dial)
-        g.strangers[1]--;
-    else
-        c->dial->done = true;
-    c->kind = LINK;
-    c->site = site;
+    struct link *link = link_new(c);
+    link_attach(link, c);
+    link->site = site;
     event("{\"event\": \"joined\", \"site\": \"%s\"}", c->name);
     if (site >= 0)
-        g.sites[site].link = c;
+        g.sites[site].link = link;
     if (g.phase == ABORTING) {
         g.limit = g.now + FLUSH_MS;
         send_abort(c);
         return;
     }
     if (g.roster) {
-        if (!(c->sources = calloc((size_t)g.world, sizeof *c->sources)))
-            fail("The machine of site %s has no memory left.", g.name);
+        link_prepare(link);
         try_ready();
     } else if (g.expect) {
         g.sites[site].ranks = c->ranks;
@@ -133,7 +141,9 @@ static void consider(struct connection *c, bool joins) {
                 connection_close(other);
         }
         c->greeted = true;
-        say(c, SITE_WELCOME);
+        if (RAND_bytes((unsigned char *)&c->session, sizeof c->session) != 1)
+            fail("OpenSSL has no random numbers.");
+        say(c, SITE_WELCOME, c->session);
     }
 }
 
@@ -143,7 +153,7 @@ static void on_hello_of_site(struct connection *from, const struct frame *f, con
                WIRE_PROTOCOL, f->tag);
         return;
     }
-    if (!f->length || f->length >= NAME || f->dest < 1 || f->total > 65535) {
+    if (!f->length || f->length >= NAME || f->dest < 1 || f->total > 65535 || (f->flags & (PRESSES - 1)) > CONNECTIONS || f->source < 0) {
         malformed(from);
         return;
     }
@@ -151,6 +161,11 @@ static void on_hello_of_site(struct connection *from, const struct frame *f, con
     from->name[f->length] = 0;
     from->ranks = f->dest;
     from->port = (int)f->total;
+    from->connections = f->flags & (PRESSES - 1);
+    from->presses = f->flags & PRESSES;
+    from->reconnect = f->source;
+    if (f->id == SITE_WELCOME)
+        from->session = f->context;
     if (!is_name(from->name))
         malformed(from);
     else if (f->id != SITE_WELCOME)
@@ -158,7 +173,7 @@ static void on_hello_of_site(struct connection *from, const struct frame *f, con
     else if (from->dial->site >= 0 && strcmp(from->name, g.sites[from->dial->site].name))
         connection_close(from); /* the address leads elsewhere */
     else {
-        say(from, SITE_CONFIRM);
+        say(from, SITE_CONFIRM, from->session);
         link_stands(from, from->dial->site);
     }
 }
@@ -184,14 +199,14 @@ static void on_roster(struct connection *from, const struct frame *f, const uint
     }
     g.n_sites = n;
     g.turns = f->flags;
-    from->site = f->dest;
-    g.sites[f->dest].link = from;
+    from->link->site = f->dest;
+    g.sites[f->dest].link = from->link;
     enter_roster(f->source, f->dest);
     for (int s = 0; s < g.me && g.phase == STARTING; s++) {
         char port[16];
         snprintf(port, sizeof port, "%d", seats[s].port);
         if (s != g.first)
-            dial_add(s, seats[s].address, port, g.now + DIRECT_MS);
+            dial_add(s, seats[s].address, port, SITE_MESH, NULL);
     }
     for (struct connection *c = g.connections, *next; c; c = next) {
         next = c->next;
@@ -201,16 +216,51 @@ static void on_roster(struct connection *from, const struct frame *f, const uint
     try_ready();
 }
 
+/* A further or a new connection of a link that stands or is broken. */
+static void on_link(struct connection *from, const struct frame *f, const uint8_t *payload) {
+    char name[NAME] = "";
+    memcpy(name, payload, f->length < NAME ? f->length : 0);
+    int site = find_site(name);
+    struct link *link = from->dial ? from->dial->link : site >= 0 ? g.sites[site].link : NULL;
+    if (!link || link->session != f->context || (f->id == SITE_LANE && link->broken)) {
+        if (from->dial)
+            connection_close(from);
+        else
+            refuse(from, "Site %s knows of no link to resume.", g.name);
+        return;
+    }
+    memcpy(from->name, link->name, NAME);
+    if (g.phase == ABORTING) {
+        g.limit = g.now + FLUSH_MS;
+        link->broken = 0;
+        send_abort(from);
+    } else if (f->id == SITE_LANE && link->connections > 1) {
+        if (!from->dial)
+            say_of_link(from, link, SITE_LANE);
+        link_attach(link, from);
+    } else if (f->id == SITE_RESUME && link_break(link)) { /* the other end may know first that it is broken */
+        if (!from->dial)
+            say_of_link(from, link, SITE_RESUME);
+        link_resume(link, from, f->total);
+    } else {
+        connection_close(from);
+    }
+}
+
 void on_site(struct connection *from, const struct frame *f, const uint8_t *payload) {
     bool fresh = from->kind == NEW_SITE, between = g.roster && f->source >= 0 && f->source < g.n_sites && f->dest >= 0 && f->dest < g.n_sites;
     if (fresh && !from->dial && !from->name[0] && (f->id == SITE_JOIN || f->id == SITE_MESH)) {
         on_hello_of_site(from, f, payload);
-    } else if (fresh && from->dial && f->id == SITE_WELCOME) {
+    } else if (fresh && (from->dial ? from->dial->link != NULL : !from->name[0]) && (f->id == SITE_LANE || f->id == SITE_RESUME)) {
+        on_link(from, f, payload);
+    } else if (fresh && from->dial && !from->dial->link && f->id == SITE_WELCOME) {
         on_hello_of_site(from, f, payload);
     } else if (fresh && from->greeted && f->id == SITE_CONFIRM) {
         link_stands(from, find_site(from->name));
     } else if (!fresh && f->id == SITE_ROSTER) {
         on_roster(from, f, payload);
+    } else if (!fresh && f->id == SITE_END) {
+        from->bye = true;
     } else if (!fresh && f->id == SITE_ROUTED && between) {
         if (f->dest == g.me)
             pair_is_routed(f->source, false);
@@ -232,7 +282,7 @@ void sites_begin(void) {
     g.me = g.first = -1;
     if (g.join) {
         split_address(g.join, host, sizeof host, port);
-        dial_add(-1, host, port, INT64_MAX);
+        dial_add(-1, host, port, SITE_JOIN, NULL);
         return;
     }
     const char *at = g.expect;

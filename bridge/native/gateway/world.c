@@ -11,16 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *room(size_t n, size_t size) {
-    void *made = calloc(n, size);
-    if (!made)
-        fail("The machine of site %s has no memory left.", g.name);
-    return made;
-}
-
 /* The same at all sites, so all ranks get one number. */
 static uint64_t credit_window(void) {
-    uint64_t window = 4 << 20;
+    uint64_t window = 16 << 20;
     for (int s = 0; s < g.n_sites; s++) {
         uint64_t pairs = (uint64_t)g.sites[s].ranks * (uint64_t)(g.world - g.sites[s].ranks);
         if (pairs && WINDOW_ALL / pairs < window)
@@ -195,8 +188,8 @@ void on_bye(struct connection *from, const struct frame *f) {
 void try_end(void) {
     if (g.phase != RUNNING || g.byes < g.ranks)
         return;
-    for (struct connection *c = g.connections; c; c = c->next)
-        if (c->kind == LINK && !drained(c))
+    for (int s = 0; s < g.n_sites; s++)
+        if (g.sites[s].link && !link_is_done(g.sites[s].link))
             return;
     for (int s = 0; s < g.n_sites && !g.bye_sent; s++) /* routed ones first: the first site goes when it has its own */
         if (s != g.me && !g.sites[s].link)
@@ -206,7 +199,7 @@ void try_end(void) {
             send_to_site(s, (struct frame){.type = FRAME_BYE, .source = g.me, .dest = s}, NULL);
     g.bye_sent = true;
     for (int s = 0; s < g.n_sites; s++)
-        if (s != g.me && !g.sites[s].bye)
+        if (s != g.me && (!g.sites[s].bye || (g.sites[s].link && !link_is_done(g.sites[s].link))))
             return;
     g.phase = ENDING;
     g.limit = g.now + 2000;
