@@ -38,6 +38,14 @@ def test_random_traffic_arrives_in_order_on_every_layout_delay_and_pair_of_mpis(
     assert ended[0].output == f"{sum(ranks)} ranks, 0 failures\n"
 
 
+@pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
+def test_a_rank_that_waits_inside_its_site_serves_the_other_sites_meanwhile(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
+    with world(folder, sites(folder, "meanwhile", (2, 1), pair)) as running:
+        ended = running.end(120)
+    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
+    assert ended[0].output.splitlines()[-1] == "0 wrong"
+
+
 @pytest.mark.parametrize("pair", [(MPICH, OPENMPI)], ids=["mpich-openmpi"])
 def test_what_is_not_served_is_an_error_by_name_and_goes_on_inside_a_site(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
     with world(folder, sites(folder, "refused", (2, 1), pair)) as running:

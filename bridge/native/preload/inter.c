@@ -76,7 +76,7 @@ static int *leaders_meet(MPI_Comm peer, int remote_leader, int tag, const int *o
 }
 
 static int tell(MPI_Comm local, struct communicator *l, void *buffer, int bytes, int root) {
-    return l ? bridge_Bcast(l, buffer, bytes, MPI_BYTE, root) : PMPI_Bcast(buffer, bytes, MPI_BYTE, root, local);
+    return l ? bridge_Bcast(l, buffer, bytes, MPI_BYTE, root) : HELPED(PMPI_Bcast(buffer, bytes, MPI_BYTE, root, local));
 }
 
 int bridge_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int remote_leader, int tag, MPI_Comm *new) {
@@ -101,14 +101,16 @@ int bridge_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int
     if (spans(n + m, all)) {
         MPI_Group here = group_here(n + m, all);
         MPI_Comm members, handle;
-        error = PMPI_Comm_create_group(MPI_COMM_WORLD, here, tag, &members);
+        error = HELPED(PMPI_Comm_create_group(MPI_COMM_WORLD, here, tag, &members));
         error = error ? error : PMPI_Comm_dup(members, &handle);
         PMPI_Group_free(&here);
         if (!error)
             inter_merge(communicator_enter_inter(handle, n, own, m, remote, header[0]), members, communicator_inner(members)), *new = handle;
     } else {
         struct communicator *p = rank == local_leader ? bridge_spans(peer) : NULL;
-        error = PMPI_Intercomm_create(local, local_leader, p ? p->handle : peer, p ? p->to_local[remote_leader] : remote_leader, tag, new);
+        MPI_Comm handle = p ? p->handle : peer;
+        int leader = p ? p->to_local[remote_leader] : remote_leader;
+        error = HELPED(PMPI_Intercomm_create(local, local_leader, handle, leader, tag, new));
     }
     free(own), free(remote), free(all);
     return error;
