@@ -1,6 +1,5 @@
 """The table of all functions of MPI, what is generated from it, and the libraries that are built."""
 
-import importlib
 import os
 import re
 import subprocess
@@ -10,18 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.bridge.built import make
+from tests.bridge.built import BUILD, NATIVE, TABLE, generate, make, prototypes
 
 ROOT = Path(__file__).parents[2]
-NATIVE = ROOT / "bridge" / "native"
-BUILD = NATIVE / "build"
 FUNCTIONS = NATIVE.parent / "FUNCTIONS.md"
-TABLE = (NATIVE / "mpi_functions.txt").read_text()
 ABIS = ("mpich", "openmpi", "abi")
-
-sys.path.insert(0, str(NATIVE))
-generate = importlib.import_module("generate")
-prototypes = importlib.import_module("prototypes")
 
 
 @pytest.fixture(scope="module")
