@@ -33,6 +33,14 @@ def test_a_rank_that_waits_inside_its_site_serves_the_other_sites_meanwhile(fold
     assert ended[0].output.splitlines()[-1] == "0 wrong"
 
 
+@pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
+def test_topologies_and_intercommunicators_of_some_ranks_may_lie_at_one_site(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
+    with world(folder, sites(folder, "parts", (3, 1), pair)) as running:
+        ended = running.end()
+    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
+    assert ended[0].output == "0 failures\n"
+
+
 def test_ranks_of_other_nodes_come_by_tcp_with_the_secret_of_their_site(folder: Path) -> None:
     of = sites(folder, "storm", (2, 1), (MPICH, OPENMPI), 3)
     of[0].options += ["--nodes", "127.0.0.1"]

@@ -129,6 +129,7 @@ MPI_Group group_here(int n, const int *world_ranks); /* those of this site, as a
 
 int fail(const struct communicator *c, int error_class, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int fail_plain(struct communicator *c, int code);
+void inherit_handler(MPI_Comm from, MPI_Comm to);
 int bridge_refuse(const char *function, struct communicator *c);
 int bridge_refuse_always(const char *function);
 

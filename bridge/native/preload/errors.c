@@ -14,6 +14,13 @@ static bool is_fatal(MPI_Comm handle) {
     return fatal;
 }
 
+void inherit_handler(MPI_Comm from, MPI_Comm to) {
+    MPI_Errhandler handler;
+    PMPI_Comm_get_errhandler(from, &handler);
+    PMPI_Comm_set_errhandler(to, handler);
+    PMPI_Errhandler_free(&handler);
+}
+
 /* Raises an error of the library; returns its code if the handler returns. */
 int fail_plain(struct communicator *c, int code) {
     if (is_fatal(c->handle)) {

@@ -106,6 +106,8 @@ int bridge_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int
         PMPI_Group_free(&here);
         if (!error)
             inter_merge(communicator_enter_inter(handle, n, own, m, remote, header[0]), members, communicator_inner(members)), *new = handle;
+        if (!error)
+            inherit_handler(local, handle);
     } else {
         struct communicator *p = rank == local_leader ? bridge_spans(peer) : NULL;
         MPI_Comm handle = p ? p->handle : peer;
@@ -145,6 +147,8 @@ int inter_split(struct communicator *c, int color, int key, MPI_Comm *new) {
         error = create_here(members, own_first, own_first ? n : 0, new);
     else if (!error && member && !(error = PMPI_Comm_dup(members, &handle)))
         inter_merge(communicator_enter_inter(handle, n, own, m, remote, context), members, communicator_inner(members)), *new = handle;
+    if (*new != MPI_COMM_NULL)
+        inherit_handler(c->handle, *new);
     free(pairs), free(own), free(remote), free(ranks);
     return error;
 }
@@ -170,6 +174,8 @@ int bridge_Intercomm_merge(struct communicator *c, int high, MPI_Comm *new) {
             if (highs[r] == round)
                 ranks[size++] = r;
     int error = bridge_Comm_split(all, 0, place_of(ranks, size, all->rank), new);
+    if (!error)
+        inherit_handler(c->handle, *new);
     free(highs), free(ranks);
     return error;
 }
