@@ -34,6 +34,14 @@ def test_a_rank_that_waits_inside_its_site_serves_the_other_sites_meanwhile(fold
 
 
 @pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
+def test_messages_of_another_site_keep_their_order_behind_a_long_one_of_the_own_site(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
+    with world(folder, sites(folder, "held", (2, 1), pair)) as running:
+        ended = running.end()
+    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
+    assert ended[0].output == "0 failures\n"
+
+
+@pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
 def test_topologies_and_intercommunicators_of_some_ranks_may_lie_at_one_site(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
     with world(folder, sites(folder, "parts", (3, 1), pair)) as running:
         ended = running.end()
