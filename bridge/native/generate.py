@@ -2,12 +2,12 @@
 
 `generate.py ABI HEADERS OUT` (ABI: mpich, openmpi or abi) writes into the folder OUT
     wrappers.c   one function for each MPI_X and MPI_X_c of the header that the table does not leave to the library
-    core.h       prototypes of the functions bridge_X that the core defines: counts are MPI_Count, arrays of counts `struct vector`
+    core.h       prototypes of the functions bridge_X, plain_X that the core defines: counts are MPI_Count, arrays of counts `struct vector`
     narrow.h     PMPI_X_c for the core by PMPI_X, since not every library has the form with `_c`: narrow.py
 `generate.py --markdown` prints the table by chapter.
 
 MPICH's header, which has every `_c` form, decides which parameters are counts. A rule `served` or `always` whose bridge_X no file of
-`preload/` defines yet is built as an error by name, and listed.
+`preload/` defines yet is built as an error by name, and listed. A function that blocks goes by plain_X inside a site, if a file defines it.
 """
 
 import re
@@ -18,8 +18,17 @@ import narrow
 from prototypes import Function, Parameter, read_headers
 
 HERE = Path(__file__).resolve().parent
-RULES = {"served": "served", "always": "served", "refused": "refused", "never": "refused", "native": "plain"}  # rule -> word in the docs
-DEFINITION = re.compile(r"^[A-Za-z](?:.*?\W)?bridge_(\w+)\b.*[^;\n]$", re.MULTILINE)
+RULES = {  # rule -> word in the docs
+    "served": "served",
+    "blocking": "served",
+    "always": "served",
+    "refused": "refused",
+    "never": "refused",
+    "native": "plain",
+}
+ENTRY = Parameter("struct communicator *", "c", "")
+OF_COMMUNICATOR = ("served", "blocking", "refused")
+DEFINITION = re.compile(r"^[A-Za-z](?:.*?\W)?((?:bridge|plain)_\w+)\b.*[^;\n]$", re.MULTILINE)
 MACRO_CALL = re.compile(r"^[A-Z]\w*\((.*)", re.MULTILINE)  # where macros define bridge_##X or bridge_Group_##X
 
 
@@ -53,6 +62,11 @@ def read_table(text: str) -> tuple[dict[str, str], dict[str, dict[str, list[str]
     return rules, chapters, absent
 
 
+def target(prefix: str, name: str) -> str:
+    """The function of the core for MPI_X or MPI_X_c."""
+    return f"{prefix}_{name.removeprefix('MPI_').removesuffix('_c')}"
+
+
 def base_of(name: str, known: dict[str, Function]) -> str:
     """The name without `_c`, where it is the form with large counts."""
     return name[:-2] if name.endswith("_c") and name[:-2] in known else name
@@ -67,7 +81,7 @@ def check(rules: dict[str, str], absent: set[str], headers: dict[str, dict[str, 
     unknown = sorted(set(rules) - set(every) - absent)
     if unknown:
         raise UnsoundTableError(f"In no header, and not marked with a star: {', '.join(unknown)}.")
-    bare = sorted(n for n, rule in rules.items() if rule in ("served", "refused") and n in every and not every[n].communicator())
+    bare = sorted(n for n, rule in rules.items() if rule in OF_COMMUNICATOR and n in every and not every[n].communicator())
     if bare:
         raise UnsoundTableError(f"Takes no communicator: {', '.join(bare)}.")
 
@@ -86,20 +100,21 @@ def core_function(name: str, rule: str, mpich: dict[str, Function]) -> Function:
     narrow = mpich[name]
     pairs = zip(narrow.parameters, mpich.get(f"{name}_c", narrow).parameters, strict=True)
     parameters = [wide(*pair) for pair in pairs]
-    if rule == "served":
-        parameters[parameters.index(narrow.communicator())] = Parameter("struct communicator *", "c", "")  # type: ignore[arg-type]
-        parameters.sort(key=lambda p: p.type != "struct communicator *")
+    if rule in OF_COMMUNICATOR:
+        parameters[parameters.index(narrow.communicator())] = ENTRY  # type: ignore[arg-type]
+        parameters.sort(key=lambda p: p != ENTRY)
     return Function(narrow.result, parameters)
 
 
-def call_core(name: str, base: str, rule: str, function: Function, core: Function) -> str:
-    """The statement that calls bridge_X from MPI_X or MPI_X_c."""
-    given = [p for p in function.parameters if rule == "always" or p is not function.communicator()]
-    taken = core.parameters[rule == "served" :]
-    words, before, after = ["c"] * (rule == "served"), "", ""
+def call_core(name: str, called: str, function: Function, core: Function) -> str:
+    """The statement that calls `called`, with the parameters of `core`, from MPI_X or MPI_X_c."""
+    spans = core.parameters[:1] == [ENTRY]
+    given = [p for p in function.parameters if not spans or p is not function.communicator()]
+    taken = core.parameters[spans:]
+    words, before, after = ["c"] * spans, "", ""
     for mine, its in zip(given, taken, strict=True):
         if its.type == "struct vector":
-            large = name != base
+            large = name.endswith("_c")
             words.append(
                 f"(struct vector){{.wide = (const MPI_Count *){mine.name}}}" if large else f"(struct vector){{.narrow = {mine.name}}}"
             )
@@ -109,35 +124,47 @@ def call_core(name: str, base: str, rule: str, function: Function, core: Functio
             words.append(f"&wide_{mine.name}")
         else:
             words.append(mine.name)
-    call = f"bridge_{base.removeprefix('MPI_')}({', '.join(words)})"
+    call = f"{called}({', '.join(words)})"
     return f"{{ {before}int error = {call}; {after}return error; }}" if before else f"return {call};"
 
 
-def wrapper(name: str, base: str, rule: str, function: Function, core: Function | None) -> str:
-    """The definition of MPI_X; `core` is missing where the core does not serve it."""
-    plain = f"return P{name}({', '.join(p.name for p in function.parameters)});"
+def plainly(name: str, function: Function, plain: Function | None) -> str:
+    """The statement that calls the library while it may block: by plain_X while other sites may need this rank, or with the helper."""
+    if plain:
+        return f"if (UNLIKELY(busy()))\n            {call_core(name, target('plain', name), function, plain)}"
+    return f"return HELPED(P{name}({', '.join(p.name for p in function.parameters)}));"
+
+
+def wrapper(name: str, rule: str, function: Function, core: Function | None, plain: Function | None) -> str:
+    """The definition of MPI_X; `core` is missing where the core does not serve it, `plain` where it has no plain_X."""
     communicator = function.communicator()
-    if rule in ("served", "refused") or (core is None and communicator):
+    by_communicator = rule in OF_COMMUNICATOR or (core is None and communicator)
+    if core:
+        action = call_core(name, target("bridge", name), function, core)
+    else:
+        action = f'return bridge_refuse("{name}", c);' if by_communicator else f'return bridge_refuse_always("{name}");'
+    body = f"\n        {action}"
+    if by_communicator:
         assert communicator
-        action = call_core(name, base, rule, function, core) if core else f'return bridge_refuse("{name}", c);'
-        body = f"""    if (LIKELY(bridge_mode == BRIDGE_ON)) {{
+        body = f"""
         struct communicator *c = bridge_spans({communicator.name});
         if (UNLIKELY(c != NULL))
-            {action}
-    }} else if (UNLIKELY(bridge_mode == BRIDGE_UNKNOWN))
-        bridge_find_mpi();"""
-    else:
-        action = call_core(name, base, rule, function, core) if core else f'return bridge_refuse_always("{name}");'
-        body = f"""    if (UNLIKELY(bridge_mode == BRIDGE_UNKNOWN))
-        bridge_find_mpi();
-    if (LIKELY(bridge_mode == BRIDGE_ON))
-        {action}"""
-    return f"{function.text(name)}\n{{\n{body}\n    {plain}\n}}\n"
+            {action}"""
+        body += f"\n        {plainly(name, function, plain)}" if rule == "blocking" else ""
+    return f"""{function.text(name)}
+{{
+    if (UNLIKELY(bridge_mode > BRIDGE_INERT))
+        bridge_enter();
+    if (LIKELY(bridge_mode == BRIDGE_ON)) {{{body}
+    }}
+    return P{name}({", ".join(p.name for p in function.parameters)});
+}}
+"""
 
 
 def lacking(rules: dict[str, str], known: dict[str, Function]) -> list[str]:
     """The functions of the core that this library does not have."""
-    return [name for name, rule in rules.items() if rule in ("served", "always") and name not in known]
+    return [name for name, rule in rules.items() if RULES[rule] == "served" and name not in known]
 
 
 def generate(abi: str, folder: Path, out: Path, table: str, defined: set[str]) -> list[str]:
@@ -146,26 +173,28 @@ def generate(abi: str, folder: Path, out: Path, table: str, defined: set[str]) -
     rules, _, absent = read_table(table)
     check(rules, absent, headers)
     known, mpich = headers[abi], headers["mpich"]
-    cores = {n: core_function(n, rule, mpich) for n, rule in rules.items() if rule in ("served", "always") and n in known}
+    cores = {n: core_function(n, rule, mpich) for n, rule in rules.items() if RULES[rule] == "served" and n in known}
+    plains = {n: core_function(n, "always", mpich) for n in cores if target("plain", n) in defined}
     wrappers = ["#define WRAPPERS", '#include "core.h"', "", "#define LIKELY(x) __builtin_expect(!!(x), 1)"]
     wrappers += ["#define UNLIKELY(x) __builtin_expect(!!(x), 0)", "#pragma GCC visibility push(default)", ""]
     for name, function in known.items():
         base = base_of(name, known)
         rule = rules.get(base, "native")
         if rule != "native":
-            core = cores[base] if base in defined and base in cores else None
-            wrappers.append(wrapper(name, base, rule, function, core))
+            core = cores.get(base) if target("bridge", base) in defined else None
+            wrappers.append(wrapper(name, rule, function, core, plains.get(base)))
     core_text = ["#ifndef STEPPE_BRIDGE_CORE_H", "#define STEPPE_BRIDGE_CORE_H", '#include "preload/bridge.h"', ""]
     core_text += ["/* Hidden: one that is not defined does not link. */", "#pragma GCC visibility push(hidden)"]
     core_text += [f"#define LACKS_{name} 1" for name in lacking(rules, known)]
-    core_text += [f"{core.text(name.replace('MPI_', 'bridge_'))};" for name, core in cores.items()]
+    core_text += [f"{core.text(target('bridge', name))};" for name, core in cores.items()]
+    core_text += [f"{plain.text(target('plain', name))};" for name, plain in plains.items()]
     core_text += ["#pragma GCC visibility pop", "#endif"]
     out.mkdir(parents=True, exist_ok=True)
     for name, lines in {"wrappers.c": wrappers, "core.h": core_text, "narrow.h": narrow.header(mpich, known)}.items():
         text = "/* Made by generate.py. */\n" + "\n".join(lines) + "\n"
         if not (out / name).exists() or (out / name).read_text() != text:
             (out / name).write_text(text)
-    return [name for name in cores if name not in defined]
+    return [name for name in cores if target("bridge", name) not in defined]
 
 
 def markdown(table: str) -> str:
@@ -180,9 +209,9 @@ def markdown(table: str) -> str:
 
 
 def defined_in(source: str) -> list[str]:
-    """The X of all bridge_X that a file in C defines."""
+    """All bridge_X and plain_X that a file in C defines."""
     words = re.findall(r"\w+", " ".join(MACRO_CALL.findall(source)))
-    by_macro = [prefix + word for prefix in set(re.findall(r"bridge_(\w*)##", source)) for word in words]
+    by_macro = [prefix + word for prefix in set(re.findall(r"((?:bridge|plain)_\w*)##", source)) for word in words]
     return DEFINITION.findall(source) + by_macro
 
 
@@ -193,7 +222,7 @@ def main(words: list[str]) -> int:
         print(markdown(table))
         return 0
     abi, folder, out = words
-    defined = {f"MPI_{name}" for path in sorted((HERE / "preload").glob("*.c")) for name in defined_in(path.read_text())}
+    defined = {name for path in sorted((HERE / "preload").glob("*.c")) for name in defined_in(path.read_text())}
     try:
         missing = generate(abi, Path(folder), Path(out), table, defined)
     except UnsoundTableError as error:

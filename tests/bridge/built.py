@@ -1,6 +1,7 @@
-"""The parts of the bridge in C, built for tests."""
+"""The parts of the bridge in C, built for tests, and the modules of its generator."""
 
 import fcntl
+import importlib
 import os
 import shutil
 import subprocess
@@ -11,6 +12,11 @@ import pytest
 
 NATIVE = Path(__file__).parents[2] / "bridge" / "native"
 BUILD = NATIVE / "build"
+TABLE = (NATIVE / "mpi_functions.txt").read_text()
+
+sys.path.insert(0, str(NATIVE))
+generate = importlib.import_module("generate")
+prototypes = importlib.import_module("prototypes")
 
 
 def make(target: str) -> None:

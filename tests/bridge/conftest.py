@@ -26,3 +26,8 @@ def sites(gateway_program: Path, tmp_path: Path) -> Iterator[Sites]:
     started = Sites(gateway_program, tmp_path)
     yield started
     started.close()
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory, gateway_program: Path) -> Path:
+    return tmp_path_factory.mktemp("bridge")

@@ -6,24 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.bridge.worlds import ABI, MPICH, OPENMPI, Mpi, Site, compiled, world
+from tests.bridge.worlds import ABI, MPICH, OPENMPI, Mpi, sites, world
 
 LAYOUTS = [(1, 1), (2, 2), (3, 1), (2, 1, 1)]
 PAIRS = [(MPICH, MPICH), (OPENMPI, OPENMPI), (ABI, ABI), (MPICH, OPENMPI), (MPICH, ABI), (OPENMPI, ABI)]
 WITHIN = 12.0  # [s] for all that is left after a failure
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory, gateway_program: Path) -> Path:
-    return tmp_path_factory.mktemp("bridge")
-
-
-def sites(folder: Path, program: str, ranks: tuple[int, ...], pair: tuple[Mpi, Mpi], *words: object) -> list[Site]:
-    """Sites a, b, c with the two MPIs in turn."""
-    mpis = [pair[i % 2] for i in range(len(ranks))]
-    return [
-        Site(name, n, [compiled(program, mpi, folder), *map(str, words)], mpi) for name, n, mpi in zip("abc", ranks, mpis, strict=False)
-    ]
 
 
 @pytest.mark.parametrize("number", range(20))
@@ -38,20 +25,28 @@ def test_random_traffic_arrives_in_order_on_every_layout_delay_and_pair_of_mpis(
     assert ended[0].output == f"{sum(ranks)} ranks, 0 failures\n"
 
 
-@pytest.mark.parametrize("pair", [(MPICH, OPENMPI)], ids=["mpich-openmpi"])
-def test_what_is_not_served_is_an_error_by_name_and_goes_on_inside_a_site(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
-    with world(folder, sites(folder, "refused", (2, 1), pair)) as running:
+@pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
+def test_a_rank_that_waits_inside_its_site_serves_the_other_sites_meanwhile(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
+    with world(folder, sites(folder, "meanwhile", (2, 1), pair)) as running:
+        ended = running.end(120)
+    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
+    assert ended[0].output.splitlines()[-1] == "0 wrong"
+
+
+@pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
+def test_messages_of_another_site_keep_their_order_behind_a_long_one_of_the_own_site(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
+    with world(folder, sites(folder, "held", (2, 1), pair)) as running:
         ended = running.end()
-    assert [one.code for one in ended] == [0, 0], ended
-    said = ended[0].output.splitlines()
-    assert "MPI_Win_allocate on MPI_COMM_WORLD, which spans the sites a, b, is not supported." in said[0]
-    assert [line.split(" ", 1)[0] for line in said] == [
-        "MPI_Win_allocate",
-        "MPI_Win_create",
-        "MPI_File_open",
-        "MPI_Comm_spawn",
-        "inside",
-    ], said
+    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
+    assert ended[0].output == "0 failures\n"
+
+
+@pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
+def test_topologies_and_intercommunicators_of_some_ranks_may_lie_at_one_site(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
+    with world(folder, sites(folder, "parts", (3, 1), pair)) as running:
+        ended = running.end()
+    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
+    assert ended[0].output == "0 failures\n"
 
 
 def test_ranks_of_other_nodes_come_by_tcp_with_the_secret_of_their_site(folder: Path) -> None:

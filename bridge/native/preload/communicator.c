@@ -145,7 +145,7 @@ int bridge_Comm_rank(struct communicator *c, int *rank) { return *rank = c->rank
 static int release(MPI_Comm *handle, bool wait) {
     struct communicator *c = bridge_spans(*handle);
     if (!c)
-        return wait ? PMPI_Comm_disconnect(handle) : PMPI_Comm_free(handle);
+        return wait ? HELPED(PMPI_Comm_disconnect(handle)) : PMPI_Comm_free(handle);
     if (*handle == MPI_COMM_WORLD)
         return fail(c, MPI_ERR_COMM, "MPI_COMM_WORLD cannot be freed.");
     for (int turn = 0; wait && c->uses > 1; turn++) {
@@ -318,7 +318,7 @@ int bridge_Comm_create_group(struct communicator *c, MPI_Group group, int tag, M
         return MPI_SUCCESS;
     }
     MPI_Group here = group_here(n, ranks);
-    int error = PMPI_Comm_create_group(c->handle, here, tag, new);
+    int error = HELPED(PMPI_Comm_create_group(c->handle, here, tag, new));
     if (!error && spans(n, ranks))
         communicator_enter(*new, communicator_inner(*new), n, ranks, mix(key ^ count_of(key)) & ~(uint64_t)1);
     PMPI_Group_free(&here);

@@ -14,6 +14,13 @@ static bool is_fatal(MPI_Comm handle) {
     return fatal;
 }
 
+void inherit_handler(MPI_Comm from, MPI_Comm to) {
+    MPI_Errhandler handler;
+    PMPI_Comm_get_errhandler(from, &handler);
+    PMPI_Comm_set_errhandler(to, handler);
+    PMPI_Errhandler_free(&handler);
+}
+
 /* Raises an error of the library; returns its code if the handler returns. */
 int fail_plain(struct communicator *c, int code) {
     if (is_fatal(c->handle)) {
@@ -26,6 +33,30 @@ int fail_plain(struct communicator *c, int code) {
     return code;
 }
 
+/* The errors that the bridge has raised. MPICH 4.0 loses the text of a code that is added to one of its own classes. */
+static struct known { int class, code; char *text; } *known;
+static int n_known;
+
+static int code_of(int error_class, const char *text) {
+    for (int i = 0; i < n_known; i++)
+        if (known[i].class == error_class && !strcmp(known[i].text, text))
+            return known[i].code;
+    int code;
+    if (PMPI_Add_error_code(error_class, &code))
+        return error_class;
+    PMPI_Add_error_string(code, text);
+    known = grow(known, (size_t)(n_known + 1) * sizeof *known);
+    known[n_known++] = (struct known){error_class, code, strdup(text)};
+    return code;
+}
+
+int bridge_Error_string(int code, char *text, int *length) {
+    for (int i = 0; i < n_known; i++)
+        if (known[i].code == code)
+            return *length = sprintf(text, "%s", known[i].text), MPI_SUCCESS;
+    return PMPI_Error_string(code, text, length);
+}
+
 int fail(const struct communicator *c, int error_class, const char *format, ...) {
     char text[MPI_MAX_ERROR_STRING] = "steppe bridge: ";
     size_t start = strlen(text);
@@ -36,11 +67,7 @@ int fail(const struct communicator *c, int error_class, const char *format, ...)
     MPI_Comm handle = c ? c->handle : MPI_COMM_SELF;
     if (is_fatal(handle))
         stop("%s", text + start);
-    int code;
-    if (PMPI_Add_error_code(error_class, &code))
-        code = error_class;
-    else
-        PMPI_Add_error_string(code, text);
+    int code = code_of(error_class, text);
     PMPI_Comm_call_errhandler(handle, code);
     return code;
 }

@@ -76,7 +76,7 @@ static int *leaders_meet(MPI_Comm peer, int remote_leader, int tag, const int *o
 }
 
 static int tell(MPI_Comm local, struct communicator *l, void *buffer, int bytes, int root) {
-    return l ? bridge_Bcast(l, buffer, bytes, MPI_BYTE, root) : PMPI_Bcast(buffer, bytes, MPI_BYTE, root, local);
+    return l ? bridge_Bcast(l, buffer, bytes, MPI_BYTE, root) : HELPED(PMPI_Bcast(buffer, bytes, MPI_BYTE, root, local));
 }
 
 int bridge_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int remote_leader, int tag, MPI_Comm *new) {
@@ -101,14 +101,18 @@ int bridge_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int
     if (spans(n + m, all)) {
         MPI_Group here = group_here(n + m, all);
         MPI_Comm members, handle;
-        error = PMPI_Comm_create_group(MPI_COMM_WORLD, here, tag, &members);
+        error = HELPED(PMPI_Comm_create_group(MPI_COMM_WORLD, here, tag, &members));
         error = error ? error : PMPI_Comm_dup(members, &handle);
         PMPI_Group_free(&here);
         if (!error)
             inter_merge(communicator_enter_inter(handle, n, own, m, remote, header[0]), members, communicator_inner(members)), *new = handle;
+        if (!error)
+            inherit_handler(local, handle);
     } else {
         struct communicator *p = rank == local_leader ? bridge_spans(peer) : NULL;
-        error = PMPI_Intercomm_create(local, local_leader, p ? p->handle : peer, p ? p->to_local[remote_leader] : remote_leader, tag, new);
+        MPI_Comm handle = p ? p->handle : peer;
+        int leader = p ? p->to_local[remote_leader] : remote_leader;
+        error = HELPED(PMPI_Intercomm_create(local, local_leader, handle, leader, tag, new));
     }
     free(own), free(remote), free(all);
     return error;
@@ -143,6 +147,8 @@ int inter_split(struct communicator *c, int color, int key, MPI_Comm *new) {
         error = create_here(members, own_first, own_first ? n : 0, new);
     else if (!error && member && !(error = PMPI_Comm_dup(members, &handle)))
         inter_merge(communicator_enter_inter(handle, n, own, m, remote, context), members, communicator_inner(members)), *new = handle;
+    if (*new != MPI_COMM_NULL)
+        inherit_handler(c->handle, *new);
     free(pairs), free(own), free(remote), free(ranks);
     return error;
 }
@@ -168,6 +174,8 @@ int bridge_Intercomm_merge(struct communicator *c, int high, MPI_Comm *new) {
             if (highs[r] == round)
                 ranks[size++] = r;
     int error = bridge_Comm_split(all, 0, place_of(ranks, size, all->rank), new);
+    if (!error)
+        inherit_handler(c->handle, *new);
     free(highs), free(ranks);
     return error;
 }

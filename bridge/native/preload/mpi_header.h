@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <mpi.h>
 
-/* The address of a datum of MPI's library, looked up once at each place. bridge_find_mpi() has made the library's symbols global. */
+/* The address of a datum of MPI's library, looked up once at each place. bridge_enter() has made the library's symbols global. */
 #define MPI_DATUM(name) \
     ({ \
         static void *address_of_##name; \

@@ -113,9 +113,7 @@ static struct communicator *take_slot(MPI_Message *handle) {
 }
 
 static void receive_message(struct operation *o, struct message *m, void *buffer, MPI_Count count, MPI_Datatype type) {
-    o->receive = true;
-    o->buffer = buffer, o->count = count;
-    o->type = o->request == MPI_REQUEST_NULL ? type : type_keep(type, &o->own_type);
+    receive_into(o, buffer, count, type);
     receive_bind(o, m);
 }
 
@@ -138,7 +136,11 @@ int bridge_Mrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *
     struct message *m = message_of(*message);
     if (!m) {
         struct communicator *c = forget_local(*message);
-        int error = PMPI_Mrecv_c(buffer, count, type, message, status);
+        MPI_Request request;
+        bool waits = busy();
+        int error = waits ? PMPI_Imrecv_c(buffer, count, type, message, &request) : PMPI_Mrecv_c(buffer, count, type, message, status);
+        if (waits && !error)
+            error = await_local(&request, status);
         if (c)
             translate_source(c, status);
         return error;

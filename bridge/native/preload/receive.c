@@ -15,7 +15,8 @@
 static struct operation *posted_first, *posted_last;
 static struct message *unexpected_first, *unexpected_last;
 static uint64_t unexpected_bytes;
-static int local_halves, held_messages;
+static int local_halves, held_messages, incoming; /* incoming: receives that have their message, but not all of it */
+static bool deferred;
 static struct origin {
     struct message *message; /* what comes in from there now */
     uint64_t received, granted;
@@ -59,26 +60,34 @@ static bool matches(const struct operation *o, const struct frame *h) {
            (o->source == MPI_ANY_SOURCE || o->c->peer_world[o->source] == h->source);
 }
 
-bool receive_waiting(void) { return posted_first; }
+bool receive_waiting(void) { return posted_first || incoming; }
 
-/* Whether a message must wait for the end of an earlier one that is held. */
+static bool comes_before(const struct frame *one, const struct frame *other) {
+    return one->source == other->source && one->context == other->context && one->id < other->id;
+}
+
+/* Whether a message must wait for an earlier one that is held, or deferred. */
 static bool is_behind(const struct frame *h) {
     for (struct operation *o = held_messages ? posted_first : NULL; o; o = o->next)
-        if (o->held && o->held->head.source == h->source && o->held->head.context == h->context && o->held->head.id < h->id)
+        if (o->held && comes_before(&o->held->head, h))
+            return true;
+    for (struct message *m = deferred ? unexpected_first : NULL; m; m = m->next)
+        if (m->deferred && comes_before(&m->head, h))
             return true;
     return false;
 }
 
 /* ---- messages ---- */
 
-static void deliver(struct operation *o, struct message *m) {
+void receive_deliver(struct operation *o) {
+    struct message *m = o->received;
     uint64_t bytes = m->head.total;
+    incoming--;
     if (o->take)
         o->buffer = m->data, m->data = NULL;
     else if (m->data) {
-        uint64_t room = (uint64_t)(type_size(o->type) * o->count);
-        if (bytes > room)
-            bytes = room, o->error = MPI_ERR_TRUNCATE;
+        if (bytes > o->room)
+            bytes = o->room, o->error = MPI_ERR_TRUNCATE;
         type_unpack(m->data, bytes, o->buffer, o->count, o->type);
     }
     o->status_source = peer_of(o->c, m->head.source), o->status_tag = m->head.tag, o->bytes = bytes;
@@ -86,10 +95,15 @@ static void deliver(struct operation *o, struct message *m) {
     operation_complete(o);
 }
 
+static void deliver(struct operation *o, struct message *m) {
+    o->received = m;
+    if (!helper_defers(o))
+        receive_deliver(o);
+}
+
 /* Where the bytes of a message go that a receive has matched: straight into its buffer if they lie there as they come. */
 static void aim(struct operation *o, struct message *m) {
-    MPI_Count size;
-    bool straight = !o->take && type_is_dense(o->type, &size) && (uint64_t)(size * o->count) >= m->head.total;
+    bool straight = o->dense && o->room >= m->head.total;
     if (straight && m->data) {
         memcpy(o->buffer, m->data, m->got);
         free(m->data), m->data = NULL;
@@ -100,6 +114,7 @@ static void aim(struct operation *o, struct message *m) {
 
 static void bind(struct operation *o, struct message *m) {
     unpost(o);
+    incoming++;
     o->held = NULL, m->operation = o;
     unexpected_bytes -= m->counted, m->counted = 0;
     if (m->head.flags & FLAG_SYNCHRONOUS)
@@ -163,7 +178,13 @@ static bool match(struct message *m) {
         return false;
     for (struct operation *o = posted_first, *next; o; o = next) {
         next = o->next;
-        if (matches(o, &m->head) && claim(o, m))
+        if (!matches(o, &m->head))
+            continue;
+        if (o->local != MPI_REQUEST_NULL && helper_works()) {
+            m->deferred = deferred = true;
+            return false;
+        }
+        if (claim(o, m))
             return true;
     }
     return false;
@@ -175,15 +196,24 @@ static void append(struct message *m) {
     unexpected_last = m;
 }
 
-/* After a hold: all unexpected messages of a source look for their receives again. */
+/* After a hold: all unexpected messages of a source look for their receives again; null: those of all sources. */
 static void match_again(const struct frame *h) {
     struct message *all = unexpected_first;
     unexpected_first = unexpected_last = NULL;
     for (struct message *m = all, *next; m; m = next) {
         next = m->next;
-        if (m->head.source != h->source || m->head.context != h->context || !match(m))
+        if ((h && (m->head.source != h->source || m->head.context != h->context)) || !match(m))
             append(m);
     }
+}
+
+void receive_match_deferred(void) {
+    if (!deferred)
+        return;
+    deferred = false;
+    for (struct message *m = unexpected_first; m; m = m->next)
+        m->deferred = false;
+    match_again(NULL);
 }
 
 /* Puts a message that was held before those that its source has sent later. */
@@ -255,15 +285,24 @@ struct message *message_find(struct communicator *c, int source, int tag, uint64
 
 /* ---- what receives do ---- */
 
+/* The type is asked here, since the helper cannot. */
+void receive_into(struct operation *o, void *buffer, MPI_Count count, MPI_Datatype type) {
+    MPI_Count size;
+    o->receive = true;
+    o->buffer = buffer, o->count = count;
+    o->type = o->request == MPI_REQUEST_NULL ? type : type_keep(type, &o->own_type);
+    o->dense = type_is_dense(type, &size) && !o->take;
+    o->room = (uint64_t)(size * count);
+}
+
 void receive_bind(struct operation *o, struct message *m) {
     bind(o, m);
     grant_starving();
 }
 
 void receive_start(struct operation *o, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, uint64_t context) {
-    o->receive = true;
-    o->buffer = buffer, o->count = count, o->source = source, o->tag = tag, o->context = context;
-    o->type = o->request == MPI_REQUEST_NULL ? type : type_keep(type, &o->own_type);
+    receive_into(o, buffer, count, type);
+    o->source = source, o->tag = tag, o->context = context;
     struct message *m = message_find(o->c, source, tag, context, true);
     if (m) {
         receive_bind(o, m);

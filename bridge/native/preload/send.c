@@ -96,13 +96,13 @@ static void empty_buffer(void) {
 int bridge_Buffer_detach(void *buffer, MPI_Count *size) {
     empty_buffer();
     buffer_room = 0;
-    return PMPI_Buffer_detach_c(buffer, size);
+    return HELPED(PMPI_Buffer_detach_c(buffer, size));
 }
 
 #ifndef LACKS_MPI_Buffer_flush
 int bridge_Buffer_flush(void) {
     empty_buffer();
-    return PMPI_Buffer_flush();
+    return HELPED(PMPI_Buffer_flush());
 }
 #endif
 

@@ -34,6 +34,9 @@ static int attach(struct communicator *c, bool member, int color, struct topolog
     return error;
 }
 
+/* The first `n` ranks, which are all at one site, for a topology of the library; null at all others. */
+static int plain_part(struct communicator *c, int n, MPI_Comm *plain) { return bridge_Comm_split(c, c->rank < n ? 0 : MPI_UNDEFINED, c->rank, plain); }
+
 int bridge_Topo_test(struct communicator *c, int *kind) { return *kind = c->topology ? c->topology->kind : MPI_UNDEFINED, MPI_SUCCESS; }
 
 /* ---- Cartesian: dims, periods ---- */
@@ -77,9 +80,9 @@ int bridge_Cart_create(struct communicator *c, int n, const int dims[], const in
         t->data[n + i] = periods[i] != 0;
     if (spans(used, c->world))
         return attach(c, c->rank < used, 0, t, new);
-    MPI_Comm plain; /* all at one site: the library's own topology */
+    MPI_Comm plain;
     free(t);
-    int error = bridge_Comm_split(c, c->rank < used ? 0 : MPI_UNDEFINED, c->rank, &plain);
+    int error = plain_part(c, used, &plain);
     *new = MPI_COMM_NULL;
     if (!error && plain != MPI_COMM_NULL) {
         error = PMPI_Cart_create(plain, n, dims, periods, 0, new);
@@ -187,8 +190,16 @@ int bridge_Graph_create(struct communicator *c, int n, const int index[], const 
     int m = n ? index[n - 1] : 0;
     if (n == 0)
         return *new = MPI_COMM_NULL, MPI_SUCCESS;
-    if (!spans(n, c->world))
-        return fail(c, MPI_ERR_UNSUPPORTED_OPERATION, "MPI_Graph_create of ranks of one site: use a communicator of that site.");
+    if (!spans(n, c->world)) {
+        MPI_Comm plain;
+        int error = plain_part(c, n, &plain);
+        *new = MPI_COMM_NULL;
+        if (!error && plain != MPI_COMM_NULL) {
+            error = PMPI_Graph_create(plain, n, index, edges, 0, new);
+            PMPI_Comm_free(&plain);
+        }
+        return error;
+    }
     struct topology *t = make(MPI_GRAPH, (size_t)(n + m));
     t->n = n, t->m = m;
     memcpy(t->data, index, (size_t)n * sizeof(int));

@@ -59,6 +59,8 @@ struct operation *operation_new(struct communicator *c, MPI_Request *request) {
 
 void operation_complete(struct operation *o) {
     struct communicator *c = o->c;
+    if (helper_defers(o))
+        return;
     o->done = true;
     if (o->request != MPI_REQUEST_NULL)
         PMPI_Grequest_complete(o->request); /* may free it */

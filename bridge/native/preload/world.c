@@ -47,13 +47,20 @@ static int look(struct dl_phdr_info *info, size_t size, void *unused) {
 }
 
 /* The library may have been loaded for one module alone (Python does): it is made visible to all, so that PMPI_X is found when it is called. */
-void bridge_find_mpi(void) {
+static void find_mpi(void) {
     dl_iterate_phdr(look, NULL);
     if (library_file[0] && !library_ours)
         stop("the program loads %s, but the preloaded library is the one for %s. Choose another with --mpi.", library_file, BUILT_FOR);
     if (library_file[0])
         dlopen(library_file, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
     bridge_mode = getenv("STEPPE_BRIDGE_SOCKET") ? BRIDGE_ON : BRIDGE_INERT;
+}
+
+void bridge_enter(void) {
+    if (bridge_mode == BRIDGE_LENT)
+        helper_recall();
+    else
+        find_mpi();
 }
 
 void stop(const char *format, ...) {
