@@ -1,5 +1,9 @@
-"""The bridge beside MPI without it and beside plain TCP through the same delay, in turn: latency, rate, collectives, overlap, start."""
+"""The bridge beside MPI without it and beside plain TCP through the same delay, in turn: latency, rate, collectives, overlap, start.
 
+Then links that are limited: several connections, as the doctor chooses them, and compression; each beside the bridge without.
+"""
+
+import re
 import subprocess
 import tempfile
 import time
@@ -20,6 +24,8 @@ LONGEST = 30  # [s] of one start of a program
 LATENCIES = {0: ("8 1000 1", None), 5: ("8 20 1", 1.02), 20: ("8 10 1", 1.005), 80: ("8 4 1", 1.005)}  # D [ms] -> arguments, limit
 RATES = {20: "8388608 4", 100: "8388608 8"}  # R [MB/s]
 COLLECTIVES = "barrier 200 allreduce 200 broadcast 1024 30"
+LIMITED = 5e6  # [bytes/s] of each connection, an eighth of 40 MB/s
+MIXED = {"smooth": "8388608 10", "noise": "8388608 6"}  # at 20 MB/s
 PAPER = "paper 002 (PACX, 1 of 40 ms):"  # ../shared/reference/pacx_tables.json
 Samples = dict[str, list[float]]
 
@@ -28,8 +34,9 @@ def figures(quick: bool) -> list[Figure]:
     """All of them; the programs of a round follow each other at once, and every other round goes backwards."""
     with tempfile.TemporaryDirectory() as folder:
         program = str(Path(folder) / "bridge_ranks")
-        output([str(MPICH.compiler), "-std=gnu11", "-O2", "-Wall", "-Wextra", "-o", program, str(SOURCE)])
+        output([str(MPICH.compiler), "-std=gnu11", "-O2", "-Wall", "-Wextra", "-o", program, str(SOURCE), "-lm"])
         found: Samples = defaultdict(list)
+        found["connections"] = [_chosen(folder)]
         for number in range(2 if quick else 15):
             _round(program, found, bool(number % 2))
     return _judge(found)
@@ -50,6 +57,20 @@ def _numbers(command: list[str]) -> dict[str, float]:
     return {name: float(np.median(each)) for name, each in values.items()}
 
 
+def _chosen(folder: str) -> float:
+    """The connections that the doctor recommends where each is limited."""
+    port, key = free_port(), f"{folder}/key"
+    output([BRIDGE, "key", key])
+    with start_wan(port, 0.005, rate_each=LIMITED) as wan:
+        first = subprocess.Popen([BRIDGE, "doctor", "--listen", f"127.0.0.1:{port}", "--key", key], stdout=subprocess.PIPE, text=True)
+        said = output([BRIDGE, "doctor", "--join", f"127.0.0.1:{wan.port}", "--key", key])
+        first.communicate(timeout=LONGEST)
+    found = re.search(r"Use --connections (\d+)", said)
+    if not found:
+        raise MissingPeer(f"The doctor of the bridge names no number of connections: {said}")
+    return float(found[1])
+
+
 def _plain(program: str, ranks: int, words: str) -> dict[str, float]:
     return _numbers([*find_mpiexec(find_library()), "-n", str(ranks), program, *words.split()])
 
@@ -61,12 +82,25 @@ def _round(program: str, found: Samples, backwards: bool) -> None:
         for name, value in numbers.items():
             found[f"{case} {name}"].append(value)
 
-    def across(case: str, ranks: tuple[int, int], words: str, raw: str = "", delay: float = 0.0, rate: float | None = None) -> None:
+    def across(case: str, ranks: tuple[int, int], words: str, raw: str = "", options: str = "", delay: float = 0.0, **limit: float) -> None:
         """A world of two sites; before or after it a TCP connection through the same proxy."""
         port = free_port()
-        with start_wan(port, delay, rate) as wan:
+        with start_wan(port, delay, **limit) as wan:
             sites = [f"a=local:{ranks[0]},listen=127.0.0.1:{port}", f"b=local:{ranks[1]},join=127.0.0.1:{wan.port}"]
-            bridge = [BRIDGE, "run", "-q", "--no-prefix", "--site", sites[0], "--site", sites[1], "--", program, *words.split()]
+            bridge = [
+                BRIDGE,
+                "run",
+                "-q",
+                "--no-prefix",
+                *options.split(),
+                "--site",
+                sites[0],
+                "--site",
+                sites[1],
+                "--",
+                program,
+                *words.split(),
+            ]
             tcp = [program, "tcp", str(port), str(wan.port), *raw.split()]
             commands = {"tcp": tcp, "bridge": bridge} if raw else {"bridge": bridge}
             got = {}
@@ -90,11 +124,18 @@ def _round(program: str, found: Samples, backwards: bool) -> None:
     for ms, (arguments, _) in LATENCIES.items():
         ping = f"pingpong 0 1 {arguments}"
         more = {0: free, 5: f" {COLLECTIVES}", 20: " overlap 0.04 8"}.get(ms, "")
-        across(f"{ms} ms", (1, 1), ping + more, ping + (free if ms == 0 else ""), ms / 1e3)
+        across(f"{ms} ms", (1, 1), ping + more, ping + (free if ms == 0 else ""), delay=ms / 1e3)
     for rate, arguments in RATES.items():
-        across(f"{rate} MB/s", (1, 1), f"bandwidth 0 1 {arguments}", f"bandwidth 0 1 {arguments}", 0.005, rate * 1e6)
+        across(f"{rate} MB/s", (1, 1), f"bandwidth 0 1 {arguments}", f"bandwidth 0 1 {arguments}", delay=0.005, rate=rate * 1e6)
+    for content, arguments in MIXED.items():
+        for compress in ("never", "auto")[:: -1 if backwards else 1]:
+            words = f"{content} bandwidth 0 1 {arguments}"
+            across(f"{content} {compress}", (1, 1), words, options=f"--compress {compress}", delay=0.005, rate=20e6)
+    for connections in (1, int(found["connections"][0]))[:: -1 if backwards else 1]:
+        options = f"--connections {connections}"
+        across(f"{connections} connections", (1, 1), "bandwidth 0 1 8388608 4", options=options, delay=0.005, rate_each=LIMITED)
     across("2+2", (2, 2), "beside 2", delay=0.005, rate=20e6)
-    across("start", (2, 2), "started broadcast 1024 10", "pingpong 0 1 8 10 1", 0.02)
+    across("start", (2, 2), "started broadcast 1024 10", "pingpong 0 1 8 10 1", delay=0.02)
     begin = time.monotonic()
     keep("start plain", {"started": _plain(program, 2, "started")["started"] - begin})
 
@@ -137,6 +178,14 @@ def _judge(found: Samples) -> list[Figure]:
         rows.append(figure(f"8 MiB, D = 5 ms / {limit} MB/s", of[ours] / limit, "x", (ours, theirs), reached, at_least=0.95))
     ours, theirs = pair("0 ms", "bandwidth")
     rows.append(figure("8 MiB without limit / TCP", of[ours] / of[theirs], "x", (ours, theirs), at_least=0.5))
+    for content, least in (("smooth", 1.5), ("noise", 0.98)):
+        ours, theirs = (f"{content} {compress} bridge bandwidth" for compress in ("auto", "never"))
+        rows.append(figure(f"{content} at 20 MB/s: zstd / without", of[ours] / of[theirs], "x", (ours, theirs), at_least=least))
+    chosen = int(found["connections"][0])
+    ours, theirs = (f"{connections} connections bridge bandwidth" for connections in (chosen, 1))
+    rows.append(
+        figure(f"{chosen} connections of 5 MB/s, chosen by the doctor / one", of[ours] / of[theirs], "x", (ours, theirs), at_least=3.0)
+    )
     most = 10.0 + 65536 / 20e3
     trip, stream = of["2+2 bridge beside"] / 1e3, "2+2 bridge streamed"
     rows.append(figure("8 B there and back beside a stream, 20 MB/s, D = 5 ms", trip, "ms", (stream,), "2+2", at_most=most))

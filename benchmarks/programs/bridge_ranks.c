@@ -6,12 +6,15 @@
    broadcast BYTES COUNT            to the last rank: half of a broadcast from rank 0 and the answer of the last rank, median [us]
    overlap SECONDS COUNT            a non-blocking allreduce beside work of so long, over that work alone
    beside SECONDS                   ranks 1 and 3 ping-pong while 0 streams to 2: a round trip, the median [us]; streamed [MB/s]
+   smooth, noise                    what is sent from here on: doubles of a field without jumps, or (from the start) noise
    started                          CLOCK_MONOTONIC [s] at which the last rank had left MPI_Init
 
    "tcp PORT THROUGH" as the first words: no MPI; rank 1 listens at PORT, rank 0 connects to THROUGH, which leads there. */
+#include <math.h>
 #include <mpi.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST = 4096, STREAMED = 1 << 20, WORDS = 5 };
+enum { MOST = 4096, STREAMED = 1 << 20, BUFFER = 8 << 20, WORDS = 5 };
 
 static int rank, size, fd = -1;
 static char *buffer;
@@ -41,6 +44,15 @@ static double median(int n) {
 static void say(int who, const char *name, double value) {
     if (rank == who)
         printf("%s %.9g\n", name, value), fflush(stdout);
+}
+
+static void fill(int smooth) {
+    uint64_t noise = 88172645463325252;
+    for (size_t i = 0; i < BUFFER / 8; i++) {
+        noise ^= noise << 13, noise ^= noise >> 7, noise ^= noise << 17;
+        double value = 280 + 12 * sin((double)i / 9000) + 1e-9 * (double)(noise % 1000);
+        memcpy(buffer + 8 * i, smooth ? (void *)&value : (void *)&noise, 8);
+    }
 }
 
 static void put(int to, int bytes) {
@@ -189,7 +201,8 @@ static void connect_pair(int port, int through) {
 int main(int argc, char **words) {
     double started, last;
     int tcp = argc > 3 && !strcmp(words[1], "tcp");
-    buffer = calloc(1, 8 << 20);
+    buffer = malloc(BUFFER);
+    fill(0);
     if (tcp)
         connect_pair(atoi(words[2]), atoi(words[3]));
     else
@@ -211,6 +224,8 @@ int main(int argc, char **words) {
             overlap(number[0], (int)number[1]);
         else if (!strcmp(name, "beside"))
             beside(number[0]);
+        else if (!strcmp(name, "smooth") || !strcmp(name, "noise"))
+            fill(name[0] == 's');
         else if (!strcmp(name, "started"))
             MPI_Reduce(&started, &last, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD), say(0, name, last);
         else if (takes_part)

@@ -67,6 +67,21 @@ def test_a_rank_that_receives_nothing_holds_at_most_its_limit(folder: Path) -> N
     assert 0 < int(megabytes) < 32 + 269  # how much comes within the time depends on the machine
 
 
+def test_traffic_goes_on_when_a_lost_link_comes_back(folder: Path) -> None:
+    options = ["--reconnect", "30", "--connections", "2"]
+    with world(folder, sites(folder, "storm", (2, 2), (MPICH, OPENMPI), 5, "begun"), *options, delay=0.005, rate=2e6) as running:
+        assert running.processes[0].stdout is not None
+        assert running.processes[0].stdout.readline() == "begun\n"
+        time.sleep(0.3)
+        running.links[0].cut()
+        time.sleep(5)
+        assert running.processes[0].poll() is None
+        running.links[0].go()
+        ended = running.end()
+    assert [one.code for one in ended] == [0, 0], ended
+    assert ended[0].output == "4 ranks, 0 failures\n"
+
+
 @pytest.mark.parametrize("accident", ["cut", "drop"])
 def test_a_lost_link_ends_both_sites_with_one_sentence_each(folder: Path, accident: str) -> None:
     options = ["--link-timeout", "4"]

@@ -196,6 +196,8 @@ int main(int words, char **word) {
     MPI_Init(&words, &word);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (rank == 0 && words > 2)
+        puts(word[2]), fflush(stdout);
     drawn = words > 1 ? strtoull(word[1], NULL, 10) : 1;
     all_of(MPI_COMM_WORLD);
     for (int k = 0; k < 2; k++) {
