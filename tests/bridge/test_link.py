@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from steppe_bridge.rank import ABORT, MESSAGE, PAYLOAD, Frame
+from tests.bridge.built import needs_zstd
 from tests.bridge.gateways import FAILED, Gateway, Rank, Sites, part
 from tests.bridge.wan import Wan, start_wan
 
@@ -120,6 +121,7 @@ def test_several_connections_carry_more_where_each_is_limited(sites: Sites) -> N
 
 @pytest.mark.parametrize("more", [[], ["--connections", 3], ["--reconnect", 20]])
 def test_smooth_numbers_are_compressed_and_arrive_as_they_were(sites: Sites, more: list[object]) -> None:
+    needs_zstd()
     payload = smooth(PAYLOAD // 8)
     with linked(sites, more, (1, 1), delay=0.001, rate=10e6) as (gateways, ranks, _):
         for _ in range(4):

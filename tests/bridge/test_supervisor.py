@@ -426,4 +426,7 @@ def test_steppe_bridge_passes_all_words_on_and_says_where_to_get_it(tmp_path: Pa
     assert (done.returncode, "steppe bridge site --help" in done.stderr) == (2, True)
     (tmp_path / "steppe_bridge.py").write_text("raise ModuleNotFoundError(name='steppe_bridge')\n")
     done = subprocess.run([sys.executable, *program, str(tmp_path), *words], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "steppe: The bridge is a distribution of its own: pip install steppe-bridge.\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "steppe: The bridge is a distribution of its own: type in the clone of Steppe: pip install ./bridge\n",
+    )

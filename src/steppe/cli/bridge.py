@@ -11,7 +11,7 @@ from steppe.errors import Mistake
 def bridge(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> NoReturn:
     """Join MPI launches at several sites to one world, for any MPI program.
 
-    It is a distribution of its own: `pip install steppe-bridge`. Its options: `steppe bridge run --help`, `steppe bridge site --help`.
+    A distribution of its own: `pip install ./bridge` in a clone. Options: `steppe bridge run --help`; also `site`, `doctor`, `key`.
 
     Examples:
 
@@ -34,5 +34,5 @@ def bridge(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> NoRe
     except ModuleNotFoundError as error:
         if error.name != "steppe_bridge":
             raise
-        raise Mistake("The bridge is a distribution of its own: pip install steppe-bridge.") from None
+        raise Mistake("The bridge is a distribution of its own: type in the clone of Steppe: pip install ./bridge") from None
     raise SystemExit(command.main([*words], "steppe bridge"))
