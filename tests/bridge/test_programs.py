@@ -67,6 +67,13 @@ def test_a_rank_that_receives_nothing_holds_at_most_its_limit(folder: Path) -> N
     assert 0 < int(megabytes) < 32 + 269  # how much comes within the time depends on the machine
 
 
+def test_a_message_is_received_from_behind_any_number_of_others(folder: Path) -> None:
+    with world(folder, sites(folder, "late", (1, 1), (MPICH, MPICH))) as running:
+        ended = running.end()
+    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
+    assert ended[0].output == "0 wrong\n"
+
+
 @pytest.mark.parametrize("accident", ["cut", "drop"])
 def test_a_lost_link_ends_both_sites_with_one_sentence_each(folder: Path, accident: str) -> None:
     options = ["--link-timeout", "4"]
