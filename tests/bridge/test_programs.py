@@ -82,6 +82,13 @@ def test_traffic_goes_on_when_a_lost_link_comes_back(folder: Path) -> None:
     assert ended[0].output == "4 ranks, 0 failures\n"
 
 
+def test_a_message_is_received_from_behind_any_number_of_others(folder: Path) -> None:
+    with world(folder, sites(folder, "late", (1, 1), (MPICH, MPICH))) as running:
+        ended = running.end()
+    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
+    assert ended[0].output == "0 wrong\n"
+
+
 @pytest.mark.parametrize("accident", ["cut", "drop"])
 def test_a_lost_link_ends_both_sites_with_one_sentence_each(folder: Path, accident: str) -> None:
     options = ["--link-timeout", "4"]

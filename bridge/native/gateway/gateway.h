@@ -36,8 +36,8 @@ enum limits {
     LINK_LOW = 16 * 1024,    /* a connection with fewer sealed bytes takes the next frame: what is sealed cannot be overtaken */
     SOURCE_MAX = 512 * 1024, /* of the frames of one local rank that wait for links, ... */
     LINK_MAX = 6 << 20,      /* ... and of those of all local ranks */
-    WINDOW_ALL = 48 << 20,   /* of the frames that wait for the ranks of a site, by credits; */
-    HELD_MAX = 54 << 20,     /* beyond this the gateway reads nobody: some rank ignores credits */
+    WINDOW_ALL = 32 << 20,   /* of the frames that wait for the ranks of a site, by credits; */
+    HELD_MAX = 38 << 20,     /* beyond this the gateway reads nobody: some rank ignores credits */
     STRANGERS = 64,          /* connections of a kind that have proven nothing; one more closes the oldest */
     STRANGER_MS = 10000,
     FLUSH_MS = 1000, /* after a failure */

@@ -251,6 +251,7 @@ void receive_deliver(struct operation *o); /* what it has received */
 void receive_match_deferred(void);
 void receive_progress(void); /* local halves of receives from any source */
 bool receive_waiting(void);
+void receive_awaits(const struct communicator *c, int source); /* its senders need not wait, however much has come that nobody has asked for */
 bool send_waiting(void);
 bool tasks_waiting(void);
 char *receive_taken(struct communicator *c, int source, int tag, uint64_t *bytes); /* of a collective: waits, the caller frees */

@@ -24,8 +24,12 @@ int plain_Sendrecv(const void *send, MPI_Count send_count, MPI_Datatype send_typ
                    MPI_Datatype receive_type, int source, int receive_tag, MPI_Comm comm, MPI_Status *status) {
     MPI_Request sent, received;
     int error = PMPI_Irecv_c(receive, receive_count, receive_type, source, receive_tag, comm, &received);
-    if (error || (error = PMPI_Isend_c(send, send_count, send_type, dest, send_tag, comm, &sent)))
+    if (error)
         return error;
+    if ((error = PMPI_Isend_c(send, send_count, send_type, dest, send_tag, comm, &sent))) {
+        PMPI_Cancel(&received), PMPI_Request_free(&received);
+        return error;
+    }
     error = await_local(&received, status);
     int error_sent = await_local(&sent, MPI_STATUS_IGNORE);
     return error ? error : error_sent;

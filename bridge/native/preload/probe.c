@@ -84,6 +84,7 @@ static int probe_until(struct communicator *c, int source, int tag, MPI_Message 
         int error = probe(c, source, tag, &flag, handle, status);
         if (error || flag)
             return error;
+        receive_awaits(c, source);
         idle(turn, source >= 0 && c->to_local[source] < 0);
     }
 }

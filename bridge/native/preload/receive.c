@@ -10,7 +10,7 @@
 
 #include "bridge.h"
 
-#define UNEXPECTED_LIMIT ((uint64_t)256 << 20) /* from here on senders wait until a receive is posted */
+#define UNEXPECTED_LIMIT ((uint64_t)256 << 20) /* from here on those senders wait that no receive is posted for */
 
 static struct operation *posted_first, *posted_last;
 static struct message *unexpected_first, *unexpected_last;
@@ -22,9 +22,11 @@ static struct origin {
     uint64_t received, granted;
     bool starving;
 } *origins;
+static int n_starving;
 
 static void grant(int source) {
     struct origin *from = &origins[source];
+    n_starving -= from->starving;
     from->starving = false;
     if (from->granted - from->received <= world.window / 2) {
         from->granted = from->received + world.window;
@@ -32,11 +34,28 @@ static void grant(int source) {
     }
 }
 
+static bool may_come_from(const struct communicator *c, int peer, int world_rank) {
+    return peer == MPI_ANY_SOURCE ? peer_of(c, world_rank) >= 0 : c->peer_world[peer] == world_rank;
+}
+
+/* What a receive waits for may come after any number of unexpected messages. */
+static bool is_awaited(int world_rank) {
+    for (struct operation *o = posted_first; o; o = o->next)
+        if (may_come_from(o->c, o->source, world_rank))
+            return true;
+    return false;
+}
+
+void receive_awaits(const struct communicator *c, int source) {
+    for (int r = 0; n_starving && r < world.size; r++)
+        if (origins[r].starving && may_come_from(c, source, r))
+            grant(r);
+}
+
 static void grant_starving(void) {
-    if (unexpected_bytes < UNEXPECTED_LIMIT)
-        for (int r = 0; r < world.size; r++)
-            if (origins[r].starving)
-                grant(r);
+    for (int r = 0; n_starving && unexpected_bytes < UNEXPECTED_LIMIT && r < world.size; r++)
+        if (origins[r].starving)
+            grant(r);
 }
 
 /* ---- the posted queue ---- */
@@ -259,10 +278,10 @@ void message_received(struct message *m, uint64_t bytes) {
         unexpected_bytes += sizeof *m + bytes, m->counted += sizeof *m + bytes;
     if (all)
         from->message = NULL;
-    if (bound || unexpected_bytes < UNEXPECTED_LIMIT)
+    if (bound || unexpected_bytes < UNEXPECTED_LIMIT || is_awaited(m->head.source))
         grant(m->head.source);
-    else
-        from->starving = true;
+    else if (!from->starving)
+        from->starving = true, n_starving++;
     if (bound && all)
         deliver(o, m);
 }
@@ -313,6 +332,7 @@ void receive_start(struct operation *o, void *buffer, MPI_Count count, MPI_Datat
         local_halves++;
     }
     post(o);
+    receive_awaits(o->c, source);
 }
 
 /* Returns true if it is cancelled, now or when its local half has ended without a message. */

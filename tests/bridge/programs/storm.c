@@ -20,11 +20,27 @@ static unsigned draw(unsigned below) { /* the same on all ranks, who call it ali
 
 static int value_of(int source, int dest, int number) { return source * 1000003 + dest * 1009 + number; }
 
+/* Calls that block inside a site, while messages from and to other sites are under way. */
+static void inside(MPI_Comm site, int count) {
+    int n, me, total, left;
+    MPI_Comm_size(site, &n);
+    MPI_Comm_rank(site, &me);
+    for (int k = 0; k < count; k++) {
+        int mine = me + k;
+        MPI_Allreduce(&mine, &total, 1, MPI_INT, MPI_SUM, site);
+        CHECK(total == n * (n - 1) / 2 + n * k);
+        MPI_Sendrecv(&mine, 1, MPI_INT, (me + 1) % n, k, &left, 1, MPI_INT, (me + n - 1) % n, k, site, MPI_STATUS_IGNORE);
+        CHECK(left == (me + n - 1) % n + k);
+    }
+}
+
 /* Everyone sends `count` messages to everyone, by all modes; receives name their source, or none; the order of each source must hold. */
 static void storm(MPI_Comm comm, int count) {
     int n, me, messages = 0, requests = 0;
+    MPI_Comm site;
     MPI_Comm_size(comm, &n);
     MPI_Comm_rank(comm, &me);
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &site);
     MPI_Request *request = malloc(2 * (size_t)(count * n) * sizeof *request);
     MPI_Status *status = malloc(2 * (size_t)(count * n) * sizeof *status);
     int *got = malloc((size_t)(count * n) * sizeof *got), *sent = malloc((size_t)(count * n) * sizeof *sent);
@@ -40,7 +56,11 @@ static void storm(MPI_Comm comm, int count) {
             else
                 MPI_Isend(&sent[messages], 1, MPI_INT, dest, 7, comm, &request[requests++]);
             messages++;
+            if (k == count / 2 && d == 0)
+                inside(site, 1 + count / 3);
         }
+    inside(site, 1 + count / 3);
+    MPI_Comm_free(&site);
     if (draw(2))
         MPI_Waitall(requests, request, status);
     else
