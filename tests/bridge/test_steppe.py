@@ -65,3 +65,33 @@ def test_a_mistake_in_a_run_file_is_one_sentence_and_ends_all_sites(folder: Path
     assert [one.code for one in ended] == [2, 2], ended
     assert 'there is no variable "depth" to record' in ended[0].errors
     assert "variable" not in ended[1].errors
+
+
+DELAY = 0.001  # [s]
+ACROSS = f"""
+DELAY = {DELAY}
+from steppe.comm import find_launch
+from steppe.comm.raw import open_raw
+from steppe.measure.messages.messages import Messages
+from steppe.measure.messages.plan import PING_PONG, UNDER_WAY, plan
+from steppe.measure.messages.session import fit_series
+from steppe.measure.timing.rank_places import as_text, here, of_text, pairs
+raw = open_raw(find_launch())
+places = [of_text(text) for text in raw.texts(as_text(here()))]
+session = Messages(raw, 0.02, 0.05, 1 << 20)
+tasks = [task for task in plan(raw.size, True, False, pairs(places)) if task.placement == "other site" and task.bytes in (8, 1024)]
+series = [session.measure(task) for task in tasks if task.variant in (PING_PONG, UNDER_WAY)]
+if raw.rank == 0:
+    print(*(one.statistics.minimum >= DELAY for one in series if one.variant == PING_PONG), [one.name for one in fit_series(series)])
+raw.close()
+"""
+
+
+@pytest.mark.parametrize("ranks", [(1, 1), (2, 2)])
+def test_messages_between_sites_are_measured_and_fitted(folder: Path, ranks: tuple[int, ...]) -> None:
+    sites = [Site(name, n, [sys.executable, "-c", ACROSS]) for name, n in zip("ab", ranks, strict=True)]
+    with world(folder, sites, delay=DELAY) as running:
+        ended = running.end()
+    assert [one.code for one in ended] == [0, 0], ended
+    fits = [{"operation": "point-to-point", "variant": variant} for variant in ("ping-pong", "64 under way")]
+    assert ended[0].output == f"True True {fits}\n"

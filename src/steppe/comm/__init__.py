@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from steppe.comm.serial import Serial as Serial
     from steppe.comm.sites import Sites as Sites
     from steppe.comm.sites import find_sites as find_sites
+    from steppe.comm.sites import site_name as site_name
     from steppe.comm.world import MessageRequest as MessageRequest
     from steppe.comm.world import Operation as Operation
     from steppe.comm.world import World as World

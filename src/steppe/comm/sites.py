@@ -32,7 +32,7 @@ class Sites:
 
 def find_sites(world: World, name: str | None = None) -> Sites:
     """The sites of a world, one without the bridge. Every rank calls it. name: replaces that of this site (tests)."""
-    mine = (name or _name()).encode()[:LONGEST].ljust(LONGEST, b"\0")
+    mine = (name or site_name() or "1").encode()[:LONGEST].ljust(LONGEST, b"\0")
     told = [bytes(row.tolist()).rstrip(b"\0").decode(errors="replace") for row in of_all(world, [*mine])]
     names = tuple(dict.fromkeys(told))
     return Sites(names, tuple(names.index(each) for each in told))
@@ -50,10 +50,10 @@ def ranks_text(ranks: list[int]) -> str:
     return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"
 
 
-def _name() -> str:
-    """The name of the site of this rank; if the bridge does not tell it, its number."""
+def site_name() -> str:
+    """The name of the site of this rank; if the bridge does not tell it, its number, which MPI knows once it has begun; else ""."""
     if not is_bridged():
-        return "1"
+        return ""
     if NAME in os.environ:
         return os.environ[NAME]
     from mpi4py import MPI
