@@ -16,7 +16,9 @@ from tests.scenario import copied
 
 STEPPE = [sys.executable, "-m", "steppe", "run"]
 HERE = Path("/proc/self/cwd")
-UNTIL = ["--set", "time.end=1990-03-20", "--quiet"]
+UNTIL = ["--set", "time.end=1990-03-20"]
+SITES = 'Sites: a (ranks 0, 1), b (ranks 2, 3). Without the run folder: "b"; other ranks write the results.'
+WEATHER_READ = ' Without the weather: "b"; other ranks read it.'
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +53,7 @@ def test_a_site_without_the_run_folder_computes_the_same_bytes_and_writes_nothin
     assert [site.code for site in ended] == [0, 0], ended
     assert results(folders[0] / "out") == one
     assert tree(folders[1]) == before
+    assert [site.errors.count(f"{SITES}\n") for site in ended] == [1, 0]
 
 
 def test_a_run_goes_on_at_sites_of_which_one_lacks_the_folder(folders, one):
@@ -58,6 +61,7 @@ def test_a_run_goes_on_at_sites_of_which_one_lacks_the_folder(folders, one):
     ended = run(folders)
     assert [site.code for site in ended] == [0, 0], ended
     assert one.items() <= results(folders[0] / "out").items()
+    assert SITES in ended[0].errors
 
 
 def test_ranks_of_another_site_read_the_weather_for_a_site_without(folders, one):
@@ -67,6 +71,7 @@ def test_ranks_of_another_site_read_the_weather_for_a_site_without(folders, one)
     assert [site.code for site in ended] == [0, 0], ended
     assert results(folders[0] / "out") == one
     assert tree(folders[1]) == before
+    assert f"{SITES}{WEATHER_READ}\n" in ended[0].errors
 
 
 def change_text(path: Path) -> None:

@@ -92,11 +92,10 @@ def meet(world: World, sites: Sites, run: RunFile, look: Path, own: OwnFiles | N
         error = type(found)(f"{where}{found}")
     agree_on(world, error)
     lacking = _compared(world, sites, writing, blind, inputs)
-    names = ", ".join(f'"{sites.names[site]}"' for site in blind)
-    note += f" Without the run folder: {names}; other ranks write the results."
+    note += f" Without the run folder: {_named(sites, blind)}; other ranks write the results."
     reading = tuple(rank for rank in range(world.size) if sites.of[rank] not in lacking) if lacking else ()
     if lacking:
-        note += f" Without the weather: {', '.join(sites.names[site] for site in sorted(lacking))}; other ranks read it."
+        note += f" Without the weather: {_named(sites, sorted(lacking))}; other ranks read it."
         run = _with_weather(world, run, world.rank not in reading)
     return run, RunSites(writing, reading, note)
 
@@ -112,6 +111,10 @@ def check_identity(plan: Plan, identity: Mapping[str, str], site: str) -> None:
     for name, value in plan.identity.items():
         if name != "made_of" and identity.get(name) != value:  # which may be a path
             raise Mistake(f'Site "{site}" would compute another run: its {name} is "{value}", and that of rank 0 "{identity.get(name)}".')
+
+
+def _named(sites: Sites, some: Sequence[int]) -> str:
+    return ", ".join(f'"{sites.names[site]}"' for site in some)
 
 
 def _of_all(world: World, flag: bool) -> list[bool]:
