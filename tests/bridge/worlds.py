@@ -48,13 +48,14 @@ def compiled(name: str, mpi: Mpi, folder: Path, *flags: str) -> Path:
 
 @dataclass
 class Site:
-    """One site: its name, how many ranks, what each runs."""
+    """One site: its name, how many ranks, what each runs; folder: its working folder, by default that of the world."""
 
     name: str
     ranks: int
     command: Sequence[str | Path]
     mpi: Mpi = MPICH
     options: list[str] = field(default_factory=list)
+    folder: Path | None = None
 
 
 def sites(folder: Path, program: str, ranks: tuple[int, ...], pair: tuple[Mpi, Mpi], *words: object) -> list[Site]:
@@ -110,8 +111,9 @@ def world(folder: Path, sites: Sequence[Site], *options: str, delay: float = 0.0
             if site.mpi is OPENMPI:
                 command[-2] = f"{site.mpi.mpiexec} --oversubscribe --bind-to none --allow-run-as-root"
             words = [str(word) for word in [*command, *options, *site.options, "--", *site.command]]
+            where = {"cwd": site.folder or folder, "env": {**os.environ, "STEPPE_BRIDGE_SITE": site.name}}
             processes.append(
-                subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1, text=True, start_new_session=True, cwd=folder)
+                subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1, text=True, start_new_session=True, **where)
             )
         yield Running(sites, links, processes)
         for process in processes:

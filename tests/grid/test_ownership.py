@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from steppe.grid import Cells, Ownership, tiles
+from steppe.grid import Cells, Ownership, tiles, writers_of
 
 
 @st.composite
@@ -25,7 +25,7 @@ def shares(draw: st.DrawFn) -> list[Cells]:
 @given(shares(), st.integers(1, 10))
 def test_parts_of_all_ranks_make_up_every_tile_once_and_come_to_its_writer(cells, per_writer):
     n_cells = sum(len(each) for each in cells)
-    deals = [Ownership(n_cells, rank, cells, per_writer) for rank in range(len(cells))]
+    deals = [Ownership(n_cells, rank, cells, writers_of(len(cells), per_writer)) for rank in range(len(cells))]
     written = {tile.tile: (deal.rank, tile) for deal in deals for tile in deal.written}
     assert sorted(written) == list(range(len(tiles(n_cells))))
     assert sum(len(deal.written) for deal in deals) == len(written)
@@ -45,6 +45,16 @@ def test_parts_of_all_ranks_make_up_every_tile_once_and_come_to_its_writer(cells
                         (columns,) = [columns for peer, columns in found.parts if peer == deal.rank]
                         assert_array_equal(np.arange(found.width)[columns], np.arange(found.width)[held.columns])
         assert_array_equal(whole, np.arange(tile.start, tile.stop))
+
+
+@given(st.integers(1, 40), st.integers(1, 12), st.data())
+def test_only_ranks_that_can_write_are_writers(ranks, per_writer, data):
+    able = sorted(data.draw(st.sets(st.integers(0, ranks - 1), min_size=1)))
+    found = writers_of(ranks, per_writer, able)
+    assert set(found) <= set(able)
+    for rank, writer in enumerate(writers_of(ranks, per_writer)):
+        assert found[rank] == writer or writer not in able
+    assert len(set(found)) <= max(1, len(set(writers_of(ranks, per_writer))))
 
 
 def test_cells_of_a_tile_that_lie_side_by_side_are_a_slice_of_it_whatever_the_share_is():

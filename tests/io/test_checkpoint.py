@@ -13,6 +13,7 @@ from steppe.grid import Ownership
 from steppe.io.checkpoints.checkpoint import Checkpoint
 from steppe.io.checkpoints.contents import Contents
 from steppe.io.checkpoints.draft import Draft
+from steppe.io.checkpoints.remote import load_checkpoint
 from steppe.testing import run_threads
 from tests.io.checkpoints import write_checkpoint
 from tests.io.test_shard import disk_of
@@ -65,6 +66,35 @@ def test_a_rank_reads_its_cells_alone(tmp_path: Path) -> None:
             np.testing.assert_array_equal(loaded[name], values[..., cells] if values.ndim else values)
     with pytest.raises(DamagedError, match=r'no array "rain", only state/green_leaf'):
         found.read("rain")
+
+
+@pytest.mark.parametrize("able", [(), (0,), (0, 3), (0, 1, 2, 3, 4)])
+def test_ranks_read_a_checkpoint_for_those_that_do_not_see_it(tmp_path: Path, able: tuple[int, ...]) -> None:
+    path, shares = write(tmp_path / "there", 31), [range(7), range(7, 7), range(7, 270), range(270, 290), range(290, 300)]
+
+    def rank(world: World) -> None:
+        place = path if not able or world.rank in able else tmp_path / "nowhere"
+        manifest, arrays = load_checkpoint(place, Ownership(300, world.rank, shares), world, able)
+        assert manifest == {"date": "1990-02-01", "records": {"growth": 31}}
+        assert list(arrays) == list(ARRAYS)
+        for name, values in ARRAYS.items():
+            np.testing.assert_array_equal(arrays[name], values[..., shares[world.rank]] if values.ndim else values)
+            assert arrays[name].dtype == values.dtype.newbyteorder("<")
+            assert arrays[name].flags.writeable
+
+    run_threads(5, rank)
+
+
+def test_a_damaged_checkpoint_is_an_error_on_ranks_that_do_not_see_it(tmp_path: Path) -> None:
+    path = write(tmp_path, 31)
+    (path / "arrays.bin").write_bytes(bytes(9))
+
+    def rank(world: World) -> str:
+        with pytest.raises(DamagedError) as error:
+            load_checkpoint(path, Ownership(300, world.rank, [range(200), range(200, 300)]), world, [0])
+        return str(error.value)
+
+    assert run_threads(2, rank) == [f'"{path / "arrays.bin"}" has 9 bytes, 7512 were written.'] * 2
 
 
 @pytest.mark.parametrize("bounds", [(0, 300), (0, 100, 300), (0, 256, 300), (0, 0, 7, 290, 300, 300)])

@@ -1,6 +1,7 @@
 """Forcing that ranks read for each other: every spread gives every rank the bits that it would read for itself."""
 
 import sys
+from collections.abc import Sequence
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 from steppe.clock import Clock
 from steppe.comm import Serial, World, open_world
 from steppe.costs import spread_forcing
-from steppe.errors import DamagedError, Failure, ForcingError
-from steppe.io import ForcingReader, SpreadReader, pack_store
+from steppe.errors import DamagedError, Failure, ForcingError, RunFileError
+from steppe.io import ForcingReader, ForcingStore, SpreadReader, described, pack_store, place_described
 from steppe.io.forcing.spread import dealt
 from steppe.testing import run_threads
 from tests.comm.mpis import run_ranks
@@ -43,9 +44,11 @@ def shares_of(bounds: list[int]) -> list[range]:
     return [range(low, high) for low, high in pairwise(bounds)]
 
 
-def inputs(world: World, store: Path, spread: str, bounds: list[int], steps: range = range(DAYS)) -> ForcingReader | SpreadReader:
+def inputs(
+    world: World, store: Path, spread: str, bounds: list[int], steps: range = range(DAYS), able: Sequence[int] = ()
+) -> ForcingReader | SpreadReader:
     reader = ForcingReader(store, range(CELLS), None, CLOCK, WEEKLY, steps=steps)
-    return spread_forcing(reader, world, shares_of(bounds), spread)
+    return spread_forcing(reader, world, shares_of(bounds), spread, able=able)
 
 
 def rows_of(found: ForcingReader | SpreadReader, piece: range, n_cells: int) -> NDArray[np.int16]:
@@ -78,11 +81,11 @@ def check(found: ForcingReader | SpreadReader, steps: range, share: range, truth
         np.testing.assert_array_equal(rows_of(found, piece, len(share)), truth[:, piece.start : piece.stop, share.start : share.stop])
 
 
-def forth_and_back_and_cut_anew(world: World, store: Path, spread: str, truth: NDArray[np.int16]) -> None:
+def forth_and_back_and_cut_anew(world: World, store: Path, spread: str, truth: NDArray[np.int16], able: Sequence[int] = ()) -> None:
     ranks = world.size
     cuts = [even(ranks), [0, *np.linspace(50, 200, ranks - 1).astype(int).tolist(), CELLS], even(ranks)]
     shares = [range(bounds[world.rank], bounds[world.rank + 1]) for bounds in cuts]
-    found = inputs(world, store, spread, cuts[0])
+    found = inputs(world, store, spread, cuts[0], able=able)
     check(found, range(DAYS), shares[0], truth)
     for step in (3, 4, 1050, 600, 20):  # by hand, and jumping
         check(found, range(step, step + 1), shares[0], truth)
@@ -96,6 +99,32 @@ def forth_and_back_and_cut_anew(world: World, store: Path, spread: str, truth: N
 @pytest.mark.parametrize("spread", SPREADS)
 def test_every_rank_gets_the_bits_of_the_store(store: Path, truth: NDArray[np.int16], spread: str, ranks: int) -> None:
     run_threads(ranks, lambda world: forth_and_back_and_cut_anew(world, store, spread, truth))
+
+
+@pytest.mark.parametrize("able", [(0,), (0, 1), (1, 4)])
+@pytest.mark.parametrize("spread", ["readers:1", "readers:9", "auto"])
+def test_ranks_that_lack_the_weather_get_the_same_bits(
+    store: Path, truth: NDArray[np.int16], tmp_path: Path, spread: str, able: tuple[int, ...]
+) -> None:
+    files = described(ForcingStore.open(store))
+    there = place_described(files, tmp_path)
+    assert place_described(files, tmp_path) == there
+    assert [each.name for each in tmp_path.iterdir()] == [there.name]
+    assert ForcingStore.open(there).digest == ForcingStore.open(store).digest
+    assert not (there / "rain" / "c").exists()
+
+    def rank(world: World) -> None:
+        forth_and_back_and_cut_anew(world, store if world.rank in able else there, spread, truth, able)
+
+    run_threads(5, rank)
+
+
+@pytest.mark.parametrize("spread", ["own", "node"])
+def test_ranks_that_lack_the_weather_cannot_read_it(store: Path, spread: str) -> None:
+    with pytest.raises(
+        RunFileError, match=f'spread = "{spread}" lets ranks read that do not have the weather. Write "auto" or "readers:2"'
+    ):
+        run_threads(3, lambda world: inputs(world, store, spread, even(3), able=(0, 1)))
 
 
 def test_ranks_that_are_processes_get_them_too(store: Path) -> None:

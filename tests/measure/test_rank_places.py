@@ -26,8 +26,8 @@ from tests.measure.ranks import printed, two_cores
 from tests.measure.test_message_text import series
 
 
-def place(host="a", cores=(0,), cache=0, memory=0):
-    return RankPlace(host, cores, cores[0], cache, memory)
+def place(host="a", cores=(0,), cache=0, memory=0, site=""):
+    return RankPlace(host, cores, cores[0], cache, memory, site)
 
 
 @pytest.fixture
@@ -77,6 +77,7 @@ def test_the_nearest_that_two_ranks_share_is_their_distance():
     assert distance(place(), place(cache=4, memory=1)) == "same node"
     assert distance(place(cache=None, memory=None), place(cache=None, memory=None)) == "same node"
     assert distance(place(), place(host="b")) == "other node"
+    assert distance(place(site="x"), place(site="y")) == "other site"
 
 
 def test_a_pair_of_each_distance_is_measured_ranks_0_and_1_first():
@@ -102,6 +103,13 @@ def test_the_other_pairs_have_round_trips_and_messages_under_way():
     assert [task for task in tasks if task not in ours] == plan(3, True, False, (("same cache", (0, 1)),))
 
 
+def test_pairs_of_two_sites_do_all_but_one_sided_operations():
+    tasks = plan(2, True, False, pairs([place(site="x"), place(site="y")]))
+    assert "one-sided" not in {task.group for task in tasks}
+    everything = plan(2, True, False, pairs([place(site="x"), place(site="x")]))
+    assert {task.group for task in everything} - {task.group for task in tasks} == {"one-sided"}
+
+
 def test_series_of_other_distances_are_fitted_and_compared_apart():
     each = [
         replace(series(variant, time * (1 + size / 1e4)), placement=placement, bytes=size)
@@ -122,6 +130,7 @@ def test_places_are_shown_rank_by_rank_and_of_many_the_first():
         "rank 1: a, free on 2 cores, at first on 1, memory 0",
     ]
     assert text.splitlines()[-1] == "6 more ranks on 1 host"
+    assert places_text([place(site="x")]).startswith("rank 0: site x, a, core 0")
 
 
 AWAY = """
@@ -158,3 +167,5 @@ def test_ranks_that_share_cores_are_counted_by_host():
 def test_pairs_of_thousands_of_ranks_are_the_first_of_their_distance():
     places = [place(host=f"n{rank // 64}", cores=(rank % 64,), cache=rank % 64 // 8, memory=rank % 64 // 32) for rank in range(4096)]
     assert pairs(places) == [("same cache", (0, 1)), ("same memory", (0, 8)), ("same node", (0, 32)), ("other node", (0, 64))]
+    sites = [replace(each, site="xy"[rank // 2048]) for rank, each in enumerate(places)]
+    assert pairs(sites) == [*pairs(places), ("other site", (0, 2048))]

@@ -17,18 +17,19 @@ from typing import TYPE_CHECKING
 from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
-    from steppe.comm import Launch, RankLocation, World
+    from steppe.comm import Launch, RankLocation, Sites, World
 
 FIRST_WORD = 1.0  # [s] for rank 0 to say what is wrong with all
 
 
 @dataclass(frozen=True)
 class Rank:
-    """What a rank has: its world, where it is (to be kept true), and how many cores it should use; None: all that it may."""
+    """What a rank has: its world, where it is (to be kept true), how many cores it should use (None: all that it may), and its sites."""
 
     world: "World"
     where: "RankLocation"
     cores: int | None
+    sites: "Sites | None" = None
 
 
 _joined: Rank | None = None
@@ -71,7 +72,7 @@ def join(launch: "Launch") -> Rank:
         There is no MPI library, or the launcher is not the library's.
     """
     from steppe.cli.control import tell
-    from steppe.comm import RankLocation, cores_of_rank, keep_stops, name_output, open_world, prepare_rank
+    from steppe.comm import RankLocation, cores_of_rank, find_sites, keep_stops, name_output, open_world, prepare_rank
 
     prepare_rank(launch)
     world = open_world(on_abort=lambda code: tell({"outcome": code}))
@@ -79,9 +80,10 @@ def join(launch: "Launch") -> Rank:
     if launch.bridged:
         name_output(world.rank)
     cores = cores_of_rank(world)  # all ranks have come here
+    sites = find_sites(world) if launch.bridged else None
     if world.rank == 0:
         tell({"ready": world.size})
-    return Rank(world, RankLocation(), cores)
+    return Rank(world, RankLocation(), cores, sites if sites and len(sites.names) > 1 else None)
 
 
 @contextmanager
@@ -95,12 +97,18 @@ def rank_of_run() -> Iterator[Rank]:
 
 
 def _serve(rank: Rank) -> Exit:
+    from steppe.cli.run import own_run_file
     from steppe.cli.stop import Stop
-    from steppe.engine import serve_orders
+    from steppe.engine import OwnFiles, serve_orders
+
+    def tell(text: str) -> None:
+        if rank.sites and rank.sites.leads(rank.world.rank) and rank.sites.of[rank.world.rank] != rank.sites.of[0]:
+            sys.stderr.write(f"steppe: {text}\n")
 
     logging.getLogger("steppe").addHandler(logging.NullHandler())  # rank 0 says it
     with Stop(says=False) as stop:
-        return Exit(serve_orders(rank.world, stop, rank.where, rank.cores))
+        own = OwnFiles(lambda: own_run_file(sys.argv[1:]), tell)
+        return Exit(serve_orders(rank.world, stop, rank.where, rank.cores, rank.sites, own))
 
 
 def _debug() -> bool:

@@ -12,10 +12,10 @@ from steppe.cli.control import supervised
 from steppe.cli.rank import rank_of_run
 from steppe.cli.stop import Stop
 from steppe.cli.timeline import check_timeline, write_timeline
-from steppe.errors import Exit, RunFileError, SteppeError
+from steppe.errors import Exit, Mistake, RunFileError, SteppeError
 
 if TYPE_CHECKING:
-    from steppe.engine import Plan, Ranks
+    from steppe.engine import Plan, Ranks, RunFile
 
 Shows = Literal["all", "json", "warnings"]  # progress and summary; the summary alone, as JSON; neither
 
@@ -80,19 +80,14 @@ def run(
         again = arguments_of(run_file, **options, fresh=fresh, quiet=quiet, json=json)
         if not show_config and (done := start_ranks(again, ranks)) is not None:
             return done
-    changes = changes_of(set)
-    if output is not None:
-        changes["output.path"] = json_format.dumps(str(output.absolute()), ensure_ascii=False)  # a TOML string is escaped as one of JSON
-    if threads is not None:
-        changes["engine.threads"] = str(threads)
     failure = None
     with rank_of_run() as rank:
-        from steppe.engine import Plan, Ranks, read_run_file
+        from steppe.engine import Plan, Ranks
 
         with Stop(says=not supervised()) as stop:
-            all_ranks = Ranks(rank.world, stop, rank.where)
+            all_ranks = Ranks(rank.world, stop, rank.where, rank.sites)
             try:
-                whole = read_run_file(run_file, changes)
+                whole = _read(run_file, set, output, threads)
                 if show_config:
                     sys.stdout.write(whole.as_toml())
                     code = Exit.DONE
@@ -104,6 +99,41 @@ def run(
     if failure:
         raise failure
     return code
+
+
+def own_run_file(words: list[str]) -> "RunFile":
+    """The run file that a command line of `steppe run` names, with its changes: that of a rank whose site has files of its own.
+
+    Raises
+    ------
+    Mistake
+        It is another command, or the run file cannot be read.
+    """
+    from cyclopts import CycloptsError
+
+    from steppe.cli.app import app
+
+    line = " ".join(["steppe", *words])
+    try:
+        _, bound, _ = app.parse_args([word for word in words if word != "--debug"], exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        raise Mistake(f"`{line}`: {error}") from None
+    if words[:1] != ["run"]:
+        raise Mistake(f"`{line}` names no run file. Start `steppe run RUN_FILE` there.")
+    given = {name: bound.arguments.get(name) for name in ("set", "output", "threads")}
+    return _read(bound.arguments["run_file"], **given)
+
+
+def _read(run_file: Path, set: list[str] | None, output: Path | None, threads: int | None) -> "RunFile":
+    """The run file with the changes of a command line."""
+    from steppe.engine import read_run_file
+
+    changes = changes_of(set)
+    if output is not None:
+        changes["output.path"] = json_format.dumps(str(output.absolute()), ensure_ascii=False)  # a TOML string is escaped as one of JSON
+    if threads is not None:
+        changes["engine.threads"] = str(threads)
+    return read_run_file(run_file, changes)
 
 
 def _run(plan: "Plan", all_ranks: "Ranks", stop: Stop, *, until: str | None, timeline: Path | None, fresh: bool, shows: Shows) -> Exit:

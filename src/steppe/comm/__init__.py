@@ -3,6 +3,7 @@
 world   the messages of ranks, as a protocol       serial, mpi       one rank; ranks as processes
 reach   neighbours for a model with halos          agree             raises an error of one rank on all ranks
 node    shared memory of a host                    launch            the launcher, the MPI library, its mpiexec
+sites   launches that the bridge has joined
 machine_state  free memory, states of processes
 raw     MPI by address, for timed loops            rank, wake, fail  the start, the sleep and the end of a rank
 objects Python objects by mpi4py, for timings      steppe.testing    ranks as threads, recorded and replayed ranks
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from steppe.comm.reach import BoxExchange as BoxExchange
     from steppe.comm.reach import BoxReach as BoxReach
     from steppe.comm.serial import Serial as Serial
+    from steppe.comm.sites import Sites as Sites
+    from steppe.comm.sites import find_sites as find_sites
+    from steppe.comm.sites import site_name as site_name
     from steppe.comm.world import MessageRequest as MessageRequest
     from steppe.comm.world import Operation as Operation
     from steppe.comm.world import World as World

@@ -25,7 +25,7 @@ def nodes(world: World, host: str | None = None) -> list[int]:
     """
     processes = "/proc/self/ns/pid"  # ranks in containers of their own do not see each other
     told = [BOOT.read_text() if BOOT.exists() else "", os.readlink(processes) if os.path.exists(processes) else ""]
-    found = _of_all(world, [_number(host or world.host or " ".join([socket.gethostname(), *told]))])[:, 0].tolist()
+    found = of_all(world, [_number(host or world.host or " ".join([socket.gethostname(), *told]))])[:, 0].tolist()
     numbers = {host: number for number, host in enumerate(dict.fromkeys(found))}
     return [numbers[host] for host in found]
 
@@ -51,7 +51,7 @@ def shared(world: World, node: Sequence[int], length: int) -> NDArray[np.uint8]:
         except OSError as found:
             error = Failure(f"Rank {world.rank} cannot share {length / 1e6:.0f} MB of memory with other ranks: {found.strerror}.")
         agree_on(world, error)
-        owner, number = _of_all(world, [os.getpid(), file])[leader]
+        owner, number = of_all(world, [os.getpid(), file])[leader]
         try:
             theirs = os.open(f"/proc/{owner}/fd/{number}", os.O_RDWR | os.O_CLOEXEC)
             memory = mmap.mmap(theirs, length)
@@ -69,8 +69,8 @@ def _number(host: str) -> int:
     return int.from_bytes(sha256(host.encode()).digest()[:7])
 
 
-def _of_all(world: World, numbers: Sequence[int]) -> NDArray[np.int64]:
-    """The numbers of every rank, (ranks, numbers)."""
+def of_all(world: World, numbers: Sequence[int]) -> NDArray[np.int64]:
+    """The numbers of every rank, (ranks, numbers). Every rank calls it."""
     found = np.zeros((world.size, len(numbers)), np.int64)
     found[world.rank] = numbers
     return world.reduce(found, "sum")

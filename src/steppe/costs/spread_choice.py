@@ -162,6 +162,7 @@ def spread_forcing(
     spare: bool = True,
     compute: float | None = None,
     tell: Callable[[str, Mapping[str, SpreadPrediction]], object] = lambda name, predictions: None,
+    able: Sequence[int] = (),
 ) -> ForcingReader | SpreadReader:
     """Returns the inputs of this rank's share. Every rank calls it, and turns these inputs to the same pieces.
 
@@ -182,11 +183,13 @@ def spread_forcing(
         rank knows it, that of `SpreadFigures`.
     tell
         Gets the name of the spread, and the predictions by which "auto" chose it.
+    able
+        The ranks that have the weather; default: all. If some lack it, "auto" means that all others read.
 
     Raises
     ------
     RunFileError
-        The spread is not known.
+        The spread is not known, or lets ranks read that lack the weather.
     DamagedError
         A record that is read to measure by is not as it was written.
     Failure
@@ -194,6 +197,8 @@ def spread_forcing(
     """
     try:
         check_spread(spread)
+        if able:
+            spread = spread_among(spread, len(able))
         slabs, hosts = reader.slabs, nodes(world)
         predictions: Mapping[str, SpreadPrediction] = {}
         spare = world.agree(spare)  # all must choose alike
@@ -206,11 +211,21 @@ def spread_forcing(
             reader.recut(shares, world.rank)
             return reader
         kind, _, number = spread.partition(":")
-        way = Readers(slabs, world, int(number)) if kind == "readers" else Halves(slabs, world, hosts)
+        way = Readers(slabs, world, int(number), able) if kind == "readers" else Halves(slabs, world, hosts)
         return SpreadReader(reader, world, way, shares)
     except BaseException:
         reader.close()
         raise
+
+
+def spread_among(spread: str, able: int) -> str:
+    """The spread where only some ranks, `able` in number, have the weather; raises `RunFileError` if it lets others read."""
+    if spread in ("own", "node"):
+        raise RunFileError(
+            f'[forcing] spread = "{spread}" lets ranks read that do not have the weather. Write "auto" or "readers:{able}", '
+            "or copy the weather to each site."
+        )
+    return f"readers:{able}" if spread == "auto" else spread
 
 
 def check_spread(spread: str) -> None:

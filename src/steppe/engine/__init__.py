@@ -5,7 +5,7 @@ driver  steps branches: the one loop of all runs          ranks, rank_state  the
 session, branches, query_cache  the branches of a run, their positions, answers          simulation, script_session  a run of a script
 recomputation, snapshots  past steps and their diagnostics, computed again          checkpoint_manager  the run folder of a branch
 outputs, recorder, intervals  the records          parameters, initial, events  the begin of a run
-check  its cost, and its mistakes
+sites, site_inputs  launches that the bridge has joined, and the files of each          check  its cost, and its mistakes
 
 Parts are imported when they are used.
 """
@@ -31,5 +31,6 @@ if TYPE_CHECKING:
     from steppe.engine.session import Session as Session
     from steppe.engine.simulation import Simulation as Simulation
     from steppe.engine.simulation import run as run
+    from steppe.engine.sites import OwnFiles as OwnFiles
 
 __getattr__, __dir__, __all__ = when_used(__name__, __file__)

@@ -26,7 +26,7 @@ from steppe.engine.place import open_grid, place_name
 from steppe.engine.run_file import MapsSection, OutputSection, RunFile, SeriesSection, read_run_file
 from steppe.engine.weather import open_weather
 from steppe.errors import ForcingError, RunFileError, nearest
-from steppe.grid import Decomposition, Grid, Region, decompose
+from steppe.grid import Decomposition, Grid, Region, decompose, writers_of
 from steppe.html_summary import html_summary
 from steppe.io import FieldReader, FieldStore, ForcingReader, ForcingStore, read_costs, read_static
 from steppe.models import Model, Surroundings, find_model, make_model, needed_weather
@@ -238,8 +238,10 @@ class Plan:
             raise RunFileError(f"--until {day} is outside the run, {first} to {last}.")
         return step
 
-    def decomposed(self, ranks: int = 1, bounds: Sequence[int] | None = None) -> Decomposition:
+    def decomposed(self, ranks: int = 1, bounds: Sequence[int] | None = None, able: Sequence[int] = ()) -> Decomposition:
         """The cut of the grid for some ranks. bounds: rank r computes the packed cells from bounds[r] to bounds[r + 1].
+
+        able: the ranks that can write; default: all.
 
         Raises
         ------
@@ -248,7 +250,7 @@ class Plan:
         """
         strategy, _, number = self.run.engine.writers.partition(":")
         per_writer = ranks if strategy == "gather" else int(number or 1)
-        return decompose(self.grid, self.model.needs, ranks, bounds, per_writer)
+        return decompose(self.grid, self.model.needs, ranks, bounds, writers_of(ranks, per_writer, able))
 
     @property
     def provenance(self) -> dict[str, Any]:

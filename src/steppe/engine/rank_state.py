@@ -26,9 +26,10 @@ from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.engine.query_cut import cut_of
 from steppe.engine.setting import Setting
+from steppe.engine.sites import ALL_ALIKE, RunSites
 from steppe.errors import SteppeError
 from steppe.grid import Decomposition
-from steppe.io import Checkpoint, Contents, Draft, FieldReader, ForcingReader, SpreadReader
+from steppe.io import Contents, Draft, FieldReader, ForcingReader, SpreadReader, load_checkpoint
 from steppe.kernels.sums import totals
 from steppe.models import Array, Inputs
 
@@ -63,6 +64,8 @@ class RankState:
         Another state of the same run on this rank, whose weather is shared.
     in_pieces
         The weather is asked for in short pieces: slabs are kept decoded.
+    sites
+        Which ranks write the results and read the weather for others.
 
     Raises
     ------
@@ -70,8 +73,17 @@ class RankState:
         The weather does not fit the run.
     """
 
-    def __init__(self, plan: Plan, world: World, where: RankLocation, like: "RankState | None" = None, in_pieces: bool = True) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        world: World,
+        where: RankLocation,
+        like: "RankState | None" = None,
+        in_pieces: bool = True,
+        sites: RunSites = ALL_ALIKE,
+    ) -> None:
         self.plan, self.world, self.model, self._where = plan, world, plan.model, where
+        self.sites: RunSites = like.sites if like else sites
         self.kept = 0  # checkpoints of which this rank's tiles are durable
         self.notes: list[str] = []  # for the user
         self._draft = Draft()
@@ -85,7 +97,7 @@ class RankState:
         if isinstance(self.reader, ForcingReader) and like and in_pieces:
             self.reader.keep_slabs()
         self.arrays: ModelArrays = like.arrays if like else ModelArrays(world)
-        self._take(like.cut if like else plan.decomposed(world.size), like)
+        self._take(like.cut if like else plan.decomposed(world.size, None, self.sites.writing), like)
 
     def _take(self, cut: Decomposition, like: "RankState | None" = None) -> None:
         """Builds share, reach and ownership for this rank's cells."""
@@ -109,7 +121,8 @@ class RankState:
             spread = "auto"
             self.notes.append(f'There is no spread "{RETIRED}" any more: [forcing] spread is taken as "auto".')
         if self.world.size > 1 and isinstance(self.reader, ForcingReader):
-            self.reader = spread_forcing(self.reader, self.world, self.deal.cells, spread, spare, self.plan.cost, self._tell_spread)
+            whose, able = (self.reader, self.world, self.deal.cells), self.sites.reading
+            self.reader = spread_forcing(*whose, spread, spare, self.plan.cost, self._tell_spread, able)
         if self.world.size > 1 and isinstance(self.reader, FieldReader) and self.cut.boxes:
             self.reader.spread(self.world, self.cut.boxes, spread == "one")
         return nothing
@@ -193,9 +206,9 @@ class RankState:
             "recorder": {},
         }
         if checkpoint:
-            found = Checkpoint.open(Path(checkpoint), None)
-            groups, records = {group: {} for group in groups}, found.manifest["records"]
-            for full, values in found.load(self.deal).items():
+            manifest, arrays = load_checkpoint(Path(checkpoint), self.deal, self.world, self.sites.writing)
+            groups, records = {group: {} for group in groups}, manifest["records"]
+            for full, values in arrays.items():
                 group, _, name = full.partition("/")
                 groups[group][name] = values
         state = {name: self.gatherer.unpacked(values) for name, values in groups["state"].items()}
@@ -206,7 +219,7 @@ class RankState:
     def recut(self, bounds: list[int]) -> Together:
         """Takes another share: rank r gets the cells from bounds[r] to bounds[r + 1]; []: the same share. `open` must follow."""
         self.outputs.close()
-        self._take(self.plan.decomposed(self.world.size, bounds) if bounds else self.cut)
+        self._take(self.plan.decomposed(self.world.size, bounds, self.sites.writing) if bounds else self.cut)
         if bounds and self.reader and not self._shares and not isinstance(self.reader, FieldReader):
             self.reader.recut(self.deal.cells, self.world.rank)
         return nothing

@@ -11,19 +11,21 @@ import ctypes
 import json
 import tomllib
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from steppe.api.query import MapQuery
-from steppe.comm import RankLocation, Serial, World, agree_on
+from steppe.comm import RankLocation, Serial, Sites, World, agree_on
 from steppe.engine.plan import Plan
 from steppe.engine.rank_state import RankState, Together, nothing
 from steppe.engine.run_file import RunFile
+from steppe.engine.sites import ALL_ALIKE, OwnFiles, check_identity, looked_for, meet
 from steppe.errors import Failure, SteppeError
 from steppe.models import Array
 from steppe.timeline import span
@@ -63,24 +65,32 @@ class Ranks:
         True if rank 0 was asked to stop; the other ranks give theirs to `serve_orders`.
     where
         Updated with the position of rank 0.
+    sites
+        The sites of the world, which may lack the run folder; default: all ranks see it.
     """
 
-    def __init__(self, world: World | None = None, stop: Callable[[], bool] = never, where: RankLocation | None = None) -> None:
+    def __init__(
+        self,
+        world: World | None = None,
+        stop: Callable[[], bool] = never,
+        where: RankLocation | None = None,
+        sites: Sites | None = None,
+    ) -> None:
         self.world = world or Serial()
         self._where = where or RankLocation()
         self.consensus = Consensus(False, False, 0)
-        self._stop = stop
+        self._stop, self._sites = stop, sites
         self._states: dict[int, RankState] = {}
         self._begun = 0
         self._lost = False  # an order was interrupted: the ranks do not wait for another one
 
-    def begin(self, plan: Plan, like: int | None = None, in_pieces: bool = True) -> int:
+    def begin(self, plan: Plan, like: int | None = None, in_pieces: bool = True, folder: Path | None = None) -> int:
         """Makes a state of a run on every rank; returns the number of the state.
 
         like: the number of another state of the same run, whose weather is shared, and which must stay. in_pieces: the weather is asked for
-        in short pieces, so its slabs stay decoded.
+        in short pieces, so its slabs stay decoded. folder: of the run, if it is not that of the run file.
 
-        Raises what `RankState` raises.
+        Raises what `RankState` raises, and what `meet` raises.
         """
         number, self._begun = self._begun, self._begun + 1
         if like is not None:
@@ -88,8 +98,10 @@ class Ranks:
             state = self._states[like]
             self._do(None, lambda: self._add(number, RankState(plan, self.world, self._where, state, in_pieces)))
             return number
-        self._send(_Order(number, "begin", {"run": plan.run.as_toml()} if self.world.size > 1 else {}))
-        self._do(None, lambda: self._add(number, RankState(plan, self.world, self._where)))
+        arguments = {"run": plan.run.as_toml()} if self.world.size > 1 else {}
+        with looked_for(folder or plan.run.output.path) if self._sites else nullcontext() as look:
+            self._send(_Order(number, "begin", {**arguments, "look": str(look), "identity": plan.identity} if look else arguments))
+            self._do(None, lambda: self._add(number, self._first_state(plan, look)))
         try:
             self.order(number, "spread")
         except SteppeError:
@@ -136,6 +148,10 @@ class Ranks:
         """Ends `serve_orders` on the other ranks, which returns `code`."""
         self._send(_Order(-1, "dismiss", {"code": code}))
 
+    def _first_state(self, plan: Plan, look: Path | None) -> RankState:
+        place = meet(self.world, self._sites, plan.run, look)[1] if self._sites and look else ALL_ALIKE
+        return RankState(plan, self.world, self._where, sites=place)
+
     def _add(self, number: int, state: RankState) -> Together:
         self._states[number] = state
         return nothing
@@ -155,10 +171,17 @@ class Ranks:
         return result
 
 
-def serve_orders(world: World, stop: Callable[[], bool] = never, where: RankLocation | None = None, cores: int | None = None) -> int:
+def serve_orders(
+    world: World,
+    stop: Callable[[], bool] = never,
+    where: RankLocation | None = None,
+    cores: int | None = None,
+    sites: Sites | None = None,
+    own: OwnFiles | None = None,
+) -> int:
     """Performs the orders of rank 0 on another rank until rank 0 dismisses it; returns the code of `Ranks.dismiss`.
 
-    cores: the number that this rank should use. The other parameters are those of `Ranks`.
+    cores: the number that this rank should use. own: its own files, where there are sites. The other parameters are those of `Ranks`.
     """
     where = where or RankLocation()
     states: dict[int, RankState] = {}
@@ -170,10 +193,13 @@ def serve_orders(world: World, stop: Callable[[], bool] = never, where: RankLoca
         alone = (
             partial(getattr(state, order.name), **_with_states(order.arguments, states))
             if state
-            else partial(_begin, states, order, world, where, cores)
+            else partial(_begin, states, order, world, where, cores, sites, own)
         )
-        with suppress(SteppeError):  # rank 0 raises it
+        try:
             _settled(world, state, alone, stop)
+        except SteppeError as error:  # which rank 0 raises
+            if own and order.name in ("begin", "spread"):  # before the first step
+                own.tell(str(error))
         if order.name == "close":
             _forget(states, order.state_id)
 
@@ -193,13 +219,27 @@ def _with_states(arguments: Mapping[str, Any], states: Mapping[int, RankState]) 
     return {**arguments, **beside}
 
 
-def _begin(states: dict[int, RankState], order: _Order, world: World, where: RankLocation, cores: int | None) -> Together:
+def _begin(
+    states: dict[int, RankState],
+    order: _Order,
+    world: World,
+    where: RankLocation,
+    cores: int | None,
+    sites: Sites | None,
+    own: OwnFiles | None,
+) -> Together:
     if "like" in order.arguments:
         like = states[order.arguments["like"]]
         states[order.state_id] = RankState(like.plan.again(), world, where, like, order.arguments["in_pieces"])
         return nothing
     run = RunFile.model_validate(tomllib.loads(order.arguments["run"]))
-    states[order.state_id] = RankState(Plan.of(run, cores=cores), world, where)
+    place = ALL_ALIKE
+    if sites and "look" in order.arguments:
+        run, place = meet(world, sites, run, Path(order.arguments["look"]), own)
+    plan = Plan.of(run, cores=cores)
+    if sites and place.writing and world.rank not in place.writing:
+        check_identity(plan, order.arguments["identity"], sites.names[sites.of[world.rank]])
+    states[order.state_id] = RankState(plan, world, where, sites=place)
     return nothing
 
 

@@ -86,7 +86,7 @@ class Session:
         self._read_change = partial(read_change, folder, plan)
         self._rule_runner = RuleRunner(folder, plan, self._read_change)
         self._driver = Driver(self._rule_runner)
-        self._root = self.ranks.begin(plan)  # holds the weather, and computes nothing
+        self._root = self.ranks.begin(plan, folder=folder)  # holds the weather, and computes nothing
         try:
             self._branches = Branches(folder, plan, self.ranks, self._root, self._say, fresh, steered)
         except BaseException:
@@ -103,6 +103,11 @@ class Session:
     def notes(self) -> Sequence[str]:
         """Notes on the plan for the user."""
         return self.ranks.state(self._root).notes
+
+    @property
+    def site_note(self) -> str:
+        """The sites of the run for the user; "" without the bridge."""
+        return self.ranks.state(self._root).sites.note
 
     @property
     def array_counts(self) -> dict[str, float]:

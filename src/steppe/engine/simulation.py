@@ -72,6 +72,8 @@ class Simulation:
         )
         self.folder = session.folder
         self._session.tell("resumed" if session.resumed else "started", f"at {self.date}")
+        if session.site_note:
+            self._session.tell("note", session.site_note)
         if not session.resumed:
             for kind, text in (
                 *(("note", text) for text in session.notes),

@@ -8,7 +8,7 @@ from steppe.grid.domain import Domain, Edge, Edges, Face, Join
 from steppe.grid.gaussian import Gaussian
 from steppe.grid.grid import Grid
 from steppe.grid.lattice import UNEVEN, FileLattice, is_axis, read_lattice
-from steppe.grid.ownership import Cells, Ownership, spanned
+from steppe.grid.ownership import Cells, Ownership, spanned, writers_of
 from steppe.grid.partition import Partition, Share, tile_size, tiles
 from steppe.grid.plain import as_plain, from_plain
 from steppe.grid.points import Points, place_columns
@@ -61,4 +61,5 @@ __all__ = [
     "tile_size",
     "tiles",
     "window_of",
+    "writers_of",
 ]

@@ -51,19 +51,19 @@ class Surroundings(NamedTuple):
 class Decomposition:
     """The cut of a grid.
 
-    cells: the packed cells of each rank, ascending. per_writer: see `Ownership`. partition: the cuts of packed cells, at any cell; None
+    cells: the packed cells of each rank, ascending. writers: see `Ownership`. partition: the cuts of packed cells, at any cell; None
     where the grid and the number of ranks decide. boxes: of each rank, where shares have neighbours.
     """
 
     n_cells: int
     cells: Sequence[Cells]
-    per_writer: int
+    writers: Sequence[int]
     partition: Partition | None = None
     boxes: Boxes | None = None
 
     def of(self, rank: int) -> Surroundings:
         """Share, ownership and neighbours of one rank."""
-        deal = Ownership(self.n_cells, rank, self.cells, self.per_writer)
+        deal = Ownership(self.n_cells, rank, self.cells, self.writers)
         if self.boxes is not None:
             box = self.boxes[rank]
             return Surroundings(box, deal, box)
@@ -71,15 +71,15 @@ class Decomposition:
         return Surroundings(self.partition.owned(rank), deal, None)
 
 
-def decompose(grid: Grid, needs: CutNeeds, ranks: int, bounds: Sequence[int] | None = None, per_writer: int = 1) -> Decomposition:
+def decompose(grid: Grid, needs: CutNeeds, ranks: int, bounds: Sequence[int] | None = None, writers: Sequence[int] = ()) -> Decomposition:
     """Cuts a grid for some ranks, by what a model needs.
 
     Parameters
     ----------
     bounds
         Rank r computes the packed cells from bounds[r] to bounds[r + 1]; default: as many for each. Of cells without neighbours.
-    per_writer
-        Ranks, one after the other, of which the first writes what would be written by each.
+    writers
+        The rank that writes for each rank; default: itself.
 
     Raises
     ------
@@ -88,9 +88,9 @@ def decompose(grid: Grid, needs: CutNeeds, ranks: int, bounds: Sequence[int] | N
     """
     if needs.unit == "cells":
         partition = Partition(tuple(bounds)) if bounds else Partition.cells(grid, ranks)
-        return Decomposition(grid.n_cells, [partition.owned(rank).cells for rank in range(ranks)], per_writer, partition)
+        return Decomposition(grid.n_cells, [partition.owned(rank).cells for rank in range(ranks)], writers, partition)
     if not isinstance(grid, Raster | Projected):
         raise GridError("The model needs neighbours, so its grid must be a raster; this one is a list of points. Choose another grid.")
     halo = dict(sorted((needs.halo or {}).items(), key=lambda each: each[0] == "x"))  # rows first, however the model names them
     boxes = Partition.boxes(grid, ranks, halo, needs.edges)
-    return Decomposition(grid.n_cells, [boxes.cells(rank) for rank in range(ranks)], per_writer, boxes=boxes)
+    return Decomposition(grid.n_cells, [boxes.cells(rank) for rank in range(ranks)], writers, boxes=boxes)

@@ -4,8 +4,8 @@
     cells of    |  rank 0  |   rank 1   |     rank 2      |
     written by     rank 0       rank 1       rank 2            the rank with the tile's first cell; the others send it their part
 
-So one rank writes a file, and a rank receives only the tiles that it writes. On a file system that prefers few writers, the first of
-every `per_writer` ranks writes for all of them.
+So one rank writes a file, and a rank receives only the tiles that it writes. On a file system that prefers few writers, or that some
+ranks do not see, a rank writes for others: `writers_of`.
 """
 
 from collections.abc import Sequence
@@ -43,14 +43,14 @@ class WrittenTile(NamedTuple):
 class Ownership:
     """The cells of one rank in every tile, and the tiles that it writes.
 
-    cells: packed cells of each rank, ascending; each of the `n_cells` cells belongs to one rank. per_writer: number of consecutive ranks
-    for which the first writes.
+    cells: packed cells of each rank, ascending; each of the `n_cells` cells belongs to one rank. writers: the rank that writes for each
+    rank; default: itself.
     """
 
     n_cells: int
     rank: int
     cells: Sequence[Cells]
-    per_writer: int = 1
+    writers: Sequence[int] = ()
 
     @classmethod
     def alone(cls, n_cells: int) -> "Ownership":
@@ -81,7 +81,7 @@ class Ownership:
     def written(self) -> tuple[WrittenTile, ...]:
         """The tiles that this rank writes, in order."""
         found = []
-        served = self.cells[self.rank : self.rank + self.per_writer] if self.rank % self.per_writer == 0 else ()
+        served = [cells for rank, cells in enumerate(self.cells) if self._writer_for(rank) == self.rank]
         for number, tile in enumerate(tiles(self.n_cells)):
             if any(_has(cells, tile.start) for cells in served):
                 others = [(rank, cells, _inside(cells, tile)) for rank, cells in enumerate(self.cells) if rank != self.rank]
@@ -91,8 +91,25 @@ class Ownership:
 
     def writer(self, tile: range) -> int:
         """The rank that writes a tile."""
-        owner = next(rank for rank, cells in enumerate(self.cells) if _has(cells, tile.start))
-        return owner - owner % self.per_writer
+        return self._writer_for(next(rank for rank, cells in enumerate(self.cells) if _has(cells, tile.start)))
+
+    def _writer_for(self, rank: int) -> int:
+        return self.writers[rank] if self.writers else rank
+
+
+def writers_of(ranks: int, per_writer: int = 1, able: Sequence[int] = ()) -> tuple[int, ...]:
+    """The rank that writes for each rank: the first of every `per_writer`. For those that cannot write, others do in turn.
+
+    able: the ranks that can write, ascending; default: all.
+
+    >>> writers_of(4), writers_of(6, 2), writers_of(6, 2, able=[0, 1, 2]), writers_of(4, able=[0, 2])
+    ((0, 1, 2, 3), (0, 0, 2, 2, 4, 4), (0, 0, 2, 2, 0, 0), (0, 0, 2, 2))
+    """
+    firsts = range(0, ranks, per_writer)
+    writing = [first for first in firsts if not able or first in able] or list(able)
+    others = [first for first in firsts if first not in writing]
+    instead = {first: writing[k % len(writing)] for k, first in enumerate(others)}
+    return tuple(instead.get(first, first) for first in (rank - rank % per_writer for rank in range(ranks)))
 
 
 def spanned(cells: Cells, tile: range | None = None) -> range:

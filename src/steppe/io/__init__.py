@@ -12,11 +12,13 @@ from steppe.io.axis import Axis
 from steppe.io.checkpoints.checkpoint import Checkpoint
 from steppe.io.checkpoints.contents import Contents
 from steppe.io.checkpoints.draft import Draft
+from steppe.io.checkpoints.remote import load_checkpoint
 from steppe.io.folders.folder import Progress, RunFolder, Spent, link_run, read_costs, read_identity
 from steppe.io.folders.removal import check_removal, remove_run
 from steppe.io.folders.run_folders import RunFolderInfo, find_runs
 from steppe.io.folders.scenarios import Ensemble, Member, expect_no_ensemble, expect_no_results, listed
 from steppe.io.forcing.archive import archive_store
+from steppe.io.forcing.described import described, place_described
 from steppe.io.forcing.field_store import FieldStore
 from steppe.io.forcing.fields import FieldReader
 from steppe.io.forcing.pack_file import check_pack, pack_store
@@ -63,15 +65,18 @@ __all__ = [
     "check_pack",
     "check_removal",
     "create_store",
+    "described",
     "expect_no_ensemble",
     "expect_no_results",
     "find_runs",
     "limits_of",
     "link_run",
     "listed",
+    "load_checkpoint",
     "names_of",
     "open_results",
     "pack_store",
+    "place_described",
     "read_costs",
     "read_identity",
     "read_static",

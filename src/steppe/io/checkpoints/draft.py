@@ -82,7 +82,7 @@ class Draft:
         self._parts = []
 
     def write(self, folder: Path) -> dict[int, bytes]:
-        """Writes and hashes this rank's tiles, durably.
+        """Writes and hashes this rank's tiles, durably. A rank that writes nothing opens nothing: it may not see the folder.
 
         Raises
         ------
@@ -91,6 +91,8 @@ class Draft:
         """
         digests, head = Digests(self._stretches, self.contents.n_cells), {}
         path = folder / ARRAYS
+        if not self._stretches and self._deal.rank != 0:
+            return {}
         with writing(path):
             file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
             try:

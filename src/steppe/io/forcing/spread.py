@@ -233,12 +233,16 @@ class Halves:
 
 
 class Readers:
-    """`number` ranks decode, each a part of the tiles, and send every rank of each tile its cells from the first to the last."""
+    """`number` ranks decode, each a part of the tiles, and send every rank of each tile its cells from the first to the last.
 
-    def __init__(self, slabs: Slabs, world: World, number: int) -> None:
+    able: the ranks that have the weather; default: all.
+    """
+
+    def __init__(self, slabs: Slabs, world: World, number: int, able: Sequence[int] = ()) -> None:
         self._slabs, self._world = slabs, world
-        number = min(number, world.size)
-        self._readers = [world.size * k // number for k in range(number)]
+        able = able or range(world.size)
+        number = min(number, len(able))
+        self._readers = [able[len(able) * k // number] for k in range(number)]
         tiles = len(slabs.cells)
         self._numbers = {rank: range(tiles * k // number, tiles * (k + 1) // number) for k, rank in enumerate(self._readers)}
         self._room = slabs.new_room() if world.rank in self._readers else None

@@ -82,9 +82,12 @@ class OutputWriter:
 
     def _take(self, path: Path) -> None:
         self.path = path
-        check_format(path, group_attributes(path))
+        writes = [array for array in self._arrays.values() if array.deal.written]
+        if writes or self._world.rank == 0:  # another rank, which writes nothing, may not see the store
+            check_format(path, group_attributes(path))
         for array in self._arrays.values():
             array.folder = path / array.group
+        for array in writes:
             if layout_of(array.folder, array.name) != array.layout:
                 raise FolderError(
                     f'"{array.folder / array.name}" has another type or other chunks than this run needs. '

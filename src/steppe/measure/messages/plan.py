@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from steppe.measure.records.measured import SeriesName, Start
+from steppe.measure.timing.rank_places import OTHER_SITE
 
 WINDOW = 64  # messages under way, as in the OSU benchmarks
 KIB, MIB = 1 << 10, 1 << 20
@@ -63,7 +64,8 @@ class Task:
 def plan(ranks: int, quick: bool, huge: bool, pairs: Pairs = (("", (0, 1)),)) -> list[Task]:
     """The tasks on so many ranks. huge: true if there are huge pages; pairs: distances with pairs of ranks.
 
-    The first pair does all tasks of two ranks, the others round trips and messages under way.
+    The first pair does all tasks of two ranks, the others round trips and messages under way. One-sided operations are not served between
+    sites: they are left out if the first pair is of two.
     """
     sizes = [0, 8, KIB, 64 * KIB, MIB] if quick else [0, *(1 << i for i in range(25))]
     tasks = [_between(*pairs[0], variant, n) for variant in (PING_PONG, ACKNOWLEDGED) for n in sizes]
@@ -74,7 +76,7 @@ def plan(ranks: int, quick: bool, huge: bool, pairs: Pairs = (("", (0, 1)),)) ->
         tasks += [_between(*pair, PING_PONG, n) for n in sizes] + [_between(*pair, UNDER_WAY, n) for n in sizes[1:]]
     some = sorted({2, ranks}) if quick else numbers_of(ranks)
     lengths = [8, KIB, 64 * KIB] if quick else [1 << i for i in range(3, 21)]
-    tasks += _first(quick, *pairs[0]) + _one_sided(quick) + _objects(quick)
+    tasks += _first(quick, *pairs[0]) + (_one_sided(quick) if pairs[0][0] != OTHER_SITE else []) + _objects(quick)
     for p in some:
         kinds = ["", NON_BLOCKING, NON_BLOCKING_BEHIND]  # of one size one after the other, as they are compared
         several = {8: 2, KIB: 1} if quick else dict.fromkeys(lengths[1::2], 1)

@@ -25,7 +25,7 @@ from steppe.measure.records.clock_record import TimingClock
 from steppe.measure.records.document import Document, made_now, read_document, record_fit
 from steppe.measure.records.measured import Measured, Start, grouped
 from steppe.measure.timing.machine import describe_machine
-from steppe.measure.timing.rank_places import RankPlace, as_text, crowded, here, of_text, pairs
+from steppe.measure.timing.rank_places import OTHER_SITE, RankPlace, as_text, crowded, here, of_text, pairs
 from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds
 
 PRECISION = 0.02
@@ -66,6 +66,8 @@ def measure_messages(raw: Raw, options: MessageOptions, tell: Tell, stop: Callab
     machine = _machine(raw, places)
     other = _beside(raw, options.beside, machine)
     warnings = crowded(places, options.oversubscribe, find_library().name)
+    if recipe is None and pairs(places)[0][0] == OTHER_SITE:
+        warnings.append("One-sided operations are not served between sites: they are not measured, since ranks 0 and 1 are at two.")
     most = largest_of(plan(raw.size, quick, huge=False)) if recipe is None else largest(recipe, raw.size)
     session = Messages(raw, PRECISION, (QUICK_BUDGET if quick else BUDGET) / ROUNDS, most, start)
     if recipe is None:

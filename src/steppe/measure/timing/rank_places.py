@@ -8,17 +8,19 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from steppe.comm import site_name
 from steppe.errors import Mistake
 
 CPUS = Path("/sys/devices/system/cpu")
-DISTANCES = ("same cache", "same memory", "same node", "other node")  # the nearest first
+OTHER_SITE = "other site"
+DISTANCES = ("same cache", "same memory", "same node", "other node", OTHER_SITE)  # the nearest first
 SHOWN = 16  # ranks with a line of their own
 
 
 class RankPlace(Struct, frozen=True):
     """The place of a rank: its host, the cores that it may use, the core that it was on; cache and memory that these cores share, or None.
 
-    cache: the number of the last-level cache; memory: that of the node of memory (NUMA).
+    cache: the number of the last-level cache; memory: that of the node of memory (NUMA). site: its name, "" without the bridge.
     """
 
     host: str
@@ -26,6 +28,7 @@ class RankPlace(Struct, frozen=True):
     core: int
     cache: int | None
     memory: int | None
+    site: str = ""
 
     @property
     def binding(self) -> str:
@@ -34,9 +37,10 @@ class RankPlace(Struct, frozen=True):
 
 
 def here(cpus: Path = CPUS) -> RankPlace:
-    """The place of this process."""
+    """The place of this process; under the bridge MPI has begun."""
     cores = tuple(sorted(os.sched_getaffinity(0)))
-    return RankPlace(socket.gethostname(), cores, _core(), _common(cores, cpus, last_cache), _common(cores, cpus, memory_node))
+    shared = _common(cores, cpus, last_cache), _common(cores, cpus, memory_node)
+    return RankPlace(socket.gethostname(), cores, _core(), *shared, site_name())
 
 
 def as_text(place: RankPlace) -> str:
@@ -68,6 +72,8 @@ def memory_node(core: int, cpus: Path = CPUS) -> int | None:
 
 def distance(one: RankPlace, other: RankPlace) -> str:
     """The distance between two places, one of `DISTANCES`; a cache or memory of unknown number is not shared."""
+    if one.site != other.site:
+        return OTHER_SITE
     if one.host != other.host:
         return "other node"
     if one.cache is not None and one.cache == other.cache:
@@ -78,9 +84,9 @@ def distance(one: RankPlace, other: RankPlace) -> str:
 def pairs(places: Sequence[RankPlace]) -> list[tuple[str, tuple[int, int]]]:
     """Ranks 0 and 1 with their distance, then the first pair of ranks of each other distance, the nearest first."""
     found: dict[str, tuple[int, int]] = {}
-    firsts: dict[tuple[str, int | None, int | None], int] = {}
+    firsts: dict[tuple[str, str, int | None, int | None], int] = {}
     for rank, place in enumerate(places):
-        firsts.setdefault((place.host, place.cache, place.memory), rank)
+        firsts.setdefault((place.site, place.host, place.cache, place.memory), rank)
     for a in firsts.values():  # a rank at the place of an earlier rank is as far from all others
         for b in range(a + 1, len(places)):
             found.setdefault(distance(places[a], places[b]), (a, b))
@@ -116,7 +122,8 @@ def places_text(places: Sequence[RankPlace]) -> str:
     for rank, place in enumerate(places[:SHOWN]):
         bound = f"core {place.cores[0]}" if len(place.cores) == 1 else f"free on {len(place.cores)} cores, at first on {place.core}"
         shared = [f"{name} {number}" for name, number in (("last cache", place.cache), ("memory", place.memory)) if number is not None]
-        said += f"rank {rank}: {', '.join([place.host, bound, *shared])}\n"
+        site = [f"site {place.site}"] if place.site else []
+        said += f"rank {rank}: {', '.join([*site, place.host, bound, *shared])}\n"
     left = places[SHOWN:]
     hosts = len({place.host for place in left})
     return said + (f"{len(left)} more ranks on {hosts} host{'s' if hosts > 1 else ''}\n" if left else "")
