@@ -18,6 +18,7 @@ from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
     from steppe.comm import Launch, RankLocation, Sites, World
+    from steppe.engine import RunFile
 
 FIRST_WORD = 1.0  # [s] for rank 0 to say what is wrong with all
 
@@ -97,7 +98,6 @@ def rank_of_run() -> Iterator[Rank]:
 
 
 def _serve(rank: Rank) -> Exit:
-    from steppe.cli.run import own_run_file
     from steppe.cli.stop import Stop
     from steppe.engine import OwnFiles, serve_orders
 
@@ -107,8 +107,14 @@ def _serve(rank: Rank) -> Exit:
 
     logging.getLogger("steppe").addHandler(logging.NullHandler())  # rank 0 says it
     with Stop(says=False) as stop:
-        own = OwnFiles(lambda: own_run_file(sys.argv[1:]), tell)
+        own = OwnFiles(_read_own, tell)
         return Exit(serve_orders(rank.world, stop, rank.where, rank.cores, rank.sites, own))
+
+
+def _read_own() -> "RunFile":
+    from steppe.cli.run import own_run_file  # with the libraries of command lines, which other ranks do without
+
+    return own_run_file(sys.argv[1:])
 
 
 def _debug() -> bool:
