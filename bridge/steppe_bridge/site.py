@@ -79,7 +79,8 @@ def run_site(site: Site) -> int:
             at = f"{site.nodes}:{_free_port(site.nodes)}"
             options += ["--nodes", at, "--secret", str(secret)]
             marks = [f"STEPPE_BRIDGE_SOCKET=tcp:{at}", f"STEPPE_BRIDGE_SECRET={secret}"]
-        launch = [*launcher, "-n", str(site.ranks), "env", f"LD_PRELOAD={preload}", *marks, program, *site.program[1:]]
+        names = [*marks, f"STEPPE_BRIDGE_SITE={site.name}"]
+        launch = [*launcher, "-n", str(site.ranks), "env", f"LD_PRELOAD={preload}", *names, program, *site.program[1:]]
         supervisor = _Supervisor(site, mpi.KINDS[kind], folder / "rank.socket", marks[0])
         return asyncio.run(supervisor.run([str(gateway), *options], launch))
 

@@ -111,9 +111,10 @@ def world(folder: Path, sites: Sequence[Site], *options: str, delay: float = 0.0
             if site.mpi is OPENMPI:
                 command[-2] = f"{site.mpi.mpiexec} --oversubscribe --bind-to none --allow-run-as-root"
             words = [str(word) for word in [*command, *options, *site.options, "--", *site.command]]
-            where = {"cwd": site.folder or folder, "env": {**os.environ, "STEPPE_BRIDGE_SITE": site.name}}
             processes.append(
-                subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1, text=True, start_new_session=True, **where)
+                subprocess.Popen(
+                    words, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1, text=True, start_new_session=True, cwd=site.folder or folder
+                )
             )
         yield Running(sites, links, processes)
         for process in processes:
