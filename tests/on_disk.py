@@ -1,4 +1,7 @@
-"""A temporary folder on a disk, for tests of what a disk does: `tests.in_memory` puts those of other tests into memory."""
+"""A temporary folder on a disk, for tests of what a disk does, or of what takes time there.
+
+`tests.in_memory` puts those of other tests into memory.
+"""
 
 import tempfile
 from collections.abc import Iterator
