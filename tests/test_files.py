@@ -15,6 +15,9 @@ from steppe.errors import Failure
 from steppe.files import LockedError, lock, take, write_whole
 from steppe.grid import Raster
 from steppe.grid.keep import keep, kept
+from tests import on_disk
+
+tmp_path = on_disk.tmp_path
 
 SOURCE = Path(__file__).parents[1] / "src/steppe"
 RENAMES = {"os.rename", "os.renames", "os.replace", "shutil.move", "fcntl.flock", "fcntl.lockf"}

@@ -70,7 +70,8 @@ def checkout(folder: Path, flaky: int, more: str = "") -> dict[str, Any]:
     for name in ("scripts", "src", "tests", ".venv/bin"):
         (folder / name).mkdir(parents=True)
     shutil.copy(ROOT / "scripts" / "test", folder / "scripts")
-    shutil.copy(ROOT / "tests" / "progress.py", folder / "tests")
+    for name in ("progress.py", "in_memory.py"):
+        shutil.copy(ROOT / "tests" / name, folder / "tests")
     (folder / "tests" / "__init__.py").touch()
     (folder / "tests" / "test_few.py").write_text(FLAKY.format(flaky=flaky, more=more))
     (folder / "pytest.ini").write_text("[pytest]\naddopts = -ra\n")

@@ -15,7 +15,10 @@ from steppe.arrays import MemoryFile, disk, image
 from steppe.comm import Serial, World
 from steppe.files import take
 from steppe.testing import run_threads
+from tests import on_disk
 from tests.arrays.holding import holds
+
+tmp_path = on_disk.tmp_path
 
 BLOCK = 4096
 

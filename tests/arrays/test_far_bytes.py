@@ -9,8 +9,11 @@ from steppe.arrays import MemoryFile, image
 from steppe.comm import World
 from steppe.errors import ArrayError
 from steppe.testing import run_threads
+from tests import on_disk
 from tests.arrays.holding import holds
 from tests.comm.mpis import run_ranks
+
+tmp_path = on_disk.tmp_path
 
 RECORD, N = 24, 1500
 PART = 4096

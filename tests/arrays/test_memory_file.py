@@ -16,8 +16,11 @@ from steppe.arrays.image import pool_of
 from steppe.comm import Serial, World
 from steppe.errors import ArrayError, DamagedError, Failure, IndexOutOfRangeError, Mistake, NoSpaceError
 from steppe.testing import run_threads
+from tests import on_disk
 from tests.arrays.holding import holds
 from tests.small_disk import mount_small_disk, resize
+
+tmp_path = on_disk.tmp_path
 
 RANKS = pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
 RECORD = 24

@@ -16,34 +16,34 @@ def said(folder: Path, *arguments: str, cache: Path) -> str:
     environment = {**os.environ, "STEPPE_CACHE": str(cache)}
     command = [sys.executable, "-m", "steppe", *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True)
-    return "".join(line for line in done.stderr.splitlines(keepends=True) if " %  " not in line)
+    return without_progress(done.stderr)
 
 
-@pytest.mark.parametrize("command", [("run", "run.toml", "--fresh"), ("check", "run.toml")], ids=lambda words: words[0])
-def test_only_the_first_time_is_said(on_points, tmp_path, command):
-    assert said(on_points, *command, cache=tmp_path / "cache") == SAID
-    assert said(on_points, *command, cache=tmp_path / "cache") == ""
+def without_progress(text: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if " %  " not in line)
 
 
 EVENT = "[[event]]\ndate = 1990-03-01\nset = { capacity = 150.0 }\nregion = { box = [147.0, -26.0, 148.0, -24.0] }\n"
 
 
-def test_a_run_uses_the_machine_code_of_its_check(on_points, tmp_path):
+def test_only_the_first_time_is_said_and_a_run_uses_the_machine_code_of_its_check(on_points, tmp_path):
     """A parameter that an event sets in some cells needs other machine code than one number for all."""
     (on_points / "run.toml").write_text((on_points / "run.toml").read_text() + EVENT)
-    assert said(on_points, "check", "run.toml", cache=tmp_path / "cache") != ""
-    assert said(on_points, "run", "run.toml", "--fresh", cache=tmp_path / "cache") == ""
+    for command, expected in ((["check"], SAID), (["check"], ""), (["run", "--fresh"], "")):
+        assert said(on_points, *command, "run.toml", cache=tmp_path / "cache") == expected
 
 
-def test_time_of_compiling_is_counted_apart_from_the_rate(on_points, tmp_path):
+def test_a_first_run_says_that_it_compiles_and_counts_that_time_apart_from_the_rate(on_points, tmp_path):
     environment = {**os.environ, "STEPPE_CACHE": str(tmp_path / "cache")}
 
-    def reported(*arguments: str) -> str:
-        command = [sys.executable, "-m", "steppe", *arguments]
-        return subprocess.run(command, cwd=on_points, env=environment, check=True, capture_output=True, text=True).stdout
+    def done(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "steppe", "run", "run.toml", *arguments]
+        return subprocess.run(command, cwd=on_points, env=environment, check=True, capture_output=True, text=True)
 
-    found = json.loads(reported("run", "run.toml", "--fresh", "--json"))
+    first = done("--fresh")
+    assert without_progress(first.stderr) == SAID
+    found = json.loads(done("--json").stdout)  # complete: what the folder keeps
     assert 0.1 < found["compiling_seconds"] <= found["seconds"]
     computing = found["seconds"] - found["compiling_seconds"]
     assert found["cell_days_per_second"] == pytest.approx(3 * 420 / computing, rel=0.2)
-    assert f"s after {found['compiling_seconds']:.1f} s of compiling, " in reported("run", "run.toml")  # complete: what the folder keeps
+    assert f"s after {found['compiling_seconds']:.1f} s of compiling, " in first.stdout

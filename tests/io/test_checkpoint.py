@@ -15,8 +15,11 @@ from steppe.io.checkpoints.contents import Contents
 from steppe.io.checkpoints.draft import Draft
 from steppe.io.checkpoints.remote import load_checkpoint
 from steppe.testing import run_threads
+from tests import on_disk
 from tests.io.checkpoints import write_checkpoint
 from tests.io.test_shard import disk_of
+
+tmp_path = on_disk.tmp_path
 
 IDENTITY = {"model": "pasture 1.0", "parameters": "3f2a", "grid": "9c41"}
 ARRAYS = {

@@ -17,8 +17,11 @@ from steppe.io.output.array import bitround
 from steppe.io.output.store import Group, Output, create_store, group_attributes
 from steppe.io.output.writer import OutputWriter
 from steppe.io.shard import Layout
+from tests import on_disk
 from tests.io.test_shard import disk_of
 from tests.io.writer_process import raster, run_and_die, variable
+
+tmp_path = on_disk.tmp_path
 
 FIRST = 51134  # 1990-01-01
 RUNS = multiprocessing.get_context("forkserver")

@@ -15,6 +15,9 @@ from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec
 from steppe.errors import DamagedError, Failure, Mistake, NoSpaceError
 from steppe.io.shard import Layout, create_array, layout_of, write_durable, write_shard, write_small
 from steppe.io.shard_file import read_chunk
+from tests import on_disk
+
+tmp_path = on_disk.tmp_path
 
 LAYOUT = Layout((6, 4), (12, 8), "float32", "bitshuffle")
 SHAPE = (30, 21)  # ends inside a chunk along both axes

@@ -16,9 +16,12 @@ from steppe.measure.files.one_process import QUICK_CHUNKS, _suspect
 from steppe.measure.records.document import plain_values
 from steppe.measure.timing.rounds import measure_rounds, take_blocks
 from steppe.measure.timing.system import READ, steady_clock, transfer, write_durably
+from tests import on_disk
 from tests.comm.mpis import ROOT
 from tests.measure.made import series_of
 from tests.small_disk import mount_small_disk
+
+tmp_path = on_disk.tmp_path
 
 MIB = 1 << 20
 

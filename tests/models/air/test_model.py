@@ -34,8 +34,10 @@ def expected(plan):
     return whole([states(Serial(), plan, steps=STEPS, first=DAWN)], SHAPE)
 
 
-@pytest.mark.parametrize("even", ["on", "off"])
-@pytest.mark.parametrize(("ranks", "dims"), [(2, None), (4, {"y": 2, "x": 2}), (3, {"y": 1, "x": 3})])
+# each cut, one of them with the queue and without
+@pytest.mark.parametrize(
+    ("ranks", "dims", "even"), [(2, None, "on"), (2, None, "off"), (4, {"y": 2, "x": 2}, "on"), (3, {"y": 1, "x": 3}, "off")]
+)
 def test_ranks_in_any_cut_with_the_queue_and_without_give_the_same_bits(folder, expected, ranks, dims, even):
     plan = Plan.of(air_run(folder, f'even_chemistry = "{even}"'))
     parts = run_threads(ranks, lambda world: states(world, plan, dims, steps=STEPS, first=DAWN), 60.0)

@@ -76,15 +76,16 @@ def assert_same_files(one, other):
 
 
 def test_a_run_that_is_stopped_and_goes_on_with_other_ranks_has_the_same_bytes(folder):
-    steppe_run()
+    steppe.run("run.toml")
     steppe_run("--output", "parts", "--until", "2000-01-01T09:00", "--ranks", "2")
-    steppe_run("--output", "parts", "--until", "2000-01-02T03:00")
+    with steppe.Simulation("run.toml", "parts") as simulation:
+        simulation.run("2000-01-02T03:00")
     steppe_run("--output", "parts", "--ranks", "3")
     assert_same_files("whole/output.zarr", "parts/output.zarr")
 
 
 def test_series_of_least_and_greatest_values_are_those_of_the_maps(folder):
-    steppe_run()
+    steppe.run("run.toml")
     maps, least, greatest = steppe.open("whole"), steppe.open("whole", "least"), steppe.open("whole", "greatest")
     lon, lat = maps["cell_lon"].values, maps["cell_lat"].values
     inside = (lon >= 0.0) & (lon <= 90.0) & (np.abs(lat) <= 30.0)

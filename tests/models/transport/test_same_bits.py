@@ -66,8 +66,11 @@ def test_ranks_of_one_host_and_any_cut_give_the_same_bits(case, folder, ranks, d
     assert_same(whole(run_threads(ranks, lambda world: advanced(world, plan, dims)), (16, 32)), expected)
 
 
-@pytest.mark.parametrize(("page", "cache"), [(1, 1), (4, 1), (64, 64)])
-@pytest.mark.parametrize(("hosts", "dims"), [(["a", "b"], None), (["a", "b", "a", "c"], {"y": 2, "x": 2})])
+# each page and each cut, not each pair
+@pytest.mark.parametrize(
+    ("hosts", "dims", "page", "cache"),
+    [(["a", "b"], None, 1, 1), (["a", "b", "a", "c"], {"y": 2, "x": 2}, 4, 1), (["a", "b", "a", "c"], {"y": 2, "x": 2}, 64, 64)],
+)
 def test_ranks_of_several_hosts_with_any_pages_and_cache_give_the_same_bits(case, folder, hosts, dims, page, cache):
     (scheme, wind), expected = case
     plan = Plan.of(run_file(folder, scheme, wind, page=page, cache=cache))
