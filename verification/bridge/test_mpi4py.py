@@ -37,8 +37,9 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("*/test"))
 
 
-@pytest.mark.parametrize("modules", MODULES)
-@pytest.mark.parametrize("ranks", [(2, 1), (1, 1, 1)], ids=["two sites", "three sites"])
+@pytest.mark.parametrize(
+    ("modules", "ranks"), [*((modules, (2, 1)) for modules in MODULES), ("communicators", (1, 1, 1)), ("collectives", (1, 1, 1))]
+)
 def test_mpi4py_passes_its_own_tests_over_sites(suite: Path, tmp_path: Path, modules: str, ranks: tuple[int, ...]) -> None:
     make("all")
     tmp_path.chmod(0o700)
