@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
@@ -13,6 +14,9 @@ from tests.page.house import House, Opened
 
 expect.set_options(timeout=45_000)  # [ms] a processor that is shared draws slowly
 SOFTWARE = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
+# what lies over the map costs each test a second of a processor where shaders in software draw it, too
+FLAT = ["--disable-gpu-compositing", "--disable-gpu-rasterization"]
+VIEW: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
 
 
 def chromium() -> str:
@@ -31,7 +35,7 @@ def chromium() -> str:
 def browser() -> Iterator[Browser]:
     program = chromium()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=SOFTWARE)
+        browser = playwright.chromium.launch(executable_path=program, args=[*SOFTWARE, *FLAT])
         yield browser
         browser.close()
 
@@ -54,9 +58,7 @@ def run(house: House) -> House:
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(
-        viewport={"width": 1280, "height": 800}, reduced_motion="reduce", permissions=["clipboard-read", "clipboard-write"]
-    )
+    context = browser.new_context(**VIEW, permissions=["clipboard-read", "clipboard-write"])
     yield context
     context.close()
 

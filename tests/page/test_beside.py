@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from steppe.api import decode
+from tests.page.conftest import SOFTWARE, VIEW, chromium
 from tests.page.house import House, Opened, wait_for
 from tests.page.test_examples import run_file_of
 from tests.page.test_looking import NOTE_TEXTS
@@ -113,9 +114,17 @@ def water(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         yield house
 
 
-def test_a_vector_is_drawn_as_arrows_that_point_where_it_flows(context: BrowserContext, water: House) -> None:
-    context.add_init_script(NOTE_TEXTS)
-    opened = Opened(context.new_page(), water)
+@pytest.fixture
+def shaded(browser: Browser) -> Iterator[BrowserContext]:
+    """Of a browser that draws all with shaders: their lines are as dark as the ink that is counted."""
+    other = browser.browser_type.launch(executable_path=chromium(), args=SOFTWARE)
+    yield other.new_context(**VIEW)
+    other.close()
+
+
+def test_a_vector_is_drawn_as_arrows_that_point_where_it_flows(shaded: BrowserContext, water: House) -> None:
+    shaded.add_init_script(NOTE_TEXTS)
+    opened = Opened(shaded.new_page(), water)
     page = opened.page
     opened.open()
     water.order("/set", {"variable": "h", "value": 1.02, "region": {"box": [143.6, -21.9, 144.4, -20.9]}})
