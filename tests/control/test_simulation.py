@@ -45,8 +45,9 @@ class _Forgetful(Supervisor):
             super().send(message, body)
 
 
-@pytest.mark.parametrize("broken", [_Impatient, _Forgetful])
-def test_the_simulation_notices_a_rule_that_is_missing(broken: type[Supervisor]) -> None:
+# from a seed on that fails; with one before it an impatient supervisor has work for 40 seconds
+@pytest.mark.parametrize(("broken", "first"), [(_Impatient, 39), (_Forgetful, 2)])
+def test_the_simulation_notices_a_rule_that_is_missing(broken: type[Supervisor], first: int) -> None:
     def fails(seed: int) -> bool:
         try:
             play(seed, supervisor=broken)
@@ -54,4 +55,4 @@ def test_the_simulation_notices_a_rule_that_is_missing(broken: type[Supervisor])
             return True
         return False
 
-    assert any(fails(seed) for seed in range(100))
+    assert any(fails(seed) for seed in range(first, first + 100))

@@ -16,12 +16,15 @@ import httpx
 import numpy as np
 
 from steppe.server.routes import TABLE
+from tests import on_disk
 from tests.errors.scenario import RUN as PASTURE
 from tests.server.asking import TOKENS
 from tests.server.loop_watch import paths_of, watched
 from tests.server.test_live_serve import engine_of, port_of
 from tests.server.test_serve import RUN, served
 from tests.server.viewers import viewer
+
+tmp_path = on_disk.tmp_path  # it is found out what waits for a disk
 
 JOURNAL = ("journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "journal.sqlite-journal", "journal.sqlite-refused")
 BINARY = {"Content-Type": "application/octet-stream"}
