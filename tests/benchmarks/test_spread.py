@@ -14,7 +14,7 @@ from tests.io.small_store import write_small_store
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 7])
 def test_what_rank_0_sends_to_all_are_the_bits_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ranks: int) -> None:
-    def inputs(world: World, store: Path, spread: str, bounds: list[int]) -> SpreadReader:
+    def inputs(world: World, store: Path, spread: str, bounds: list[int], able: tuple[int, ...] = ()) -> SpreadReader:
         reader = ForcingReader(store, range(spreads.CELLS), None, spreads.CLOCK, spreads.WEEKLY, steps=range(spreads.DAYS))
         return SpreadReader(reader, world, Broadcast(reader.slabs, world), spreads.shares_of(bounds))
 

@@ -88,8 +88,11 @@ class Running:
             try:
                 output, errors = process.communicate(timeout=seconds)
             except subprocess.TimeoutExpired:
+                left = subprocess.run(
+                    ["ps", "-s", str(process.pid), "-o", "pid,stat,wchan,time,args"], capture_output=True, text=True
+                ).stdout
                 os.killpg(process.pid, signal.SIGKILL)
-                raise AssertionError(f"site {site.name} has not ended after {seconds} s") from None
+                raise AssertionError(f"site {site.name} has not ended after {seconds} s:\n{left}\nbefore it: {found}") from None
             found.append(Ended(process.returncode, output, errors))
         return found
 

@@ -127,6 +127,14 @@ static size_t unsent(const struct connection *lane) {
 
 bool takes_more(const struct connection *lane) { return !lane->mute && !lane->shut && lane->out.bytes < LINK_LOW && unsent(lane) < LINK_LOW + NOT_SENT; }
 
+/* Whether what waits will be taken some day: a connection whose other end has gone takes no more. */
+static bool is_alive(const struct link *link) {
+    bool alive = link->broken || (link->reconnect && link->n_lanes);
+    for (int i = 0; i < link->n_lanes; i++)
+        alive |= !link->lanes[i]->mute && !link->lanes[i]->shut;
+    return alive;
+}
+
 static struct connection *with_room(const struct link *link) {
     struct connection *best = NULL;
     for (int i = 0; i < link->n_lanes; i++)
@@ -215,7 +223,7 @@ void link_send(struct link *link, int source, const uint8_t *frames, size_t byte
     if (lane) {
         post(link, lane, source, frames, bytes);
         flush(lane);
-    } else if (link->n_lanes || link->broken) {
+    } else if (is_alive(link)) {
         queue_push(queue, frames, bytes);
         if (!queue->waits)
             put_in_turn(link, queue);
