@@ -85,3 +85,11 @@ def test_an_unforeseen_error_below_a_users_file_names_the_file(tmp_path):
         CellModel._each(SimpleNamespace(_pool=None), find_model(str(file)).broken, [1])
     head = f'{file}, line {line_of(file, "return [][1]")} ("return [][1]"): IndexError: list index out of range. Correct this line'
     assert unexpected(error.value).startswith(head)
+
+
+def test_files_of_one_name_in_two_folders_are_two_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in (1, 2):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "mine.py").write_text(f"name = 'number {number}'\nMODEL = None\n")
+        monkeypatch.chdir(tmp_path / str(number))
+        assert find_model("mine.py").name == f"number {number}"

@@ -71,8 +71,9 @@ def _own(made: Any, table: dict[str, Any]) -> Model:
 
 
 def _from_file(path: Path) -> ModuleType:
-    name = f"{path.stem}_{sha256(str(path).encode()).hexdigest()[:8]}"  # two files of one name do not meet
-    spec = importlib.util.spec_from_file_location(name, path)
+    whole = path.absolute()
+    name = f"{path.stem}_{sha256(str(whole).encode()).hexdigest()[:8]}"  # two files of one name do not meet
+    spec = importlib.util.spec_from_file_location(name, whole)
     if not path.is_file() or spec is None or spec.loader is None:
         raise ModelError(f'There is no model file "{path}".')
     if name not in sys.modules:
