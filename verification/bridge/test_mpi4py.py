@@ -1,7 +1,8 @@
 """mpi4py's own tests, as its source distribution has them, over sites: what the bridge does not refuse passes.
 
 `refused_of_mpi4py.txt` has the names of tests that are left out, one pattern a line, in the order of these reasons:
-    attached buffers of a communicator (MPI_Comm_attach_buffer)     MPI_Intercomm_create_from_groups, which needs sessions
+    attached buffers of a communicator (MPI_Comm_attach_buffer); MPI_Intercomm_create_from_groups, which needs sessions; error handlers
+    of sessions
 Modules about windows, files, spawned processes, sessions and partitioned messages, which are refused too, are not among `MODULES`.
 """
 
