@@ -12,9 +12,7 @@ static uint8_t scratch[FRAME_MAX + READ_CHUNK]; /* all reading goes through here
 static struct connection *grave;
 
 struct connection *connection_open(enum kind kind, int fd) {
-    struct connection *c = calloc(1, sizeof *c);
-    if (!c)
-        fail("The machine of site %s has no memory left.", g.name);
+    struct connection *c = room(1, sizeof *c);
     *c = (struct connection){.kind = kind, .fd = fd, .rank = -1, .since = g.now, .heard = g.now, .spoken = g.now, .previous = g.last};
     *(g.last ? &g.last->next : &g.connections) = c;
     g.last = c;

@@ -193,7 +193,6 @@ extern struct gateway g;
 
 /* queue.c */
 void queue_push(struct queue *queue, const void *data, size_t bytes);
-size_t queue_front(const struct queue *queue, const uint8_t **data);          /* the bytes that lie together at the front */
 size_t queue_copy(const struct queue *queue, void *to, size_t bytes);         /* copies at most `bytes` from the front; they stay */
 int queue_vector(const struct queue *queue, struct iovec *pieces, int most); /* @return number of pieces */
 void queue_drop(struct queue *queue, size_t bytes);

@@ -58,13 +58,6 @@ void queue_push(struct queue *queue, const void *data, size_t bytes) {
     }
 }
 
-size_t queue_front(const struct queue *queue, const uint8_t **data) {
-    if (!queue->first)
-        return 0;
-    *data = queue->first->data + queue->first->start;
-    return queue->first->end - queue->first->start;
-}
-
 size_t queue_copy(const struct queue *queue, void *to, size_t bytes) {
     size_t done = 0;
     for (const struct chunk *chunk = queue->first; chunk && done < bytes; chunk = chunk->next) {

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steppe.comm import Sites, World, agree_on
+from steppe.comm import Sites, World, agree_on, of_all
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import RunFile
 from steppe.engine.site_inputs import SiteInputs, check_same
@@ -74,7 +74,7 @@ def meet(world: World, sites: Sites, run: RunFile, look: Path, own: OwnFiles | N
     Mistake
         A site computes another run than the first, or lacks a file; the same on every rank.
     """
-    sees = _of_all(world, look.exists())
+    sees = of_all(world, [look.exists()])[:, 0]
     blind = [site for site in range(1, len(sites.names)) if not all(sees[rank] for rank in sites.ranks(site))]
     writing = tuple(rank for rank in range(world.size) if sites.of[rank] not in blind)
     note = f"Sites: {sites}."
@@ -115,12 +115,6 @@ def check_identity(plan: Plan, identity: Mapping[str, str], site: str) -> None:
 
 def _named(sites: Sites, some: Sequence[int]) -> str:
     return ", ".join(f'"{sites.names[site]}"' for site in some)
-
-
-def _of_all(world: World, flag: bool) -> list[bool]:
-    found = np.zeros(world.size, np.int64)
-    found[world.rank] = flag
-    return [bool(each) for each in world.reduce(found, "max")]
 
 
 def _compared(world: World, sites: Sites, writing: Sequence[int], blind: Sequence[int], inputs: SiteInputs) -> set[int]:
