@@ -64,15 +64,22 @@ def test_slow(n):
     time.sleep(0.8)
 """
 
+LONG = """
+@pytest.mark.parametrize("n", range(40))
+def test_long(n):
+    pass
+"""
 
-def checkout(folder: Path, flaky: int, more: str = "") -> dict[str, Any]:
-    """Makes a checkout whose only tests are these; returns how to start its `scripts/test`."""
+
+def checkout(folder: Path, flaky: int, more: str = "", *words: str) -> dict[str, Any]:
+    """Makes a checkout whose only tests are these, `test_long` a long one; returns how to start its `scripts/test`."""
     for name in ("scripts", "src", "tests", ".venv/bin"):
         (folder / name).mkdir(parents=True)
     shutil.copy(ROOT / "scripts" / "test", folder / "scripts")
-    for name in ("progress.py", "in_memory.py"):
+    for name in ("progress.py", "in_memory.py", "turns.py"):
         shutil.copy(ROOT / "tests" / name, folder / "tests")
     (folder / "tests" / "__init__.py").touch()
+    (folder / "tests" / "long.txt").write_text("tests/test_few.py::test_long\n")
     (folder / "tests" / "test_few.py").write_text(FLAKY.format(flaky=flaky, more=more))
     (folder / "pytest.ini").write_text("[pytest]\naddopts = -ra\n")
     for name, does in (("npm", "exit 0"), ("python", f'exec {sys.executable} "$@"')):
@@ -80,12 +87,28 @@ def checkout(folder: Path, flaky: int, more: str = "") -> dict[str, Any]:
         (folder / ".venv" / "bin" / name).chmod(0o755)
     outside = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PYTHON"))}
     only = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}  # pytest starts in a fourth of the time
-    return {"args": [folder / "scripts" / "test"], "env": outside | only}
+    return {"args": [folder / "scripts" / "test", *words], "env": outside | only}
 
 
-def run(folder: Path, flaky: int, more: str = "") -> subprocess.CompletedProcess[str]:
+def run(folder: Path, flaky: int, more: str = "", *words: str) -> subprocess.CompletedProcess[str]:
     """What `scripts/test` prints there, without a terminal."""
-    return subprocess.run(**checkout(folder, flaky, more), capture_output=True, text=True)
+    return subprocess.run(**checkout(folder, flaky, more, *words), capture_output=True, text=True)
+
+
+def test_a_quarter_of_the_long_tests_is_run_or_all_of_them(tmp_path: Path) -> None:
+    some = run(tmp_path / "some", 0, LONG)
+    assert some.returncode == 0, some.stdout
+    assert "three quarters of the long tests" in some.stdout
+    (told,) = re.findall(r"Of (\d+) tests", some.stdout)
+    assert 3 + 2 <= int(told) <= 3 + 40 / 2  # of 40 cases and three other tests
+    all_of_them = run(tmp_path / "all", 0, LONG, "--long")
+    assert "Of 43 tests 41 passed, 0 failed, 2 not run." in all_of_them.stdout, all_of_them.stdout
+
+
+def test_each_long_test_is_one() -> None:
+    for name in (ROOT / "tests" / "long.txt").read_text().split():
+        file, function = name.split("::")
+        assert re.search(rf"^(async )?def {function}\(", (ROOT / file).read_text(), re.MULTILINE), name
 
 
 @pytest.mark.parametrize(("flaky", "status"), [(2, 0), (3, 1)])
