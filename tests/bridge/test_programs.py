@@ -1,28 +1,19 @@
 """Programs of MPI that know nothing of the bridge, over several sites."""
 
-import random
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.bridge.storms import storm
 from tests.bridge.worlds import ABI, MPICH, OPENMPI, Mpi, sites, world
 
-LAYOUTS = [(1, 1), (2, 2), (3, 1), (2, 1, 1)]
-PAIRS = [(MPICH, MPICH), (OPENMPI, OPENMPI), (ABI, ABI), (MPICH, OPENMPI), (MPICH, ABI), (OPENMPI, ABI)]
 WITHIN = 12.0  # [s] for all that is left after a failure
 
 
 @pytest.mark.parametrize("number", range(20))
 def test_random_traffic_arrives_in_order_on_every_layout_delay_and_pair_of_mpis(folder: Path, number: int) -> None:
-    # every pair and every layout comes up; the rest is drawn
-    drawn = random.Random(number)
-    pair, ranks = PAIRS[number % len(PAIRS)], LAYOUTS[number % len(LAYOUTS)]
-    delay, order = drawn.uniform(0, 0.005), drawn.choice(["blocks", "turns"])
-    with world(folder, sites(folder, "storm", ranks, pair, number), "--map", order, delay=delay) as running:
-        ended = running.end()
-    assert [(one.code, one.errors) for one in ended] == [(0, "")] * len(ranks), ended
-    assert ended[0].output == f"{sum(ranks)} ranks, 0 failures\n"
+    storm(folder, number)
 
 
 @pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])

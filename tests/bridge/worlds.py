@@ -48,7 +48,8 @@ def compiled(name: str, mpi: Mpi, folder: Path, *flags: str) -> Path:
 
 @dataclass
 class Site:
-    """One site: its name, how many ranks, what each runs; folder: its working folder, by default that of the world."""
+    """One site: its name, how many ranks, what each runs; folder: its working folder, by default that of the world; launcher: words before
+    the command that starts it."""
 
     name: str
     ranks: int
@@ -56,6 +57,7 @@ class Site:
     mpi: Mpi = MPICH
     options: list[str] = field(default_factory=list)
     folder: Path | None = None
+    launcher: str = ""
 
 
 def sites(folder: Path, program: str, ranks: tuple[int, ...], pair: tuple[Mpi, Mpi], *words: object) -> list[Site]:
@@ -98,22 +100,26 @@ class Running:
 
 
 @contextmanager
-def world(folder: Path, sites: Sequence[Site], *options: str, delay: float = 0.0, rate: float | None = None) -> Iterator[Running]:
-    """Starts the sites; the others join the first by links of their own with this delay [s] and rate [B/s]."""
+def world(
+    folder: Path, sites: Sequence[Site], *options: str, delay: float = 0.0, rate: float | None = None, address: str | None = None
+) -> Iterator[Running]:
+    """Starts the sites; the others join the first by links of their own with this delay [s] and rate [B/s], or at this address of it."""
     port, key, names = free_port(), folder / "world.key", ",".join(site.name for site in sites)
     if not key.exists():
         subprocess.run([*COMMAND, "key", key], check=True)
     with ExitStack() as stack:
-        links = [Wan(port, delay, rate) for _ in sites[1:]]
+        links = [Wan(port, delay, rate) for _ in sites[1:] if not address]
         for link in links:
             stack.callback(link.close)
-        ends = [["--listen", f"127.0.0.1:{port}", "--expect", names], *(["--join", f"127.0.0.1:{link.port}"] for link in links)]
+        first = f"{address or '127.0.0.1'}:{port}"
+        joined = [f"127.0.0.1:{link.port}" for link in links] or [first] * len(sites[1:])
+        ends = [["--listen", first, "--expect", names], *(["--join", place] for place in joined)]
         processes = []
         for site, end in zip(sites, ends, strict=True):
             command = [*COMMAND, "site", *end, "--key", key, "--name", site.name, "-n", site.ranks, "--mpiexec", site.mpi.mpiexec, "-q"]
             if site.mpi is OPENMPI:
                 command[-2] = f"{site.mpi.mpiexec} --oversubscribe --bind-to none --allow-run-as-root"
-            words = [str(word) for word in [*command, *options, *site.options, "--", *site.command]]
+            words = [*site.launcher.split(), *map(str, [*command, *options, *site.options, "--", *site.command])]
             processes.append(
                 subprocess.Popen(
                     words, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1, text=True, start_new_session=True, cwd=site.folder or folder
@@ -123,4 +129,4 @@ def world(folder: Path, sites: Sequence[Site], *options: str, delay: float = 0.0
         for process in processes:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                process.communicate()

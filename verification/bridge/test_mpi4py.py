@@ -15,7 +15,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from tests.bridge.built import make
 from tests.bridge.worlds import Site, world
 
 REFUSED = Path(__file__).with_name("refused_of_mpi4py.txt")
@@ -39,11 +38,11 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("*/test"))
 
 
+@pytest.mark.usefixtures("gateway_program")
 @pytest.mark.parametrize(
     ("modules", "ranks"), [*((modules, (2, 1)) for modules in MODULES), ("communicators", (1, 1, 1)), ("collectives", (1, 1, 1))]
 )
 def test_mpi4py_passes_its_own_tests_over_sites(suite: Path, tmp_path: Path, modules: str, ranks: tuple[int, ...]) -> None:
-    make("all")
     tmp_path.chmod(0o700)
     wanted = rf"test_({'|'.join(MODULES[modules].split())})\.py"
     command = [sys.executable, suite / "main.py", "-v", "-i", wanted, "--xfile", REFUSED]

@@ -1,6 +1,7 @@
 """Jobs of a real Slurm on this machine: a cluster of one node and four processors that lives as long as these tests."""
 
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.bridge.built import make
+from tests.bridge.worlds import COMMAND
 from tests.engine.test_simulation import digest
 from tests.scenario import EXAMPLES, write_mask
 
@@ -143,6 +146,30 @@ def test_a_job_that_is_stopped_or_killed_goes_on_when_it_is_requeued(slurm, whol
     _said(["scontrol", "update", f"JobId={job}", "StartTime=now+3"], slurm)
     _await(lambda: "code 0" in said.read_text())
     assert digest(tmp_path / "out") == whole
+
+
+def test_two_jobs_are_the_sites_of_one_bridged_run(slurm, whole, tmp_path):
+    run_file = _run_file(tmp_path)
+    make("all")
+    key, (port,) = tmp_path / "key", _ports(1)
+    subprocess.run([*COMMAND, "key", str(key)], check=True)
+    ends = {"a": f"--listen 127.0.0.1:{port} --expect a,b", "b": f"--join 127.0.0.1:{port}"}
+    for name, end in ends.items():
+        site = f"{shlex.join(COMMAND)} site {end} --key {key} --name {name} -n 2 --mpi mpich --mpiexec 'srun --mpi=pmi2' -q"
+        script = tmp_path / f"{name}.sh"
+        script.write_text(
+            f"#!/bin/sh\n#SBATCH --ntasks=2 --time=00:10:00\n{site} -- {sys.executable} -m steppe run {run_file} --quiet --threads 1\n"
+            'echo "code $?"\n'
+        )
+        _said(["sbatch", "--parsable", f"--output={tmp_path}/{name}.said", str(script)], slurm)
+    _await(lambda: all("code" in path.read_text() for name in ends if (path := tmp_path / f"{name}.said").exists()) and not _jobs(slurm))
+    said = {name: (tmp_path / f"{name}.said").read_text() for name in ends}
+    assert said == dict.fromkeys(ends, "code 0\n")
+    assert digest(tmp_path / "out") == whole
+
+
+def _jobs(environment: dict[str, str]) -> str:
+    return _said(["squeue", "--noheader", "--format=%i"], environment)
 
 
 def _run_file(folder: Path) -> Path:

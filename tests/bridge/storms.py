@@ -1,0 +1,20 @@
+"""A storm: random traffic of all kinds over one world, of which every number is another."""
+
+import random
+from pathlib import Path
+
+from tests.bridge.worlds import ABI, MPICH, OPENMPI, sites, world
+
+LAYOUTS = [(1, 1), (2, 2), (3, 1), (2, 1, 1)]
+PAIRS = [(MPICH, MPICH), (OPENMPI, OPENMPI), (ABI, ABI), (MPICH, OPENMPI), (MPICH, ABI), (OPENMPI, ABI)]
+
+
+def storm(folder: Path, number: int) -> None:
+    """Every pair of MPIs comes up with every layout; delay and order of the ranks are drawn."""
+    drawn = random.Random(number)
+    pair, ranks = PAIRS[number % len(PAIRS)], LAYOUTS[number // len(PAIRS) % len(LAYOUTS)]
+    delay, order = drawn.uniform(0, 0.005), drawn.choice(["blocks", "turns"])
+    with world(folder, sites(folder, "storm", ranks, pair, number), "--map", order, delay=delay) as running:
+        ended = running.end()
+    assert [(one.code, one.errors) for one in ended] == [(0, "")] * len(ranks), ended
+    assert ended[0].output == f"{sum(ranks)} ranks, 0 failures\n"
