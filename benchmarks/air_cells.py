@@ -6,8 +6,8 @@ They are the box of EMEP at 10 o'clock of its third day, each species and photol
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.models.air.box import Box
-from steppe.models.air.chemistry import Chemistry, Outcome, darkness
+from steppe.models.air.box import ChemistryBox
+from steppe.models.air.chemistry import Chemistry, ChemistryOutcome, darkness
 from steppe.models.air.conditions import Conditions
 from steppe.models.air.program import Program
 from steppe.models.air.reader import read_mechanism
@@ -24,7 +24,7 @@ class Cells:
 
     def __init__(self, n: int, seed: int = 1, light_seed: int = 5) -> None:
         self.mechanism = read_mechanism("emep66")
-        box = Box(Conditions.of(self.mechanism), rtol=1e-6, atol=1.0)
+        box = ChemistryBox(Conditions.of(self.mechanism), rtol=1e-6, atol=1.0)
         *_, last = box.run(MORNING)
         self.equations = [(process.reactants, process.products) for process in self.mechanism.processes]
         self.program = Program.of(len(self.mechanism.species), self.equations)
@@ -36,7 +36,7 @@ class Cells:
         self.k[sunlit] *= 1.0 + 0.2 * np.random.default_rng(light_seed).uniform(-1.0, 1.0, n)
         self._rates = np.pad(self.k, ((0, 0), (0, GAP)))
 
-    def after(self, rtol: float, atol: float, first: float, lanes: int = 64) -> tuple[Floats, Outcome]:
+    def after(self, rtol: float, atol: float, first: float, lanes: int = 64) -> tuple[Floats, ChemistryOutcome]:
         """The concentrations 600 s later. first [s]: the first step of each cell."""
         solver, cells = Chemistry(self.program, np.zeros(0), rtol, atol, lanes), self.c.shape[1]
         c = np.pad(self.c, ((0, 0), (0, GAP)))

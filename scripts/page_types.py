@@ -15,7 +15,7 @@ NAMES = {  # schema -> what the page calls it
     "Levels": "Levels",
     "VariableInfo": "Variable",
     "CheckpointInfo": "Checkpoint",
-    "Operation": "Operation",
+    "OperationInfo": "Operation",
     "Ordered": "Ordered",
     "Preview": "Preview",
     "Problem": "Problem",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe import api
-from steppe.api import KINDS, At, Event, NewScenario, Region, Set, Step, canonical
+from steppe.api import KINDS, At, EventRequest, NewScenario, RegionRequest, Set, Step, canonical
 
 
 def test_the_canonical_text_does_not_depend_on_order_blanks_or_defaults() -> None:
@@ -35,7 +35,7 @@ def test_canonical_texts_are_equal_for_equal_requests_only(one: int, other: int)
         (Set, '{"variable": "x", "upload": "abc"}'),
         (Set, '{"variable": "x", "region": {"polygon": [[0, 0], [1, 1]]}}'),
         (Set, '{"variable": "x", "region": {"box": [0, -91, 1, 1]}}'),
-        (Event, '{"variable": "x", "value": 1, "when": "now"}'),
+        (EventRequest, '{"variable": "x", "value": 1, "when": "now"}'),
         (NewScenario, '{"name": "a b"}'),
         (NewScenario, '{"name": ""}'),
     ],
@@ -46,7 +46,7 @@ def test_what_is_outside_the_limits_is_no_request(kind: type, text: str) -> None
 
 
 def test_requests_keep_their_forms_on_the_way() -> None:
-    asked = Set(variable="green", value=1.0, region=Region(polygon=[(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)]), when=At(date="2001-03-05"))
+    asked = Set(variable="green", value=1.0, region=RegionRequest(polygon=[(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)]), when=At(date="2001-03-05"))
     assert msgspec.json.decode(canonical(asked), type=Set) == asked
     branch = msgspec.json.decode('{"name": "dry", "from": {"step": 3}, "set": [{"variable": "green", "value": 1}]}', type=NewScenario)
     assert json.loads(canonical(branch))["from"] == {"step": 3}

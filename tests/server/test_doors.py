@@ -8,7 +8,7 @@ import pytest
 
 from steppe.api import ROLES
 from steppe.server import Access, Limits, Server, Token, application
-from steppe.server.doors.rate import Rates
+from steppe.server.doors.rate import RequestRates
 from steppe.server.routes import TABLE
 from steppe.server.routes.table import Route
 from steppe.server.sessions import keep, take
@@ -218,7 +218,7 @@ def test_behind_a_believed_proxy_the_address_of_the_client_counts(
 
 def test_a_bucket_fills_with_time_and_holds_no_more_than_its_burst() -> None:
     now = [0.0]
-    rates = Rates(Limits(requests=2.0, requests_burst=4.0, data=100.0, data_burst=1000.0), lambda: now[0])
+    rates = RequestRates(Limits(requests=2.0, requests_burst=4.0, data=100.0, data_burst=1000.0), lambda: now[0])
     assert rates.requests_left("me") == 4
     rates.spend("me", 1500)
     assert rates._left(rates._bytes, "me", 100.0, 1000.0) == -500.0

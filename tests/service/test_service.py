@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from steppe.api import ROLES, Change, NewScenario, Region, Set, Skip, Step, Trigger
+from steppe.api import ROLES, Change, NewScenario, RegionRequest, Set, Skip, Step, Trigger
 from steppe.api.query import MapQuery, SeriesQuery
 from steppe.control.rendezvous import put_run_file
 from steppe.control.server.engine_process import STARTING
@@ -98,7 +98,7 @@ def test_a_run_is_stepped_changed_and_looked_at_without_a_door(scenario: Path) -
             line = msgspec.json.decode((await series(service, "out", "water", SeriesQuery(at=(place,), time="step:1/3"))).head)
             assert line["steps"] == [1, 2, 3]
             assert line["values"][0][1] == pytest.approx(float(past[0]), rel=1e-6)
-            branch = NewScenario(name="wet", set=[Change(variable="water", value=50.0, region=Region(box=BOX))])
+            branch = NewScenario(name="wet", set=[Change(variable="water", value=50.0, region=RegionRequest(box=BOX))])
             assert (await orders(service, "k4").branch(branch)).operation["state"] == "done"
             assert (await rules.add_trigger(orders(service, "k5"), Trigger(expression="mean(water) < 0"))).operation["state"] == "done"
             assert [each["expression"] for each in rules.triggers(service.run("out"))] == ["mean(water) < 0"]
@@ -116,9 +116,9 @@ def test_what_cannot_be_is_refused_by_a_code_and_changes_nothing(scenario: Path)
                 "unknown-variable": Set(variable="snow", value=1.0),
                 "derived-variable": Set(variable="runoff", value=1.0),
                 "unit-wrong": Set(variable="water", value=1.0, units="kg"),
-                "region-invalid": Set(variable="water", value=1.0, region=Region(box=(0.0, 0.0, 1.0, 1.0))),
+                "region-invalid": Set(variable="water", value=1.0, region=RegionRequest(box=(0.0, 0.0, 1.0, 1.0))),
                 "polygon-invalid": Set(
-                    variable="water", value=1.0, region=Region(polygon=[(143, -20), (144, -21), (144, -20), (143, -21)])
+                    variable="water", value=1.0, region=RegionRequest(polygon=[(143, -20), (144, -21), (144, -20), (143, -21)])
                 ),
                 "unknown-scenario": MapQuery(scenario="dry"),
                 "not-computed": MapQuery(time="step:5"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from steppe.models.air.advection import HALO, Advection, courant, own
+from steppe.models.air.advection import HALO, SweepAdvection, courant, own
 
 CONE = {"libmpdata++ rms/T": 1.05e-4, "libmpdata++ maximum": 4.241}  # Jaruga et al. 2015, Geosci. Model Dev. 8, 1005: iga + tot + fct
 
@@ -14,7 +14,7 @@ def turned(field, background, angle, steps):
     The sweeps of a step follow those of the step before in opposite order. Around the square is the background.
     """
     n = len(field)
-    advection = Advection(1, 1, n, n)
+    advection = SweepAdvection(1, 1, n, n)
     air = np.ones((1, n + 2 * HALO, n + 2 * HALO))
     tracers = np.full((1, *air.shape), float(background))
     own(tracers)[...] = field

@@ -12,7 +12,7 @@ from benchmarks.rounds import output
 from tests.shared import shared_path
 
 from benchmarks import programs
-from steppe.models.air.box import Box
+from steppe.models.air.box import ChemistryBox
 from steppe.models.air.conditions import Conditions
 from steppe.models.air.mechanism import MOLECULES
 from steppe.models.air.reader import read_mechanism
@@ -52,7 +52,7 @@ def worst(found, expected, after, least=1e6):
 
 
 def computed(conditions, end, **how):
-    box = Box(conditions, **how)
+    box = ChemistryBox(conditions, **how)
     states = list(box.run(end * HOUR))
     return {round(state.seconds / HOUR): dict(zip(box.species, state.c.tolist(), strict=True)) for state in states}, states[-1]
 
@@ -80,7 +80,7 @@ def test_steps_of_the_model_meet_the_reference(name, start, end, within):
 def test_photolysis_that_is_frozen_in_a_step_fails(measured):
     """What the limits of the test above are for: rates of the middle of each step are 25 % off at sunset."""
 
-    class Frozen(Box):
+    class Frozen(ChemistryBox):
         def _base(self, seconds, day, midnight):
             k = super()._base(seconds, day, midnight)
             k[self._rates.sunlit] *= self.shine(seconds, midnight)
@@ -117,7 +117,7 @@ reactions:
 def test_elements_without_sources_stay(element, off, within):
     mechanism = read_mechanism("emep66")
     conditions = Conditions.of(mechanism, None, [f"rate_factor_r{n}=0" for n in off])
-    box = Box(conditions)
+    box = ChemistryBox(conditions)
     atoms = np.array([mechanism.elements[element].get(name, 0.0) for name in box.species])
     states = list(box.run(28.0 * HOUR))
     amounts = np.array([atoms @ state.c for state in states])

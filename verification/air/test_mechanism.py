@@ -7,7 +7,7 @@ import pytest
 from tests.models.air.plain import change
 from tests.shared import shared_path
 
-from steppe.models.air.box import Box
+from steppe.models.air.box import ChemistryBox
 from steppe.models.air.conditions import Conditions
 from steppe.models.air.program import Program
 from steppe.models.air.rates import Rates
@@ -52,7 +52,7 @@ def test_the_file_of_openatmos_gives_the_same_tables(within):
 def test_changes_have_the_values_of_the_specification(within):
     """dy/dt of the initial state at the beginning of the day."""
     mechanism = read_mechanism("emep66")
-    box = Box(Conditions.of(mechanism))
+    box = ChemistryBox(Conditions.of(mechanism))
     k, y = box.rates_at(np.array([14_400.0]), 1.0)[:, 0], np.array([mechanism.box["initial"][name] for name in mechanism.species])
     found = change([(process.reactants, process.products) for process in mechanism.processes], k, y)
     expected = {

@@ -172,7 +172,7 @@ class Problem(Struct, kw_only=True, omit_defaults=True):
     position: Annotated[Any, Meta(description="Position in the request.")] = None
 
 
-class Operation(Struct, kw_only=True):
+class OperationInfo(Struct, kw_only=True):
     """An order and its outcome."""
 
     id: Annotated[int, Meta(description="Number of the command in the journal of its run.")]
@@ -189,7 +189,7 @@ class Operation(Struct, kw_only=True):
     ] = None
 
 
-class Ordered(Operation, kw_only=True):
+class Ordered(OperationInfo, kw_only=True):
     """An accepted order: it is in the journal and is carried out once, through any crash."""
 
     version: Annotated[str, Meta(description="Steering version after it.")] = ""

@@ -66,7 +66,7 @@ class Dates(At, kw_only=True):
     ) = None
 
 
-class Region(_Request, kw_only=True):
+class RegionRequest(_Request, kw_only=True):
     """A part of the grid: exactly one of box, polygon, cell and cells."""
 
     box: Annotated[tuple[Longitude, Latitude, Longitude, Latitude], Meta(description="West, south, east, north.")] | None = None
@@ -87,7 +87,7 @@ When = Annotated[
     Meta(description="after: after all earlier orders; now: at the end of the next step; or a future step or date."),
 ]
 Where = Annotated[
-    str | Region, Meta(description='"all", the name of a region, or {"box": ...}, {"polygon": ...}, {"cell": ...}, {"cells": ...}.')
+    str | RegionRequest, Meta(description='"all", the name of a region, or {"box": ...}, {"polygon": ...}, {"cell": ...}, {"cells": ...}.')
 ]
 Scenario = Annotated[
     str,
@@ -148,7 +148,7 @@ class Set(Change, kw_only=True):
     when: When = "after"
 
 
-class Event(Change, kw_only=True):
+class EventRequest(Change, kw_only=True):
     """A change at a future step or date, or every year. Scenarios that branch off later have it, too."""
 
     when: Annotated[Dates, Meta(description="The step or date before which it happens.")]
@@ -182,7 +182,7 @@ class Remove(_Request, kw_only=True):
     scenario: Scenario | None = None
 
 
-class Checkpoint(_Request, kw_only=True):
+class CheckpointRequest(_Request, kw_only=True):
     """Write a durable checkpoint after all earlier orders."""
 
     scenario: Scenario = "main"
@@ -242,11 +242,11 @@ class Skip(_Request, kw_only=True):
 EXACTLY_ONE: dict[type[Struct], tuple[str, ...]] = {
     At: ("step", "date"),
     Dates: ("step", "date", "yearly"),
-    Region: ("box", "polygon", "cell", "cells"),
+    RegionRequest: ("box", "polygon", "cell", "cells"),
     Step: ("steps", "until", "end"),
     NewRun: ("run", "toml"),
     Set: ("value", "upload"),
-    Event: ("value", "upload"),
+    EventRequest: ("value", "upload"),
     Change: ("value", "upload"),
     Rewind: ("step", "date", "left"),
 }  # members of which one is given, and no more

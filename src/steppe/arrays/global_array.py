@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -19,7 +19,7 @@ from steppe.arrays.far import FETCH_UPDATE, SCATTER, UPDATE, Far, Traffic, handl
 from steppe.arrays.indexing import flat_index, is_basic
 from steppe.arrays.layout import PAGE, Kind, PageLayout
 from steppe.arrays.ordered import Log, apply_in_order
-from steppe.arrays.reading import ReadOnly, size_of
+from steppe.arrays.reading import RawPages, ReadOnly, size_of
 from steppe.arrays.site import ArraySite, site_of
 from steppe.comm import World, shared
 from steppe.errors import ArrayError, IndexOutOfRangeError
@@ -42,13 +42,6 @@ def _described(shape: int | Sequence[int], dtype: DTypeLike) -> tuple[str, tuple
     if any(n < 0 for n in lengths):
         return f"the shape {lengths} has a negative length.", (), kind
     return "", lengths, kind
-
-
-class RawPages(NamedTuple):
-    """What a kernel needs for `load`, `store` and `add` of `steppe.kernels.elements.element_access`."""
-
-    table: Integers
-    shift: int
 
 
 class Fetch:

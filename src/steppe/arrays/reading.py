@@ -7,7 +7,7 @@ came by, and takes the next one that was not.
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +17,19 @@ from steppe.arrays.indexing import flat_index
 from steppe.errors import ArrayError
 
 if TYPE_CHECKING:
-    from steppe.arrays.global_array import GlobalArray, RawPages
+    from steppe.arrays.global_array import GlobalArray
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
 WORTH = 8  # a page is fetched whole when at least an eighth of its elements is asked for in one call
 UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+class RawPages(NamedTuple):
+    """What a kernel needs for `load`, `store` and `add` of `steppe.kernels.elements.element_access`."""
+
+    table: Integers
+    shift: int
 
 
 def size_of(text: int | str) -> int:
@@ -73,7 +80,7 @@ class ReadOnly:
         """So many pages of other hosts can be stored at once: as many as the cache holds, or all that there are."""
         return self._pages.size
 
-    def raw(self) -> "RawPages":
+    def raw(self) -> RawPages:
         """Table and shift for a kernel that reads by `load` of `steppe.kernels.elements`.
 
         Of the pages of other hosts the stored ones have an address, the others have 0. The table is one array, which later calls change.

@@ -30,7 +30,7 @@ class ProgressLines(AbstractContextManager[Tell]):
     """One line every ten seconds: date, rate, time left."""
 
     def __init__(self, n_cells: int, unit: str = "day") -> None:
-        self._rate = Rate(n_cells, unit)
+        self._rate = StepRate(n_cells, unit)
         self._said = time.monotonic()
 
     def __enter__(self) -> Tell:
@@ -71,7 +71,7 @@ class Shares:
             sys.stderr.write(f"{self._what}  {100 * part:3.0f} %  {as_clock(left)} left  {now}".rstrip() + "\n")
 
 
-class Rate:
+class StepRate:
     """Cell-days a second (or cell-steps) and the time that is left; the first piece, with which the kernel is loaded, does not count."""
 
     def __init__(self, n_cells: int, unit: str = "day") -> None:
@@ -108,7 +108,7 @@ class RunBar(AbstractContextManager[Tell]):
 
         columns = (TextColumn("{task.fields[date]}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"))
         self._progress = Progress(*columns, console=Console(stderr=True))
-        self._rate = Rate(n_cells, unit)
+        self._rate = StepRate(n_cells, unit)
         self._task: Any = None
 
     def __enter__(self) -> Tell:

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 import msgspec
 
 from steppe.client.refusals import NoAccessError, UnreachableError, raised
-from steppe.client.transport import Looping, LostError, Reply, Transport, Waiting
+from steppe.client.transport import Connections, Looping, LostError, Reply, Waiting
 from steppe.errors import Mistake
 
 Result = TypeVar("Result")
@@ -77,7 +77,7 @@ class HttpClient:
     socket: str = ""  # path of the Unix socket of a server that has no other address
     verify: Any = True  # whether certificates are, or what verifies them
 
-    def __init__(self, url: str, transport: Transport, headers: Mapping[str, str], patience: float) -> None:
+    def __init__(self, url: str, transport: Connections, headers: Mapping[str, str], patience: float) -> None:
         self.url, self._transport, self.headers, self.patience = url, transport, dict(headers), patience
 
     @classmethod

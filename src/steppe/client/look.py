@@ -16,7 +16,7 @@ from steppe.api import (
     EventList,
     Info,
     Levels,
-    Operation,
+    OperationInfo,
     ScenarioInfo,
     ScenarioList,
     SeriesInfo,
@@ -97,7 +97,7 @@ class AsyncLook:
         return [
             AsyncOperation(
                 self._remote,
-                Operation(
+                OperationInfo(
                     id=row["seq"],
                     run=self.name,
                     kind=row["kind"],

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steppe.api import Operation as Told
+from steppe.api import OperationInfo as Told
 from steppe.client.progress import Bar
 from steppe.client.refusals import EngineFailedError, raised
 from steppe.html_summary import html_summary

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from steppe.api import Operation
+from steppe.api import OperationInfo
 from steppe.client import words
 from steppe.client.look import AsyncLook
 from steppe.client.operation import AsyncOperation
@@ -236,5 +236,5 @@ class AsyncRun(AsyncLook):
             number = (await self.scenarios)[scenario].branch
             rows = [row for row in await self.log(after) if row["branch"] == number and row["kind"] == "set"][:count]
             for row in rows:
-                told = Operation(id=row["seq"], run=self.name, kind="set", state="queued")
+                told = OperationInfo(id=row["seq"], run=self.name, kind="set", state="queued")
                 await (await AsyncOperation(self._remote, told, scenario).refresh()).wait()

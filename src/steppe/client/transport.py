@@ -31,7 +31,7 @@ class Reply(NamedTuple):
     content: bytes
 
 
-class Transport(Protocol):
+class Connections(Protocol):
     """Connections to one server, which are kept."""
 
     async def send(self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]) -> Reply:
@@ -61,7 +61,7 @@ class Waiting:
         self._idle: list[HTTPConnection] = []
 
     async def send(self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]) -> Reply:
-        """See `Transport`."""
+        """See `Connections`."""
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -91,11 +91,11 @@ class Waiting:
         return _Secure(self._url.hostname or "", port, timeout=CONNECTING, context=_context(self._verify))
 
     async def sleep(self, seconds: float) -> None:
-        """See `Transport`."""
+        """See `Connections`."""
         time.sleep(seconds)
 
     async def close(self) -> None:
-        """See `Transport`."""
+        """See `Connections`."""
         with suppress(IndexError):
             while True:
                 self._idle.pop().close()
@@ -145,7 +145,7 @@ class Looping:
         self._http = httpx.AsyncClient(transport=over, timeout=httpx.Timeout(READING, connect=CONNECTING))
 
     async def send(self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]) -> Reply:
-        """See `Transport`."""
+        """See `Connections`."""
         try:
             answer = await self._http.request(method, self._url + target, content=content, headers=dict(headers))
         except self._error as error:
@@ -153,11 +153,11 @@ class Looping:
         return Reply(answer.status_code, answer.reason_phrase, answer.headers, answer.content)
 
     async def sleep(self, seconds: float) -> None:
-        """See `Transport`."""
+        """See `Connections`."""
         await asyncio.sleep(seconds)
 
     async def close(self) -> None:
-        """See `Transport`."""
+        """See `Connections`."""
         await self._http.aclose()
 
 

@@ -53,6 +53,13 @@ class EarlierState(NamedTuple):
         return cls(name, Position(*position), {Position(step, seq): (kind, done) for step, seq, kind, done in actions})
 
 
+class LostBranch(NamedTuple):
+    """The position of a branch before the step in which it was lost. since: from where on the actions on it are known."""
+
+    position: Position
+    since: Position
+
+
 class ClosedBranch(NamedTuple):
     """A branch that is closed and saved at its position. name: of its checkpoint. The other fields are those of `Branch`."""
 

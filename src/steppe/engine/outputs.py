@@ -1,6 +1,6 @@
 """The records of a run: from the run file to reductions in the recorder and records in the store."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import prod
@@ -54,6 +54,14 @@ class _Due(NamedTuple):
     values: NDArray[np.float64]  # (records, [levels,] own cells)
     regions: Sequence[_Region]
     over: str  # of the run file
+
+
+class StateCopy(NamedTuple):
+    """A copy of all that changes in a branch, on one rank. recorded, records: of its outputs."""
+
+    model: Any
+    recorded: Mapping[str, Array]
+    records: Mapping[str, int]
 
 
 class Outputs:

@@ -7,7 +7,7 @@ ranks, which is called only if no rank failed. So no rank waits for a message of
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from steppe.engine.digest import digest
 from steppe.engine.evaluation import Evaluation
 from steppe.engine.gatherer import Gatherer, MadeArrays
 from steppe.engine.levels import begin_frames
-from steppe.engine.outputs import Outputs
+from steppe.engine.outputs import Outputs, StateCopy
 from steppe.engine.plan import Plan
 from steppe.engine.query_cut import cut_of
 from steppe.engine.setting import Setting
@@ -37,14 +37,6 @@ Reader = ForcingReader | SpreadReader | FieldReader
 Together = Callable[[], Any]
 
 
-class StateCopy(NamedTuple):
-    """A copy of all that changes in a branch, on one rank."""
-
-    model: Any
-    recorded: Mapping[str, Array]
-    records: Mapping[str, int]
-
-
 def nothing() -> None:
     """The common work after most orders: none."""
 
@@ -52,25 +44,11 @@ def nothing() -> None:
 class RankState:
     """The share of one rank of a branch.
 
-    Parameters
-    ----------
-    plan
-        The run, the same on every rank.
-    world
-        All ranks.
-    where
-        Updated with each piece of steps; printed when this rank fails.
-    like
-        Another state of the same run on this rank, whose weather is shared.
-    in_pieces
-        The weather is asked for in short pieces: slabs are kept decoded.
-    sites
-        Which ranks write the results and read the weather for others.
+    plan: the run, the same on every rank. world: all ranks. where: updated with each piece of steps, and printed when this rank fails.
+    like: another state of the same run on this rank, whose weather is shared. in_pieces: the weather is asked for in short pieces, and
+    slabs are kept decoded. sites: which ranks write the results and read the weather for others.
 
-    Raises
-    ------
-    Mistake
-        The weather does not fit the run.
+    Raises `Mistake` if the weather does not fit the run.
     """
 
     def __init__(

@@ -7,14 +7,14 @@ stepping thread   load, advance, apply, save, get ──> answers shown at bound
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from steppe.api.query import MapQuery
 from steppe.control import Leg, Outcome, Position, SavedCheckpoint
 from steppe.control.orders import CHANGES
 from steppe.control.wire import BEGINNING, RuleFiring
 from steppe.engine.balance import Balance
-from steppe.engine.branch import Arguments, Branch
+from steppe.engine.branch import Arguments, Branch, LostBranch
 from steppe.engine.branches import Branches, Say
 from steppe.engine.checkpoint_manager import has_room
 from steppe.engine.driver import Driver
@@ -43,13 +43,6 @@ AGAIN = 1.0  # [s] of steps that may be computed again for a question about a pa
 HERE = 60.0  # [s] of steps that may be computed again for the present step: no record replaces its diagnostics
 AT_FIRST = 400  # steps that may be computed again before the first step was timed
 LONG = 0.2  # [s] of a step, above which all states are shown after each step
-
-
-class _Lost(NamedTuple):
-    """The position of a branch before the step in which it was lost. since: from where on the actions on it are known."""
-
-    position: Position
-    since: Position
 
 
 class Session:
@@ -94,7 +87,7 @@ class Session:
             raise
         self.open_branches = OpenBranches(self._branches, self._keep)
         self._recomputation = Recomputation(self._branches, self._do, Driver(self._rule_runner, again=True).up_to)
-        self._lost: dict[int, _Lost] = {}
+        self._lost: dict[int, LostBranch] = {}
         self._balance = Balance(plan.grid.n_cells)
         if even := self._balance.begin(self.ranks.state(self._root).cut.partition, self._branches.folder):
             self._branches.recut(even.bounds)
@@ -233,7 +226,7 @@ class Session:
             self._advance([on], step, 0.0)
 
     def _discard(self, branch: Branch, position: Position) -> None:
-        self._lost[branch.number] = _Lost(position, branch.since)
+        self._lost[branch.number] = LostBranch(position, branch.since)
         self._cache.discard(branch.number)
         self._branches.discard(branch.number)
 

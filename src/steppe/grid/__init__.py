@@ -3,7 +3,7 @@
 from steppe.grid.box import Box, HaloPiece, Mirror, last
 from steppe.grid.boxes import Boxes, choose_dims
 from steppe.grid.builtin import BUILTIN, builtin_grid
-from steppe.grid.decomposition import Decomposition, Surroundings, decompose
+from steppe.grid.decomposition import Decomposition, RankPart, decompose
 from steppe.grid.domain import Domain, Edge, Edges, Face, Join
 from steppe.grid.gaussian import Gaussian
 from steppe.grid.grid import Grid
@@ -40,11 +40,11 @@ __all__ = [
     "Partition",
     "Points",
     "Projected",
+    "RankPart",
     "Raster",
     "Region",
     "RegionLike",
     "Share",
-    "Surroundings",
     "Window",
     "as_plain",
     "builtin_grid",

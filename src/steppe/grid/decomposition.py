@@ -39,7 +39,7 @@ class CutNeeds(Protocol):
         ...
 
 
-class Surroundings(NamedTuple):
+class RankPart(NamedTuple):
     """The part of one rank. neighbours: the plan of its halo; None for cells without neighbours."""
 
     share: Share | Box
@@ -61,14 +61,14 @@ class Decomposition:
     partition: Partition | None = None
     boxes: Boxes | None = None
 
-    def of(self, rank: int) -> Surroundings:
+    def of(self, rank: int) -> RankPart:
         """Share, ownership and neighbours of one rank."""
         deal = Ownership(self.n_cells, rank, self.cells, self.writers)
         if self.boxes is not None:
             box = self.boxes[rank]
-            return Surroundings(box, deal, box)
+            return RankPart(box, deal, box)
         assert self.partition is not None, "a grid is cut in one of two ways"
-        return Surroundings(self.partition.owned(rank), deal, None)
+        return RankPart(self.partition.owned(rank), deal, None)
 
 
 def decompose(grid: Grid, needs: CutNeeds, ranks: int, bounds: Sequence[int] | None = None, writers: Sequence[int] = ()) -> Decomposition:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steppe.errors import Mistake, nearest
 from steppe.files import write_whole
-from steppe.models.air.box import Box, State
+from steppe.models.air.box import BoxState, ChemistryBox
 from steppe.models.air.conditions import Conditions, molecules_to
 from steppe.models.air.reader import read_mechanism
 from steppe.view import draw_box
@@ -64,8 +64,8 @@ def run_box(
     last = end if end is not None else float(read.box.get("end", 3600.0 * (start + 24.0))) / 3600.0
     if last <= start:
         raise Mistake(f"--hours {last:g} is not after the start, hour {start:g}. Hours are counted from midnight of the first day.")
-    states: list[State] = []
-    for state in Box(known, rtol, atol, step, exact).run(3600.0 * last, 60.0 * every):
+    states: list[BoxState] = []
+    for state in ChemistryBox(known, rtol, atol, step, exact).run(3600.0 * last, 60.0 * every):
         states.append(state)
         tell((state.seconds / 3600.0 - start) / (last - start), f"hour {state.seconds / 3600.0:g}")
     factor = molecules_to(units, known.here)

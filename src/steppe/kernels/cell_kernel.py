@@ -124,11 +124,10 @@ class CellKernel:
         operations = np.array([OPERATIONS.index(record.operation) for record in records], np.int32)
         slots = np.array([record.slots for record in records], np.int32).reshape(len(records), len(steps))
         addresses = np.array([record.values.ctypes.data for record in records], np.int64)
-        work = _aligned(self.rows.count * row_length(self.block), self.real)
         rows, row_of = forcing.rows, np.ascontiguousarray(forcing.row_of)
         low, high = self._good(forcing)
         given: dict[str, Any] = {
-            "work": work,
+            "work": _aligned(self.rows.count * row_length(self.block), self.real),
             "state": state,
             "codes": codes,
             "bad_steps": bad_steps,
@@ -144,9 +143,7 @@ class CellKernel:
             "steps": len(steps),
             "step_0": steps.start,
             "kind": kind,
-            "integers": rows,
-            "singles": rows,
-            "doubles": rows,
+            **dict.fromkeys(("integers", "singles", "doubles"), rows),
             "columns": _apart(rows),
             "column_0": forcing.first_cell,
             "n_forcing": len(forcing.names),

@@ -7,7 +7,7 @@ import numpy as np
 
 from steppe.errors import ForcingError
 from steppe.kernels import ForcingRows
-from steppe.models.handed import Array, Inputs, Stream
+from steppe.models.handed import Array, ForcingStream, Inputs
 from steppe.packed import Packed, values_of
 
 
@@ -18,7 +18,7 @@ class ForcingWindows:
     """
 
     def __init__(self, inputs: Inputs, cells: range, wanted: Sequence[str], real: Any) -> None:
-        self._stream: Stream = inputs.stream(cells)
+        self._stream: ForcingStream = inputs.stream(cells)
         self._cells, self._wanted, self._real = cells, tuple(wanted), real
         self._places = [inputs.names.index(name) for name in wanted]
 

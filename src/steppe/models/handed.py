@@ -26,7 +26,7 @@ class Surroundings(NamedTuple):
     threads: int = 1
 
 
-class Stream(Protocol):
+class ForcingStream(Protocol):
     """One thread's way through the forcing of some cells."""
 
     def tiles(self, steps: range) -> Iterator[tuple[range, Packed]]:
@@ -58,7 +58,7 @@ class Inputs(Protocol):
         """
         ...
 
-    def stream(self, cells: range) -> Stream:
+    def stream(self, cells: range) -> ForcingStream:
         """The forcing of some cells, counted from the first of the share, for one thread; the same stream for the same cells."""
         ...
 
@@ -230,12 +230,12 @@ class StoredPages(Protocol):
         """The elements at flat indices, of their shape."""
         ...
 
-    def bring(self, pages: Any, keep: Any = ()) -> "ComingPages":
+    def bring(self, pages: Any, keep: Any = ()) -> "PagesUnderWay":
         """Asks for those pages (n,) that are neither here nor stored; pages in `keep` stay. Raises `ArrayError` if `room` is too small."""
         ...
 
 
-class ComingPages(Protocol):
+class PagesUnderWay(Protocol):
     """Pages under way."""
 
     def wait(self) -> None:

@@ -20,7 +20,7 @@ from steppe.server.doors import (
     Origins,
     Prefix,
     Proxies,
-    Rates,
+    RequestRates,
     authenticate,
     check_key,
     check_role,
@@ -79,7 +79,7 @@ BARE = (204, 304)  # statuses without a body
 class Server:
     """The application. Hand it to uvicorn with `configuration`."""
 
-    def __init__(self, context: ServerContext, before: tuple[Door, ...], origins: Origins, rates: Rates, table: RouteTable) -> None:
+    def __init__(self, context: ServerContext, before: tuple[Door, ...], origins: Origins, rates: RequestRates, table: RouteTable) -> None:
         self.context, self._origins, self._rates, self._table = context, origins, rates, table
         self._before: tuple[Door, ...] = (*before, origins.drop_cookie)
         self._of_all: tuple[Door, ...] = (
@@ -228,7 +228,7 @@ def application(
     """
     limits = limits or Limits()
     access.take_from({name: TokenFile(run.folder) for name, run in runs.items()})
-    rates = Rates(limits)
+    rates = RequestRates(limits)
     context = ServerContext(runs, access, limits, rates.requests_left, read_only, opener, readable)
     return Server(context, (Hosts(hosts), Proxies(proxies), Prefix(prefix)), Origins(origins), rates, TABLE)
 

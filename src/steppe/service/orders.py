@@ -8,7 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from steppe.api import Checkpoint, Leave, NewScenario, Operation, Origin, Pause, Rename, Restart, Rewind, Set, Skip, Step, canonical
+from steppe.api import (
+    CheckpointRequest,
+    Leave,
+    NewScenario,
+    OperationInfo,
+    Origin,
+    Pause,
+    Rename,
+    Restart,
+    Rewind,
+    Set,
+    Skip,
+    Step,
+    canonical,
+)
 from steppe.api.query import MapQuery
 from steppe.control import Command, Order, Refused
 from steppe.control.orders import FORKS
@@ -131,7 +145,7 @@ class Orders:
             return await self.order("pause", found["scenario"], {}, Skip(seq=seq), when="now")
         return await self.order("cancel", found["scenario"], {"seq": seq}, Skip(seq=seq))
 
-    async def checkpoint(self, request: Checkpoint) -> Receipt:
+    async def checkpoint(self, request: CheckpointRequest) -> Receipt:
         """Writes a durable checkpoint."""
         return await self.order("checkpoint", request.scenario, {"pin": request.pin}, request)
 
@@ -207,7 +221,7 @@ class Orders:
                 with suppress(OSError):  # the engine finds it all the same, and the sweep keeps it
                     await asyncio.to_thread(uploads.settle, run.folder, names)
         found = await run.settled(accepted.seq, self._wait) or {}
-        said = {name: found[name] for name in Operation.__struct_fields__ if name in found}
+        said = {name: found[name] for name in OperationInfo.__struct_fields__ if name in found}
         said |= {"version": accepted.version, "target": accepted.target, "at_step": found.get("at_step", accepted.at_step)}
         return Receipt(said, accepted.again)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.api import EXACTLY_ONE, Region
+from steppe.api import EXACTLY_ONE, RegionRequest
 from steppe.control import Refused
 from steppe.errors import GridError, InactiveError, OutsideError
 from steppe.grid import Grid, RegionLike
@@ -16,7 +16,7 @@ Cells = NDArray[np.uint32]
 WORK = 200_000_000  # pairs of a cell and a side of a polygon; two seconds
 
 
-def cells_of(grid: Grid, region: str | Region) -> Cells | None:
+def cells_of(grid: Grid, region: str | RegionRequest) -> Cells | None:
     """The packed cells of a region, ascending, (cells,); None for all.
 
     Raises
@@ -28,7 +28,7 @@ def cells_of(grid: Grid, region: str | Region) -> Cells | None:
         return None
     if isinstance(region, str):
         return select(grid, region)
-    given = next(name for name in EXACTLY_ONE[Region] if getattr(region, name) is not None)
+    given = next(name for name in EXACTLY_ONE[RegionRequest] if getattr(region, name) is not None)
     if region.polygon is not None:
         check_polygon(region.polygon)
         _check_work(grid, region.polygon)

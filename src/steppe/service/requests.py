@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from steppe.api import Dates, Origin, Region, members, missing_choice
+from steppe.api import Dates, Origin, RegionRequest, members, missing_choice
 from steppe.control import Refused
 from steppe.service.polygon import check_polygon
 
@@ -46,7 +46,7 @@ def _misfit(text: str, value: Any, kind: type[Struct]) -> Refused:
     found = _WHERE.match(text)
     assert found is not None
     what, where = found[1], found[2] or "$"
-    names = [field.encode_name for each in (kind, Dates, Origin, Region) for field in members(each)]
+    names = [field.encode_name for each in (kind, Dates, Origin, RegionRequest) for field in members(each)]
     if unknown := re.match("Object contains unknown field `(.*)`", what, re.DOTALL):
         name = unknown[1][:64]
         return Refused("bad-field", f'The request has no member "{name}".', value=name, allowed=names, position=where)

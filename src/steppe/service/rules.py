@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from steppe.api import Event, Remove, Trigger
+from steppe.api import EventRequest, Remove, Trigger
 from steppe.api.expression import ExpressionError, parse
 from steppe.control import Command, Refused
 from steppe.control.server.supervisor import Supervisor
@@ -52,7 +52,7 @@ def _rules(run: Supervisor, kind: str) -> list[tuple[str, Command, list[dict[str
     return [(name, row, told) for name in names for row, told in run.rules(name) if row.kind == kind]
 
 
-async def add_event(orders: Orders, request: Event) -> Receipt:
+async def add_event(orders: Orders, request: EventRequest) -> Receipt:
     """A change at a step or date that is still to come, or every year."""
     arguments: dict[str, Any] = {"change": await arguments_of(orders.service, orders.name, request)}
     if request.when.yearly is not None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steppe.errors import ModelError
-from steppe.models.air.advection import HALO, Advection, courant, own
+from steppe.models.air.advection import HALO, SweepAdvection, courant, own
 
 SPECIES, LEVELS, ROWS, COLUMNS = 3, 5, 7, 9
 ABOVE = np.full(SPECIES, 2.5)  # mixing ratios over the top
@@ -25,7 +25,7 @@ def case(seed, strength=0.8):
 
 
 def swept(axis, air, tracers, flux):
-    advection = Advection(SPECIES, *own(air).shape)
+    advection = SweepAdvection(SPECIES, *own(air).shape)
     air, tracers = air.copy(), tracers.copy()
     ledger = advection.ledger(axis)
     advection.sweep(axis, air, flux, tracers, ledger, ABOVE)
@@ -92,4 +92,4 @@ def test_an_array_of_another_shape_is_refused():
     with pytest.raises(ModelError, match=r'A sweep along x takes "flux" of shape \(5, 7, 10\), it was given one of \(5, 8, 9\)'):
         swept("x", air, tracers, flux["y"])
     with pytest.raises(ModelError, match='takes "ledger"'):
-        Advection(SPECIES, LEVELS, ROWS, COLUMNS).sweep("x", air, flux["x"], tracers, np.zeros(0))
+        SweepAdvection(SPECIES, LEVELS, ROWS, COLUMNS).sweep("x", air, flux["x"], tracers, np.zeros(0))

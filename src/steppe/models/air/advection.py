@@ -43,7 +43,7 @@ def courant(axis: Axis, air: Floats, flux: Floats) -> Floats:
         return np.where(left > 0.0, np.maximum(leaves / cells, enters / left), np.inf)
 
 
-class Advection:
+class SweepAdvection:
     """The sweeps over one box, with their scratch. species, levels, rows, columns: of the own cells."""
 
     def __init__(self, species: int, levels: int, rows: int, columns: int) -> None:

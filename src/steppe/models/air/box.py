@@ -23,7 +23,7 @@ FIRST_STEP = 1.0  # [s] of a run
 APART = 0.01  # [s] over which a change of rates in time is measured
 
 
-class State(NamedTuple):
+class BoxState(NamedTuple):
     """seconds since midnight of the first day; concentrations (species,) [molecule cm-3]; steps taken and rejected so far, and clipped."""
 
     seconds: float
@@ -33,7 +33,7 @@ class State(NamedTuple):
     clipped: Floats
 
 
-class Box:
+class ChemistryBox:
     """One cell. atol [molecule cm-3]; step [s]: the length of the model's step."""
 
     def __init__(self, conditions: Conditions, rtol: float = 1e-2, atol: float = 1e4, step: float = 600.0, exact: bool = False) -> None:
@@ -50,7 +50,7 @@ class Box:
         self._dawn, self._dusk = conditions.daylight()
         self._s, self._c = conditions.sun()
 
-    def run(self, end: float, every: float = HOUR) -> Iterator[State]:
+    def run(self, end: float, every: float = HOUR) -> Iterator[BoxState]:
         """The state at the start, then every so many seconds, and at the end [s since midnight of the first day].
 
         Raises
@@ -62,7 +62,7 @@ class Box:
         c = np.array([[self.conditions.initial.get(name, 0.0)] for name in self.species])
         carried, steps, rejected, clipped = np.array([FIRST_STEP]), 0, 0, np.zeros(len(self.species))
         advance = self._exactly if self.exact else self._in_model_steps
-        yield State(t, c[:, 0].copy(), 0, 0, clipped.copy())
+        yield BoxState(t, c[:, 0].copy(), 0, 0, clipped.copy())
         while t < end:
             shown = min(end, every * (np.floor(t / every + 1e-9) + 1.0))
             while t < shown:
@@ -75,7 +75,7 @@ class Box:
                         "reactions, or choose larger tolerances."
                     )
                 t, steps, rejected, clipped = stop, steps + took, rejected + refused, clipped + lost
-            yield State(t, c[:, 0].copy(), steps, rejected, clipped.copy())
+            yield BoxState(t, c[:, 0].copy(), steps, rejected, clipped.copy())
 
     def rates_at(self, seconds: Floats, day: float, midnight: float = 0.0) -> Floats:
         """All rates (processes, times), [molecule, cm3, s], with the light of the sun. midnight [s]: before `seconds`."""

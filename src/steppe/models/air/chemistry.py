@@ -14,7 +14,7 @@ LANES = 64
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ChemistryOutcome:
     """What happened to each cell.
 
     steps, rejected (cells,). clipped (species, cells): what was added where a concentration came out negative, in its unit. iterations: of
@@ -63,7 +63,7 @@ class Chemistry:
 
     def advance(
         self, seconds: float, rates: Floats, sun: Floats, c: Floats, at: Integers, carried: Floats, scale: Floats | None = None
-    ) -> Outcome:
+    ) -> ChemistryOutcome:
         """All cells over a time.
 
         Parameters
@@ -87,4 +87,4 @@ class Chemistry:
             cells, rates.shape[1], c[0].size, seconds, self.rtol, self.atol, program.codes, program.yields, self._slant, rates, sun,
             np.ones(cells) if scale is None else scale, at, c, carried, clipped, steps, failed, count, self._cell, *self._work,
         )  # fmt: skip
-        return Outcome(steps[0], steps[1], clipped, failed, int(count[0]) * self.lanes)
+        return ChemistryOutcome(steps[0], steps[1], clipped, failed, int(count[0]) * self.lanes)

@@ -24,19 +24,19 @@ NAMES = ("level", "height", "lev", "z", "altitude")
 UNITS = {"m": 1.0, "metre": 1.0, "meter": 1.0, "km": 1000.0}
 
 
-class Levels(NamedTuple):
+class HeightLevels(NamedTuple):
     """thickness (level,) [m], from the ground up; space: as users see the levels."""
 
     thickness: Floats
     space: Space
 
     @classmethod
-    def even(cls, levels: int = 32, thickness: float = 100.0) -> "Levels":
+    def even(cls, levels: int = 32, thickness: float = 100.0) -> "HeightLevels":
         """Levels of equal thickness."""
         return cls.of(np.float64(thickness) * (np.arange(levels, dtype=np.float64) + 0.5))
 
     @classmethod
-    def of(cls, middles: Floats) -> "Levels":
+    def of(cls, middles: Floats) -> "HeightLevels":
         """Levels around heights above the ground [m], (level,): each ends as far above its height as it begins below.
 
         Raises
@@ -58,7 +58,7 @@ class Levels(NamedTuple):
         return cls(thickness, Space(tuple(map(float, middles)), "m", "height", "up", ends))
 
     @classmethod
-    def of_fields(cls, columns: Mapping[str, tuple[Floats, str]]) -> "Levels":
+    def of_fields(cls, columns: Mapping[str, tuple[Floats, str]]) -> "HeightLevels":
         """The levels of meteorology. columns: name -> values and unit of what it has without time and place.
 
         Raises

@@ -23,7 +23,7 @@ PREFIXES = ("ENV", "CONC", "PHOTO", "USER", "EMIS", "LOSS", "SURF")
 
 
 @dataclass(frozen=True)
-class Air:
+class BoxPlace:
     """Of the place and its air. None: as the mechanism says, or from the rest. day [h]: the light's beginning and end."""
 
     temperature: float = 298.15  # [K]
@@ -107,11 +107,11 @@ class Conditions:
         return found
 
     @property
-    def here(self) -> Air:
+    def here(self) -> BoxPlace:
         """The air, with what is missing filled in."""
-        air = Air(**self.air)
+        air = BoxPlace(**self.air)
         dense = air.M if air.M is not None else 1e-6 * air.pressure / (BOLTZMANN * air.temperature)
-        return Air(**{**self.air, "M": dense, "O2": air.O2 if air.O2 is not None else O2_OF_AIR * dense})
+        return BoxPlace(**{**self.air, "M": dense, "O2": air.O2 if air.O2 is not None else O2_OF_AIR * dense})
 
     def daylight(self) -> tuple[float, float]:
         """The first and last second of a day with light; none if both are equal, always if they are a day apart."""
@@ -248,6 +248,6 @@ def _split(text: str) -> tuple[str, str]:
     return (name, last) if name.count(".") and last in units else (text, "")
 
 
-def molecules_to(unit: str, air: Air) -> float:
+def molecules_to(unit: str, air: BoxPlace) -> float:
     """What concentrations [molecule cm-3] are multiplied by to be in "mol m-3" or "ppb"."""
     return {"molecule cm-3": 1.0, "mol m-3": 1.0 / MOLECULES, "ppb": 1e9 / float(air.M or 1.0)}[unit]

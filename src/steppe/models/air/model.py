@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from steppe.clock import Clock
 from steppe.errors import GridError, ModelError, nearest
 from steppe.grid import Box, Raster
-from steppe.models.air.advection import Advection, Axis, courant, own
+from steppe.models.air.advection import Axis, SweepAdvection, courant, own
 from steppe.models.air.boundary import fill_boundary
 from steppe.models.air.chemistry import LANES
-from steppe.models.air.column import AIR, Levels
+from steppe.models.air.column import AIR, HeightLevels
 from steppe.models.air.conditions import HOUR, LEAST_COSINE
 from steppe.models.air.declarations import CHOICES, OF_GROUND, TERMS, asked_of, in_the_air, variables_of
 from steppe.models.air.diffusion import Diffusion, diffusivity
@@ -70,7 +70,7 @@ class Air(FieldModel):
             self.variables[variable.name] = variable
         self.asked = frozenset(variable.name for variable in asked_of(self.mechanism))
         self.digest = sha256(_sources() + repr(self.mechanism).encode()).hexdigest()
-        self._take_levels(Levels.even())
+        self._take_levels(HeightLevels.even())
 
     @classmethod
     def of(cls, table: dict[str, Any]) -> Self:
@@ -90,9 +90,9 @@ class Air(FieldModel):
             raise GridError(f"The grid has a mask, and air passes over all {grid.active.size:,} cells. Give a grid without a mask.")
         self._grid, self._threads = grid, around.threads
         if around.names:
-            self._take_levels(Levels.of_fields(around.columns))
+            self._take_levels(HeightLevels.of_fields(around.columns))
 
-    def _take_levels(self, levels: Levels) -> None:
+    def _take_levels(self, levels: HeightLevels) -> None:
         self.levels, self.spaces = levels, {"level": levels.space}
 
     def memory_of_fields(self, shape: tuple[int, ...], dtype: str) -> Array:
@@ -110,7 +110,7 @@ class Air(FieldModel):
         self._walls: list[tuple[Axis, Literal["first", "last"]]] = [
             ("y" if mirror.axis == 0 else "x", "first" if mirror.side == "low" else "last") for mirror in share.mirrors
         ]
-        self._advection = Advection(species, levels, rows, columns)
+        self._advection = SweepAdvection(species, levels, rows, columns)
         self._diffusion = Diffusion(species, levels, rows, columns, 1, self.levels.thickness)
         self._terms = np.zeros((len(TERMS), species, rows, columns))
         self._over = False  # on all ranks, since a step was too long on one of them

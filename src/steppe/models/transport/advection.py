@@ -15,7 +15,7 @@ from steppe.grid import Box
 from steppe.kernels import field_kernel
 from steppe.models.handed import Reach, StoredPages
 from steppe.models.transport import interpolation
-from steppe.models.transport.levels import Levels
+from steppe.models.transport.levels import HybridLevels
 from steppe.models.transport.paths import AFTER, BEFORE, COMPONENTS, depart, formula_wind, locate, turn, wind_at
 from steppe.models.transport.reading import pages_of_tracers, pages_of_wind
 from steppe.models.transport.sphere import BEYOND, Sphere
@@ -67,7 +67,7 @@ def lay_wind(
                     field[at], field[at + component], field[at + 2 * component] = u[p], v[p], w[p]
 
 
-class Points(NamedTuple):
+class DeparturePoints(NamedTuple):
     """Where points lie in the tables, as `paths.locate` finds it; each (points,)."""
 
     column: Integers
@@ -91,7 +91,7 @@ class Part(NamedTuple):
     """Points first to end - 1 of a piece, the pages of other hosts that they need; last: of the piece."""
 
     piece: tuple[int, int]
-    points: Points
+    points: DeparturePoints
     first: int
     end: int
     pages: Integers
@@ -135,7 +135,9 @@ class Advection:
         Bytes of a page, and for pages of other hosts; at least those that one point reads are stored.
     """
 
-    def __init__(self, sphere: Sphere, levels: Levels, box: Box, reach: Reach, tracers: int, gridded: bool, page: int, cache: int) -> None:
+    def __init__(
+        self, sphere: Sphere, levels: HybridLevels, box: Box, reach: Reach, tracers: int, gridded: bool, page: int, cache: int
+    ) -> None:
         self.sphere, self.levels, self.box = sphere, levels, box
         self.y, self.x = (slice(first, first + length) for first, length in zip(box.origin, box.shape, strict=True))
         lat, lon = sphere.latitude[self.y], sphere.longitude[self.x]
@@ -144,7 +146,7 @@ class Advection:
         most = max(1, PIECE // (n_levels * box.shape[1]))
         self._pieces = [(first, min(most, box.shape[0] - first)) for first in range(0, box.shape[0], most)]
         n = n_levels * most * box.shape[1]
-        self._points, self._speeds = (Points.room(n), Points.room(n)), (np.empty(n), np.empty(n), np.empty(n))
+        self._points, self._speeds = (DeparturePoints.room(n), DeparturePoints.room(n)), (np.empty(n), np.empty(n), np.empty(n))
         self._begins, self._found, self._work = np.empty(4 * n), np.empty(n * tracers), np.empty(interpolation.WORK)
         self._layers, self._tracers = max(n_levels, interpolation.LAYERS), tracers
         self._level_slopes = levels.slopes()
@@ -202,10 +204,10 @@ class Advection:
         with self._wind.read_only(self._cache) as seen:
             reading = Reading(seen)
 
-            def prepare(piece: tuple[int, int], points: Points) -> None:
+            def prepare(piece: tuple[int, int], points: DeparturePoints) -> None:
                 self._locate(self._where(piece), middles, points)
 
-            def needed(points: Points, pages: NDArray[np.bool_]) -> None:
+            def needed(points: DeparturePoints, pages: NDArray[np.bool_]) -> None:
                 where = points.row, points.latitude, points.height
                 pages_of_wind(sphere, self.levels.coordinate, *where, reading.shift, pages)
 
@@ -229,12 +231,12 @@ class Advection:
         with self._air.read_only(self._cache) as seen:
             reading = Reading(seen)
 
-            def prepare(piece: tuple[int, int], points: Points) -> None:
+            def prepare(piece: tuple[int, int], points: DeparturePoints) -> None:
                 where, begins = self._where(piece), self._begins[: 4 * self._count(piece)]
                 depart(*where, *self.circles, self.levels.coordinate, middles, begins)
                 self._locate((*where[:3], 0, where[1]), begins, points)
 
-            def needed(points: Points, pages: NDArray[np.bool_]) -> None:
+            def needed(points: DeparturePoints, pages: NDArray[np.bool_]) -> None:
                 where = points.column, points.row, points.latitude
                 pages_of_tracers(sphere, *where, points_of_line, self._tracers, self._layers, reading.shift, pages)
 
@@ -261,8 +263,8 @@ class Advection:
     def _go(
         self,
         reading: Reading,
-        prepare: Callable[[tuple[int, int], Points], None],
-        needed: Callable[[Points, NDArray[np.bool_]], None],
+        prepare: Callable[[tuple[int, int], DeparturePoints], None],
+        needed: Callable[[DeparturePoints, NDArray[np.bool_]], None],
         work: Callable[[Part], None],
     ) -> None:
         """Works through all pieces, each of which is prepared before; pages of other hosts come while the points before are worked on."""
@@ -280,8 +282,8 @@ class Advection:
     def _parts(
         self,
         reading: Reading,
-        prepare: Callable[[tuple[int, int], Points], None],
-        needed: Callable[[Points, NDArray[np.bool_]], None],
+        prepare: Callable[[tuple[int, int], DeparturePoints], None],
+        needed: Callable[[DeparturePoints, NDArray[np.bool_]], None],
     ) -> Iterator[Part]:
         """The pieces, cut where the pages that two parts need do not fit at once."""
         for number, piece in enumerate(self._pieces):
@@ -314,7 +316,7 @@ class Advection:
     def _turn(self, piece: tuple[int, int], half: float, per_speed: float, middles: Floats) -> None:
         turn(*self._where(piece), half, per_speed, *self.circles, self.levels.coordinate, *self._speed(piece), middles)
 
-    def _locate(self, where: tuple[int, ...], block: Floats, points: Points) -> None:
+    def _locate(self, where: tuple[int, ...], block: Floats, points: DeparturePoints) -> None:
         sphere, columns = self.sphere, self.sphere.shape[1]
         lons = float(sphere.longitude[0]), columns / (2.0 * np.pi)
         locate(*where, columns, sphere.latitudes.size, *lons, *self._places, block, *points)

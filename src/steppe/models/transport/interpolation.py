@@ -88,8 +88,8 @@ def before(column: int, columns: int) -> int:
 def ccm(limited: bool, one_piece: bool) -> FieldKernel:
     """The kernel of scheme `ccm`.
 
-    tracers, width: how many there are, elements of one in a row of the array. weights: `Sphere.slopes`. level_slopes: `Levels.slopes`.
-    column .. height: of the points. work: (WORK,). out: (tracers, n).
+    tracers, width: how many there are, elements of one in a row of the array. weights: `Sphere.slopes`. level_slopes:
+    `HybridLevels.slopes`. column .. height: of the points. work: (WORK,). out: (tracers, n).
     """
     between, slope, upright, load = interval(limited), slope_of(limited), over_levels(limited), neighbours(one_piece)
 

@@ -31,7 +31,7 @@ TOP, TEMPERATURE, GAS = 12_000.0, 300.0, 287.0  # [m, K, J kg-1 K-1] of the leve
 SCALE_HEIGHT = GAS * TEMPERATURE / GRAVITY  # [m]
 
 
-class Levels(NamedTuple):
+class HybridLevels(NamedTuple):
     """coordinate (levels,), rising; a, b (levels + 1,): p = a P0 + b ps at the interfaces; space: as users see the levels."""
 
     coordinate: Floats
@@ -78,7 +78,7 @@ class Levels(NamedTuple):
         return found.reshape(-1, 6)
 
 
-def hybrid(a: Any, b: Any) -> Levels:
+def hybrid(a: Any, b: Any) -> HybridLevels:
     """Levels between interfaces with these coefficients, from the top.
 
     Raises
@@ -94,10 +94,12 @@ def hybrid(a: Any, b: Any) -> Levels:
         told = f"it is {(a + b)[at]:g} at interface {at}, then {(a + b)[at + 1]:g}"
         raise ModelError(f"a + b of hybrid levels must rise from the top to the ground: {told}. Correct them: hyai and hybi of winds.")
     middle = 0.5 * (a + b)[:-1] + 0.5 * (a + b)[1:]
-    return _checked(Levels(middle, a, b, Space(tuple(np.round(middle * P0 / 100.0, 6)), "hPa", "", "down", long_name="nominal pressure")))
+    return _checked(
+        HybridLevels(middle, a, b, Space(tuple(np.round(middle * P0 / 100.0, 6)), "hPa", "", "down", long_name="nominal pressure"))
+    )
 
 
-def pressures(middle: Any) -> Levels:
+def pressures(middle: Any) -> HybridLevels:
     """Levels at constant pressures [Pa]; interfaces lie half-way between them, and as far beyond the first and the last.
 
     Raises
@@ -113,23 +115,23 @@ def pressures(middle: Any) -> Levels:
     inner = 0.5 * (p[:-1] + p[1:])
     first, last = (2.0 * p[0] - inner[0], 2.0 * p[-1] - inner[-1]) if p.size > 1 else (0.0, P0)
     a = np.concatenate([[max(first, 0.0)], inner, [last]]) / P0
-    return _checked(Levels(p / P0, a, np.zeros(a.size), Space(tuple(p / 100.0), "hPa", "air_pressure", "down")))
+    return _checked(HybridLevels(p / P0, a, np.zeros(a.size), Space(tuple(p / 100.0), "hPa", "air_pressure", "down")))
 
 
-def even(n: int) -> Levels:
+def even(n: int) -> HybridLevels:
     """Levels of equal pressure from 0 to P0."""
     return hybrid(np.zeros(n + 1), np.linspace(0.0, 1.0, n + 1))
 
 
-def heights(n: int) -> Levels:
+def heights(n: int) -> HybridLevels:
     """Levels of equal height up to 12 km in air of 300 K; the coordinate is the height [m]."""
     edges = np.linspace(0.0, TOP, n + 1)
     middle = 0.5 * (edges[:-1] + edges[1:])
     space = Space(tuple(middle), "m", "height", "up")
-    return _checked(Levels(middle, np.exp(-edges / SCALE_HEIGHT), np.zeros(n + 1), space))
+    return _checked(HybridLevels(middle, np.exp(-edges / SCALE_HEIGHT), np.zeros(n + 1), space))
 
 
-def chosen(asked: Any, wind: str, columns: Mapping[str, tuple[Floats, str]]) -> Levels:
+def chosen(asked: Any, wind: str, columns: Mapping[str, tuple[Floats, str]]) -> HybridLevels:
     """The levels of a run. asked: as the run file has it, None where it does not say; columns: name -> values and unit, of its winds.
 
     Raises
@@ -148,7 +150,7 @@ def chosen(asked: Any, wind: str, columns: Mapping[str, tuple[Floats, str]]) -> 
     return _of_winds(columns)
 
 
-def _of_winds(columns: Mapping[str, tuple[Floats, str]]) -> Levels:
+def _of_winds(columns: Mapping[str, tuple[Floats, str]]) -> HybridLevels:
     """Hybrid levels where the winds have coefficients at interfaces, else levels of pressure."""
     if {"hyai", "hybi"} <= set(columns):
         return hybrid(columns["hyai"][0], columns["hybi"][0])
@@ -161,7 +163,7 @@ def _of_winds(columns: Mapping[str, tuple[Floats, str]]) -> Levels:
     )
 
 
-def _checked(levels: Levels) -> Levels:
+def _checked(levels: HybridLevels) -> HybridLevels:
     if levels.coordinate.size in (2, 3):
         raise ModelError(f"There are {levels.coordinate.size} levels. Transport needs four or more, or one.")
     return levels

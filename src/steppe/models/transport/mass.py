@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steppe.grid import Box
 from steppe.kernels import field_kernel
 from steppe.models.handed import Reach
-from steppe.models.transport.levels import P0, Levels
+from steppe.models.transport.levels import P0, HybridLevels
 from steppe.models.transport.paths import within
 from steppe.models.transport.sphere import Sphere
 
@@ -103,7 +103,7 @@ def above(levels: int, cells: int, a: Floats, b: Floats, ps: Floats, values: Flo
 class Mass:
     """Of the own cells of a rank. before, after: surface pressure at the two ends of a step [Pa], (y, x); P0 unless they are set."""
 
-    def __init__(self, sphere: Sphere, levels: Levels, box: Box, reach: Reach) -> None:
+    def __init__(self, sphere: Sphere, levels: HybridLevels, box: Box, reach: Reach) -> None:
         self._reach, self._eta, self._shape = reach, levels.eta, (levels.coordinate.size, *box.shape)
         self._area = sphere.weights[box.origin[0] : box.origin[0] + box.shape[0]]
         self._a, self._b = levels.air

@@ -68,7 +68,7 @@ class Transport(FieldModel):
                 where = f"[parameters] tracers.{tracer.name}.levels = {list(tracer.levels)}"
                 raise ModelError(f"{where}: there are {self.levels.coordinate.size} levels, 0 to {self.levels.coordinate.size - 1}.")
 
-    def _settle(self, found: levels.Levels, vertical: bool) -> None:
+    def _settle(self, found: levels.HybridLevels, vertical: bool) -> None:
         self.levels, self.spaces = found, {"level": found.space}
         self.variables = {variable.name: variable for variable in variables_of(self.tracers, self._wind, vertical)}
 

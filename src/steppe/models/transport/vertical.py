@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steppe.grid import Box
 from steppe.kernels import field_kernel
 from steppe.models.handed import Reach
-from steppe.models.transport.levels import P0, Levels
+from steppe.models.transport.levels import P0, HybridLevels
 from steppe.models.transport.sphere import BEYOND, Sphere
 from steppe.models.transport.winds import RADIUS
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 class Vertical:
     """Of the own cells of a rank; surface pressure goes through a global array, for its gradient."""
 
-    def __init__(self, sphere: Sphere, levels: Levels, box: Box, reach: Reach) -> None:
+    def __init__(self, sphere: Sphere, levels: HybridLevels, box: Box, reach: Reach) -> None:
         rows, columns = sphere.shape
         y, x = (np.arange(first, first + length) for first, length in zip(box.origin, box.shape, strict=True))
         self._pressure = reach.array((rows, columns))

@@ -11,7 +11,7 @@ from steppe.server.doors.key import check_key
 from steppe.server.doors.origin import Origins, check_type
 from steppe.server.doors.prefix import Prefix
 from steppe.server.doors.proxy import Proxies
-from steppe.server.doors.rate import Rates, payer
+from steppe.server.doors.rate import RequestRates, payer
 from steppe.server.doors.role import check_role
 from steppe.server.doors.size import check_size
 
@@ -20,7 +20,7 @@ __all__ = [
     "Origins",
     "Prefix",
     "Proxies",
-    "Rates",
+    "RequestRates",
     "authenticate",
     "check_key",
     "check_role",

@@ -10,7 +10,7 @@ from steppe.server.request import Request
 MOST = 10_000  # buckets; beyond, those that are full are forgotten
 
 
-class Rates:
+class RequestRates:
     """The buckets. now: seconds that only grow."""
 
     def __init__(self, limits: Limits, now: Callable[[], float] = time.monotonic) -> None:

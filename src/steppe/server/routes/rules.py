@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import msgspec
 
-from steppe.api import Event, Trigger
+from steppe.api import EventRequest, Trigger
 from steppe.control import Refused
 from steppe.server.query import WHERE, read_query
 from steppe.server.request import Request, Response
@@ -24,7 +24,7 @@ async def triggers(request: Request) -> Response:
     return Response(200, msgspec.json.encode({"triggers": rules.triggers(request.run)}))
 
 
-add_event, add_trigger = ordering(Event, rules.add_event), ordering(Trigger, rules.add_trigger)
+add_event, add_trigger = ordering(EventRequest, rules.add_event), ordering(Trigger, rules.add_trigger)
 
 
 async def remove_event(request: Request) -> Response:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from steppe.api import Checkpoint, NewScenario, Pause, Rename, Restart, Rewind, Set, Skip, Step
+from steppe.api import CheckpointRequest, NewScenario, Pause, Rename, Restart, Rewind, Set, Skip, Step
 from steppe.control import Refused
 from steppe.failpoint import reach
 from steppe.server.request import Headers, Request, Response
@@ -59,7 +59,7 @@ def ordering(kind: type[Struct], order: Callable[..., Awaitable[Receipt]], *name
 
 
 step, pause, set_ = ordering(Step, Orders.step), ordering(Pause, Orders.pause), ordering(Set, Orders.set)
-checkpoint, restart, skip = ordering(Checkpoint, Orders.checkpoint), ordering(Restart, Orders.restart), ordering(Skip, Orders.skip)
+checkpoint, restart, skip = ordering(CheckpointRequest, Orders.checkpoint), ordering(Restart, Orders.restart), ordering(Skip, Orders.skip)
 rewind, rename = ordering(Rewind, Orders.rewind, "scenario"), ordering(Rename, Orders.rename, "scenario")
 
 
