@@ -48,6 +48,7 @@ extern struct world {
     int *local_of;      /* world rank -> rank in the launch of its site */
     int *world_of;      /* rank in the launch of this site -> world rank */
     const char **names; /* of the sites */
+    bool alone;         /* no other rank is at this site */
     uint64_t window;    /* bytes of frames that a rank may have under way to another */
     MPI_Group local;    /* the group of the launch of this site */
 } world;

@@ -11,7 +11,7 @@
 
 #include "bridge.h"
 
-enum { SPIN = 20, YIELD = 400 };
+enum { SPIN = 20, YIELD = 400, NAP = 1, LONG_NAP = 100 }; /* turns; [ms] */
 
 int operations;
 static struct map tracked; /* request -> communicator */
@@ -91,7 +91,7 @@ void progress(void) {
 
 bool busy(void) { return receive_waiting() || link_waiting() || tasks_waiting() || send_waiting(); }
 
-/* A rank that waits for other sites alone sleeps on the socket; every millisecond it lets the library serve its neighbours. */
+/* A rank that waits for other sites alone sleeps on the socket; every millisecond it lets the library serve its neighbours, if it has any. */
 void idle(int turn, bool only_remote) {
     if (turn < SPIN)
         return;
@@ -99,7 +99,7 @@ void idle(int turn, bool only_remote) {
     if (only_remote) {
         int flag;
         PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-        poll(&gateway, 1, 1);
+        poll(&gateway, 1, world.alone ? LONG_NAP : NAP);
     } else if (turn < YIELD)
         sched_yield();
     else

@@ -140,6 +140,7 @@ static void read_world(const struct frame *frame, const char *payload) {
             world.world_of[seen[site]] = r;
         world.local_of[r] = seen[site]++;
     }
+    world.alone = seen[world.site] == 1;
     free(seen);
     size_t length = frame->length - 4 * (size_t)world.size;
     char *names = grow(NULL, length);
