@@ -7,6 +7,10 @@
 #include "bridge.h"
 
 static bool is_fatal(MPI_Comm handle) {
+    int started;
+    PMPI_Initialized(&started);
+    if (!started)
+        return true; /* MPI_Session_init is called without MPI_Init */
     MPI_Errhandler handler;
     PMPI_Comm_get_errhandler(handle, &handler);
     bool fatal = handler == MPI_ERRORS_ARE_FATAL;
