@@ -1,9 +1,10 @@
 """A storm: random traffic of all kinds over one world, of which every number is another."""
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
-from tests.bridge.worlds import ABI, MPICH, OPENMPI, sites, world
+from tests.bridge.worlds import ABI, MPICH, OPENMPI, Ended, sites, world
 
 LAYOUTS = [(1, 1), (2, 2), (3, 1), (2, 1, 1)]
 PAIRS = [(MPICH, MPICH), (OPENMPI, OPENMPI), (ABI, ABI), (MPICH, OPENMPI), (MPICH, ABI), (OPENMPI, ABI)]
@@ -16,5 +17,10 @@ def storm(folder: Path, number: int) -> None:
     delay, order = drawn.uniform(0, 0.005), drawn.choice(["blocks", "turns"])
     with world(folder, sites(folder, "storm", ranks, pair, number), "--map", order, delay=delay) as running:
         ended = running.end()
+    assert_all_arrived(ended, ranks)
+
+
+def assert_all_arrived(ended: Sequence[Ended], ranks: tuple[int, ...]) -> None:
+    """All sites have ended well, and no rank has found a failure."""
     assert [(one.code, one.errors) for one in ended] == [(0, "")] * len(ranks), ended
     assert ended[0].output == f"{sum(ranks)} ranks, 0 failures\n"

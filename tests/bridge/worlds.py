@@ -18,6 +18,7 @@ from tests.bridge.wan import Wan
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
 COMMAND = [sys.executable, "-m", "steppe_bridge"]
+WITHIN = 12.0  # [s] for all that is left after a failure
 FLAGS = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]
 
 
@@ -83,6 +84,11 @@ class Running:
     def __init__(self, sites: Sequence[Site], links: Sequence[Wan], processes: Sequence["subprocess.Popen[str]"]) -> None:
         self.sites, self.links, self.processes = sites, links, processes
 
+    def line(self) -> str:
+        """The next line of the first site's program; "" after the last one."""
+        assert self.processes[0].stdout is not None
+        return self.processes[0].stdout.readline().strip()
+
     def end(self, seconds: float = 60) -> list[Ended]:
         """Waits for all; what is left after the time is killed, and fails the test."""
         found = []
@@ -97,6 +103,15 @@ class Running:
                 raise AssertionError(f"site {site.name} has not ended after {seconds} s:\n{left}\nbefore it: {found}") from None
             found.append(Ended(process.returncode, output, errors))
         return found
+
+
+def assert_each_names_the_other(ended: Sequence[Ended]) -> None:
+    """Two sites have ended with the bridge's code, each with one sentence, about the other one."""
+    assert [one.code for one in ended] == [75, 75], ended
+    for one, other in zip(ended, "ba", strict=True):
+        sentences = [line for line in one.errors.splitlines() if line.startswith("steppe bridge:")]
+        assert len(sentences) == 1, one.errors
+        assert f"site {other}" in sentences[0].replace('"', "").lower(), sentences
 
 
 @contextmanager
