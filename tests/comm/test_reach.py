@@ -90,14 +90,14 @@ def cuts(draw: st.DrawFn) -> Boxes:
 
 
 @settings(max_examples=40)
-@given(cuts(), st.sampled_from([np.float64, np.float32, np.int16]))
-def test_several_arrays_with_parities_and_species_fill_halos_as_one_look_at_the_domain_does(boxes: Boxes, dtype: type) -> None:
+@given(cuts(), st.sampled_from([np.float64, np.float32, np.int16]), st.sampled_from([np.float64, np.float32, np.int16]))
+def test_several_arrays_with_parities_and_species_fill_halos_as_one_look_at_the_domain_does(boxes: Boxes, dtype: type, other: type) -> None:
     expected = planned(boxes)
 
     def rank(world: World) -> int:
         b, r = boxes[world.rank], BoxReach(world, boxes[world.rank], totals)
         own = numbered(boxes)[world.rank]
-        scalar, vector = own.astype(dtype), own.astype(dtype)
+        scalar, vector = own.astype(dtype), own.astype(other)
         species = np.stack([[own, 2 * own]] * 3).astype(dtype)
         both = np.stack([own, own]).astype(dtype)
         exchange = r.exchange([scalar, vector, species, both], [1, -1, 1, (1, -1)])
@@ -186,8 +186,6 @@ def test_a_second_exchange_waits_for_the_first_to_be_finished() -> None:
 
 def test_arrays_that_cannot_go_together_are_refused() -> None:
     b = one_box()
-    with pytest.raises(Failure, match="must have one dtype"):
-        reach(b).exchange([filled(b), filled(b).astype(np.float32)])
     with pytest.raises(Failure, match=r"the box with halos, \(6, 7\), its shape is \(7, 6\)"):
         reach(b).exchange([filled(b).T])
     with pytest.raises(Failure, match="no neighbours"):

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from steppe.errors import GridError
-from steppe.grid import Raster
+from steppe.grid import Partition, Raster, as_plain, from_plain, window_of
 
 masks = arrays(bool, st.tuples(st.integers(1, 9), st.integers(1, 150))).filter(np.any)
 
@@ -87,6 +89,23 @@ def test_areas_add_up_to_the_area_of_the_box_on_the_ellipsoid() -> None:
     assert many.cell_area[0] > many.cell_area[-1]
 
 
+def test_rows_on_the_poles_end_there_and_make_up_the_earth_with_the_others() -> None:
+    grid = Raster(90.0, -7.5, 0.0, 7.5, np.ones((25, 48), dtype=bool))
+    beside = Raster(86.25, -7.5, 0.0, 7.5, np.ones((24, 48), dtype=bool))
+    assert grid.lat_bnds[[0, -1]].tolist() == [[90.0, 86.25], [-86.25, -90.0]]
+    assert grid.cell_area.sum() == pytest.approx(beside.cell_area.sum(), rel=1e-12)
+    for cell in (0, 47, grid.n_cells - 1):
+        assert grid.locate(grid.cell_lon[cell], grid.cell_lat[cell]) == cell
+    assert from_plain(json.loads(json.dumps(as_plain(grid)))) == grid
+    assert window_of(grid).bounds == (-3.75, -93.75, 356.25, 93.75)  # of a picture, whose rows are all as high
+
+
+def test_halos_beyond_poles_are_refused_where_rows_lie_on_them() -> None:
+    grid = Raster(90.0, -7.5, 0.0, 7.5, np.ones((25, 48), dtype=bool))
+    with pytest.raises(GridError, match="a row on a pole, at latitude 90, and the model's halos go beyond"):
+        Partition.boxes(grid, 2, {"y": 1, "x": 1}, {"y": ("pole", "wall")})
+
+
 def test_coordinates_are_free_of_the_noise_of_addition() -> None:
     grid = raster(np.ones((186, 156), dtype=bool))
     coordinates = grid.coordinates()
@@ -119,6 +138,7 @@ def test_the_mask_cannot_be_changed_behind_the_grid() -> None:
     [
         ((-10.0, 0.1, 138.0, 0.1, np.ones((2, 2), bool)), "row 0 in the north"),
         ((-89.0, -1.0, 138.0, 0.1, np.ones((3, 2), bool)), "over a pole"),
+        ((90.5, -1.0, 138.0, 0.1, np.ones((3, 2), bool)), "over a pole"),
         ((0.0, -1.0, 0.0, 1.0, np.ones((1, 361), bool)), "more than once round"),
         ((0.0, -1.0, 0.0, 1.0, np.zeros((2, 2), bool)), "No cell"),
         ((0.0, -1.0, 0.0, 1.0, np.ones((2, 2))), "must be boolean"),

@@ -40,11 +40,15 @@ def references(name: str) -> list[Row]:
 
 
 def grid(rows: int, kind: str = "latlon") -> str:
-    """A grid of a run file with so many rows, twice as many columns, the first of them at longitude 0."""
+    """A grid of a run file with so many rows, twice as many columns, the first of them at longitude 0.
+
+    kind: "gauss"; "latlon", rows beside the poles; "poles", one more row, the first and the last on the poles.
+    """
     if kind == "gauss":
         return f"{{ gaussian = {rows} }}"
     cell = 180.0 / rows
-    return f"{{ rectangle = {{ north = 90, west = {-cell / 2!r}, rows = {rows}, columns = {2 * rows}, cell = {cell!r} }} }}"
+    north, rows_in_all = (90.0 + cell / 2, rows + 1) if kind == "poles" else (90.0, rows)
+    return f"{{ rectangle = {{ north = {north!r}, west = {-cell / 2!r}, rows = {rows_in_all}, columns = {2 * rows}, cell = {cell!r} }} }}"
 
 
 def named(rows: int, kind: str) -> str:

@@ -5,7 +5,7 @@ import pytest
 from tests.models.transport.driven import Driven, fastest, random_wind
 from tests.models.transport.winds import write_store
 
-from steppe.grid import Gaussian
+from steppe.grid import Gaussian, Raster
 from steppe.models.transport.winds import WINDS
 from verification.transport.runs import FULL, opened
 
@@ -36,6 +36,26 @@ def test_a_constant_stays_what_it_is_in_random_wind(scheme, levels, courant, lim
     case = f"constants, {levels}, Courant {courant:g}, {steps} steps, {scheme}, limiter {limiter}"
     measured(case, "random wind: values that changed", changed, "0 (same bits)")
     assert changed == 0
+
+
+@pytest.mark.parametrize("courant", [0.5, 5.0, 30.0])
+@pytest.mark.parametrize("levels", LEVELS)
+@pytest.mark.parametrize("scheme", ["ccm", "best"])
+def test_a_row_on_a_pole_is_one_point(scheme, levels, courant, seed, measured):
+    """Constants and ranges are kept there, too; and all cells of the row, where the paths of a step are found, have one value."""
+    grid = Raster(90.0, -5.625, 0.0, 5.625, np.ones((33, 64), bool))
+    wind = random_wind(grid, LEVELS[levels], fastest(grid, SECONDS, courant), seed)
+    options = {"scheme": scheme, "limiter": "on", "fixer": "on" if scheme == "best" else "off", "wind": "forcing"}
+    run = Driven(grid, SECONDS, wind, options, levels=LEVELS[levels], tracers={"even": "one", "bells": "bells"})
+    run["even"][...] = VALUES["a"]
+    low, high = run["bells"].min(), run["bells"].max()
+    run.step(50)
+    assert (run["even"] == VALUES["a"]).all()
+    assert low <= run["bells"].min() <= run["bells"].max() <= high
+    apart = max(float(np.ptp(run["bells"][:, row], axis=-1).max()) for row in (0, -1))
+    case = f"rows on the poles, {levels}, Courant {courant:g}, 50 steps, {scheme}"
+    measured(case, "greatest less least value of such a row", apart, "<= 1e-12")
+    assert apart <= 1e-12 or courant > 5.0  # then three iterations find no path in such a wind, and rounding grows
 
 
 @pytest.mark.parametrize("steps", [12, 120])

@@ -38,3 +38,23 @@ def test_errors_are_those_of_the_reference(steps, angle, variant, measured):
         expected = float(row["mass"])
         measured(case, "mass, relative change", found.dmass, f"{expected:.5f}, 3 %")
         assert abs(found.dmass - expected) <= 0.03 * abs(expected) + PRINTED
+
+
+@pytest.mark.parametrize("variant", ["free", "limited, fixed"])
+@pytest.mark.parametrize("scheme", ["ccm", "best"])
+def test_rows_on_the_poles_do_as_well_as_rows_beside_them(scheme, variant, measured):
+    """The bell goes over both poles."""
+    steps, found = 72, {}
+    for kind in ("latlon", "poles"):
+        days = days_of(steps)
+        said = {"wind": "rotation", "angle": 90.0, "period": float(days), "scheme": scheme}
+        run = outcome(grid(64, kind), steps, days, ("bell", "one"), variant, **said)
+        found[kind] = norms(run.last["bell"], run.first["bell"], run.mass)
+        assert (run.last["one"] == 1.0).all()
+    case = f"Williamson 1, 65 x 128 with rows on the poles, {steps} steps, {scheme} {variant}"
+    for name in ("l1", "l2", "linf"):
+        beside = getattr(found["latlon"], name)
+        measured(case, name, getattr(found["poles"], name), f"{beside:.5f} of 64 x 128, 12 %")
+        assert getattr(found["poles"], name) <= 1.12 * beside, name
+    if "fixed" in variant:
+        assert abs(found["poles"].dmass) <= steps * 1e-14

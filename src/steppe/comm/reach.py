@@ -136,7 +136,7 @@ class BoxReach:
         self._known: dict[object, BoxExchange] = {}  # by the arrays, which they keep alive: a much faster lookup
 
     def exchange(self, arrays: Sequence[Array], parities: Sequence[Parity] | None = None, along: str | None = None) -> "BoxExchange":
-        """Starts filling the halos of `arrays`, of one dtype, whose last dimensions are the box with halos.
+        """Starts filling the halos of `arrays`, of any dtypes, whose last dimensions are the box with halos; one message to each peer.
 
         Their own cells are read now and may change at once; read the halos after `finish`. Buffers are cached for the last few sets of
         arrays. Fields in one array travel faster than each in its own.
@@ -154,8 +154,8 @@ class BoxReach:
         Raises
         ------
         Failure
-            The last exchange is not finished, the arrays differ in dtype or do not have the shape of the box, the axis is unknown, or
-            there are no neighbours.
+            The last exchange is not finished, an array does not have the shape of the box, the axis is unknown, or there are no
+            neighbours.
         """
         if self._live is not None and not self._live.finished:
             raise Failure("An exchange was started before the last one was finished. Call finish() first.")
@@ -248,8 +248,6 @@ class BoxExchange:
         if plan is None:
             raise Failure("There are no halos to exchange: the model's cells have no neighbours.")
         coming, going = plan.along[AXES.index(along)] if along else (plan.receives, plan.sends)
-        if len({array.dtype for array in arrays}) != 1:
-            raise Failure(f"Arrays exchanged together must have one dtype, they have {[str(array.dtype) for array in arrays]}.")
         self.finished = True
         self._arrays = tuple(arrays)
         targets: dict[int, list[Array]] = {}
@@ -328,8 +326,9 @@ def _turned(rectangle: Array, piece: ExchangePiece) -> Array:
 
 
 def _buffered(rectangles: Sequence[Array]) -> tuple[Array, list[Array]]:
-    """One buffer for all rectangles, and the part of each."""
-    ends = np.cumsum([rectangle.size for rectangle in rectangles])
-    buffer = np.empty(int(ends[-1]), dtype=rectangles[0].dtype)
-    parts = np.split(buffer, ends[:-1])
+    """One buffer of bytes for all rectangles, and the part of each, which begins at a multiple of 8 bytes."""
+    ends = np.cumsum([-(-rectangle.nbytes // 8) * 8 for rectangle in rectangles])
+    buffer = np.zeros(int(ends[-1]), dtype=np.uint8)
+    begins = [0, *ends[:-1].tolist()]
+    parts = [buffer[at : at + each.nbytes].view(each.dtype) for at, each in zip(begins, rectangles, strict=True)]
     return buffer, [part.reshape(rectangle.shape) for rectangle, part in zip(rectangles, parts, strict=True)]

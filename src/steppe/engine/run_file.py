@@ -112,7 +112,9 @@ class TimeSection(Section):
 class RectangleSection(Section):
     """A raster without a mask: each of its cells takes part."""
 
-    north: float = Field(ge=-90, le=90, description="Latitude of its northern edge [degrees].")
+    north: float = Field(
+        ge=-90, le=180, description="Latitude of its northern edge [degrees]; 90 and half a cell where the first row lies on the pole."
+    )
     west: float = Field(ge=-180, lt=360, description="Longitude of its western edge [degrees].")
     rows: int = Field(ge=1, le=65_535, description="Cells from north to south.")
     columns: int = Field(ge=1, le=65_535, description="Cells from west to east.")

@@ -64,6 +64,8 @@ class Gaussian(Raster):
         """Northern and southern edge of each row, (nlat, 2) [degrees_north]: the sine of an edge is 1 minus the weights north of it."""
         return quadrature(self.nlat).lat_bnds
 
+    even_lat_bnds = lat_bnds
+
     @cached_property
     def cell_area(self) -> NDArray[np.float64]:
         """Area of each packed cell, (cells,) [m2]: its weight in the quadrature, on a sphere of the Earth's surface."""

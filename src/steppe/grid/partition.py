@@ -142,6 +142,12 @@ class Partition:
             raise GridError(f"A raster has two axes, the halo names {len(halo)}: {', '.join(halo)}. Name the rows first, then the columns.")
         rows, columns = halo
         height, width = grid.active.shape
+        ends = [end for each in (edges or {}).values() for end in ([each] if isinstance(each, str) else each)]
+        if "pole" in ends and isinstance(grid, Raster) and abs(grid.lat[[0, -1]]).max() == 90.0:
+            raise GridError(
+                f"The grid has a row on a pole, at latitude {grid.lat[abs(grid.lat).argmax()]:g}, and the model's halos go beyond poles "
+                "that lie between rows. Give a grid whose rows lie beside the poles."
+            )
         around = isinstance(grid, Raster) and round(width * grid.dlon, 6) == 360.0
         domain = Domain.of({rows: height, columns: width}, {columns: "periodic" if around else "wall", **(edges or {})})
         cut = choose_dims(domain.blocks[0], tuple(halo.values()), ranks) if dims is None else tuple(dims[axis] for axis in halo)

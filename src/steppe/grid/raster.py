@@ -24,7 +24,7 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 @dataclass(frozen=True, eq=False)
 class Raster:
-    """Cells of one size in degrees; row 0 is the northernmost.
+    """Cells of one size in degrees; row 0 is the northernmost. The first and the last row may be centred on a pole, where they end.
 
     lat0, lon0: centre of the north-western cell [degrees]. dlat < 0, dlon > 0: from one centre to the next [degrees].
     active (nlat, nlon): True for active cells; at least one.
@@ -106,7 +106,13 @@ class Raster:
 
     @cached_property
     def lat_bnds(self) -> NDArray[np.float64]:
-        """Northern and southern edge of each row, (nlat, 2) [degrees_north]."""
+        """Northern and southern edge of each row, (nlat, 2) [degrees_north]; a row on a pole ends there."""
+        edges, on_pole = self.even_lat_bnds, np.abs(self.lat)[:, None] == 90.0
+        return _read_only(np.where(on_pole, edges.clip(-90.0, 90.0), edges))
+
+    @cached_property
+    def even_lat_bnds(self) -> NDArray[np.float64]:
+        """The edges of rows that are all as high, as in pictures, (nlat, 2) [degrees_north]: of a row on a pole half lies beyond."""
         return _edges(self.lat0, self.dlat, self.nlat)
 
     @cached_property
@@ -171,7 +177,7 @@ class Raster:
 
     def _row(self, latitude: float) -> int:
         """The row that holds a latitude, if there is one."""
-        return int(np.floor(round((latitude - self.lat_bnds[0, 0]) / self.dlat, DIGITS)))
+        return int(np.floor(round((latitude - self.even_lat_bnds[0, 0]) / self.dlat, DIGITS)))
 
     def select(self, region: RegionLike) -> NDArray[np.int64]:
         """The packed positions of the cells whose centres lie in a region, ascending.

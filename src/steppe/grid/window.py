@@ -76,9 +76,9 @@ def _bounds(grid: Any, rows: range, columns: range, stride: int) -> tuple[float,
     """West, south, east and north edge of the cells; with a stride, of pixels of that width."""
     high, wide = stride * len(rows[::stride]), stride * len(columns[::stride])
     if isinstance(grid, Raster):
-        west, north, across, down = float(grid.lon_bnds[columns[0], 0]), float(grid.lat_bnds[rows[0], 0]), grid.dlon, grid.dlat
+        west, north, across, down = float(grid.lon_bnds[columns[0], 0]), float(grid.even_lat_bnds[rows[0], 0]), grid.dlon, grid.dlat
         if stride == 1:
-            return west, float(grid.lat_bnds[rows[-1], 1]), float(grid.lon_bnds[columns[-1], 1]), north
+            return west, float(grid.even_lat_bnds[rows[-1], 1]), float(grid.lon_bnds[columns[-1], 1]), north
     else:
         assert isinstance(grid, Projected), "it has rows"
         across, down = grid.dx, grid.dy

@@ -39,7 +39,8 @@ class FieldModel(Defaults):
     """A model of fields on a box; a subclass is a `steppe.models.Model`.
 
     now, new (rows, *box.local): the fields at this step and the next, with halos, in the order of `variables`; one with levels takes as
-    many rows as it has levels. before, after: name -> the rows of a field in now and in new, (*box.local) or (levels, *box.local).
+    many rows as it has levels. Where fields differ in dtype, these hold the fields with the dtype of the first.
+    before, after: name -> a field at this step and the next, of any dtype, (*box.local) or (levels, *box.local); views of such arrays.
     spaces: name -> levels, of each dim of `variables` that is none of the grid.
     active (*box.local): which cells count, in halos, too; all of them on a grid without a mask.
     forcing: name -> values of the step, ([levels,] *box.local); NaN in halos of packed weather. diagnostics: the same, of `compute`.
@@ -66,7 +67,7 @@ class FieldModel(Defaults):
 
     def mirror(self) -> None:
         """Fills the halos behind walls: nothing flows through them. A field that points through a wall must be reversed."""
-        self._repeat(self.now)
+        self._repeat(self._held[0])
 
     def derive(self, name: str) -> Array:
         """A diagnostic of `asked` after a step, ([levels,] *box.shape)."""
@@ -78,7 +79,7 @@ class FieldModel(Defaults):
 
     def step(self) -> None:
         """From `now` to `new`: the interior while messages travel, then the rims; all at once where no message comes."""
-        exchange = self.reach.exchange([self.now], self._parities)
+        exchange = self.reach.exchange(self._held[0], self._parities)
         for band in self._bands:
             self.compute(band)
             exchange.progress()
@@ -105,17 +106,7 @@ class FieldModel(Defaults):
         self.box, self.reach, self._bad, self._stepped = share, reach, Status(), False
         self.active, self._outside = share.active, ~share.active
         self.options = {name: options.get(name, choice.words[0]) for name, choice in self.choices.items()}
-        declared = [*self._of(Role.STATE).values()]
-        leading = [self._known.leading(variable.name) for variable in declared]
-        self._parities = [tuple(v.parity for v, levels in zip(declared, leading, strict=True) for _ in range(prod(levels)))]
-        shape = len(self._parities[0]), *share.local
-        self.now = self.memory_of_fields(shape, declared[0].dtype)
-        self.new = self.now if self.in_place else self.memory_of_fields(shape, declared[0].dtype)
-        ends = np.cumsum([prod(levels) for levels in leading])
-        rows = {
-            v.name: slice(end - prod(levels), end) if levels else end - 1 for v, levels, end in zip(declared, leading, ends, strict=True)
-        }
-        self.before, self.after = ({name: block[at] for name, at in rows.items()} for block in (self.now, self.new))
+        self._hold_fields()
         waits = any(piece.peer != share.rank for piece in share.receives)
         self._bands, self._rims = (bands(share.interior), [*share.rims]) if waits else ([], bands(share.own))
         self._forcing = FieldForcing(share, self._known)
@@ -127,6 +118,24 @@ class FieldModel(Defaults):
         self.parameters: dict[str, Array] = {name: np.array(np.nan) for name in self._of(Role.PARAMETER)}
         self.maps: dict[str, Array] = {n: np.full(share.local, np.nan) for n, v in self._of(Role.PARAMETER).items() if v.dims}
         self.parameters |= {name: values[share.own] for name, values in self.maps.items()}
+
+    def _hold_fields(self) -> None:
+        """One array for the fields of each dtype, of this step and of the next, and in them the rows of each field."""
+        states = self._of(Role.STATE)
+        parities, held, rows = list[tuple[int, ...]](), list[tuple[Array, Array]](), dict[str, tuple[Array, Array]]()
+        for dtype in dict.fromkeys(variable.dtype for variable in states.values()):
+            counts = {name: prod(self._known.leading(name)) for name, variable in states.items() if variable.dtype == dtype}
+            parities.append(tuple(states[name].parity for name, count in counts.items() for _ in range(count)))
+            shape = sum(counts.values()), *self.box.local
+            now = self.memory_of_fields(shape, dtype)
+            held.append((now, now if self.in_place else self.memory_of_fields(shape, dtype)))
+            for (name, count), end in zip(counts.items(), np.cumsum([*counts.values()]), strict=True):
+                at = slice(end - count, end) if self._known.leading(name) else end - 1
+                rows[name] = held[-1][0][at], held[-1][1][at]
+        self._parities = parities
+        self._held: list[tuple[Array, ...]] = [*zip(*held, strict=True)]  # of this step, of the next
+        self.now, self.new = held[0]
+        self.before, self.after = ({name: rows[name][at] for name in states} for at in (0, 1))
 
     def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
         """All steps, recorded one by one."""
@@ -150,10 +159,11 @@ class FieldModel(Defaults):
         with np.errstate(all="ignore"), authored(f"`step` of model {self.name}"):  # `status` reports what is not finite
             self.step()
         self.now, self.new, self._stepped = self.new, self.now, True
+        self._held.reverse()
         self.before, self.after = self.after, self.before
         self._clear()
         record_step(recorder, step, self.box, self._everywhere)
-        if not all_finite(self.now):
+        if not all(all_finite(fields) for fields in self._held[0]):
             self._expect(step, {name: np.isfinite(values) for name, values in self.state.items()})
 
     @property
@@ -208,14 +218,16 @@ class FieldModel(Defaults):
     def remember(self, looks: bool = False) -> Any:
         """See `Model`."""
         last = {name: values.copy() for name, values in self._of_step.items()} if looks and self._stepped else None
-        return self.now.copy(), {name: values.copy() for name, values in self.parameters.items()}, self.options, self._bad, last
+        parameters = {name: values.copy() for name, values in self.parameters.items()}
+        return [fields.copy() for fields in self._held[0]], parameters, self.options, self._bad, last
 
     def recall(self, copy: Any, share: Box, reach: Reach) -> None:
         """See `Model`."""
         if not hasattr(self, "box"):
             self._allocate(share, reach, {})
         fields, parameters, self.options, self._bad, last = copy
-        self.now[...] = fields
+        for mine, theirs in zip(self._held[0], fields, strict=True):
+            mine[...] = theirs
         self.parameters |= {name: values.copy() for name, values in parameters.items() if name not in self.maps}
         for name, values in self.maps.items():
             values[self.box.own] = parameters[name]
@@ -227,7 +239,7 @@ class FieldModel(Defaults):
         """Bytes of the fields, with what belongs to a step, and of the parameters."""
         of_step = sum(values.nbytes for values in self._of_step.values())
         parameters = sum(values.nbytes for values in ({**self.parameters, **self.maps}).values())
-        return self.now.nbytes * (1 if self.in_place else 2) + of_step, parameters
+        return sum(fields.nbytes for fields in self._held[0]) * (1 if self.in_place else 2) + of_step, parameters
 
     def status(self) -> Status:
         """The first cell that met forcing outside its limits or is not finite."""
@@ -236,7 +248,8 @@ class FieldModel(Defaults):
     def _clear(self) -> None:
         """No value where no cell counts."""
         if self.box.has_holes:
-            np.copyto(self.now, np.nan, where=self._outside)
+            for fields in self._held[0]:
+                np.copyto(fields, np.nan, where=self._outside)
 
     def _repeat(self, fields: Iterable[Array]) -> None:
         """Behind walls the values of the other side."""

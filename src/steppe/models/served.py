@@ -1,7 +1,7 @@
 """What Steppe serves of what a model declares. The rest is refused by name when a model is opened, so that nothing is ignored.
 
 every model     a variable under its own name, float32 or float64 (a state also int32), a unit of UDUNITS, dims of its kind, whole vectors
-field models    also: states of one dtype, forcing that the weather must hold, diagnostics, parameters of one number or a map; states,
+field models    also: forcing that the weather must hold, diagnostics, parameters of one number or a map; states,
                 diagnostics and forcing with levels, which are a space of the model
 """
 
@@ -107,11 +107,6 @@ def _of_field_model(model: FieldModel) -> Iterator[str]:
             yield f'parameter "{name}" has the dtype "{variable.dtype}". Parameters are float64: write that.'
         if role is Role.STATE and variable.dtype not in FLOATS:
             yield f'"{name}" has the dtype "{variable.dtype}". A field is float32 or float64.'
-        if role is Role.STATE and variable.dtype != states[0].dtype:
-            yield (
-                f'"{states[0].name}" has the dtype "{states[0].dtype}" and "{name}" has "{variable.dtype}". '
-                "All fields of a model have one dtype: choose one of the two."
-            )
 
 
 def _of_needs(model: Model) -> Iterator[str]:

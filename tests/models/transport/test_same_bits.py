@@ -1,9 +1,14 @@
 """The same bits for any number of ranks, hosts, pages, caches and cuts of the steps."""
 
+import numpy as np
 import pytest
 
+import steppe
 from steppe.comm import Serial
+from steppe.engine import Simulation
 from steppe.engine.plan import Plan
+from steppe.grid import Raster
+from steppe.io import StoredRecords
 from steppe.testing import run_threads
 from tests.models.same_bits import assert_same, states, whole
 
@@ -93,3 +98,21 @@ def test_pages_that_make_room_for_others_are_asked_for_again(tmp_path, scheme):
     expected = whole([advanced(Serial(), plan, steps=2)], (32, 64))
     parts = run_threads(2, lambda world: advanced(world, plan, steps=2, cache=72 << 10), 60.0, ["a", "b"])
     assert_same(whole(parts, (32, 64)), expected)
+
+
+def test_winds_with_rows_on_the_poles_are_taken_as_they_are(tmp_path):
+    rows, columns = 17, 32
+    grid = Raster(90.0, -11.25, 0.0, 11.25, np.ones((rows, columns), bool))
+    write_winds(tmp_path / "winds.zarr", grid=grid)
+    path = run_file(tmp_path)
+    path.write_text(path.read_text().replace("grid = { gaussian = 16 }\n", ""))
+    plan = Plan.of(path)
+    assert plan.grid.digest == Raster(90.0, -11.25, -180.0, 11.25, grid.active).digest  # from west to east of Greenwich
+    expected = whole([advanced(Serial(), plan)], (rows, columns))
+    for ranks, dims, hosts in ((4, {"y": 2, "x": 2}, None), (2, None, ["a", "b"])):
+        assert_same(whole(run_threads(ranks, lambda world, dims=dims: advanced(world, plan, dims), 60.0, hosts), (rows, columns)), expected)
+    with Simulation(path) as run:
+        run.run()
+    with steppe.open(tmp_path / "out") as results:
+        assert steppe.unpack(results)["lat"].values[[0, -1]].tolist() == [90.0, -90.0]
+    assert StoredRecords.open(tmp_path / "out").grid == plan.grid

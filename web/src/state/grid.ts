@@ -124,7 +124,7 @@ export function areaOf(grid: Grid, cell: number): number | null {
   if (grid.kind === "points") return null;
   if (grid.kind === "projected") return (grid.dx * grid.dy) / 1e6;
   const [row] = rowOf(grid, cell);
-  const sine = (latitude: number) => Math.sin((latitude * Math.PI) / 180);
+  const sine = (latitude: number) => Math.sin((Math.max(-90, Math.min(90, latitude)) * Math.PI) / 180); // a row on a pole ends there
   const edge = (index: number) => grid.latitudes?.edges[index] ?? grid.north - index * grid.dy;
   return RADIUS ** 2 * ((grid.dx * Math.PI) / 180) * (sine(edge(row)) - sine(edge(row + 1)));
 }

@@ -102,9 +102,10 @@ class StoredRecords:
         lat, lon, rows, columns = (self.small(name) for name in ("lat", "lon", "lat_bnds", "lon_bnds"))
         active = np.zeros((len(lat), len(lon)), dtype=bool)
         active.ravel()[self.small("cell")] = True
-        if abs(lat[0] - rows[0].mean()) > 1e-6:  # on no other raster a latitude lies beside the middle of its edges
+        on_pole = lat[0] == 90.0  # where the row is cut
+        if abs(lat[0] - rows[0].mean()) > 1e-6 and not on_pole:  # on no other raster a latitude lies beside the middle of its edges
             return Gaussian(len(lat), active)
-        dlat, dlon = (round(float(bounds[0, 1] - bounds[0, 0]), DIGITS) for bounds in (rows, columns))
+        dlat, dlon = (round(float(bounds[-1] - bounds[0]), DIGITS) for bounds in (lat[:2] if on_pole else rows[0], columns[0]))
         return Raster(float(lat[0]), dlat, float(lon[0]), dlon, active)
 
     def small(self, name: str) -> Array:

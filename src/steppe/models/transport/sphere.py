@@ -1,7 +1,8 @@
 """The sphere under a grid of latitudes and longitudes, as tables for loops: rows that go on beyond the poles, and weights between them.
 
 A row beyond a pole is a row of the grid seen from the other side: its longitudes are turned by half a circle, and what points along an
-axis changes sign. So a row is counted with `BEYOND` rows before the first of the grid: row e of the tables is row e - BEYOND of the grid.
+axis changes sign. A row on a pole is none of them: its cells are the ends of as many meridians, and those beyond begin with the next. So a
+row is counted with `BEYOND` rows before the first of the grid: row e of the tables is row e - BEYOND of the grid.
 """
 
 from dataclasses import dataclass
@@ -69,8 +70,8 @@ class Sphere:
     def rows(self) -> Integers:
         """The row of the grid of each row of the tables, (rows + 2 BEYOND,)."""
         n = self.latitude.size
-        beyond = np.arange(BEYOND)
-        return np.concatenate([beyond[::-1], np.arange(n), n - 1 - beyond])
+        north, south = (np.arange(BEYOND) + (abs(end) >= np.pi / 2) for end in self.latitude[[0, -1]])
+        return np.concatenate([north[::-1], np.arange(n), n - 1 - south])
 
     @cached_property
     def shifts(self) -> Integers:
