@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAIRS = 256, PIECE = 65536, PIECE_LEAST = 2048, LATE_MOST = 1 << 20, SMALL_BUFFER = 65536 };
+enum { PAIRS = 256, PIECE = 65536, PIECE_LEAST = 2048, LATE_MOST = 1 << 20, SMALL_BUFFER = 16384 };
 
 /* A process that is not scheduled for so long does not lose rate. */
 static const int64_t catch_up = 4000000;
@@ -159,9 +159,9 @@ int main(int count, char **words) {
     delay = atoll(words[3]);
     rate = atof(words[4]);
     each = atoi(words[5]);
-    if (rate > 0) { /* pieces of 0.2 ms, a buffer of 2 ms */
+    if (rate > 0) { /* pieces of 0.2 ms, a buffer of 1 ms, of which the system takes twice */
         piece_most = rate * 2e-4 < PIECE_LEAST ? PIECE_LEAST : rate * 2e-4 > PIECE ? PIECE : (size_t)(rate * 2e-4);
-        buffer = rate * 2e-3 > SMALL_BUFFER ? (int)(rate * 2e-3) : SMALL_BUFFER;
+        buffer = rate * 1e-3 > SMALL_BUFFER ? (int)(rate * 1e-3) : SMALL_BUFFER;
     }
     prctl(PR_SET_TIMERSLACK, 1000);
     setvbuf(stdout, NULL, _IOLBF, 0);

@@ -29,11 +29,11 @@ enum limits {
     RUN_MAX = sizeof(struct frame) + FRAME_PAYLOAD, /* whole frames that leave together */
     FRAME_MAX = sizeof(struct frame) + RUN_MAX,     /* a parcel of them */
     CHUNK = 64 * 1024,
-    NOT_SENT = 32 * 1024,    /* of a connection that the system has taken: epoll calls it writable below this */
+    NOT_SENT = 4 * 1024,    /* of a connection that the system has taken: epoll calls it writable below this */
     PARCELS = 65536,         /* numbers of a link that may be under way */
     KEPT_MAX = 8 << 20,      /* of parcels for another site that can be sent again */
     CONNECTIONS = 32,        /* of a link */
-    LINK_LOW = 16 * 1024,    /* a connection with fewer sealed bytes takes the next frame: what is sealed cannot be overtaken */
+    LINK_LOW = 4 * 1024,    /* a connection with fewer sealed bytes takes the next frame: what is sealed cannot be overtaken */
     SOURCE_MAX = 512 * 1024, /* of the frames of one local rank that wait for links, ... */
     LINK_MAX = 6 << 20,      /* ... and of those of all local ranks */
     WINDOW_ALL = 32 << 20,   /* of the frames that wait for the ranks of a site, by credits; */
@@ -49,12 +49,13 @@ enum limits {
     BRIDGE_FAILURE = 75,
 };
 
-/* Bytes that wait, in chunks. `next` and `waits` are of the round robin of a link. */
+/* Bytes that wait, in chunks. `next`, `waits` and `served` (the turn that it had last) are of the round robin of a link. */
 struct queue {
     struct chunk *first, *last;
     size_t bytes;
     struct queue *next;
     bool waits;
+    uint64_t served;
 };
 
 enum kind { LISTENS_TO_RANKS, LISTENS_TO_NODES, LISTENS_TO_SITES, SIGNALS, NEW_RANK, RANK, NEW_SITE, LINK };
@@ -113,6 +114,7 @@ struct link {
     bool presses, counts;                /* may compress; numbers its parcels */
     struct press press;
     struct queue *sources, *first, *last; /* frames that wait, by world rank of their source; first ... last take turns */
+    uint64_t turns, waiting;              /* turns that were taken; sources from first to last */
     uint64_t session;                     /* what a resuming end must know */
     int64_t broken;                       /* since when no connection stands [ms]; 0: not lost, or for good */
     /* numbers of parcels out, and those that can be sent again: from `resend` on they must */

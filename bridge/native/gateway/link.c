@@ -98,6 +98,7 @@ static void account(int source, ssize_t bytes) {
 void link_drop(struct link *link) {
     for (struct queue *source; (source = link->first);) {
         link->first = source->next;
+        link->waiting--;
         source->waits = false;
         account((int)(source - link->sources), -(ssize_t)source->bytes);
         queue_drop(source, source->bytes);
@@ -185,11 +186,18 @@ static size_t post(struct link *link, struct connection *lane, int source, const
     return head.length;
 }
 
+/* At the end; or at the front, if all that wait have had a turn since its last one: a short message beside a stream goes before its next frame. */
 static void put_in_turn(struct link *link, struct queue *source) {
-    source->next = NULL;
+    bool front = link->turns - source->served > link->waiting;
     source->waits = true;
-    *(link->first ? &link->last->next : &link->first) = source;
-    link->last = source;
+    link->waiting++;
+    source->next = front ? link->first : NULL;
+    if (link->first && !front)
+        link->last->next = source;
+    if (!link->first || !front)
+        link->last = source;
+    if (!link->first || front)
+        link->first = source;
 }
 
 /* Seals what was lost before, else one frame of the source whose turn it is. */
@@ -210,7 +218,9 @@ void link_take_turn(struct connection *lane) {
     size_t on_wire = post(link, lane, (int)(source - link->sources), run, bytes);
     queue_drop(source, bytes);
     link->first = source->next;
+    link->waiting--;
     source->waits = false;
+    source->served = ++link->turns;
     if (source->bytes)
         put_in_turn(link, source);
     account((int)(source - link->sources), -(ssize_t)bytes);
