@@ -273,7 +273,7 @@ def test_a_space_that_is_none_is_refused(arguments, words):
         (('"gas", ("level", "y", "x")', '"gas", ("layer", "y", "x")'), 'the dim "layer", which is no space of the model'),
         (('spaces = {"level"', 'spaces = {"time"'), r'spaces\["time"\]: this name is taken'),
         (('"hPa", "air', '"hektopascal", "air'), 'the unit "hektopascal"'),
-        (('"rate", (), "1"', '"rate", ("level", "y", "x"), "1"'), '"rate" has the dims'),
+        (('"rate", (), "1"', '"rate", ("level",), "1"'), '"rate" has the dims'),
     ],
 )
 def test_a_model_with_levels_that_nothing_carries_is_refused(run_file, change, words):

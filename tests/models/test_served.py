@@ -57,7 +57,7 @@ def test_a_field_model_without_a_method_for_what_it_computes_when_asked_is_refus
         (variable(dims=()), '"extra" has the dims (). Steppe supports ("y", "x")'),
         (variable(dtype="int32"), '"extra" has the dtype "int32". A field is float32 or float64.'),
         (variable(dtype="float16"), '"extra" has the dtype "float16". Steppe computes in float32 or float64.'),
-        (variable(Role.PARAMETER, ("level", "y", "x")), '"extra" has the dims ("level", "y", "x"). Steppe supports ("y", "x")'),
+        (variable(Role.PARAMETER, ("level", "y", "x")), '"extra" has the dim "level", which is no space of the model.'),
         (variable(Role.PARAMETER, (), "float32"), 'parameter "extra" has the dtype "float32". Parameters are float64: write that.'),
         (variable(units="furlongs per fortnite"), '"extra" has the unit "furlongs per fortnite", which UDUNITS does not know.'),
         (variable(parity=0), '"extra" has the parity 0. Write -1 for what changes sign beyond a pole, otherwise 1.'),

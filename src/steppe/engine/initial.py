@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from steppe.errors import ModelError, RunFileError, nearest
 from steppe.grid import Grid
-from steppe.io import Checkpoint, StoredRecords, read_static
+from steppe.io import Checkpoint, StoredRecords, read_map
+from steppe.levels import Space
 from steppe.variable import Role, Variable
 
 State = dict[str, float | NDArray[np.float64]]
 
 
-def initial_state(table: Mapping[str, Any], variables: Mapping[str, Variable], grid: Grid) -> State:
+def initial_state(table: Mapping[str, Any], variables: Mapping[str, Variable], spaces: Mapping[str, Space], grid: Grid) -> State:
     """Reads [initial]: where the state comes from, and any field of it as a number or from a store.
 
     state = "default", a checkpoint folder of a run on the same grid, or { store = RUN, date = DAY }: the end of a day that a run recorded.
@@ -45,7 +46,7 @@ def initial_state(table: Mapping[str, Any], variables: Mapping[str, Variable], g
         elif key not in known:
             raise RunFileError(f'[initial] "{key}" is no state of the model.{nearest(key, [*known, "state"])}')
         elif isinstance(value, dict) and set(value) == {"store", "variable"}:
-            found[key] = read_static(Path(value["store"]), value["variable"], grid)
+            found[key] = read_map(Path(value["store"]), value["variable"], known[key], spaces, grid)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             found[key] = float(value)
         else:

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from steppe.errors import ModelError, RunFileError, nearest
 from steppe.models import Choice, sets_of
-from steppe.variable import Variable
+from steppe.variable import Role, Variable
 
 Values = dict[str, float | NDArray[np.float64]]
-ReadStatic = Callable[[str, str], NDArray[np.float64]]
+ReadMap = Callable[[str, str, Variable], NDArray[np.float64]]
+LAND_TYPE = Variable("land_type", ("cell",), "1", "float32", Role.PARAMETER, "Land type", source="the run file")
 
 
 class Chosen(NamedTuple):
@@ -34,9 +35,11 @@ def choose(
     declared: Mapping[str, Variable],
     table: Mapping[str, Any],
     land_types: list[dict[str, Any]],
-    read_static: ReadStatic,
+    read_map: ReadMap,
 ) -> Chosen:
     """Reads [parameters] and [[land_type]]: named sets, numbers for all, variables of a store for each cell, options of the code path.
+
+    read_map: reads a variable of a store for a declared one, as `steppe.io.read_map` does.
 
     Raises
     ------
@@ -57,12 +60,12 @@ def choose(
         elif key == "land_type":
             continue
         elif key in declared:
-            values[key] = _value(value, where, read_static)
+            values[key] = _value(value, where, read_map, declared[key])
         else:
             raise RunFileError(f"{where} is not known.{nearest(key, [*declared, *sets, *options, 'land_type'])}")
     of_cell = None
     if "land_type" in table:
-        of_cell = _value(table["land_type"], '[parameters] "land_type"', read_static)
+        of_cell = _value(table["land_type"], '[parameters] "land_type"', read_map, LAND_TYPE)
         values.update(_by_land_type(of_cell, land_types, values, declared, sets))
     elif land_types:
         raise RunFileError('There are [[land_type]] tables, but [parameters] has no "land_type" that says which cell is which.')
@@ -103,11 +106,11 @@ def _named(known: Mapping[str, Mapping[str, float]], kind: str, name: Any, where
     return known[name]
 
 
-def _value(value: Any, where: str, read_static: ReadStatic) -> float | NDArray[np.float64]:
+def _value(value: Any, where: str, read_map: ReadMap, variable: Variable) -> float | NDArray[np.float64]:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, dict) and set(value) == {"store", "variable"}:
-        return read_static(value["store"], value["variable"])
+        return read_map(value["store"], value["variable"], variable)
     raise RunFileError(f'{where} = {value!r} must be a number or {{ store = "land.zarr", variable = "name" }}.')
 
 

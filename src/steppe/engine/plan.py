@@ -21,18 +21,16 @@ from steppe.engine.events import Action, calendar
 from steppe.engine.fitting import check_fits
 from steppe.engine.initial import initial_state
 from steppe.engine.options import options_text, with_picks
-from steppe.engine.parameters import Chosen, choose
+from steppe.engine.parameters import LAND_TYPE, Chosen, choose
 from steppe.engine.place import open_grid, place_name
 from steppe.engine.run_file import MapsSection, OutputSection, RunFile, SeriesSection, read_run_file
 from steppe.engine.weather import open_weather
 from steppe.errors import ForcingError, RunFileError, nearest
 from steppe.grid import Decomposition, Grid, Region, decompose, writers_of
 from steppe.html_summary import html_summary
-from steppe.io import FieldReader, FieldStore, ForcingReader, ForcingStore, read_costs, read_static
+from steppe.io import FieldReader, FieldStore, ForcingReader, ForcingStore, read_costs, read_map
 from steppe.models import Model, Surroundings, find_model, make_model, needed_weather
 from steppe.variable import Role, Variable, Variables
-
-LAND_TYPE = Variable("land_type", ("cell",), "1", "float32", Role.PARAMETER, "Land type", source="the run file")
 
 
 def usable_cores() -> int:
@@ -104,7 +102,7 @@ class Plan:
             parameters,
             table,
             run.land_type,
-            lambda store, name: read_static(Path(store), name, grid),
+            lambda store, name, variable: read_map(Path(store), name, variable, model.spaces, grid),
         )
         if forcing:
             chosen = with_picks(chosen, module, model.choices, set(forcing.variables))
@@ -113,7 +111,7 @@ class Plan:
         actions = calendar(run.event, clock, steps, grid, Variables(model.variables, model.spaces))
         made_of = {name: value for name, value in run.parameters.items() if name not in table}
         plan = cls(run, grid, forcing, clock, steps, threads, cores, model, chosen, {}, actions, made_of)
-        plan.initial = initial_state(run.initial, model.variables, grid)
+        plan.initial = initial_state(run.initial, model.variables, model.spaces, grid)
         plan.check_forcing(module)
         check_fits(plan)
         plan.run = run.model_copy(update={"engine": run.engine.model_copy(update={"dtype": plan.dtype})})

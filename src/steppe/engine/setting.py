@@ -50,7 +50,7 @@ class Setting:
             here, index = self._gatherer.positions(every)
             value = value[..., here] if isinstance(value, np.ndarray) and value.ndim else value
             index = None if cells is None else index
-        known = parted(name)[0] in self._model.state or name in self._model.parameters
+        known = parted(name)[0] in {*self._model.state, *self._model.parameters}
         before = self._values(name, index) if known else np.empty(0)
         if known:
             value = changed(operation, before, value)
@@ -87,7 +87,7 @@ class Setting:
         whole, level = parted(name)
         values = self._model.state.get(whole)
         if values is None:
-            values = self._model.parameters[name]
+            values = self._model.parameters[whole]
             values = values if index is None or values.ndim else np.broadcast_to(values, len(self._mine))
         values = self._gatherer.packed(values if level is None else values[level])
         return np.array(values if index is None else values[..., index])

@@ -21,6 +21,7 @@ from steppe.io.forcing.archive import archive_store
 from steppe.io.forcing.described import described, place_described
 from steppe.io.forcing.field_store import FieldStore
 from steppe.io.forcing.fields import FieldReader
+from steppe.io.forcing.own_map import read_map
 from steppe.io.forcing.pack_file import check_pack, pack_store
 from steppe.io.forcing.reader import ForcingReader
 from steppe.io.forcing.scan import ForcingProblem, limits_of, scan
@@ -79,6 +80,7 @@ __all__ = [
     "place_described",
     "read_costs",
     "read_identity",
+    "read_map",
     "read_static",
     "remove_run",
     "run_id",

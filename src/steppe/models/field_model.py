@@ -44,7 +44,8 @@ class FieldModel(Defaults):
     spaces: name -> levels, of each dim of `variables` that is none of the grid.
     active (*box.local): which cells count, in halos, too; all of them on a grid without a mask.
     forcing: name -> values of the step, ([levels,] *box.local); NaN in halos of packed weather. diagnostics: the same, of `compute`.
-    parameters: name -> 0-d array, or the own cells of a map (*box.shape). maps: name -> such a map with halos, (*box.local).
+    parameters: name -> 0-d array, or the own cells of a map ([levels,] *box.shape). maps: name -> such a map with halos, ([levels,]
+    *box.local).
     seconds: length of a step, 0 of a model without time. elapsed: seconds from the start of the run to the beginning of the step.
     asked: diagnostics that `derive` computes on request, from the fields and what belongs to a step.
     in_place: `step` changes `now` itself, and `new` is the same memory.
@@ -116,8 +117,9 @@ class FieldModel(Defaults):
             if name not in self.asked
         }
         self.parameters: dict[str, Array] = {name: np.array(np.nan) for name in self._of(Role.PARAMETER)}
-        self.maps: dict[str, Array] = {n: np.full(share.local, np.nan) for n, v in self._of(Role.PARAMETER).items() if v.dims}
-        self.parameters |= {name: values[share.own] for name, values in self.maps.items()}
+        maps = [name for name, variable in self._of(Role.PARAMETER).items() if variable.dims]
+        self.maps: dict[str, Array] = {name: np.full((*self._known.leading(name), *share.local), np.nan) for name in maps}
+        self.parameters |= {name: values[last(share.own)] for name, values in self.maps.items()}
 
     def _hold_fields(self) -> None:
         """One array for the fields of each dtype, of this step and of the next, and in them the rows of each field."""
@@ -217,22 +219,22 @@ class FieldModel(Defaults):
 
     def remember(self, looks: bool = False) -> Any:
         """See `Model`."""
-        last = {name: values.copy() for name, values in self._of_step.items()} if looks and self._stepped else None
+        of_step = {name: values.copy() for name, values in self._of_step.items()} if looks and self._stepped else None
         parameters = {name: values.copy() for name, values in self.parameters.items()}
-        return [fields.copy() for fields in self._held[0]], parameters, self.options, self._bad, last
+        return [fields.copy() for fields in self._held[0]], parameters, self.options, self._bad, of_step
 
     def recall(self, copy: Any, share: Box, reach: Reach) -> None:
         """See `Model`."""
         if not hasattr(self, "box"):
             self._allocate(share, reach, {})
-        fields, parameters, self.options, self._bad, last = copy
+        fields, parameters, self.options, self._bad, of_step = copy
         for mine, theirs in zip(self._held[0], fields, strict=True):
             mine[...] = theirs
         self.parameters |= {name: values.copy() for name, values in parameters.items() if name not in self.maps}
         for name, values in self.maps.items():
-            values[self.box.own] = parameters[name]
-        self._stepped = last is not None
-        for name, values in (last or {}).items():
+            values[last(self.box.own)] = parameters[name]
+        self._stepped = of_step is not None
+        for name, values in (of_step or {}).items():
             self._of_step[name][...] = values
 
     def memory(self) -> tuple[int, int]:

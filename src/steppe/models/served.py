@@ -1,8 +1,8 @@
 """What Steppe serves of what a model declares. The rest is refused by name when a model is opened, so that nothing is ignored.
 
 every model     a variable under its own name, float32 or float64 (a state also int32), a unit of UDUNITS, dims of its kind, whole vectors
-field models    also: forcing that the weather must hold, diagnostics, parameters of one number or a map; states,
-                diagnostics and forcing with levels, which are a space of the model
+field models    also: forcing that the weather must hold, diagnostics, parameters of one number or a map; all of them with levels,
+                which are a space of the model
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ from steppe.variable import Role, Variable, vectors
 
 DIMS = {"cells": ("cell",), "boxes": ("y", "x")}  # of a value for each cell, by the unit that a model needs
 RESERVED = {"cell", "time", "region", "scenario", "bnds", "x", "y", "lat", "lon", "crs", "station", "point"}  # dims of results, and axes
-LEVELLED = (Role.STATE, Role.DIAGNOSTIC, Role.FORCING)  # may have levels
+LEVELLED = (Role.STATE, Role.DIAGNOSTIC, Role.FORCING, Role.PARAMETER)  # may have levels
 BETWEEN, FORCING_AT = ("linear", "last"), ("begin", "middle", "end")
 FLOATS = ("float32", "float64")
 

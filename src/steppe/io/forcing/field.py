@@ -82,6 +82,11 @@ class Field:
         together = (self._values.encoding.get("preferred_chunks") or {}).get(dims.time, 1)
         self.block = max(1, min(together, BLOCK // (prod(self.leading) * grid.active.size * self.dtype.itemsize)))
 
+    @property
+    def time(self) -> str | None:
+        """The dim of the records."""
+        return self._dims.time
+
     def check_period(self, first: int, last: int) -> None:
         """Checks that records cover all instants from `first` to `last` [microseconds since 1850].
 

@@ -1,0 +1,67 @@
+"""A map that a run file names for a parameter or the initial state: of a forcing store of Steppe, or of any CF Zarr store on the grid."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steppe.errors import ForcingError, nearest
+from steppe.grid import Grid, Raster
+from steppe.io.forcing.field import Field
+from steppe.io.forcing.field_store import FieldStore
+from steppe.io.forcing.store import read_static
+from steppe.variable import Variable
+
+
+def read_map(path: Path, name: str, variable: Variable, spaces: Mapping[str, object], grid: Grid) -> NDArray[np.float64]:
+    """A variable without time of a store, in the unit of what it is read for: float64 (cells,), or (levels, cells) if the store has levels.
+
+    Parameters
+    ----------
+    path, name
+        The store, and its variable.
+    variable, spaces
+        What it is read for, and the levels of the model: a CF store has the levels of `variable` in either order, and any unit that
+        converts.
+    grid
+        That of the run.
+
+    Raises
+    ------
+    ForcingError
+        There is no such store or variable, it changes in time, or its grid, levels or unit are others.
+    BadCellError
+        A value is missing or outside the limits of `variable`.
+    DamagedError
+        The values cannot be read.
+    """
+    if not path.exists():
+        raise ForcingError(f'There is no store "{path}". Give a CF Zarr store on the grid of the run, or make one with `steppe ingest`.')
+    if _is_packed(path):
+        return read_static(path, name, grid)
+    store = FieldStore.open(path)
+    if name not in store.names:
+        raise ForcingError(f'"{path}" has no variable "{name}".{nearest(name, store.names)}')
+    if not isinstance(grid, Raster):
+        raise ForcingError(
+            f'"{path}" is a CF store of latitudes and longitudes, and the cells of the run are not: {grid!r}. Make a store of its cells '
+            "with `steppe ingest`."
+        )
+    has_levels = sum(store.time(str(dim)) is None for dim in store.dataset[name].dims) > 2
+    field = Field(store, replace(variable, name=name, dims=variable.dims if has_levels else variable.dims[-2:]), grid, spaces)
+    if field.records > 1:
+        line = f".isel({field.time}=0, drop=True)"
+        raise ForcingError(f'"{path}", variable "{name}" has {field.records:,} records. Write a store of one of them: xarray\'s {line}.')
+    (values,) = field.read(0, slice(0, grid.nlat), slice(0, grid.nlon))
+    return np.asarray(values.reshape(*values.shape[:-2], -1)[..., grid.order], np.float64)
+
+
+def _is_packed(path: Path) -> bool:
+    """True of a store that Steppe has written, of packed cells."""
+    try:
+        return "steppe_kind" in json.loads((path / "zarr.json").read_bytes()).get("attributes", {})
+    except (OSError, ValueError):
+        return False
