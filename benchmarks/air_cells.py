@@ -6,11 +6,11 @@ They are the box of EMEP at 10 o'clock of its third day, each species and photol
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.models.air.box import ChemistryBox
 from steppe.models.air.chemistry import Chemistry, ChemistryOutcome, darkness
+from steppe.models.air.chemistry_box import ChemistryBox
 from steppe.models.air.conditions import Conditions
+from steppe.models.air.mechanism_file import read_mechanism
 from steppe.models.air.program import Program
-from steppe.models.air.reader import read_mechanism
 
 Floats = NDArray[np.float64]
 MORNING = 58.0 * 3600.0  # [s] since midnight of the first day

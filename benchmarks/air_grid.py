@@ -14,7 +14,7 @@ from benchmarks.figures import Figure
 from benchmarks.rounds import QUICK_ROUNDS, alternate, measured, output, ratio
 from benchmarks.suites.memory import probe
 from steppe.comm import find_library, find_mpiexec
-from steppe.models.air.reader import read_mechanism
+from steppe.models.air.mechanism_file import read_mechanism
 
 SPECIES = read_mechanism("emep66").species
 MORNING = 54  # step of 10 minutes at which 09:00 begins

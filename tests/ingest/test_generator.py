@@ -9,8 +9,7 @@ from steppe.grid import builtin_grid
 from steppe.ingest.generator import Generator, is_extrapolated
 from steppe.ingest.generator.amount import rain_of, threshold_and_scale
 from steppe.ingest.generator.climate import distance_from_coast, read_surfaces
-from steppe.ingest.generator.lattice import Lattice, Patch
-from steppe.ingest.generator.philox import philox
+from steppe.ingest.generator.lattice import Lattice, Patch, philox
 
 PLACES = np.array([[-25.9, 139.35], [-23.44, 144.25], [-27.4, 152.6], [-17.5, 146.0]])  # Birdsville, Longreach, Brisbane, Innisfail
 YEAR = 2.0 * np.pi * (np.arange(365) + 0.5) / 365.0

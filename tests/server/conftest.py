@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from steppe.grid import Raster
-from steppe.server import Access, Limits, application
+from steppe.server import Access, Limits
+from steppe.server.application import application
 from tests.server.asking import Client, access_of_all
 from tests.server.toy import Toy
 

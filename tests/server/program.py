@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from steppe.grid import Raster
-from steppe.server import Limits, application
+from steppe.server import Limits
+from steppe.server.application import application
 from tests.server.asking import access_of_all
 from tests.server.listening import listening
 from tests.server.toy import Toy

@@ -10,8 +10,7 @@ from steppe.api import ROLES
 from steppe.control import Refused
 from steppe.server.contract import HERE, text
 from steppe.server.routes import TABLE
-from steppe.server.routes.making import start
-from steppe.server.routes.steering import preview
+from steppe.server.routes.steering import preview, start
 from steppe.server.routes.table import Route, RouteTable
 from tests.server.asking import CONTRACT, Client
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from steppe.grid import Points, Raster
-from steppe.server import Access, application
+from steppe.server import Access
+from steppe.server.application import application
 from tests.server.asking import Client, problem
 from tests.server.toy import Toy
 

@@ -7,7 +7,8 @@ import httpx
 import pytest
 
 from steppe.api import ROLES
-from steppe.server import Access, Limits, Server, Token, application
+from steppe.server import Access, Limits, Server, Token
+from steppe.server.application import application
 from steppe.server.doors.rate import RequestRates
 from steppe.server.routes import TABLE
 from steppe.server.routes.table import Route

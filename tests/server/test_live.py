@@ -19,7 +19,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from steppe.api import PROTOCOL
 from steppe.control import Refused
 from steppe.grid import Raster
-from steppe.server import Limits, Token, application
+from steppe.server import Limits, Token
+from steppe.server.application import application
 from steppe.server.tokens import TokenFile
 from tests.server.asking import TOKENS, access_of_all, bearer
 from tests.server.listening import listening

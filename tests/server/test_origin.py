@@ -6,7 +6,8 @@ import httpx
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from steppe.server import Access, Limits, application
+from steppe.server import Access, Limits
+from steppe.server.application import application
 from steppe.server.doors import Origins
 from tests.server.asking import TOKENS, Client, access_of_all, bearer, problem
 from tests.server.listening import listening

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from steppe.server import application
+from steppe.server.application import application
 from steppe.server.page import Page, read_page
 from steppe.server.routes import pages
 from tests.server.asking import Client, bearer, problem

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from steppe.api.query import MapQuery
 from steppe.control.server.channels import View
 from steppe.grid import Raster
-from steppe.server import application
+from steppe.server.application import application
 from steppe.server.live.ranges import Ranges
-from steppe.service.colours import outward
+from steppe.service.maps import outward
 from tests.server.asking import Client, access_of_all
 from tests.server.listening import listening, wait_for
 from tests.server.test_live import LIMITS, Steering

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steppe.server import Access, Limits, application
+from steppe.server import Access, Limits
+from steppe.server.application import application
 from tests.server.asking import Client, problem
 from tests.server.toy import Toy
 

@@ -17,7 +17,8 @@ import pytest
 from steppe.cli import run_command
 from steppe.errors import Mistake
 from steppe.jobs.admit import FaultError, check_paths
-from steppe.server import Token, application
+from steppe.server import Token
+from steppe.server.application import application
 from steppe.server.role_tokens import FILE, RoleFile, Tokens
 from tests.server.asking import TOKENS, Client
 from tests.server.listening import wait_for

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from steppe.grid import Raster
-from steppe.server import application
-from steppe.service.thinning import thinned
+from steppe.server.application import application
+from steppe.service.series import thinned
 from tests.server.asking import Client, access_of_all, bearer, problem
 from tests.server.listening import listening
 from tests.server.test_live import LIMITS, Steering

@@ -9,7 +9,8 @@ import pytest
 
 from steppe.control import Order
 from steppe.grid import Raster
-from steppe.server import Access, Limits, application
+from steppe.server import Access, Limits
+from steppe.server.application import application
 from tests.server.asking import TOKENS, access_of_all
 from tests.server.listening import WAIT, listening, talk
 from tests.server.toy import Toy

@@ -13,7 +13,8 @@ import pytest
 from steppe.cli import run_command
 from steppe.errors import DamagedError, FolderError, Mistake
 from steppe.grid import Raster
-from steppe.server import Access, Token, application
+from steppe.server import Access, Token
+from steppe.server.application import application
 from steppe.server.tokens import FILE, TokenFile
 from tests.server.asking import TOKENS, Client, problem
 from tests.server.toy import Toy

@@ -13,7 +13,8 @@ import pytest
 
 from steppe.engine.uploads import read_values
 from steppe.grid import Raster
-from steppe.server import Access, Limits, application
+from steppe.server import Access, Limits
+from steppe.server.application import application
 from steppe.service import uploads
 from tests.server.asking import Client, problem
 from tests.server.toy import Toy

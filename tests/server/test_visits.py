@@ -6,7 +6,8 @@ import json
 from websockets.sync.client import connect
 
 from steppe.api import PROTOCOL
-from steppe.server import Access, Limits, application
+from steppe.server import Access, Limits
+from steppe.server.application import application
 from steppe.server.live import SocketProtocol
 from tests.server.asking import TOKENS
 from tests.server.listening import listening, wait_for

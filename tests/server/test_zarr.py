@@ -11,7 +11,8 @@ from aiohttp import ClientResponseError
 
 from steppe.api import by_name
 from steppe.grid import Points, Projected, Raster
-from steppe.server import Limits, application
+from steppe.server import Limits
+from steppe.server.application import application
 from steppe.service import zarr_view
 from steppe.service.service import RunDescription, variable_info
 from tests.grid.test_plain import ALBERS

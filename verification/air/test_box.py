@@ -12,10 +12,10 @@ from benchmarks.rounds import output
 from tests.shared import shared_path
 
 from benchmarks import programs
-from steppe.models.air.box import ChemistryBox
+from steppe.models.air.chemistry_box import ChemistryBox
 from steppe.models.air.conditions import Conditions
 from steppe.models.air.mechanism import MOLECULES
-from steppe.models.air.reader import read_mechanism
+from steppe.models.air.mechanism_file import read_mechanism
 
 A2 = ["latitude=60", "declination=10", "day_begin=6", "day_end=18", "temperature=285", "start=0"]
 HOUR = 3600.0

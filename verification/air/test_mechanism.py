@@ -7,11 +7,11 @@ import pytest
 from tests.models.air.plain import change
 from tests.shared import shared_path
 
-from steppe.models.air.box import ChemistryBox
+from steppe.models.air.chemistry_box import ChemistryBox
 from steppe.models.air.conditions import Conditions
+from steppe.models.air.mechanism_file import read_mechanism
 from steppe.models.air.program import Program
 from steppe.models.air.rates import Rates
-from steppe.models.air.reader import read_mechanism
 
 
 def reference(name):

@@ -2,7 +2,6 @@
 
 from steppe.api.array import MEDIA_TYPE, decode, encode_head
 from steppe.api.frame import DROPPED, DROPPED_MAGIC, PROTOCOL, Frame, empty_frame, numbered, read_frame, tell_missing
-from steppe.api.layers import by_name
 from steppe.api.live import CursorAt, Line, Said, Stream
 from steppe.api.problems import KINDS, Kind
 from steppe.api.replies import (
@@ -37,6 +36,7 @@ from steppe.api.replies import (
     VariableInfo,
     VariableList,
     Whoami,
+    by_name,
 )
 from steppe.api.requests import (
     DATE,

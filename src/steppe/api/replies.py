@@ -1,8 +1,13 @@
 """What a server answers: one struct a reply. Members may be added; a client passes over what it does not know."""
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta, Struct
+
+from steppe.levels import Layered, Space
 
 RunState = Literal[
     "absent", "starting", "loading", "compiling", "ready", "stepping", "paused", "recovering", "failed", "finished", "archived", "deleted"
@@ -354,3 +359,14 @@ class ArrayInfo(Struct, kw_only=True):
     scenario: str
     values: Annotated[list[Any], Meta(description="Nested as the shape says; null where there is no value.")]
     rounded: Annotated[str | None, Meta(description='"float32": values come from a record that is rounded to it.')] = None
+
+
+def by_name(variables: Iterable[VariableInfo]) -> Layered[VariableInfo]:
+    """Name -> variable; "ozone[3]" is level 3 of ozone, a variable without levels."""
+    found = {each.name: each for each in variables}
+    spaces = {each.levels.name: _space(each.levels) for each in found.values() if each.levels}
+    return Layered(found, spaces, partial(msgspec.structs.replace, levels=None))
+
+
+def _space(levels: Levels) -> Space:
+    return Space(tuple(levels.values), levels.units, levels.standard_name, levels.positive, tuple(levels.bounds), levels.long_name)

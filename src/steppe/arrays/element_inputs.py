@@ -1,4 +1,4 @@
-"""Checks of what a caller gives to an array: indices, values and factors."""
+"""What a caller gives to an array: indices, values and factors are checked, and keys as NumPy has them become flat indices."""
 
 from typing import Any
 
@@ -71,3 +71,30 @@ class ElementInputs:
         if self._dtype.kind == "i" and not isinstance(value, int | np.integer):
             raise ArrayError(f'"{self._name}" holds {self._dtype}, the factor {name} is {value!r}. Give an integer.')
         return value
+
+
+def is_basic(key: Any) -> bool:
+    """True if a key has integers, slices and an ellipsis only, so that NumPy answers with a view."""
+    return all(isinstance(part, int | np.integer | slice | type(...)) for part in (key if isinstance(key, tuple) else (key,)))
+
+
+def flat_index(name: str, shape: tuple[int, ...], key: Any) -> Integers:
+    """The flat indices of `array[key]`, in the shape of that result. Memory: a few times the result, whatever the shape.
+
+    NumPy itself applies the key, to the coordinates of each dimension, which are broadcast and not stored.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        The key does not fit the shape.
+    """
+    found = np.zeros((), np.int64)
+    stride = 1
+    try:
+        for axis in reversed(range(len(shape))):
+            along = np.arange(shape[axis]).reshape((-1, *[1] * (len(shape) - axis - 1)))
+            found = found + stride * np.broadcast_to(along, shape)[key]
+            stride *= shape[axis]
+    except IndexError as error:
+        raise IndexOutOfRangeError(f'"{name}" of shape {shape}: {error}.') from None
+    return np.asarray(found, np.int64)

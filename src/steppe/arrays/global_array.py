@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from steppe.arrays.access import DTYPES, access, elsewhere
-from steppe.arrays.element_inputs import ElementInputs
+from steppe.arrays.element_inputs import ElementInputs, flat_index, is_basic
 from steppe.arrays.far import FETCH_UPDATE, SCATTER, UPDATE, Far, Traffic, handler
-from steppe.arrays.indexing import flat_index, is_basic
 from steppe.arrays.layout import PAGE, Kind, PageLayout
 from steppe.arrays.ordered import Log, apply_in_order
 from steppe.arrays.reading import RawPages, ReadOnly, size_of

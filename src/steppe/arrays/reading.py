@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steppe.arrays.element_inputs import flat_index
 from steppe.arrays.far import Far, Pending
-from steppe.arrays.indexing import flat_index
 from steppe.errors import ArrayError
 
 if TYPE_CHECKING:

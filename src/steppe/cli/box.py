@@ -73,7 +73,7 @@ def box(
     quiet
         No progress, and no list.
     """
-    from steppe.jobs.box import run_box, shown, write_picture, write_table
+    from steppe.jobs.box_run import run_box, shown, write_picture, write_table
 
     for name, value, words in (("rates", rates, RATES), ("units", units, UNITS)):
         if value not in words:

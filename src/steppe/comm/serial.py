@@ -7,8 +7,18 @@ from typing import NoReturn
 
 import numpy as np
 
-from steppe.comm.persistent import RepeatedMessages
-from steppe.comm.world import Array, ClosedAtEnd, Messages, Operation, check_parts, check_rank, check_summable, check_target, deliver
+from steppe.comm.world import (
+    Array,
+    ClosedAtEnd,
+    Messages,
+    Operation,
+    RepeatedMessages,
+    check_parts,
+    check_rank,
+    check_summable,
+    check_target,
+    deliver,
+)
 from steppe.errors import Exit, Failure
 
 

@@ -14,7 +14,7 @@ from steppe.api.query import MapQuery
 from steppe.clock import DAY, Clock
 from steppe.control import Position
 from steppe.engine.branch import Branch
-from steppe.engine.levels import Made
+from steppe.engine.few_bits import Made
 from steppe.engine.plan import Plan
 from steppe.engine.query_cut import cut_of
 from steppe.errors import UnknownNameError, nearest

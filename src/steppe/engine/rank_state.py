@@ -20,8 +20,8 @@ from steppe.costs import RETIRED, SpreadPrediction, spread_forcing
 from steppe.engine.bad_cell import first_bad
 from steppe.engine.digest import digest
 from steppe.engine.evaluation import Evaluation
+from steppe.engine.few_bits import begin_frames
 from steppe.engine.gatherer import Gatherer, MadeArrays
-from steppe.engine.levels import begin_frames
 from steppe.engine.outputs import Outputs, StateCopy
 from steppe.engine.plan import Plan
 from steppe.engine.query_cut import cut_of

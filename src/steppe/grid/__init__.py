@@ -2,7 +2,6 @@
 
 from steppe.grid.box import Box, HaloPiece, Mirror, last
 from steppe.grid.boxes import Boxes, choose_dims
-from steppe.grid.builtin import BUILTIN, builtin_grid
 from steppe.grid.decomposition import Decomposition, RankPart, decompose
 from steppe.grid.domain import Domain, Edge, Edges, Face, Join
 from steppe.grid.gaussian import Gaussian
@@ -14,7 +13,7 @@ from steppe.grid.plain import as_plain, from_plain
 from steppe.grid.points import Points, place_columns
 from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
-from steppe.grid.read import read_grid
+from steppe.grid.read import BUILTIN, builtin_grid, read_grid
 from steppe.grid.region import Region, RegionLike, region_names
 from steppe.grid.window import MapWindow, window_of
 

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import GridError, nearest
-from steppe.grid.builtin import builtin_grid
 from steppe.grid.grid import Grid
 from steppe.grid.lattice import read_lattice
 from steppe.grid.points import Points
@@ -16,6 +15,8 @@ from steppe.grid.raster import Raster
 
 if TYPE_CHECKING:
     import xarray
+from functools import cache
+from importlib.resources import files
 
 
 def read_grid(region: str | None = None, file: Path | None = None, points: Path | None = None, variable: str | None = None) -> Grid:
@@ -130,3 +131,27 @@ def _is_mask(values: "xarray.DataArray") -> bool:
 def _active(values: "xarray.DataArray") -> NDArray[np.bool_]:
     there = np.asarray(values.notnull().values)
     return there & np.asarray(values.values != 0) if _is_mask(values) else there
+
+
+BUILTIN = {
+    "australia": "Australia on the points of SILO: 278,264 cells of 0.05 degree",
+    "queensland": "Queensland, Australia: 15,208 cells of 0.1 degree",
+}
+
+
+@cache
+def builtin_grid(name: str) -> Raster:
+    """The raster of a built-in region.
+
+    Raises
+    ------
+    GridError
+        There is no region of this name.
+    """
+    if name not in BUILTIN:
+        raise GridError(f'There is no built-in grid "{name}".{nearest(name, BUILTIN)} Or give a file with a mask, or points.')
+    with (files("steppe.grid") / "regions" / f"{name}.npz").open("rb") as file, np.load(file) as stored:
+        nlat, nlon = (int(length) for length in stored["shape"])
+        mask = np.unpackbits(stored["mask"], count=nlat * nlon).astype(bool).reshape(nlat, nlon)
+        lat0, dlat, lon0, dlon = (float(number) for number in stored["geometry"])
+    return Raster(lat0, dlat, lon0, dlon, mask)

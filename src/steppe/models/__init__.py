@@ -6,14 +6,13 @@ most of it for models with neighbours.
 
 from steppe.levels import Space
 from steppe.models.authored import authored
-from steppe.models.beside import default_of, needed_weather, picks_of, sets_of
 from steppe.models.cell_model import CellModel
 from steppe.models.contract import Increment, Model, Needs, Settable, Status
 from steppe.models.declare import Choice, Pick
 from steppe.models.defaults import Defaults, leaves_out, record_step
 from steppe.models.field_model import FieldModel
 from steppe.models.handed import Array, Exchange, Inputs, Reach, Recorder, Records, Surroundings
-from steppe.models.registry import find_model, make_model
+from steppe.models.registry import default_of, find_model, make_model, needed_weather, picks_of, sets_of
 from steppe.models.served import check_served
 from steppe.packed import MISSING, Packed
 from steppe.variable import Role, Var, Variable, declared, initial_values

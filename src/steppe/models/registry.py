@@ -1,8 +1,11 @@
-"""Models by name: Steppe's own, those of other packages (entry point group `steppe.models`), or a Python file."""
+"""Models by name: Steppe's own, those of other packages (entry point group `steppe.models`), or a Python file; and what such a file may say
+beside the model: named parameter sets, options that it picks, the weather that it needs.
+"""
 
 import importlib
 import importlib.util
 import sys
+from collections.abc import Collection, Mapping
 from hashlib import sha256
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -13,9 +16,11 @@ from steppe.errors import ModelError, authors_line, in_words, nearest
 from steppe.models.authored import authored
 from steppe.models.cell_model import CellModel
 from steppe.models.contract import Model
+from steppe.models.declare import Choice
 from steppe.models.defaults import completed
 from steppe.models.handed import Surroundings
 from steppe.models.served import check_served
+from steppe.variable import Role
 
 OWN = {"pasture": "steppe.models.pasture", "transport": "steppe.models.transport", "air": "steppe.models.air"}
 
@@ -86,3 +91,28 @@ def _from_file(path: Path) -> ModuleType:
             line = authors_line(error)
             raise ModelError(f'Model file "{path}" cannot be loaded: {line and line + ": "}{in_words(error)}') from error
     return sys.modules[name]
+
+
+def sets_of(module: ModuleType) -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+    """Named parameter sets: kind -> name -> parameter -> value; {} where there are none."""
+    with authored("`sets` of the model"):
+        return module.sets() if hasattr(module, "sets") else {}
+
+
+def picks_of(module: ModuleType, available: Collection[str]) -> Mapping[str, Any]:
+    """Option -> what the model picks for a run file that does not set it. available: names of the weather's variables."""
+    with authored("`choose` of the model"):
+        return module.choose(available) if hasattr(module, "choose") else {}
+
+
+def needed_weather(module: ModuleType, model: Model, options: Mapping[str, str]) -> tuple[str, ...]:
+    """The forcing that a model must have. options: the words of those that are given or chosen; others have their defaults."""
+    if hasattr(module, "requirements"):
+        with authored(f"`requirements` of model {model.name}"):
+            return tuple(module.requirements(module.Options(**{name: model.choices[name].index(word) for name, word in options.items()})))
+    return tuple(name for name, v in model.variables.items() if v.role is Role.FORCING and v.initial is None)
+
+
+def default_of(module: ModuleType, name: str, choice: Choice) -> str:
+    """The word of an option that nobody sets."""
+    return choice.words[module.Options._field_defaults[name] if hasattr(module, "Options") else 0]

@@ -1,12 +1,18 @@
-"""The life of a server: it opens its sockets, starts engines, answers clients, and ends without a loss."""
+"""The life of a server: it opens its sockets, starts engines, answers clients, and ends without a loss.
+
+The page is opened by a file: a token in a command line stands in the list of processes, which all users of a machine can read.
+"""
 
 import asyncio
 import logging
 import signal
+import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from sqlite3 import DatabaseError
 from typing import Any
@@ -24,8 +30,8 @@ from steppe.server.live import SocketProtocol
 from steppe.server.protocol import HttpServer, Protocol
 from steppe.server.role_tokens import Tokens
 from steppe.server.runs import DRAIN, Runs, held
+from steppe.server.serve_options import ServeOptions
 from steppe.server.tokens import TokenFile
-from steppe.server.visit import leading, open_page
 from steppe.service import uploads
 
 LOG = logging.getLogger("steppe.server")
@@ -65,75 +71,22 @@ def configuration(server: Server, **where: Any) -> uvicorn.Config:
 
 
 def serve_runs(
-    folder: Path | None,
-    tokens: Tokens,
-    tell: Callable[[str], object],
-    *,
-    to_terminal: bool = False,
-    launcher: str = "",
-    durable: bool = False,
-    keep_engine: bool = False,
-    engine_bind: str = "",
-    plain_engine_link: bool = False,
-    read_only: bool = False,
-    many: bool = False,
-    scenarios: int | None = None,
-    hosts: Sequence[str] = (),
-    prefix: str = "",
-    proxies: Sequence[str] = (),
-    runs: Path | None = None,
-    data: Sequence[Path] = (),
-    launchers: Mapping[str, str] | None = None,
-    cors: Sequence[str] = (),
-    visit: bool = False,
-    where: Mapping[str, Any],
+    folder: Path | None, tokens: Tokens, tell: Callable[[str], object], options: ServeOptions, *, to_terminal: bool = False
 ) -> None:
     """Serves runs until a signal asks for the end.
 
     Parameters
     ----------
     folder
-        Of a run, with the run file for engines in it; None: there are only those of `runs`.
+        Of a run, with the run file for engines in it; None: there are only those of `options.runs`.
     tokens
         Who may come in.
     tell
         Is told the address when the server listens, and where the tokens are.
+    options
+        Where it listens, and the rest.
     to_terminal
         True if a terminal shows the output, which may then have tokens that the server made.
-    launcher
-        Words before the command of the engine.
-    durable
-        Whether orders survive the loss of power.
-    keep_engine
-        Whether the engine goes on after the server.
-    engine_bind
-        Address of this machine at which an engine on another one finds the server; "": the engine is on this one.
-    plain_engine_link
-        Whether the link to it is not sealed.
-    read_only
-        Whether people may look, and order nothing.
-    many
-        Whether one token may have all the sockets that there may be.
-    scenarios
-        How many a run may have at once; default: as `Limits` has it.
-    hosts
-        Names of the server beside localhost.
-    prefix
-        What stands before all addresses, such as "/steppe".
-    proxies
-        Addresses of proxies that say what they took off an address, and for which client they call.
-    runs
-        A folder for the runs that clients begin; the runs in it are served.
-    data
-        Folders that their run files may name, beside that.
-    launchers
-        Name -> words before the command of an engine, for them to choose from.
-    cors
-        Other sites whose scripts may call.
-    visit
-        Whether to open the page in a browser, too.
-    where
-        To listen, as `configuration` takes it.
 
     Raises
     ------
@@ -144,70 +97,57 @@ def serve_runs(
     DamagedError
         The journal is damaged.
     """
+    where, runs = options.where, options.runs
     at = str(where.get("uds") or "{host}:{port}".format(**where))
     with held(runs, at) if runs else nullcontext(), ExitStack() as rest:
-        most = scenarios or Limits().scenarios
-        served = Runs(at, durable, runs, {"": launcher, **(launchers or {})}, most)
+        most = options.scenarios or Limits().scenarios
+        served = Runs(at, options.durable, runs, options.launcher_words, most)
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 near = "uds" in where or where["host"] in (*LOCAL, "::1")
-                limits, names = Limits.near() if near else Limits(), (*LOCAL, *hosts)
-                limits = replace(limits, scenarios=most, sockets_of_token=limits.sockets if many else limits.sockets_of_token)
-                server = application({}, tokens.access(), limits, names, prefix, proxies, read_only, served, data, cors)
-                place = runs or folder
-                name, link = " and ".join(each.name for each in (folder, runs) if each), (engine_bind, not plain_engine_link)
-                behind = "" if "uds" in where else prefix
+                limits, names = Limits.near() if near else Limits(), (*LOCAL, *options.host)
+                limits = replace(limits, scenarios=most, sockets_of_token=limits.sockets if options.many else limits.sockets_of_token)
+                access, prefix = tokens.access(), options.root_path
+                server = application(
+                    {}, access, limits, names, prefix, options.proxy, options.read_only, served, options.data, options.cors
+                )
+                name = " and ".join(each.name for each in (folder, runs) if each)
 
-                def greet(address: str) -> None:
+                def greet(http: uvicorn.Server) -> None:
+                    address = _address_of(http, options)
+                    served.listens(address)
                     tell(tokens.greeting(name, address, to_terminal))
-                    if visit:
+                    if options.open:
                         path = rest.enter_context(leading(f"{address}/#token={tokens.first}"))
                         # in a thread: a browser in a terminal ends when it is left
                         threading.Thread(target=_visit, args=(path, tell), daemon=True).start()
 
-                called = "" if where.get("host") not in EVERYWHERE else next(iter(hosts), LOCAL[0])
-
-                def address_of(http: uvicorn.Server) -> str:
-                    return _address_of(http, where, called) + behind
-
-                runner.run(_serve(server, served, folder, place, link, greet, keep_engine, address_of, dict(where)))
-                if place:
+                runner.run(_serve(server, served, folder, greet, options))
+                if place := runs or folder:
                     sessions.keep(server.context.access, place)
         finally:
             served.close()
 
 
-async def _serve(
-    server: Server,
-    runs: Runs,
-    first: Path | None,
-    place: Path | None,
-    link: tuple[str, bool],
-    tell: Callable[[str], object],
-    keep_engine: bool,
-    address_of: Callable[[uvicorn.Server], str],
-    where: dict[str, Any],
-) -> None:
+async def _serve(server: Server, runs: Runs, first: Path | None, greet: Callable[[uvicorn.Server], object], options: ServeOptions) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     mistake = ""
     try:
         if first:
-            await runs.begin(first, "", *link)
+            await runs.begin(first, "", options.engine_bind, not options.plain_engine_link)
         await runs.begin_all()
         server.context.runs |= runs.open
         server.context.access.take_from({name: TokenFile(run.folder) for name, run in runs.open.items()})
-        if place:
+        if place := options.runs or first:
             sessions.take(server.context.access, place)
-        http = HttpServer(configuration(server, **where))
+        http = HttpServer(configuration(server, **options.where))
         serving = asyncio.create_task(http.serve())
         while not http.started and not serving.done():
             await asyncio.sleep(0.01)
         if not serving.done():
-            address = address_of(http)
-            runs.listens(address)
-            tell(address)
+            greet(http)
             sweeping = asyncio.create_task(_sweep(server.context))
             waiting = asyncio.create_task(stop.wait())
             impossible = asyncio.create_task(runs.impossible(first.name)) if first else waiting
@@ -218,7 +158,7 @@ async def _serve(
             sweeping.cancel()
         server.drain()
     finally:
-        await runs.end_all(keep_engine)
+        await runs.end_all(options.keep_engine)
     http.should_exit = True
     with suppress(SystemExit):
         await serving
@@ -237,14 +177,39 @@ async def _sweep(context: ServerContext) -> None:
         await asyncio.sleep(SWEEP)
 
 
-def _address_of(http: uvicorn.Server, where: Mapping[str, Any], called: str) -> str:
-    if "uds" in where:
-        return f"unix:{where['uds']}"
-    listens, port = http.servers[0].sockets[0].getsockname()[:2]
-    host = called or listens
-    return f"http{'s' if 'ssl_certfile' in where else ''}://{f'[{host}]' if ':' in host else host}:{port}"
+def _address_of(http: uvicorn.Server, options: ServeOptions) -> str:
+    """What clients call the server by."""
+    if options.uds:
+        return f"unix:{options.uds}"
+    host, port = http.servers[0].sockets[0].getsockname()[:2]
+    if options.where["host"] in EVERYWHERE:
+        host = next(iter(options.host), LOCAL[0])
+    return f"http{'s' if options.tls_cert else ''}://{f'[{host}]' if ':' in host else host}:{port}{options.root_path}"
 
 
 def _visit(path: Path, tell: Callable[[str], object]) -> None:
     if not open_page(path):
         tell("There is no browser here that can be opened. Open the address above in a browser, with a token.\n")
+
+
+LEADS = """\
+<!doctype html><meta charset=utf-8><title>Steppe</title>
+<meta http-equiv="refresh" content="0; url={link}"><a href="{link}">Steppe</a>
+"""
+
+
+@contextmanager
+def leading(link: str) -> Iterator[Path]:
+    """A file of this user alone that leads a browser to a link; it is removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="steppe-") as folder:  # mode 0700
+        path = Path(folder) / "steppe.html"
+        path.write_text(LEADS.format(link=escape(link)), encoding="utf-8")
+        yield path
+
+
+def open_page(path: Path) -> bool:
+    """Opens a file in a browser; False when there is none that can be opened."""
+    try:
+        return webbrowser.open(path.as_uri())
+    except (webbrowser.Error, OSError):
+        return False

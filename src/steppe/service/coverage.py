@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from steppe.api import VariableInfo
 from steppe.control import Refused
-from steppe.service.decimals import decimals
 from steppe.service.moments import clock_of
 
 CRS84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
@@ -106,3 +105,14 @@ def _parameters(variable: VariableInfo) -> Json:
 def _range(values: Array, names: Sequence[str]) -> Json:
     kind = "float" if values.dtype.kind == "f" else "integer"
     return {"type": "NdArray", "dataType": kind, "axisNames": names, "shape": values.shape, "values": decimals(values)}
+
+
+def decimals(values: NDArray[Any]) -> list[Any]:
+    """The values in C order, each to become the shortest decimal that gives it back; what is no number becomes null.
+
+    float32 has decimals of its own, so it must not pass through float64.
+    """
+    if values.dtype == np.float32:
+        texts = [text if text not in ("nan", "inf", "-inf") else "null" for text in map(str, values.ravel())]
+        return [msgspec.Raw(text.encode()) for text in texts]
+    return list(values.ravel().tolist())

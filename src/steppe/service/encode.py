@@ -15,7 +15,6 @@ from steppe.api import encode_head
 from steppe.control import Refused
 from steppe.control.wire import Buffer
 from steppe.service import coverage
-from steppe.service.decimals import decimals
 from steppe.service.limits import WorkLimits
 from steppe.service.moments import cf_times
 from steppe.service.service import RunDescription
@@ -104,7 +103,7 @@ def _npy(values: Array, head: Mapping[str, Any]) -> Content:
 
 
 def _json(values: Array, head: Mapping[str, Any]) -> bytes:
-    flat = decimals(values)
+    flat = coverage.decimals(values)
     nested: list[Any] = flat
     for length in reversed(values.shape[1:]):
         nested = [nested[at : at + length] for at in range(0, len(nested), length)] if length else [[] for _ in range(values.shape[0])]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,6 @@ from steppe.control import Refused
 from steppe.control.wire import Buffer
 from steppe.grid import Points, Raster
 from steppe.service import encode, regions
-from steppe.service.colours import outward
 from steppe.service.encode import Content
 from steppe.service.moments import date_of, step_behind
 from steppe.service.service import RunDescription, Service
@@ -195,3 +195,19 @@ async def fit(service: Service, run: str, name: str, query: MapQuery) -> Fit:
         raise Refused("not-computed", f'No cell of "{name}" has a value at step {head["step"]}.', position="time")
     low, high = outward(*np.percentile(known, [2, 98]).tolist())
     return Fit(variable=name, step=head["step"], low=low, high=high)
+
+
+NARROWEST = 1e-30  # that float32 tells
+
+
+def outward(low: float, high: float) -> tuple[float, float]:
+    """Round ends of colours for values from low to high: steps of 1, 2 or 5; amounts are read against nothing."""
+    if 0.0 <= low < 0.3 * high or (low == high == 0.0):
+        low = 0.0
+    size = max(abs(low), abs(high))
+    if high - low <= max(1e-6 * size, NARROWEST):  # one value, give or take rounding
+        half = 0.1 * size if size > NARROWEST else 1.0
+        low, high = low - half * (low != 0.0), high + half
+    power = 10.0 ** floor(log10((high - low) / 10))
+    step = next(digit * power for digit in (1, 2, 5, 10) if (high - low) / 10 <= digit * power * (1 + 1e-9))
+    return float(f"{floor(low / step + 1e-9) * step:.12g}"), float(f"{ceil(high / step - 1e-9) * step:.12g}")

@@ -1,6 +1,7 @@
 """Series: values at some places, or of a region, over time. `points` thins them and names the steps that have no value."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,12 +15,11 @@ from steppe.control import Refused
 from steppe.control.server.live_series import SeriesKey
 from steppe.grid import Grid
 from steppe.service import coverage, encode, regions
-from steppe.service.decimals import decimals
+from steppe.service.coverage import decimals
 from steppe.service.encode import Content
 from steppe.service.maps import steps_of
 from steppe.service.moments import date_of
 from steppe.service.service import Service
-from steppe.service.thinning import thinned
 
 Array = NDArray[Any]
 REDUCED = ("mean", "min", "max")  # what is told of a region
@@ -138,3 +138,26 @@ async def _gathered(service: Service, name: str, scenario: str, query: MapQuery,
 def _region_rows(when: list[Any], values: Array) -> bytes:
     rows = (f"{date},{','.join('' if text == 'nan' else text for text in map(str, row))}" for date, row in zip(when, values, strict=True))
     return "\n".join([f"time,{','.join(REDUCED)}", *rows, ""]).encode()
+
+
+def thinned(values: NDArray[Any], points: int) -> tuple[NDArray[np.int64], int]:
+    """The steps that stay, about `points` of them, ascending, and into how many pieces all were cut. values: (steps, lines), NaN: missing.
+
+    Of each piece every line keeps its least and greatest value and its first missing one; the first and the last step stay, too.
+    """
+    steps, lines = values.shape
+    pieces = max(1, min(steps, points // (2 * lines)))
+    edges = np.linspace(0, steps, pieces + 1).astype(np.int64)
+    kept = [np.array([0, steps - 1])]
+    for begin, end in pairwise(edges):
+        part = values[begin:end]
+        known = np.isfinite(part)
+        some = np.flatnonzero(known.any(axis=0))
+        there = part[:, some]
+        inside = known[:, some]
+        kept += [
+            begin + np.where(inside, there, np.inf).argmin(axis=0),
+            begin + np.where(inside, there, -np.inf).argmax(axis=0),
+            begin + (~known).argmax(axis=0)[~known.all(axis=0)],
+        ]
+    return np.unique(np.concatenate(kept)), pieces

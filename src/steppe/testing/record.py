@@ -20,13 +20,13 @@ from zlib import crc32
 
 import numpy as np
 
-from steppe.comm.persistent import RepeatedMessages
 from steppe.comm.world import (
     Array,
     ClosedAtEnd,
     MessageRequest,
     Messages,
     Operation,
+    RepeatedMessages,
     World,
     check_parts,
     check_rank,

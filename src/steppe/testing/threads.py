@@ -14,13 +14,13 @@ from typing import NoReturn, TypeVar
 
 import numpy as np
 
-from steppe.comm.persistent import RepeatedMessages
 from steppe.comm.serial import FinishedSend
 from steppe.comm.world import (
     Array,
     ClosedAtEnd,
     Messages,
     Operation,
+    RepeatedMessages,
     check_length,
     check_parts,
     check_rank,

@@ -7,7 +7,7 @@ import pytest
 from steppe.errors import ModelError
 from steppe.models.air.conditions import Conditions
 from steppe.models.air.mechanism import MOLECULES
-from steppe.models.air.reader import read_mechanism
+from steppe.models.air.mechanism_file import read_mechanism
 
 EMEP = read_mechanism("emep66")
 GIVEN = """

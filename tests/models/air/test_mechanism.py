@@ -6,7 +6,7 @@ import pytest
 
 from steppe.errors import ModelError
 from steppe.models.air.mechanism import Process, Rate
-from steppe.models.air.reader import read_mechanism
+from steppe.models.air.mechanism_file import read_mechanism
 
 SMALL = """\
 name: small

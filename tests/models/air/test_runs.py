@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steppe
-from steppe.models.air.reader import read_mechanism
+from steppe.models.air.mechanism_file import read_mechanism
 from tests.air import air_run
 from tests.engine.test_ranks import on_ranks
 from tests.models.transport.test_runs import assert_same_files, steppe_run

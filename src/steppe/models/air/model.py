@@ -23,9 +23,9 @@ from steppe.models.air.diffusion import Diffusion, diffusivity
 from steppe.models.air.lanes import PER_CELL, SHORTEST
 from steppe.models.air.light import cosine, solar_time, sunlight
 from steppe.models.air.mechanism import MOLECULES, Mechanism
+from steppe.models.air.mechanism_file import read_mechanism
 from steppe.models.air.rates import KNOWN, NIGHT, Rates
 from steppe.models.air.reactions import CLIPPED, DENSITY, FAILED, SCALE, SHADE, SOLAR_TIME, TEMPERATURE, Reactions
-from steppe.models.air.reader import read_mechanism
 from steppe.models.air.sweeps import HALO
 from steppe.models.air.winds import Faces
 from steppe.models.contract import Needs, Status

@@ -1,18 +1,17 @@
-"""The checks of a request before its route, one a file. Each returns or raises `Refused`; none waits, and none reads a body.
+"""The checks of a request before its route. Each returns or raises `Refused`; none waits, and none reads a body.
 
     host -> proxy -> prefix -> cookie of another site -> route -> identity -> rate -> size -> authentication -> origin -> role -> key
 
 Deadlines and the size of headers are before all of them, in the protocol class, for only it sees a request that is not complete.
 """
 
-from steppe.server.doors.authentication import authenticate, identify
+from steppe.server.doors.authentication import authenticate, check_role, identify
 from steppe.server.doors.host import Hosts
 from steppe.server.doors.key import check_key
 from steppe.server.doors.origin import Origins, check_type
 from steppe.server.doors.prefix import Prefix
 from steppe.server.doors.proxy import Proxies
 from steppe.server.doors.rate import RequestRates, payer
-from steppe.server.doors.role import check_role
 from steppe.server.doors.size import check_size
 
 __all__ = [

@@ -1,4 +1,7 @@
-"""The principal of a request: by a token in a header, or by the cookie of a login. An address never holds a token."""
+"""The principal of a request: by a token in a header, or by the cookie of a login. An address never holds a token.
+
+Then its role is compared with the one that the route needs.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +10,7 @@ from urllib.parse import parse_qs
 from steppe.control import Refused
 from steppe.server.access import Visitor
 from steppe.server.request import Request
+from steppe.service.principal import check_role as check
 from steppe.service.service import unknown_run
 
 
@@ -82,3 +86,10 @@ def cookie_of(request: Request) -> str | None:
     pairs = (part.strip().partition("=") for part in given.decode("latin-1").split(";"))
     found = [value for key, _, value in pairs if key == name]
     return found[0] if len(found) == 1 else None
+
+
+def check_role(request: Request) -> None:
+    """Raises Refused: role-too-low; read-only, if the server takes no orders."""
+    assert request.route is not None
+    if request.route.role != "-":
+        check(request.principal, request.route.role, request.context.read_only)

@@ -14,7 +14,7 @@ from steppe.control.server.live_series import LiveSeries, SeriesKey
 from steppe.server.live.cursors import packed_of
 from steppe.server.live.line import ViewerLink
 from steppe.service import regions
-from steppe.service.decimals import decimals
+from steppe.service.coverage import decimals
 
 if TYPE_CHECKING:
     from steppe.server.context import ServerContext

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from steppe.control.server.channels import View
 from steppe.files import write_whole
-from steppe.service.colours import outward
+from steppe.service.maps import outward
 
 FILE = "ranges.json"
 Range = tuple[float, float]

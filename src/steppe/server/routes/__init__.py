@@ -45,17 +45,13 @@ from steppe.server.routes import (
     data,
     films,
     initialise,
-    live,
-    making,
     pages,
     places,
     rules,
-    series,
     service,
     state,
     steering,
     streams,
-    zarr,
 )
 from steppe.server.routes.table import JSON, Route, RouteTable
 
@@ -71,7 +67,7 @@ TABLE = RouteTable(
         Route("GET", _RUN, "view", state.info, "A run as it is now.", (200, 304), Info),
         Route("GET", f"{_RUN}/image/{{variable}}.png", "view", data.image, "A map.", _READ, "image/png", query=IMAGE, by_bytes=True),
         Route(
-            *("GET", f"{_RUN}/series/{{variable}}", "view", series.series, "Values at some places, or of a region, over time."),
+            *("GET", f"{_RUN}/series/{{variable}}", "view", data.series, "Values at some places, or of a region, over time."),
             *((200, 406, 410, 416, 422), (SeriesInfo, FORMATS["csv"], FORMATS["coverage-json"])),
             query=SERIES,
         ),
@@ -87,12 +83,12 @@ TABLE = RouteTable(
             by_bytes=True,
         ),
         Route(
-            *("GET", f"{_RUN}/zarr/{{scenario}}/{{part}}", "view", zarr.zarr_group, "The content of a scenario, for readers of Zarr."),
+            *("GET", f"{_RUN}/zarr/{{scenario}}/{{part}}", "view", data.zarr_group, "The content of a scenario, for readers of Zarr."),
             *((200,), JSON),
             by_bytes=True,
         ),
         Route(
-            *("GET", f"{_RUN}/zarr/{{scenario}}/{{array}}/{{part}}", "view", zarr.zarr_array, "An array of it: its description, or a map."),
+            *("GET", f"{_RUN}/zarr/{{scenario}}/{{array}}/{{part}}", "view", data.zarr_array, "An array of it: its description, or a map."),
             *((200, 410, 416), (JSON, "application/octet-stream")),
             by_bytes=True,
         ),
@@ -101,7 +97,7 @@ TABLE = RouteTable(
         Route("GET", f"{BASE}/runs", "view", state.runs, "All runs.", (200,), RunList),
         Route("POST", f"{BASE}/runs", "steer", initialise.begin_run, "Begin a run.", (201, 409, 422, 507), Info, NewRun, keyed=True),
         Route("DELETE", _RUN, "admin", initialise.end_run, "End a run; its files stay.", (202, 409), Ended, query=KEEP),
-        Route("POST", f"{_RUN}/start", "steer", making.start, "Start the engine; of a run that failed, too.", (202, 422), Info, Start),
+        Route("POST", f"{_RUN}/start", "steer", steering.start, "Start the engine; of a run that failed, too.", (202, 422), Info, Start),
         Route("GET", f"{_RUN}/variables", "view", state.variables, "All variables.", (200, 304), VariableList),
         Route("GET", f"{_RUN}/variables/{{variable}}", "view", state.variable, "A variable.", (200, 304), VariableInfo),
         Route("GET", f"{_RUN}/grid", "view", places.grid, "The axes of the grid.", (200, 304), GridInfo),
@@ -110,7 +106,7 @@ TABLE = RouteTable(
         Route("POST", f"{_RUN}/pause", "steer", steering.pause, "Stop at the next step's end.", _ORDER, Ordered, Pause, steering=True),
         Route("POST", f"{_RUN}/set", "steer", steering.set_, "Change a variable.", _ORDER, Ordered, Set, steering=True),
         Route(
-            "PUT", f"{_RUN}/uploads/{{sha256}}", "steer", making.upload, "An array for a change.", (201, 200, 422, 507), Uploaded, "bytes"
+            "PUT", f"{_RUN}/uploads/{{sha256}}", "steer", steering.upload, "An array for a change.", (201, 200, 422, 507), Uploaded, "bytes"
         ),
         Route("POST", f"{_RUN}/preview", "steer", steering.preview, "Preview a change.", (200, 410, 422), Preview, Set),
         Route("GET", f"{_RUN}/events", "view", rules.events, "Future changes.", (200,), EventList),
@@ -163,7 +159,7 @@ TABLE = RouteTable(
             *((200,), "text/event-stream"),
         ),
         Route("GET", f"{_RUN}/events-stream", "view", streams.events_stream, "Events, as a stream.", (200,), "text/event-stream"),
-        Route("GET", f"{_RUN}/live", "view", live.live, "A WebSocket: maps as the run goes, see docs/live.md.", (101, 426), None),
+        Route("GET", f"{_RUN}/live", "view", streams.live, "A WebSocket: maps as the run goes, see docs/live.md.", (101, 426), None),
         Route("GET", f"{BASE}/whoami", "view", service.whoami, "The holder of the token.", (200,), Whoami),
         Route("POST", f"{BASE}/login", "-", service.login, "Change a token into a cookie.", (204, 401, 403, 415, 422, 503), None, Login),
         Route("POST", f"{BASE}/logout", "view", service.logout, "End the session.", (204,), None),

@@ -1,4 +1,4 @@
-"""Values and images: what is looked at. A whole map in its own format goes from the engine to the client untouched."""
+"""Values, images, series and the Zarr group of a scenario. A whole map in its own format goes from the engine to the client untouched."""
 
 import zlib
 from collections.abc import Mapping
@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from steppe.api.query import MapQuery
+from steppe.api.query import MapQuery, SeriesQuery
 from steppe.server.negotiation import form_of
-from steppe.server.query import DATA, FIT, FORMATS, IMAGE, read_query
+from steppe.server.query import DATA, FIT, FORMATS, IMAGE, SERIES, SERIES_FORMATS, read_query
 from steppe.server.request import Headers, Request, Response
 from steppe.server.routes.state import ASK_AGAIN, has
-from steppe.service import maps
+from steppe.service import maps, zarr_view
+from steppe.service.series import series as series_of
 
 ACCEPTED: Headers = ((b"vary", b"accept"),)  # of an answer whose format the client did not name
 GRAMMARS = {"data": DATA, "image": IMAGE}
@@ -86,3 +87,29 @@ async def fit(request: Request) -> Response:
     query = MapQuery(**read_query(request.scope["query_string"], FIT))
     found = await maps.fit(request.context, request.parameters["run"], request.parameters["variable"], query)
     return Response(200, msgspec.json.encode(found))
+
+
+async def series(request: Request) -> Response:
+    """GET series/{variable}: values at some places, or of a region, over time."""
+    query = SeriesQuery(**read_query(request.scope["query_string"], SERIES))
+    form = query.format or form_of(request.headers.get(b"accept", b""), SERIES_FORMATS)
+    run, name = request.parameters["run"], request.parameters["variable"]
+    found = await series_of(request.context, run, name, replace(query, format=form))
+    headers = (*(() if query.format else ACCEPTED), *rounding(found.facts))
+    return Response(200, found.head, FORMATS[form].encode(), headers)
+
+
+async def zarr_group(request: Request) -> Response:
+    """GET zarr/{scenario}/{part}: the description of the group."""
+    names = (request.parameters[key] for key in ("run", "scenario", "part"))
+    return Response(200, msgspec.json.encode(zarr_view.group_part(request.context, *names)))
+
+
+async def zarr_array(request: Request) -> Response:
+    """GET zarr/{scenario}/{array}/{part}: the description of an array or a chunk of it."""
+    names = (request.parameters[key] for key in ("run", "scenario", "array", "part"))
+    found = await zarr_view.array_part(request.context, *names)
+    if isinstance(found, dict):
+        return Response(200, msgspec.json.encode(found))
+    body, head = found
+    return Response(200, b"", b"application/octet-stream", rounding(head), (body,))

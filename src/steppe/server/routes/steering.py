@@ -1,4 +1,7 @@
-"""Orders: the body of a request becomes an order of the service, and its receipt a reply."""
+"""Orders: the body of a request becomes an order of the service, and its receipt a reply.
+
+Also uploads, which orders name, and the start of an engine.
+"""
 
 import asyncio
 import re
@@ -8,12 +11,12 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from steppe.api import CheckpointRequest, NewScenario, Pause, Rename, Restart, Rewind, Set, Skip, Step
+from steppe.api import CheckpointRequest, NewScenario, Pause, Rename, Restart, Rewind, Set, Skip, Start, Step
 from steppe.control import Refused
 from steppe.failpoint import reach
 from steppe.server.request import Headers, Request, Response
 from steppe.server.strict import decode
-from steppe.service import Orders, Receipt
+from steppe.service import Orders, Receipt, uploads
 
 Content = TypeVar("Content", bound=Struct)
 LARGE = 1 << 15  # [byte] of a body that is read in a thread, so that other requests do not wait for it
@@ -101,3 +104,19 @@ def number_of(text: str, code: str) -> int:
     if not re.fullmatch("[0-9]{1,18}", text):
         raise Refused(code, f'"{text[:64]}" is no number of a command.', value=text[:64])
     return int(text)
+
+
+async def upload(request: Request) -> Response:
+    """PUT uploads/{sha256}: an array for a change, raw and little-endian."""
+    name, length = request.parameters["sha256"], int(request.headers.get(b"content-length", b"0"))
+    uploads.check_name(name)
+    request.context.check_open("uploads")
+    size, is_new = await uploads.take(request.run.folder, name, length, request.stream(), request.context.limits)
+    return Response(201 if is_new else 200, msgspec.json.encode({"sha256": name, "bytes": size}))
+
+
+async def start(request: Request) -> Response:
+    """POST start: the engine is started if there is none, also after it has died again and again."""
+    await content_of(request, Start)
+    request.run.launch()
+    return Response(202, msgspec.json.encode(request.context.info(request.parameters["run"])))

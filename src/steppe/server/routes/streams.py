@@ -1,4 +1,7 @@
-"""Server-sent events: the events of a run as they happen; a client that returns with Last-Event-ID misses none."""
+"""Server-sent events: the events of a run as they happen; a client that returns with Last-Event-ID misses none.
+
+The live socket is elsewhere (`server.live`); `live` here refuses a request without an upgrade.
+"""
 
 import asyncio
 import re
@@ -83,3 +86,9 @@ async def _end(happenings: AsyncIterator[Any]) -> None:
     close = getattr(happenings, "aclose", None)
     if close is not None:
         await close()
+
+
+async def live(request: Request) -> Response:
+    """GET live, without an upgrade."""
+    request.context.run(request.parameters["run"])
+    raise Refused("upgrade-needed", "This address is a WebSocket. Ask with Upgrade: websocket.")

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from steppe.errors import Mistake, nearest
 from steppe.files import write_whole
-from steppe.models.air.box import BoxState, ChemistryBox
+from steppe.models.air.chemistry_box import BoxState, ChemistryBox
 from steppe.models.air.conditions import Conditions, molecules_to
-from steppe.models.air.reader import read_mechanism
+from steppe.models.air.mechanism_file import read_mechanism
 from steppe.view import draw_box
 
 SHOWN = ("O3", "NO", "NO2", "PAN", "HNO3", "HCHO", "OH", "HO2")  # in a picture, if no species are given
