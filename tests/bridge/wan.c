@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAIRS = 256, PIECE = 65536, PIECE_LEAST = 2048, LATE_MOST = 1 << 20, SMALL_BUFFER = 16384 };
+enum { PAIRS = 256, PIECE = 65536, PIECE_LEAST = 2048, LATE_MOST = 1 << 20, SMALL_BUFFER = 65536, LEAST_BUFFER = 20000 };
 
 /* A process that is not scheduled for so long does not lose rate. */
 static const int64_t catch_up = 4000000;
@@ -161,7 +161,8 @@ int main(int count, char **words) {
     each = atoi(words[5]);
     if (rate > 0) { /* pieces of 0.2 ms, a buffer of 1 ms, of which the system takes twice */
         piece_most = rate * 2e-4 < PIECE_LEAST ? PIECE_LEAST : rate * 2e-4 > PIECE ? PIECE : (size_t)(rate * 2e-4);
-        buffer = rate * 1e-3 > SMALL_BUFFER ? (int)(rate * 1e-3) : SMALL_BUFFER;
+        int small = each || rate < 20e6 ? SMALL_BUFFER : LEAST_BUFFER; /* with less, loopback's large segments close the window of a slow one */
+        buffer = rate * 1e-3 > small ? (int)(rate * 1e-3) : small;
     }
     prctl(PR_SET_TIMERSLACK, 1000);
     setvbuf(stdout, NULL, _IOLBF, 0);
