@@ -29,11 +29,11 @@ enum limits {
     RUN_MAX = sizeof(struct frame) + FRAME_PAYLOAD, /* whole frames that leave together */
     FRAME_MAX = sizeof(struct frame) + RUN_MAX,     /* a parcel of them */
     CHUNK = 64 * 1024,
-    NOT_SENT = 4 * 1024,    /* of a connection that the system has taken: epoll calls it writable below this */
+    NOT_SENT = 8 * 1024,     /* of a connection that the system has taken: epoll calls it writable below this */
     PARCELS = 65536,         /* numbers of a link that may be under way */
     KEPT_MAX = 8 << 20,      /* of parcels for another site that can be sent again */
     CONNECTIONS = 32,        /* of a link */
-    LINK_LOW = 4 * 1024,    /* a connection with fewer sealed bytes takes the next frame: what is sealed cannot be overtaken */
+    LINK_LOW = 16 * 1024,    /* a connection with fewer sealed bytes takes the next frame: what is sealed cannot be overtaken */
     SOURCE_MAX = 512 * 1024, /* of the frames of one local rank that wait for links, ... */
     LINK_MAX = 6 << 20,      /* ... and of those of all local ranks */
     WINDOW_ALL = 32 << 20,   /* of the frames that wait for the ranks of a site, by credits; */
