@@ -8,45 +8,33 @@ from __future__ import annotations
 import hmac
 import socket
 import ssl
-import subprocess
 import tempfile
 import threading
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
-from steppe.errors import Failure, Mistake
-
 PIECE = 256 << 10  # bytes that are encrypted at once
-MAKE = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650 -subj /CN=steppe"
+DAY = timedelta(days=1)
 
 
 def new_certificate() -> tuple[ssl.SSLContext, str]:
-    """A server's context with a new certificate, and the fingerprint of the certificate.
+    """A server's context with a new certificate, and the fingerprint of the certificate."""
+    from cryptography import x509  # here and not above: only the link to an engine on another machine needs it
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    Raises
-    ------
-    Mistake
-        There is no program `openssl`.
-    Failure
-        `openssl` made no certificate.
-    """
+    key, name, now = ec.generate_private_key(ec.SECP256R1()), x509.Name.from_rfc4514_string("CN=steppe"), datetime.now(UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now - DAY, now + 3650 * DAY)
+    made = builder.sign(key, SHA256())
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     with tempfile.TemporaryDirectory(prefix="steppe-") as folder:  # other users cannot enter it
-        key, certificate = Path(folder) / "key.pem", Path(folder) / "certificate.pem"
-        try:
-            made = subprocess.run(
-                [*MAKE.split(), "-keyout", str(key), "-out", str(certificate)], stdin=subprocess.DEVNULL, capture_output=True, check=False
-            )
-        except FileNotFoundError:
-            raise Mistake(
-                'The program "openssl" is needed to seal the link to an engine on another machine, and was not found. Install it, or give '
-                "--plain-engine-link where nobody else can listen to the network."
-            ) from None
-        if made.returncode:
-            raise Failure(f"openssl made no certificate: {made.stderr.decode(errors='replace').strip()}")
-        context.load_cert_chain(certificate, key)
-        return context, _fingerprint(ssl.PEM_cert_to_DER_cert(certificate.read_text()))
+        path = Path(folder) / "steppe.pem"
+        path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()) + made.public_bytes(Encoding.PEM))
+        context.load_cert_chain(path)
+    return context, _fingerprint(made.public_bytes(Encoding.DER))
 
 
 def _fingerprint(certificate: bytes) -> str:
