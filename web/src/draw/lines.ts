@@ -158,7 +158,8 @@ export function projectionText({ kind, crs }: Grid): string | null {
 /** Meridians and parallels, and where their labels stand: at two edges, or on a globe along the parallel and the meridian near its middle. */
 export function graticuleOf(scene: Scene, margin: number): { lines: Place[][]; labels: [string, number, number, CanvasTextAlign][] } {
   const { view, grid, panel, ratio } = scene;
-  const [west, south, east, north] = projectionOf(view).window(view, grid, panel.width, panel.height);
+  const [west, low, east, high] = projectionOf(view).window(view, grid, panel.width, panel.height);
+  const [south, north] = grid.kind === "projected" ? [low, high] : [Math.max(low, -90), Math.min(high, 90)]; // a map may show what lies beyond
   const [right, bottom] = [panel.x + panel.width, panel.y + panel.height];
   const step = (pixels: number) => Math.min(tickStep(0, (90 * ratio) / pixels, 1), view.globe ? 20 : Infinity);
   const [wide, tall] = [step(view.globe ? scale(view, grid)[0] : view.zoom), step(view.zoom)];
@@ -171,7 +172,7 @@ export function graticuleOf(scene: Scene, margin: number): { lines: Place[][]; l
     const room = Math.min(x - panel.x, right - x) > 24 * ratio && isSeen(view, grid, [at, midY], 0.85);
     if (room) found.labels.push([label(at, "x", grid), x, (view.globe ? y : bottom) - 8 * ratio, "center"]);
   }
-  for (let k = Math.ceil(south / tall); k * tall < north; k++) {
+  for (let k = Math.ceil(south / tall); k * tall <= north; k++) {
     const at = k * tall;
     found.lines.push(finely(scene, [west, at], [east, at]));
     const [x, y] = toPixel(view, grid, panel, midX, at);
