@@ -10,7 +10,7 @@ from steppe.engine import Session, Simulation
 from steppe.engine import session as stage_module
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
-from steppe.errors import BadCellError, ModelError, RangeError, RequestError, RunFileError
+from steppe.errors import BadCellError, Mistake, ModelError, RangeError, RequestError, RunFileError
 from steppe.levels import Space, level_of
 from tests.engine.sessions import OWN, on_session, query, seen, to
 from tests.engine.test_ranks import on_ranks
@@ -216,6 +216,41 @@ def test_a_map_of_levels_has_their_coordinate_and_can_be_set_back(run_file):
         np.testing.assert_array_equal(simulation["gas[1]"], one)
         np.testing.assert_array_equal(simulation["gas[0]"], before[0])
         assert simulation.image("gas[1]")[:4] == b"\x89PNG"
+
+
+def test_an_array_of_xarray_goes_by_its_coordinates_and_its_unit(run_file):
+    with Simulation(run_file) as simulation:
+        gas = simulation["gas"]
+        gas.values[...] = np.random.default_rng(1).uniform(1.0, 2.0, gas.shape)
+        turned = gas.isel(lat=slice(None, None, -1), level=slice(None, None, -1)).transpose("lon", "level", "lat")
+        wide = turned.pad(lon=(2, 0), constant_values=9.0).assign_coords(lon=np.r_[119.25, 119.75, gas["lon"].values])
+        grams = (1e3 * gas).assign_attrs(units="g m-2")
+        elsewhere = gas.assign_coords(lon=gas["lon"] - 360.0)
+        for given in (turned, wide, grams, elsewhere, gas.drop_vars(("lat", "lon")), gas.drop_attrs()):
+            simulation.set("gas", 0.0)
+            simulation.set("gas", given)
+            np.testing.assert_allclose(simulation["gas"], gas, rtol=1e-15)
+        simulation.set("gas", turned, BOX)
+        simulation.set("ground", gas[1].isel(lat=slice(None, None, -1)))
+        np.testing.assert_allclose(simulation["ground"], gas[1], rtol=1e-7)
+
+
+def test_an_array_that_does_not_fit_is_refused_with_what_would(run_file):
+    with Simulation(run_file) as simulation:
+        gas, count = simulation["gas"], ROWS * COLUMNS
+        whole = rf"expected {count} values, one a cell, or a map of \(9, 70\), or these of each of 3 levels"
+        for given, words in (
+            (np.zeros(4), rf'The array for "gas" has the shape \(4,\); {whole}'),
+            (np.zeros((2, ROWS, COLUMNS)), whole),
+            (gas.isel(lat=slice(0, 5)), r'The array for "gas" has no lat -12.75; it has -12.25 to -10.25'),
+            (gas.isel(level=[0, 1]), r'The array for "gas" has no level 500'),
+            (gas.expand_dims("time"), r"has the dims \(time, level, lat, lon\); expected \(level, lat, lon\)"),
+            (gas.assign_attrs(units="K"), r'The array for "gas" is in "K", expected "kg m-2"'),
+        ):
+            with pytest.raises(Mistake, match=words):
+                simulation.set("gas", given)
+        with pytest.raises(ModelError, match=r"has the dims \(level, lat, lon\); expected \(lat, lon\)"):
+            simulation.set("gas", gas, level=1)
 
 
 def test_what_has_no_such_level_is_refused_by_name(run_file):

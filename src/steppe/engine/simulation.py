@@ -10,11 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from steppe.api.query import MapQuery
 from steppe.engine.branch_rules import ACTIONS
 from steppe.engine.check import announcement, checkpoint_size, shortage
+from steppe.engine.given_array import packed
 from steppe.engine.notebook import facts, finished, labelled, pixels
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
@@ -273,23 +272,25 @@ class Simulation:
     ) -> Increment:
         """Sets a state, a parameter or an event input (of the next step) in a region from now on.
 
-        value: one number, numbers of the region's packed cells, or a whole map as `sim[name]` gives it, in the variable's unit. level:
-        number of one level, or its value with its unit, "850 hPa"; default: all levels of a variable that has some.
+        value: one number, numbers of the region's packed cells, or a whole map, (rows, columns), in the variable's unit. An array of xarray
+        goes by its coordinates, in any order, and by its attribute `units`, which is converted. level: number of one level, or its value
+        with its unit, "850 hPa"; default: all levels of a variable that has some.
 
         Raises
         ------
         FinishedError
             The run is at its last step: no step follows that the value could change.
         ModelError
-            The name is unknown, the quantity is computed, or the value is outside its limits.
+            The name is unknown, the quantity is computed, the value is outside its limits, or an array is of another shape or extent.
+        ForcingError
+            The unit of an array does not convert.
         GridError
             The region is unknown or empty.
         """
         self._variable(name)
         name = name if level is None else self.plan.variables.layer(name, level)
-        values, cells = np.asarray(value), None if region == "all" else self.grid.select(region)
-        if values.ndim > 1 and values.shape[-2:] == tuple(self.grid.shape.values()):
-            values = values.reshape(*values.shape[:-2], -1)[..., self.grid.order][..., slice(None) if cells is None else cells]
+        cells = None if region == "all" else self.grid.select(region)
+        values = packed(value, self.plan.variables[name], self.grid, self.plan.variables.levels(name), cells)
         if self.finished:
             raise finished(self.plan, self.folder.path)
         given = values if values.ndim else float(values)
