@@ -100,4 +100,4 @@ def test_a_model_without_a_docstring_is_described_by_its_name_and_variables(call
     assert said.startswith("bucket 1.0: Bucket water balance\n")
     (tmp_path / "field.py").write_text("from examples.diffusion import Diffusion\nMODEL = Diffusion\n")
     code, said, _ = call("describe", str(tmp_path / "field.py"))
-    assert (code, said.startswith("diffusion 1: no description\n")) == (Exit.DONE, True)
+    assert (code, said.startswith("diffusion 1: A concentration that spreads; it asks")) == (Exit.DONE, True)

@@ -8,7 +8,7 @@ import xarray
 
 import steppe
 from steppe.engine import Session, Simulation
-from steppe.errors import BadCellError, ForcingError
+from steppe.errors import ForcingError
 from tests.engine.sessions import OWN, on_session, seen, setting, to
 from tests.engine.test_ranks import on_ranks
 from tests.engine.test_simulation import digest
@@ -156,10 +156,12 @@ def test_a_served_run_shows_and_changes_a_level_of_a_parameter(run_file):
     [
         (lambda own: own.rename(part="parts"), ForcingError, r'own.zarr" has no variable "part". Did you mean "parts"'),
         (lambda own: own.isel(p=slice(0, 2)), ForcingError, r"expected 3 of 1000, 850, 500 hPa"),
-        (lambda own: own.isel(lat=slice(0, 5)), ForcingError, r'"part" is on another grid'),
+        (lambda own: own.isel(lat=slice(0, 5)), ForcingError, r'"part" is on another grid: .*, those of the run .*Regrid the store\.$'),
+        (lambda own: own.assign(part=own["part"].drop_attrs()), ForcingError, r'"part" has no units, and they are never guessed'),
+        (lambda own: own.assign(water=own["part"]), ForcingError, r'"water" has levels, and "fed" has none'),
         (lambda own: own.assign(part=own["part"].assign_attrs(units="kg")), ForcingError, r'"part" is in "kg"'),
-        (lambda own: own.assign(part=own["part"].where(own["part"] > 0.5)), BadCellError, r"part at p 1000 hPa|part at p .* is missing"),
-        (lambda own: own.assign(part=2.0 * own["part"]), BadCellError, r"is above 1"),
+        (lambda own: own.assign(part=own["part"].where(own["part"] > 0.5)), ForcingError, r"part at p 1000 hPa|part at p .* is missing"),
+        (lambda own: own.assign(part=2.0 * own["part"]), ForcingError, r"is above 1"),
         (
             lambda own: xarray.concat([own, own], xarray.Variable("time", [0.0, 1.0], {"units": "days since 2001-03-05"})),
             ForcingError,

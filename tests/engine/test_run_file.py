@@ -25,6 +25,12 @@ def read(folder: Path, text: str, changes: dict[str, str] | None = None):
     return read_run_file(path, changes)
 
 
+def test_an_instant_without_seconds_is_named_with_what_is_right(tmp_path):
+    (tmp_path / "run.toml").write_text("[time]\nstart = 2001-03-05T12:00\n")
+    with pytest.raises(RunFileError, match='An instant needs seconds or quotes: "2001-03-05T12:00"'):
+        read_run_file(tmp_path / "run.toml")
+
+
 def test_paths_are_relative_to_the_file(tmp_path):
     run = read(tmp_path, SMALLEST + '[forcing]\nstore = "w.zarr"\n[parameters]\ntrees = { store = "land.zarr", variable = "trees" }\n')
     assert run.output.path == tmp_path / "out"

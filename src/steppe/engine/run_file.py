@@ -29,6 +29,7 @@ EXAMPLES = {
     "name": '"daily": it names a folder',
     "writers": '"private", "gather" or "aggregate:4"',
 }
+SHORT_TIME = re.compile(r"= *(\d{4}-\d\d-\d\d[T ]\d\d:\d\d)\s*$", re.MULTILINE)  # which TOML does not know
 Region = Any  # a name or a table; the grid says what is wrong with it
 Precision = Literal["exact", "float32", "12 bits"]
 PRECISION = (
@@ -302,7 +303,9 @@ def read_run_file(path: Path | str, changes: Mapping[str, str] | None = None) ->
     except OSError as error:
         raise RunFileError(f'Run file "{path}" cannot be read: {error.strerror}. `steppe new run` writes one.') from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RunFileError(f'Run file "{path}" is not valid TOML: {error}.') from None
+        short = SHORT_TIME.search(path.read_text(encoding="utf-8", errors="replace"))
+        more = f' An instant needs seconds or quotes: "{short[1]}".' if short else ""
+        raise RunFileError(f'Run file "{path}" is not valid TOML: {error}.{more}') from None
     return checked(table, path, changes)
 
 

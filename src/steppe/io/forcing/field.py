@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 25  # [bytes] of records that are read together, where they lie in one chunk
 GAP = 1.5  # times the usual distance of records; months differ by less
 SECOND, NOISE = 1_000_000, 1000  # [microseconds] how near a second an instant is one: of thirds of a day float64 has no exact number
+TAKES_GRID = ", or remove [grid]: the run then takes its grid"
 EQUAL = 1e-5  # of a level: more than the rounding of a float32
 
 
@@ -59,6 +60,8 @@ class Field:
         The store, which must have it; its declaration by the model; the grid of the run.
     spaces
         Name of a dim of the model -> its coordinate, with `values` and `units`; other dims are not compared.
+    or_else
+        What can be done beside another store if its grid is not that of the run, for the error.
 
     Raises
     ------
@@ -66,8 +69,11 @@ class Field:
         Its dims, units, times, rows, columns or levels differ from those of the model or the run.
     """
 
-    def __init__(self, store: FieldStore, variable: Variable, grid: Raster, spaces: Mapping[str, object]) -> None:
+    def __init__(
+        self, store: FieldStore, variable: Variable, grid: Raster, spaces: Mapping[str, object], or_else: str = TAKES_GRID
+    ) -> None:
         self.name, self.variable, self.dtype, self.calendar = variable.name, variable, np.dtype(variable.dtype), store.calendar
+        self._or_else = or_else
         self._path, self._where, self._grid = store.path, f'"{store.path}", variable "{variable.name}"', grid
         self._values = store.dataset[variable.name]
         self._line = conversion(str(self._values.attrs.get("units", "")), variable.units, self._where, daily=False)
@@ -140,14 +146,14 @@ class Field:
         DamagedError
             A chunk of the store cannot be read.
         """
-        values = self._read(block, rows, columns)
+        values = self.block_of(block, rows, columns)
         for problem in self.problems(block, rows, columns, values):
             raise BadCellError(f"{problem}. Correct it where the store is made; `steppe check` finds all such values.")
         return values
 
     def problems(self, block: int, rows: slice, columns: slice, values: Array | None = None) -> Iterator[ForcingProblem]:
         """The faults of the values of a block, one problem a fault; cells without a part in the run do not count."""
-        values = self._read(block, rows, columns) if values is None else values
+        values = self.block_of(block, rows, columns) if values is None else values
         low, high = self.variable.low, self.variable.high
         least, most = float(values.min()), float(values.max())
         if low <= least and most <= high and isfinite(least) and isfinite(most):
@@ -172,7 +178,8 @@ class Field:
         day = self.instant(block * self.block + record)
         return ForcingProblem(self._path, what, fault, int(np.count_nonzero(wrong)), day, cell, latitude, longitude, value)
 
-    def _read(self, block: int, rows: slice, columns: slice) -> Array:
+    def block_of(self, block: int, rows: slice, columns: slice) -> Array:
+        """As `read`, whatever the values are."""
         parts = [self._part(block, self._rows[rows], part) for part in _runs(self._columns[columns])]
         values = np.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]
         if self._line != SAME:
@@ -224,7 +231,7 @@ class Field:
                 return at
         raise ForcingError(
             f"{self._where} is on another grid: its {found.size} {what} go from {found[0]:g} to {found[-1]:g}, those of the run are "
-            f"{wanted.size} from {wanted[0]:g} to {wanted[-1]:g}. Regrid the store, or remove [grid]: the run then takes its grid."
+            f"{wanted.size} from {wanted[0]:g} to {wanted[-1]:g}. Regrid the store{self._or_else}."
         )
 
     def _turn(self, store: FieldStore, dim: str, name: str, space: Any) -> slice:

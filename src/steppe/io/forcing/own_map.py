@@ -32,9 +32,8 @@ def read_map(path: Path, name: str, variable: Variable, spaces: Mapping[str, obj
     Raises
     ------
     ForcingError
-        There is no such store or variable, it changes in time, or its grid, levels or unit are others.
-    BadCellError
-        A value is missing or outside the limits of `variable`.
+        There is no such store or variable, it changes in time, or its grid, levels or unit are others; a value is missing or outside
+        the limits of `variable`.
     DamagedError
         The values cannot be read.
     """
@@ -50,12 +49,20 @@ def read_map(path: Path, name: str, variable: Variable, spaces: Mapping[str, obj
             f'"{path}" is a CF store of latitudes and longitudes, and the cells of the run are not: {grid!r}. Make a store of its cells '
             "with `steppe ingest`."
         )
+    if "units" not in store.dataset[name].attrs:
+        line = f'.attrs["units"] = "{variable.units}"'
+        raise ForcingError(f'"{path}", variable "{name}" has no units, and they are never guessed. Write the store with {line}, say.')
     has_levels = sum(store.time(str(dim)) is None for dim in store.dataset[name].dims) > 2
-    field = Field(store, replace(variable, name=name, dims=variable.dims if has_levels else variable.dims[-2:]), grid, spaces)
+    if has_levels and not variable.dims[:-2]:
+        raise ForcingError(f'"{path}", variable "{name}" has levels, and "{variable.name}" has none. Give a map of rows and columns.')
+    field = Field(store, replace(variable, name=name, dims=variable.dims if has_levels else variable.dims[-2:]), grid, spaces, "")
     if field.records > 1:
         line = f".isel({field.time}=0, drop=True)"
         raise ForcingError(f'"{path}", variable "{name}" has {field.records:,} records. Write a store of one of them: xarray\'s {line}.')
-    (values,) = field.read(0, slice(0, grid.nlat), slice(0, grid.nlon))
+    every = slice(0, grid.nlat), slice(0, grid.nlon)
+    (values,) = block = field.block_of(0, *every)
+    for problem in field.problems(0, *every, block):
+        raise ForcingError(f"{problem._replace(day='')}. Correct it where the store is made.")
     return np.asarray(values.reshape(*values.shape[:-2], -1)[..., grid.order], np.float64)
 
 

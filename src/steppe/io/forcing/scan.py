@@ -31,8 +31,9 @@ class ForcingProblem(NamedTuple):
     def __str__(self) -> str:
         """The problem as one line of text."""
         more = f" and {self.number - 1} more" if self.number > 1 else ""
+        day = f"{self.day}, " if self.day else ""
         return (
-            f'"{self.file}", {self.variable}, {self.day}, cell {self.cell} (latitude {self.latitude:g}, longitude {self.longitude:g}): '
+            f'"{self.file}", {self.variable}, {day}cell {self.cell} (latitude {self.latitude:g}, longitude {self.longitude:g}): '
             f"{self.value:g} {self.fault}{more}"
         )
 

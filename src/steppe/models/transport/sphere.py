@@ -45,7 +45,10 @@ class Sphere:
         rows, columns = grid.nlat, grid.nlon
         spans = f"{columns} columns of {grid.dlon:g} degrees from latitude {grid.lat_bnds[-1, 1]:g} to {grid.lat_bnds[0, 0]:g}"
         if abs(columns * grid.dlon - ROUND) > 1e-6 or grid.lat_bnds[0, 0] < 90.0 - 1e-6 or grid.lat_bnds[-1, 1] > 1e-6 - 90.0:
-            raise GridError(f"Transport goes round the Earth from pole to pole, and the grid has {spans}. Write [grid] gaussian = 64.")
+            raise GridError(
+                f"Transport goes round the Earth from pole to pole, and the grid has {spans}. Give winds of the whole Earth, or write "
+                "[grid] gaussian = 64."
+            )
         if columns % 2 or rows < 2 * BEYOND:
             raise GridError(
                 f"The grid has {rows} rows and {columns} columns. Transport crosses the poles to the opposite column: it needs an even "
