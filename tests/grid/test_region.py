@@ -43,6 +43,7 @@ def test_a_name_is_the_box_behind_it() -> None:
         ("wset", 'Did you mean "west"'),
         ({"bix": [1, 2, 3, 4]}, 'Did you mean "box"'),
         ({"box": [150.0, -20.0, 140.0, -10.0]}, "west must be less than east"),
+        ({"box": [170.0, -20.0, -170.0, -10.0]}, "Over 180 degrees write 190 for -170"),
         ({"box": [140.0, -20.0, 150.0]}, "needs 4 numbers"),
         ({"box": [140.0, -20.0, 150.0, float("nan")]}, "needs 4 numbers"),
         ({"cell": ["a", "b"]}, "needs 2 numbers"),

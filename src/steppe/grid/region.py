@@ -49,7 +49,8 @@ class Region:
         if key == "box":
             west, south, east, north = _numbers(value, content, 4)
             if not (west < east and south < north):
-                raise GridError(f"Region {dict(value)!r} is empty: west must be less than east and south less than north. {_FORMS}")
+                over = f" Over 180 degrees write {east + 360:g} for {east:g}." if east < west and south < north else ""
+                raise GridError(f"Region {dict(value)!r} is empty: west must be less than east and south less than north.{over} {_FORMS}")
             return cls("box", "", (_place(value, west, south), _place(value, east, north)))
         if key == "cell":
             return cls("cell", "", (_place(value, *_numbers(value, content, 2)),))

@@ -79,8 +79,9 @@ def conversion(found: str, wanted: str, where: str, daily: bool = True) -> Conve
         # the slope from a far point, where the rounding of the offset no longer shows in it
         factor = (float(unit.convert(1000.0, into)) - offset) / 1000.0
     except ValueError as error:
+        given = f'is in "{found}"' if found.strip() else "has no units"
         raise ForcingError(
-            f'{where} is in "{found}", expected "{wanted}" or something that converts to it ({error}). '
+            f'{where} {given}, expected "{wanted}" or something that converts to it ({error}). '
             "Correct the units where the file is made; they are never guessed."
         ) from None
     return Conversion(factor, offset)
