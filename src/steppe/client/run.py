@@ -11,6 +11,7 @@ from steppe.client.look import AsyncLook
 from steppe.client.operation import AsyncOperation
 from steppe.client.refusals import UnknownError
 from steppe.errors import Mistake
+from steppe.levels import Space, layer, level_of
 
 
 class AsyncRun(AsyncLook):
@@ -60,6 +61,7 @@ class AsyncRun(AsyncLook):
         polygon: Any = None,
         cells: Any = None,
         units: str | None = None,
+        level: int | str | None = None,
         operation: str = "set",
         when: words.Moment = "after",
         wait: bool | None = None,
@@ -74,6 +76,8 @@ class AsyncRun(AsyncLook):
             A number, or an array: a map of the grid, one value a cell of the region, or one of xarray whose coordinates hold the cells.
         units
             Unit of the value, if it is not the variable's own; an array of xarray may carry it.
+        level
+            Number of one level, or its value with its unit, "850 hPa"; default: all levels of a variable that has some.
         operation
             "set", "scale" or "add".
         when
@@ -93,7 +97,7 @@ class AsyncRun(AsyncLook):
         RefusedError
             It cannot be set, or value, unit or region do not fit; `allowed` has the accepted values.
         """
-        what = await self._change(name, value, words.region(box, polygon, cells), units, operation)
+        what = await self._change(await self._one_level(name, level), value, words.region(box, polygon, cells), units, operation)
         soon = when in ("after", "now") if isinstance(when, str) else False
         what["when"] = when if soon else words.at(when)
         return await self._order("/set", what, soon if wait is None else wait)
@@ -109,6 +113,7 @@ class AsyncRun(AsyncLook):
         polygon: Any = None,
         cells: Any = None,
         units: str | None = None,
+        level: int | str | None = None,
         operation: str = "set",
         wait: bool = True,
     ) -> AsyncOperation:
@@ -123,7 +128,7 @@ class AsyncRun(AsyncLook):
         """
         if (at is None) == (yearly is None):
             raise Mistake("Give at or yearly.")
-        what = await self._change(name, value, words.region(box, polygon, cells), units, operation)
+        what = await self._change(await self._one_level(name, level), value, words.region(box, polygon, cells), units, operation)
         what["when"] = {"yearly": yearly} if at is None else words.at(at)
         return await self._order("/events", what, wait)
 
@@ -215,6 +220,15 @@ class AsyncRun(AsyncLook):
     async def _remove(self, path: str, wait: bool) -> AsyncOperation:
         operation = await self._remote.order("DELETE", path, None, self._scenario, wait, {"scenario": self._scenario})
         return await operation.wait() if wait else operation
+
+    async def _one_level(self, name: str, level: int | str | None) -> str:
+        """The name of one level of a variable, "ozone[3]"."""
+        levels = (await self._remote.variable(name)).levels
+        if level is None:
+            return name
+        if levels is None:
+            raise Mistake(f'"{name}" has no levels. Leave level={level!r} out.')
+        return layer(name, level_of(Space(tuple(levels.values), levels.units), level))
 
     async def _change(self, name: str, value: Any, region: Mapping[str, Any], units: str | None, operation: str) -> dict[str, Any]:
         variable = await self._remote.variable(name)

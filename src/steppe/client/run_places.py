@@ -137,6 +137,10 @@ class Places:
         shapes = f"expected {len(cells.number):,} values, one a cell" + (
             f", or a map of {tuple(grid.shape)}" if len(grid.shape) == 2 else ""
         )
+        if variable.levels and variable.levels.name in getattr(value, "dims", ()):
+            raise Mistake(
+                f'The array for "{variable.name}" has levels. Set one after the other: run.set("{variable.name}", array[0], level=0).'
+            )
         if hasattr(value, "dims") and set(grid.dims) <= set(value.dims) and len(grid.dims) == 2:
             value = self._at_cells(value.transpose(*grid.dims), grid, cells)
         else:

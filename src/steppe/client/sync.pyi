@@ -136,6 +136,7 @@ class Run:
         polygon: Any = None,
         cells: Any = None,
         units: str | None = None,
+        level: int | str | None = None,
         operation: str = "set",
         when: words.Moment = "after",
         wait: bool | None = None,
@@ -151,6 +152,7 @@ class Run:
         polygon: Any = None,
         cells: Any = None,
         units: str | None = None,
+        level: int | str | None = None,
         operation: str = "set",
         wait: bool = True,
     ) -> Operation: ...
