@@ -9,6 +9,7 @@ import xarray
 import steppe
 from steppe.engine import Session, Simulation
 from steppe.errors import ForcingError
+from steppe.grid import read_grid
 from tests.engine.sessions import OWN, on_session, seen, setting, to
 from tests.engine.test_ranks import on_ranks
 from tests.engine.test_simulation import digest
@@ -184,3 +185,16 @@ def test_a_map_without_levels_holds_on_all_of_them(run_file):
         for name in ("share", "gas"):
             found = simulation[name].values
             np.testing.assert_allclose(found, np.broadcast_to(maps()["fed"], found.shape), rtol=1e-15)
+
+
+def test_a_cell_model_takes_such_a_map_where_its_cells_are(scenario):
+    """Of a grid with a mask; what is missing beside the cells does not matter."""
+    grid = read_grid(file=scenario.parent / "mask.zarr")
+    capacity = np.where(grid.active, np.random.default_rng(2).uniform(50.0, 150.0, grid.active.shape), np.nan)
+    axes = {"lat": ("lat", grid.lat, {"units": "degrees_north"}), "lon": ("lon", grid.lon, {"units": "degrees_east"})}
+    own = xarray.Dataset({"depth": (("lat", "lon"), 0.1 * capacity, {"units": "cm"})}, axes)
+    own.isel(lat=slice(None, None, -1)).to_zarr(scenario.parent / "soil.zarr", consolidated=False)
+    scenario.write_text(scenario.read_text().replace("capacity = 120.0", 'capacity = { store = "soil.zarr", variable = "depth" }'))
+    with steppe.Simulation(scenario) as simulation:
+        np.testing.assert_allclose(simulation.get("capacity"), capacity.ravel()[grid.order], rtol=1e-12)
+        simulation.step()
