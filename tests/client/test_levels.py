@@ -42,7 +42,7 @@ def test_one_level_is_set_and_the_others_stay(run: Run) -> None:
 def test_a_level_that_is_not_there_is_refused_here(run: Run) -> None:
     with pytest.raises(RequestError, match='There is no level "700 hPa"'):
         run.set("gas", 1.0, level="700 hPa")
-    with pytest.raises(Mistake, match=r'"fed" has no levels\. Leave level=1 out'):
+    with pytest.raises(RequestError, match=r'"fed" has no levels\. Name it without "level"\.'):
         run.set("fed", 1.0, level=1)
     with pytest.raises(Mistake, match=r'The array for "gas" has levels\. Set one after the other'):
         run.set("gas", run["gas"])

@@ -191,13 +191,14 @@ static void put_in_turn(struct link *link, struct queue *source) {
     bool front = link->turns - source->served > link->waiting;
     source->waits = true;
     link->waiting++;
-    source->next = front ? link->first : NULL;
-    if (link->first && !front)
-        link->last->next = source;
-    if (!link->first || !front)
-        link->last = source;
-    if (!link->first || front)
+    if (link->first && front) {
+        source->next = link->first;
         link->first = source;
+    } else {
+        source->next = NULL;
+        *(link->first ? &link->last->next : &link->first) = source;
+        link->last = source;
+    }
 }
 
 /* Seals what was lost before, else one frame of the source whose turn it is. */

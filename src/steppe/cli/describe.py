@@ -61,7 +61,9 @@ def describe(model: str, /, *, json: bool = False) -> None:
 
 def _about(module: ModuleType) -> str:
     """The first line of the docstring of a model's file or class, or its LONG_NAME."""
-    lines = (module.__doc__ or vars(getattr(module, "MODEL", module)).get("__doc__") or "").strip().splitlines()
+    made = getattr(module, "MODEL", None)
+    own = vars(made)["__doc__"] if isinstance(made, type) else ""  # not that of a class above it
+    lines = (module.__doc__ or own or "").strip().splitlines()
     return lines[0] if lines else str(getattr(module, "LONG_NAME", "no description"))
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import uuid
-from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
@@ -17,6 +16,7 @@ from steppe.client.operation import HELD, AsyncOperation
 from steppe.client.refusals import UnknownError
 from steppe.client.run_places import Places
 from steppe.errors import nearest
+from steppe.levels import Layered
 
 
 class Remote:
@@ -27,7 +27,7 @@ class Remote:
         self.places = Places(line, self.path)
         self.seen = seen
         self._versions = {each.name: each.version for each in seen.scenarios}
-        self._variables: Mapping[str, VariableInfo] = {}
+        self._variables: Layered[VariableInfo] | None = None
         self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if asynchronous else nullcontext()
 
     @property
@@ -44,9 +44,9 @@ class Remote:
             self._versions = {each.name: each.version for each in self.seen.scenarios} | self._versions
         return self.seen
 
-    async def variables(self) -> Mapping[str, VariableInfo]:
+    async def variables(self) -> Layered[VariableInfo]:
         """All variables by name; they never change. A level of one has a name, too, which is not listed: "ozone[3]"."""
-        if not self._variables:
+        if self._variables is None:
             found = msgspec.json.decode((await self.line.ask("GET", f"{self.path}/variables")).content, type=VariableList)
             self._variables = by_name(found.variables)
         return self._variables

@@ -11,7 +11,6 @@ from steppe.client.look import AsyncLook
 from steppe.client.operation import AsyncOperation
 from steppe.client.refusals import UnknownError
 from steppe.errors import Mistake
-from steppe.levels import Space, layer, level_of
 
 
 class AsyncRun(AsyncLook):
@@ -223,12 +222,10 @@ class AsyncRun(AsyncLook):
 
     async def _one_level(self, name: str, level: int | str | None) -> str:
         """The name of one level of a variable, "ozone[3]"."""
-        levels = (await self._remote.variable(name)).levels
         if level is None:
             return name
-        if levels is None:
-            raise Mistake(f'"{name}" has no levels. Leave level={level!r} out.')
-        return layer(name, level_of(Space(tuple(levels.values), levels.units), level))
+        await self._remote.variable(name)  # which names the nearest one
+        return (await self._remote.variables()).layer(name, level)
 
     async def _change(self, name: str, value: Any, region: Mapping[str, Any], units: str | None, operation: str) -> dict[str, Any]:
         variable = await self._remote.variable(name)

@@ -264,7 +264,7 @@ def deliver(message: Array, into: Array, source: int, rank: int, tag: int) -> No
 
 
 class RepeatedMessages:
-    """Messages that are sent and received anew each time; they fulfil `steppe.comm.world.PersistentMessages`."""
+    """Sends and receives new messages in each pass; implements `PersistentMessages`."""
 
     def __init__(self, world: World, receives: Messages, sends: Messages, tag: int) -> None:
         self._world = world

@@ -114,5 +114,5 @@ def needed_weather(module: ModuleType, model: Model, options: Mapping[str, str])
 
 
 def default_of(module: ModuleType, name: str, choice: Choice) -> str:
-    """The word of an option that nobody sets."""
+    """The word of an option that the run file does not set."""
     return choice.words[module.Options._field_defaults[name] if hasattr(module, "Options") else 0]

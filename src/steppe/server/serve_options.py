@@ -1,6 +1,6 @@
 """What may be chosen when a server starts: the options of `steppe serve`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -97,23 +97,32 @@ class ServeOptions:
         for folder in self.data:
             if not folder.is_dir():
                 raise Mistake(f'--data "{folder}" is no folder. Name one that run files may read.')
-        assert self.where
-        assert self.launcher_words
+        _address(self.bind)
+        _named(self.launchers)
 
     @cached_property
     def where(self) -> dict[str, Any]:
         """Host and port, or uds; ssl_certfile and ssl_keyfile. Raises `Mistake` for an address that cannot be."""
-        address, _, port = self.bind.rpartition(":")
-        if not address or not port.isdecimal() or int(port) > 65535:
-            raise Mistake(f'--bind "{self.bind}" must be ADDRESS:PORT, such as 127.0.0.1:8090.')
-        found: dict[str, Any] = {"uds": str(self.uds)} if self.uds else {"host": address.strip("[]"), "port": int(port)}
+        host, port = _address(self.bind)
+        found: dict[str, Any] = {"uds": str(self.uds)} if self.uds else {"host": host, "port": port}
         return found | ({"ssl_certfile": str(self.tls_cert), "ssl_keyfile": str(self.tls_key)} if self.tls_cert else {})
 
     @cached_property
     def launcher_words(self) -> Mapping[str, str]:
         """Name -> words before the command of an engine; "": of the run that the server is started with. Raises `Mistake`."""
-        pairs = [text.partition("=") for text in self.launchers]
-        for text, (name, _, words) in zip(self.launchers, pairs, strict=True):
-            if not name or not words:
-                raise Mistake(f'--launchers "{text}" must be NAME=WORDS, such as four="mpiexec -n 4".')
-        return {"": self.launcher, **{name: words for name, _, words in pairs}}
+        return {"": self.launcher, **_named(self.launchers)}
+
+
+def _address(bind: str) -> tuple[str, int]:
+    address, _, port = bind.rpartition(":")
+    if not address or not port.isdecimal() or int(port) > 65535:
+        raise Mistake(f'--bind "{bind}" must be ADDRESS:PORT, such as 127.0.0.1:8090.')
+    return address.strip("[]"), int(port)
+
+
+def _named(launchers: Iterable[str]) -> dict[str, str]:
+    pairs = {text: text.partition("=") for text in launchers}
+    for text, (name, _, words) in pairs.items():
+        if not name or not words:
+            raise Mistake(f'--launchers "{text}" must be NAME=WORDS, such as four="mpiexec -n 4".')
+    return {name: words for name, _, words in pairs.values()}
