@@ -5,6 +5,8 @@ import pytest
 from benchmarks.programs.donio_ranks import GRIDS, columns
 from benchmarks.suites import donio
 
+from tests.shared import shared_path
+
 SIZES = {"81x81x61": 12_288_000, "121x121x91": 41_472_000}
 
 
@@ -26,6 +28,7 @@ def test_an_element_has_the_numbers_of_its_eight_vertices():
 
 
 def test_the_tables_have_the_figures_of_the_paper_and_a_figure_is_the_peer_in_units_of_ours():
+    shared_path("reference/donio_tables.csv")  # the paper's
     ways = {what: {name: [[scale] * 6] * 3 for name, scale in names.items()} for what, names in WAYS.items()}
     found = {"bytes": SIZES["81x81x61"], "writes": 6400, "checksums": ["a"], **ways}
     lines = donio.table("81x81x61", found).splitlines()
