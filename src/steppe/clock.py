@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import cftime
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats, Integers
 from steppe.errors import RunFileError
 
 CALENDARS = ("standard", "proleptic_gregorian", "noleap", "360_day")
@@ -29,9 +29,9 @@ _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{
 class CalendarFields(NamedTuple):
     """Calendar position of some steps: int64 arrays (steps,). day_of_year counts from 1."""
 
-    day_of_year: NDArray[np.int64]
-    month: NDArray[np.int64]
-    year: NDArray[np.int64]
+    day_of_year: Integers
+    month: Integers
+    year: Integers
 
 
 def parse_date(value: str | Date | cftime.datetime, calendar: str = "standard") -> cftime.datetime:
@@ -117,7 +117,7 @@ def is_day(date: str | Date | cftime.datetime) -> bool:
 
 
 @lru_cache
-def _month_ends(year: int, calendar: str) -> NDArray[np.int64]:
+def _month_ends(year: int, calendar: str) -> Integers:
     """Days from the beginning of a year to the end of each month, (12,)."""
     begin = cftime.datetime(year, 1, 1, calendar=calendar)
     firsts = [cftime.datetime(year + month // 12, month % 12 + 1, 1, calendar=calendar) for month in range(1, 13)]
@@ -223,9 +223,9 @@ class Clock:
         ends = np.array([_month_ends(year, self.calendar) for year in years])[at]
         return CalendarFields(days + 1, 1 + (days[:, None] >= ends).sum(axis=1), np.array(years)[at])
 
-    def days_since_epoch(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    def days_since_epoch(self, steps: Integers) -> Floats:
         """The beginnings of steps on the time axis of the files ("days since 1850-01-01" in this calendar)."""
         since = ticks_since_epoch(self.date(0))
         assert self.step is not None  # else there is no date
-        days: NDArray[np.float64] = (since + steps * (self.step // TICK)) / (DAY // TICK)
+        days: Floats = (since + steps * (self.step // TICK)) / (DAY // TICK)
         return days

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats
+
 MISSING = -32768  # of packed integers: no value
 
 
@@ -17,13 +19,13 @@ class Packed(NamedTuple):
     scale, offset (variables,): float64.
     """
 
-    rows: NDArray[Any]
+    rows: Array
     row_of: NDArray[np.int32]
-    scale: NDArray[np.float64]
-    offset: NDArray[np.float64]
+    scale: Floats
+    offset: Floats
 
 
-def values_of(raw: NDArray[Any], scale: np.floating[Any], offset: np.floating[Any]) -> NDArray[Any]:
+def values_of(raw: Array, scale: np.floating[Any], offset: np.floating[Any]) -> Array:
     """The values of a row, with the bits that a kernel of the precision of `scale` sees; NaN where there is none."""
-    values: NDArray[Any] = raw.astype(scale.dtype) * scale + offset
+    values: Array = raw.astype(scale.dtype) * scale + offset
     return np.where(raw == MISSING, scale.dtype.type("nan"), values) if raw.dtype == np.int16 else values

@@ -16,14 +16,15 @@ from time import perf_counter
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+
+from steppe.array_types import Array, Bytes
 
 Kind = Literal["compute", "wait", "read", "decode", "write", "exchange"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 CAPACITY = 1 << 16  # spans of a thread: some megabytes, and some minutes of a fast run
 SPAN = np.dtype([("kind", "i1"), ("begin", "f8"), ("end", "f8")])  # place in KINDS; [s] since `start`
 
-Spans = dict[str, NDArray[Any]]  # name of a thread -> its spans (spans,) of type SPAN, in order of time
+Spans = dict[str, Array]  # name of a thread -> its spans (spans,) of type SPAN, in order of time
 
 _NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 _NOTHING = nullcontext()
@@ -95,20 +96,20 @@ def span(kind: Kind) -> AbstractContextManager[None]:
     return _NOTHING if recording is None else _Span(recording.ring, _NUMBER[kind])
 
 
-def packed(spans: Spans) -> NDArray[np.uint8]:
+def packed(spans: Spans) -> Bytes:
     """Spans as bytes, for a message to another rank."""
     file = BytesIO()
     np.savez(file, allow_pickle=False, **{f"{number} {name}": values for number, (name, values) in enumerate(spans.items())})
     return np.frombuffer(file.getvalue(), np.uint8)
 
 
-def unpacked(message: NDArray[np.uint8]) -> Spans:
+def unpacked(message: Bytes) -> Spans:
     """The spans in what `packed` made."""
     with np.load(BytesIO(message.tobytes()), allow_pickle=False) as held:
         return {key.split(" ", 1)[1]: held[key] for key in held.files}
 
 
-def seconds(spans: Mapping[str, NDArray[Any]]) -> dict[Kind, float]:
+def seconds(spans: Mapping[str, Array]) -> dict[Kind, float]:
     """How long each kind of work took, summed over threads."""
     total = dict.fromkeys(KINDS, 0.0)
     for values in spans.values():

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from steppe.array_types import Floats
 from steppe.measure import SamplePoints
-from steppe.measure.laws.family import Floats
 from steppe.measure.laws.formula import made_points
 from steppe.measure.laws.rehearsal import SIZES
 from steppe.measure.records import measured

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+
+from steppe.array_types import Array
 
 MEDIA_TYPE = "application/vnd.steppe.array"
 ALIGNED = 64  # [byte]
@@ -29,7 +30,7 @@ def encode_head(facts: Mapping[str, Any]) -> bytes:
     return b"".join(((len(text) + blanks).to_bytes(4, "little"), text, b" " * blanks))
 
 
-def decode(content: bytes | bytearray | memoryview) -> tuple[dict[str, Any], NDArray[Any]]:
+def decode(content: bytes | bytearray | memoryview) -> tuple[dict[str, Any], Array]:
     """What the array is, and the array: a view of `content`, in the shape and dtype that the head says.
 
     Raises

@@ -6,10 +6,11 @@ Little-endian. With top = 2^bits - 1 levels 0 to top - 2 are values, offset + sc
 """
 
 import struct
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from steppe.array_types import Array, Bytes, Floats
 
 HEAD = struct.Struct("<4sBBBBIIHHfffffdQII")
 MAGIC, VERSION = b"STPF", 1
@@ -33,7 +34,7 @@ class Frame(NamedTuple):
     time: float
     step: int
     missing: int
-    levels: NDArray[Any]
+    levels: Array
 
     @property
     def top(self) -> int:
@@ -41,7 +42,7 @@ class Frame(NamedTuple):
         return int(np.iinfo(self.levels.dtype).max)
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """Values (rows, columns), right to half of `scale`; NaN where missing or outside."""
         found = self.offset + self.scale * self.levels.astype(np.float64)
         found[self.levels >= self.top - 1] = np.nan
@@ -67,7 +68,7 @@ def read_frame(content: bytes) -> Frame:
     return Frame(stream, flags, number, west, north, cell, scale, offset, time, step, missing, levels)
 
 
-def empty_frame(bits: int, rows: int, columns: int, head: tuple[float, ...]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+def empty_frame(bits: int, rows: int, columns: int, head: tuple[float, ...]) -> tuple[Bytes, Array]:
     """The bytes of a frame in which all is outside the mask, and its levels (rows x columns,) in them, to be filled.
 
     head: west, north, cell, scale, offset, time, step, of which the last is a whole number.
@@ -78,7 +79,7 @@ def empty_frame(bits: int, rows: int, columns: int, head: tuple[float, ...]) -> 
     return content, content[HEAD.size :].view(f"<u{bits // 8}")
 
 
-def tell_missing(content: NDArray[np.uint8], count: int, flags: int) -> None:
+def tell_missing(content: Bytes, count: int, flags: int) -> None:
     """Writes the number of missing cells and the flags into the head of a frame."""
     content[6] = flags
     struct.pack_into("<I", content.data, 56, count)

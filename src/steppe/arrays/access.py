@@ -13,11 +13,11 @@ import numpy as np
 from numpy import int64
 from numpy.typing import NDArray
 
+from steppe.array_types import Integers
 from steppe.kernels import FieldKernel, field_kernel
 from steppe.kernels.elements import element_change
 from steppe.kernels.primitives import peek, poke, prefetch
 
-Integers = NDArray[np.int64]
 DTYPES = ("int32", "int64", "float32", "float64")
 HASH = int64(-7046029254386353131)  # 2^64 divided by the golden ratio
 AHEAD = 16  # elements whose memory is asked for before it is changed: an atomic operation waits for its own memory alone

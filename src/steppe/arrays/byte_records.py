@@ -1,16 +1,14 @@
 """Records: ranges of the bytes of a file, many at once. A record is (offset, length) [bytes]."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from typing_extensions import Buffer
 
+from steppe.array_types import Array, Bytes, Integers
 from steppe.errors import ArrayError, IndexOutOfRangeError
 from steppe.kernels import field_kernel
-
-Bytes = NDArray[np.uint8]
-Integers = NDArray[np.int64]
 
 
 class ByteRecords(NamedTuple):
@@ -86,7 +84,7 @@ def cut(records: ByteRecords, part: int) -> tuple[ByteRecords, Integers, Integer
     return ByteRecords(starts - number * part, np.minimum(stops, (number + 1) * part) - starts), places + starts - offsets, number
 
 
-def flat_bytes(data: Buffer | NDArray[Any]) -> Bytes:
+def flat_bytes(data: Buffer | Array) -> Bytes:
     """The bytes of an array or a buffer in order, without a copy if they are contiguous.
 
     Raises

@@ -18,7 +18,7 @@ from errno import EINVAL
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.arrays.byte_records import Bytes, Integers
+from steppe.array_types import Bytes, Integers
 from steppe.errors import DamagedError, Failure, Mistake
 from steppe.failpoint import reach
 from steppe.files import place, sync, take, writing
@@ -149,7 +149,7 @@ class BlockWriter:
         Where the part begins in the file, and the bytes of the part.
     """
 
-    def __init__(self, new: NewFile, memory: Bytes, written: NDArray[np.int64], begin: int, size: int) -> None:
+    def __init__(self, new: NewFile, memory: Bytes, written: Integers, begin: int, size: int) -> None:
         self._new, self._file = new, -1
         self._memory, self._written, self._begin, self._size = memory.data, written, begin, size
         self._lengths: Integers = np.minimum(1 << SHIFT, size - (np.arange(written.shape[1]) << SHIFT))

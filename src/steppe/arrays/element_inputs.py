@@ -3,13 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steppe.array_types import Array, Integers
 from steppe.arrays.access import first_outside
 from steppe.errors import ArrayError, IndexOutOfRangeError
-
-Array = NDArray[Any]
-Integers = NDArray[np.int64]
 
 
 class ElementInputs:

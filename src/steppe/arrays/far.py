@@ -12,16 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Integers
 from steppe.arrays.access import ElementLoops, access, distinct, runs
 from steppe.arrays.layout import PageLayout
 from steppe.arrays.serving import Answer, PageRequest
 from steppe.arrays.site import ArraySite
 from steppe.timeline import span
 
-Array = NDArray[Any]
-Integers = NDArray[np.int64]
 GATHER, SCATTER, UPDATE, FETCH_UPDATE = range(4)
 MOST = 1 << 20  # elements of a request
 FEW = 16  # elements that are sent as they are

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from steppe.arrays.byte_records import ByteRecords, Bytes, Integers, copy_records, cut
+from steppe.array_types import Bytes, Integers
+from steppe.arrays.byte_records import ByteRecords, copy_records, cut
 from steppe.arrays.image import FileImage
 from steppe.arrays.serving import Answer, PageRequest
 from steppe.arrays.site import ArraySite

@@ -1,12 +1,13 @@
 """Global arrays, common memory and queues for a model, which knows no ranks: a `Reach` hands them out."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakSet, ref
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from steppe.array_types import Array
 from steppe.comm import World, shared
 from steppe.errors import ArrayError
 
@@ -27,7 +28,7 @@ class ModelArrays:
     def __init__(self, world: World) -> None:
         self._world = world
         self._arrays: WeakSet[GlobalArray] = WeakSet()
-        self._common: list[ref[NDArray[Any]]] = []
+        self._common: list[ref[Array]] = []
 
     def array(self, shape: int | Sequence[int], dtype: DTypeLike = "float64", page: int = 65_536) -> "GlobalArray":
         """A global array of zeros; raises as `GlobalArray` does."""
@@ -61,7 +62,7 @@ class ModelArrays:
         self._common.append(ref(found))
         return found
 
-    def beside(self, shape: Sequence[int], dtype: DTypeLike = "float64") -> tuple[NDArray[Any], list[NDArray[Any]]]:
+    def beside(self, shape: Sequence[int], dtype: DTypeLike = "float64") -> tuple[Array, list[Array]]:
         """Zeroed memory of this rank that the other ranks of its host see: its own array, and those of all of them in order of rank.
 
         shape: as many lengths on each rank, which may differ. It is no array in use of `counts`: a model counts it as its own memory.

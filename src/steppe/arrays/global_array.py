@@ -11,8 +11,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
+from steppe.array_types import Array, Integers
 from steppe.arrays.access import DTYPES, access, elsewhere
 from steppe.arrays.element_inputs import ElementInputs, flat_index, is_basic
 from steppe.arrays.far import FETCH_UPDATE, SCATTER, UPDATE, Far, Traffic, handler
@@ -24,8 +25,6 @@ from steppe.comm import World, shared
 from steppe.errors import ArrayError, IndexOutOfRangeError
 from steppe.kernels.elements import ONE_PAGE
 
-Array = NDArray[Any]
-Integers = NDArray[np.int64]
 _NO_FAR = np.empty(0, np.int64)
 
 

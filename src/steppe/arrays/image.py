@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steppe.arrays.byte_records import ByteRecords, Bytes, Integers, copy_records, count_written
+from steppe.array_types import Bytes, Integers
+from steppe.arrays.byte_records import ByteRecords, copy_records, count_written
 from steppe.arrays.disk import NO_FILE, SHIFT, Identity
 from steppe.arrays.layout import PAGE
 from steppe.arrays.site import site_of
@@ -32,7 +32,7 @@ class FileImage:
     each block, (ranks of the host and, last, its server, blocks) [bytes]. identity: of the file on the disk whose bytes these are, if any.
     """
 
-    def __init__(self, segment: NDArray[np.uint8]) -> None:
+    def __init__(self, segment: Bytes) -> None:
         self.segment, self.identity = segment, NO_FILE
         self.begin, self.size = 0, 0
         self._lent: weakref.ref[Bytes] | None = None
@@ -47,7 +47,7 @@ class FileImage:
         room, counts = lengths_of(self.size, rows)
         self.room: Bytes = np.frombuffer(self.segment.data, np.uint8, room)
         self.bytes: Bytes = self.room[: self.size]
-        self.written: NDArray[np.int64] = self.segment[room : room + counts].view(np.int64).reshape(rows, -1)
+        self.written: Integers = self.segment[room : room + counts].view(np.int64).reshape(rows, -1)
         self._lent = weakref.ref(self.room)
 
     def close(self) -> None:

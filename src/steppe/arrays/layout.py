@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Integers
 from steppe.errors import ArrayError
 
 Kind = Literal["blocks", "wrapped"]
@@ -53,7 +54,7 @@ class PageLayout:
         return -(-self.length * self.itemsize // self.page)
 
     @cached_property
-    def owners(self) -> NDArray[np.int64]:
+    def owners(self) -> Integers:
         """The rank of each page, (pages,)."""
         page, ranks = np.arange(self.pages), len(self.hosts)
         return page % ranks if self.kind == "wrapped" else page * ranks // max(self.pages, 1)
@@ -71,12 +72,12 @@ class PageLayout:
             return self.page * sum(-(-(pages - rank) // ranks) for rank in mine if rank < pages)
         return self.page * sum(-(-(rank + 1) * pages // ranks) - -(-rank * pages // ranks) for rank in mine)
 
-    def pages_of(self, host: int) -> NDArray[np.int64]:
+    def pages_of(self, host: int) -> Integers:
         """The pages in the memory of a host, in the order in which they lie there: by rank, then by number."""
         mine = np.flatnonzero(self.page_hosts == host)
         return mine[np.argsort(self.owners[mine], kind="stable")]
 
-    def table(self, host: int, address: int) -> NDArray[np.int64]:
+    def table(self, host: int, address: int) -> Integers:
         """The address of each page for a process of `host` that sees its memory at `address`; 0 for pages of other hosts."""
         found = np.zeros(self.pages, np.int64)
         here = self.pages_of(host)

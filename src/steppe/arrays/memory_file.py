@@ -7,13 +7,14 @@ DONIO of D'Azevedo and Romine (1994). Its do_open, do_read, do_write, do_lseek, 
 import os
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Literal, Self, get_args
+from typing import Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from typing_extensions import Buffer
 
-from steppe.arrays.byte_records import ByteRecords, Bytes, first_overlap, flat_bytes, merged, records_of
+from steppe.array_types import Array, Bytes
+from steppe.arrays.byte_records import ByteRecords, first_overlap, flat_bytes, merged, records_of
 from steppe.arrays.disk import NO_FILE, BlockWriter, Identity, NewFile, identity_of, read_part
 from steppe.arrays.far_bytes import SpreadImage
 from steppe.arrays.image import FileImage, part_of, pool_of
@@ -78,7 +79,7 @@ class MemoryFile:
         part = part_of(self.size, max(self._site.hosts) + 1)
         self._spread = SpreadImage(self._site, self._image, part) if self._site.several else None
 
-    def write_at(self, offsets: ArrayLike, lengths: ArrayLike, data: Buffer | NDArray[Any]) -> None:
+    def write_at(self, offsets: ArrayLike, lengths: ArrayLike, data: Buffer | Array) -> None:
         """Writes records. All ranks see them after the next `sync`, this rank at once. A later record of a call wins over an earlier one.
 
         Parameters
@@ -146,7 +147,7 @@ class MemoryFile:
         self._position += len(found)
         return found
 
-    def write(self, data: Buffer | NDArray[Any]) -> int:
+    def write(self, data: Buffer | Array) -> int:
         """Writes at this rank's own position, and returns the number of bytes; raises as `write_at` does."""
         source = flat_bytes(data)
         self.write_at(self._position, source.size, source)

@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 from numpy import int64
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Integers
 from steppe.arrays.layout import PageLayout
 from steppe.comm import World
 from steppe.kernels import field_kernel
 
-Array = NDArray[Any]
-Integers = NDArray[np.int64]
 DIGIT = 11  # bits: the counts of a pass stay in the first cache
 
 

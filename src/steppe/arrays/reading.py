@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steppe.array_types import Array, Integers
 from steppe.arrays.element_inputs import flat_index
 from steppe.arrays.far import Far, Pending
 from steppe.errors import ArrayError
@@ -19,8 +20,6 @@ from steppe.errors import ArrayError
 if TYPE_CHECKING:
     from steppe.arrays.global_array import GlobalArray
 
-Array = NDArray[Any]
-Integers = NDArray[np.int64]
 WORTH = 8  # a page is fetched whole when at least an eighth of its elements is asked for in one call
 UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 

@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary, finalize, ref
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Integers
 from steppe.arrays.serving import PATIENCE, HostLink, PageRequest, PageServer
 from steppe.comm import World, is_bridged, nodes, process_state, shared
 from steppe.errors import ArrayError
@@ -52,7 +52,7 @@ class ArraySite:
         self.arrays = 0  # made so far
         self.served: dict[int, Callable[[PageRequest, memoryview], bytes | memoryview]] = {}  # by number of the array
         board = shared(world, self.hosts, 16 * len(self.mates))
-        self._board: NDArray[np.int64] = board.view(np.int64).reshape(-1, 2)
+        self._board: Integers = board.view(np.int64).reshape(-1, 2)
         self._seat = self._board[self.mates.index(world.rank)]
         self._seat[0] = os.getpid()
         self._watch_next()

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.api import GridInfo, VariableInfo, decode
 from steppe.api.query import MapQuery
+from steppe.array_types import Array, Floats, Integers
 from steppe.client.http_client import HttpClient
 from steppe.client.words import keys
 from steppe.errors import Mistake
@@ -17,7 +17,6 @@ from steppe.errors import Mistake
 if TYPE_CHECKING:
     import xarray
 
-Array = NDArray[Any]
 CF = {
     "lat": {"standard_name": "latitude", "units": "degrees_north", "axis": "Y"},
     "lon": {"standard_name": "longitude", "units": "degrees_east", "axis": "X"},
@@ -32,10 +31,10 @@ STANDARD = ("standard", "gregorian", "proleptic_gregorian", "")
 class Cells(NamedTuple):
     """The cells of a region, each (n,): packed number, row-major place on the map, centre [degrees]."""
 
-    number: NDArray[np.int64]
-    place: NDArray[np.int64]
-    lon: NDArray[np.float64]
-    lat: NDArray[np.float64]
+    number: Integers
+    place: Integers
+    lon: Floats
+    lat: Floats
 
 
 class Map(NamedTuple):
@@ -43,8 +42,8 @@ class Map(NamedTuple):
 
     rows: slice
     columns: slice
-    row: NDArray[np.int64]
-    column: NDArray[np.int64]
+    row: Integers
+    column: Integers
 
 
 class Places:
@@ -153,7 +152,7 @@ class Places:
 
     def _at_cells(self, value: "xarray.DataArray", grid: GridInfo, cells: Cells) -> Array:
         """The values of a map of any extent and order of axes where the cells lie."""
-        found: list[NDArray[np.int64]] = []
+        found: list[Integers] = []
         for dim, place in zip(grid.dims, np.divmod(cells.place, grid.shape[1]), strict=True):
             axis = np.asarray(grid.axes[dim])
             given, wanted = np.asarray(value[dim].values, float), axis[place]

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.comm.passing import PART
-from steppe.comm.world import Array
 
 ABOUT = 11  # numbers: 3, and the shape of an array of at most 8 dimensions
 

@@ -13,13 +13,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.comm.fail import RankLocation, fail
 from steppe.comm.launch import Launch, Library, check_pair, check_size, find_library
 from steppe.comm.layout import ABOUT, GatherLayout, about, known_layout, layout_of, names
 from steppe.comm.leftovers import sweep
 from steppe.comm.passing import PART, MpiMessage, MpiPersistent
 from steppe.comm.wake import Wake
-from steppe.comm.world import Array, ClosedAtEnd, Messages, Operation, check_length, check_parts, check_rank, check_summable, check_target
+from steppe.comm.world import ClosedAtEnd, Messages, Operation, check_length, check_parts, check_rank, check_summable, check_target
 from steppe.errors import Exit, Failure, Mistake
 
 GATHER_TAG, PARTS_TAG = 1_000, 1_001  # of the parts of a large gather and of an exchange; tags above belong to this file

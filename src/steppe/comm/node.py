@@ -8,8 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Bytes, Integers
 from steppe.comm.agree import agree_on
 from steppe.comm.machine_state import free_memory
 from steppe.comm.world import World
@@ -30,7 +30,7 @@ def nodes(world: World, host: str | None = None) -> list[int]:
     return [numbers[host] for host in found]
 
 
-def shared(world: World, node: Sequence[int], length: int) -> NDArray[np.uint8]:
+def shared(world: World, node: Sequence[int], length: int) -> Bytes:
     """Zeroed memory that the ranks of a host share. It has no name: the system frees it however the ranks end.
 
     Every rank calls it. node: the host of each rank; length [bytes]: the same on all ranks of a host.
@@ -69,7 +69,7 @@ def _number(host: str) -> int:
     return int.from_bytes(sha256(host.encode()).digest()[:7])
 
 
-def of_all(world: World, numbers: Sequence[int]) -> NDArray[np.int64]:
+def of_all(world: World, numbers: Sequence[int]) -> Integers:
     """The numbers of every rank, (ranks, numbers). Every rank calls it."""
     found = np.zeros((world.size, len(numbers)), np.int64)
     found[world.rank] = numbers

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from numpy.typing import NDArray
+from steppe.array_types import Array
 
 PassingMethod = Literal["buffers", "pickled", "out of band"]
-Arrays = Sequence[NDArray[Any]]
+Arrays = Sequence[Array]
 Send = Callable[[Any, int], None]
 Receive = Callable[[int], Any]
 

@@ -7,7 +7,7 @@ any unexpected length is detected.
 from collections.abc import Callable
 from typing import Any
 
-from steppe.comm.world import Array
+from steppe.array_types import Array
 from steppe.errors import Failure
 
 PART = 1 << 30  # [bytes]

@@ -21,8 +21,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Bytes, Floats, Integers
 from steppe.comm.launch import Launch, check_pair, find_library
 from steppe.comm.mpi import initialise
 from steppe.comm.objects import Arrays, PassingMethod, Receive, Send, object_passing
@@ -77,7 +77,7 @@ class Raw:
     addresses (functions,) int64, by `ADDRESS`; comm, byte, single, double, sum: handles; thread_level: as MPI granted it, as a word.
     """
 
-    def __init__(self, comm: Any, mpi: Any, addresses: NDArray[np.int64]) -> None:
+    def __init__(self, comm: Any, mpi: Any, addresses: Integers) -> None:
         self._comm, self._mpi, self.addresses = comm, mpi, addresses
         self.rank, self.size = int(comm.rank), int(comm.size)
         handles = (comm, mpi.BYTE, mpi.FLOAT, mpi.DOUBLE, mpi.SUM)
@@ -96,7 +96,7 @@ class Raw:
         """mpi4py's communicator, and mpi4py."""
         return self._comm, self._mpi
 
-    def together(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+    def together(self, times: Floats) -> Floats:
         """The arrays of all ranks (ranks, ...), on every rank."""
         found = np.empty((self.size, *times.shape))
         self._comm.Allgather(np.ascontiguousarray(times), found)
@@ -185,7 +185,7 @@ def open_raw(launch: Launch, threads: Threads = "single") -> Raw:
     return Raw(MPI.COMM_WORLD.Dup(), MPI, _addresses(None if launch.bridged else str(library.file)))
 
 
-def _addresses(path: str | None) -> NDArray[np.int64]:
+def _addresses(path: str | None) -> Integers:
     held = ctypes.CDLL(path)
     try:
         return np.array([ctypes.cast(getattr(held, f"MPI_{name}"), ctypes.c_void_p).value for name in FUNCTIONS], np.int64)
@@ -198,7 +198,7 @@ def _signed(handle: int) -> np.int64:
     return np.uint64(handle % 2**64).astype(np.int64)
 
 
-def page_buffer(size: int, touched: bool = True) -> NDArray[np.uint8]:
+def page_buffer(size: int, touched: bool = True) -> Bytes:
     """Bytes on small pages of their own, written once: huge pages, which numpy asks for, carry messages half as fast again.
 
     Not touched: a page is in memory only after its first read or write.
@@ -212,7 +212,7 @@ def page_buffer(size: int, touched: bool = True) -> NDArray[np.uint8]:
     return found
 
 
-def huge_buffer(size: int) -> NDArray[np.uint8] | None:
+def huge_buffer(size: int) -> Bytes | None:
     """Bytes on pages of 2 MiB, written once; None if the system has none."""
     if not hasattr(mmap, "MADV_HUGEPAGE"):
         return None
@@ -246,6 +246,6 @@ def _is_huge(address: int) -> bool:
     return False
 
 
-def pointers(arrays: Sequence[NDArray[Any]]) -> tuple[int, ...]:
+def pointers(arrays: Sequence[Array]) -> tuple[int, ...]:
     """The addresses of arrays."""
     return tuple(int(array.ctypes.data) for array in arrays)

@@ -13,7 +13,8 @@ from typing import Any, Protocol, overload
 
 import numpy as np
 
-from steppe.comm.world import EXCHANGE_TAG, Array, Operation, World
+from steppe.array_types import Array
+from steppe.comm.world import EXCHANGE_TAG, Operation, World
 from steppe.errors import Failure
 
 Totals = Callable[[Sequence[Array], Callable[[Array, Operation], Array]], list[float]]

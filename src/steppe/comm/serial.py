@@ -7,8 +7,8 @@ from typing import NoReturn
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.comm.world import (
-    Array,
     ClosedAtEnd,
     Messages,
     Operation,

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Array
 from steppe.comm.raw import Raw
-
-Array = NDArray[Any]
 
 
 class SendHandle(Protocol):

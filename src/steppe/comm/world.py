@@ -7,14 +7,13 @@ Floats are never summed by messages, since their sum depends on the order: `redu
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NoReturn, Protocol, Self
+from typing import Literal, NoReturn, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Array
 from steppe.errors import Exit, Failure
 
-Array = NDArray[Any]
 Operation = Literal["sum", "min", "max"]
 Messages = Sequence[tuple[int, Array]]  # the other rank, and the array that is filled or sent
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steppe.array_types import Array, Floats, Integers
 from steppe.errors import GridError
 from steppe.grid import Partition
 
@@ -37,7 +38,7 @@ class CostLattice:
         self._evidence = 0.0  # the measured part of the cost, 1 after some half-lives
 
     @property
-    def picoseconds(self) -> NDArray[np.float64]:
+    def picoseconds(self) -> Floats:
         """The cost of a cell and step, (buckets,); 1 before the first measurement."""
         return self._picoseconds
 
@@ -81,21 +82,21 @@ class CostLattice:
         """Mean of a cell and step as measured, with the decoding of its forcing where its rank does that; None before the first time."""
         return float(self._of_cells(self._picoseconds).mean()) * 1e-12 if self._evidence and self.n_cells else None
 
-    def weights(self) -> NDArray[np.int64]:
+    def weights(self) -> Integers:
         """Whole picoseconds a step of each cell, (cells,), for `Partition.cells`."""
         return np.maximum(1, np.rint(self._of_cells(self._picoseconds))).astype(np.int64)
 
-    def loads(self, partition: Partition) -> NDArray[Any]:
+    def loads(self, partition: Partition) -> Array:
         """Picoseconds of a step on each rank, (ranks,)."""
         return partition.loads(self.weights())
 
-    def _of_cells(self, of_buckets: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _of_cells(self, of_buckets: Floats) -> Floats:
         return np.repeat(of_buckets, BUCKET)[: self.n_cells]
 
-    def _of_buckets(self, of_cells: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _of_buckets(self, of_cells: Floats) -> Floats:
         """The mean of each bucket's cells."""
         starts = np.arange(0, self.n_cells, BUCKET)
-        mean: NDArray[np.float64] = np.add.reduceat(of_cells, starts) / np.diff(np.append(starts, self.n_cells))
+        mean: Floats = np.add.reduceat(of_cells, starts) / np.diff(np.append(starts, self.n_cells))
         return mean
 
 

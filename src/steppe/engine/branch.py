@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec.structs import astuple
 
+from steppe.array_types import Array
 from steppe.control import Leg, Position, SavedCheckpoint
 from steppe.control.wire import BEGINNING, RuleFiring
 from steppe.engine.bad_cell import bad_cell
@@ -22,7 +23,6 @@ from steppe.errors import BadCellError, Failure
 from steppe.failpoint import reach
 from steppe.io import Checkpoint, Spent, StoredRecords
 from steppe.levels import parted
-from steppe.models import Array
 
 Arguments = Mapping[str, Any]
 """Of an action, in types of JSON."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.arrays import ModelArrays
 from steppe.comm import BoxReach, Serial
 from steppe.engine.gatherer import Gatherer
@@ -16,7 +17,7 @@ from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.io import FieldReader, ForcingProblem, ForcingReader, ForcingStore, scan
 from steppe.kernels.sums import totals
-from steppe.models import Array, Model
+from steppe.models import Model
 from steppe.variable import Role
 
 

@@ -8,9 +8,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array
 from steppe.errors import RequestError, nearest
 from steppe.grid import Cells
-from steppe.models import Array
 
 OPERATIONS = ("set", "scale", "add")
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from steppe.api.expression import Node
+from steppe.array_types import Array
 from steppe.comm import World
 from steppe.kernels.sums import total
-from steppe.models import Array
 
 
 class NoValueError(Exception):

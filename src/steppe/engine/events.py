@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from steppe.array_types import Array
 from steppe.clock import Clock
 from steppe.engine.run_file import EventSection
 from steppe.errors import RequestError, RunFileError, nearest
 from steppe.grid import Grid
 from steppe.levels import parted
-from steppe.models import Array
 from steppe.variable import Role, Variables
 
 

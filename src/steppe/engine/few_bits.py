@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from steppe.api.query import MapQuery
+from steppe.array_types import Array
 from steppe.engine.query_cut import cut_of
-from steppe.models import Array
 from steppe.view import Span, extremes, following, levels_of
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.api import empty_frame, tell_missing
 from steppe.api.frame import KEY, LAST, RANGE
 from steppe.api.query import MapQuery
+from steppe.array_types import Integers
 from steppe.clock import DAY, Clock
 from steppe.control import Position
 from steppe.engine.branch import Branch
@@ -92,7 +92,7 @@ def _with_records(fit: tuple[float, ...], branches: Sequence[Branch], name: str)
 
 
 @lru_cache(64)
-def _layout(grid: Grid, query: MapQuery) -> tuple[MapWindow, NDArray[np.int64] | None]:
+def _layout(grid: Grid, query: MapQuery) -> tuple[MapWindow, Integers | None]:
     """The part of the map in view, and the place of each level in it, None for one after the other."""
     cut = cut_of(query, grid, None)
     inside = None if query.box is None else grid.select({"box": list(query.box)})

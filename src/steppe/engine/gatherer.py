@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Integers
 from steppe.comm import World
 from steppe.engine.outputs import positions
 from steppe.grid import Box, Cells, Ownership, Share
-from steppe.models import Array
 
 
 class MadeArrays(Mapping[str, Array]):
@@ -43,7 +43,7 @@ class Gatherer:
     def __init__(self, world: World, deal: Ownership, share: Share | Box) -> None:
         self._world, self._deal, self._share = world, deal, share
 
-    def positions(self, cells: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    def positions(self, cells: Array) -> tuple[NDArray[np.bool_], Integers]:
         """Which of some packed cells this rank has, and their positions among its own cells."""
         return positions(cells, self._deal.mine)
 

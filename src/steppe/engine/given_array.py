@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.errors import ModelError
 from steppe.grid import Grid
 from steppe.io.forcing.units import conversion
 from steppe.levels import Space
-from steppe.models import Array
 from steppe.variable import Variable
 
 if TYPE_CHECKING:

@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.errors import ModelError, RunFileError, nearest
 from steppe.grid import Grid
 from steppe.io import Checkpoint, StoredRecords, read_map
 from steppe.levels import Space
 from steppe.variable import Role, Variable
 
-State = dict[str, float | NDArray[np.float64]]
+State = dict[str, float | Floats]
 
 
 def initial_state(table: Mapping[str, Any], variables: Mapping[str, Variable], spaces: Mapping[str, Space], grid: Grid) -> State:

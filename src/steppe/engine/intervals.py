@@ -2,14 +2,14 @@
 
 import cftime
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Integers
 from steppe.clock import DAY, TICK, Clock, length_text
 from steppe.engine.run_file import Every
 from steppe.errors import RunFileError
 
 
-def edges(every: Every, clock: Clock, steps: int) -> NDArray[np.int64]:
+def edges(every: Every, clock: Clock, steps: int) -> Integers:
     """Steps at which intervals begin, and `steps` as the last end: (intervals + 1,) int64.
 
     Months and years begin with the calendar's; the first and the last interval may be cut by the run. Days and what is shorter are counted

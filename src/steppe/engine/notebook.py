@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.clock import Clock
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.errors import FinishedError, GridError
 from steppe.grid import Grid
 from steppe.levels import Space
-from steppe.models import Array
 from steppe.variable import Variable
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats, Integers
 from steppe.clock import DAY
 from steppe.comm import Operation, Serial, World
 from steppe.engine.intervals import edges
@@ -19,7 +20,6 @@ from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection, ev
 from steppe.grid import Cells, Ownership
 from steppe.io import SHARD_STEPS, SINGLE, Axis, Group, Output, OutputCost, OutputWriter
 from steppe.kernels.sums import Columns, columns, largest_products, limb_sums, means_of, total_weight
-from steppe.models import Array
 from steppe.timeline import span
 from steppe.variable import Role
 
@@ -32,7 +32,7 @@ class _Region(NamedTuple):
     """The cells of a region on this rank (positions in its own), their weights, and the weight of all cells of the region."""
 
     places: Columns
-    weights: NDArray[np.float64]
+    weights: Floats
     total: float
 
 
@@ -41,7 +41,7 @@ class _Wanted(NamedTuple):
 
     variable: str
     method: str
-    borders: NDArray[np.int64]
+    borders: Integers
     regions: Sequence[_Region] | None
     over: str = "mean"
 
@@ -51,7 +51,7 @@ class _Due(NamedTuple):
 
     key: str
     first: int
-    values: NDArray[np.float64]  # (records, [levels,] own cells)
+    values: Floats  # (records, [levels,] own cells)
     regions: Sequence[_Region]
     over: str  # of the run file
 
@@ -207,7 +207,7 @@ class Outputs:
             self._writer.close()
         self.recorder.close()
 
-    def _axis(self, borders: NDArray[np.int64]) -> Axis:
+    def _axis(self, borders: Integers) -> Axis:
         clock = self._plan.clock
         days = clock.days_since_epoch(borders)
         days = days.astype(np.int64) if clock.of_days else days
@@ -253,18 +253,18 @@ class Outputs:
 
         return deliver
 
-    def _region(self, cells: NDArray[np.int64]) -> _Region:
+    def _region(self, cells: Integers) -> _Region:
         weights, total = self._plan.grid.cell_area[cells], total_weight(self._plan.grid.cell_area[cells])
         here, index = positions(cells, self._deal.mine)
         return _Region(columns(index), weights[here], total)
 
 
-def _rows(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rows(values: Floats) -> Floats:
     """Records and levels as rows of cells."""
     return values.reshape(prod(values.shape[:-1]), values.shape[-1])
 
 
-def positions(cells: NDArray[np.int64], mine: Cells) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+def positions(cells: Integers, mine: Cells) -> tuple[NDArray[np.bool_], Integers]:
     """Which of some packed cells are among `mine`, and their positions there."""
     if isinstance(mine, range):
         here = (cells >= mine.start) & (cells < mine.stop)

@@ -5,14 +5,14 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.errors import ModelError, RunFileError, nearest
 from steppe.models import Choice, sets_of
 from steppe.variable import Role, Variable
 
-Values = dict[str, float | NDArray[np.float64]]
-ReadMap = Callable[[str, str, Variable], NDArray[np.float64]]
+Values = dict[str, float | Floats]
+ReadMap = Callable[[str, str, Variable], Floats]
 LAND_TYPE = Variable("land_type", ("cell",), "1", "float32", Role.PARAMETER, "Land type", source="the run file")
 
 
@@ -25,7 +25,7 @@ class Chosen(NamedTuple):
     values: Values
     options: dict[str, str]
     reasons: dict[str, str]
-    land_type: float | NDArray[np.float64] | None = None
+    land_type: float | Floats | None = None
     classes: Mapping[int, str] = {}
 
 
@@ -78,7 +78,7 @@ def choose(
     return Chosen({name: values[name] for name in declared}, words, dict.fromkeys(words, "set in the run file"), of_cell, classes)
 
 
-def check_limits(variable: Variable, value: float | NDArray[np.float64]) -> None:
+def check_limits(variable: Variable, value: float | Floats) -> None:
     """Raises `ModelError` when a value, or one of an array, is not within the declared limits."""
     values = np.atleast_1d(value)
     bad = ~((values >= variable.low) & (values <= variable.high))
@@ -106,7 +106,7 @@ def _named(known: Mapping[str, Mapping[str, float]], kind: str, name: Any, where
     return known[name]
 
 
-def _value(value: Any, where: str, read_map: ReadMap, variable: Variable) -> float | NDArray[np.float64]:
+def _value(value: Any, where: str, read_map: ReadMap, variable: Variable) -> float | Floats:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, dict) and set(value) == {"store", "variable"}:
@@ -115,7 +115,7 @@ def _value(value: Any, where: str, read_map: ReadMap, variable: Variable) -> flo
 
 
 def _by_land_type(
-    of_cell: float | NDArray[np.float64],
+    of_cell: float | Floats,
     tables: list[dict[str, Any]],
     general: Values,
     declared: Mapping[str, Variable],

@@ -17,6 +17,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from steppe.api.query import MapQuery
+from steppe.array_types import Array
 from steppe.comm import Serial
 from steppe.control import Position
 from steppe.engine.branch import Branch
@@ -26,7 +27,6 @@ from steppe.engine.uploads import cells_of
 from steppe.errors import Failure, Mistake, NotComputedError, RequestError, UnknownNameError, nearest
 from steppe.failpoint import reach
 from steppe.levels import parted
-from steppe.models import Array
 from steppe.variable import Role, Variable
 from steppe.view import choose_colours, levels, png
 

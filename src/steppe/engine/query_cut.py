@@ -6,14 +6,13 @@ from typing import Any, cast
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from steppe.api.query import MapQuery
+from steppe.array_types import Array, Floats, Integers
 from steppe.comm import World
 from steppe.errors import RequestError
 from steppe.grid import Grid, Raster, window_of
 from steppe.kernels.sums import binned_sums, values_of
-from steppe.models import Array
 
 Box = tuple[float, float, float, float]
 
@@ -53,16 +52,16 @@ class Cut:
 
     dims: tuple[str, ...]
     shape: tuple[int, ...]
-    cells: NDArray[np.int64] | None = None
-    places: NDArray[np.int64] | None = None
+    cells: Integers | None = None
+    places: Integers | None = None
     reduce: str = ""
-    weights: NDArray[np.float64] | None = None
-    order: NDArray[np.int64] | None = None
+    weights: Floats | None = None
+    order: Integers | None = None
     box: Box | None = None
     lat: list[float] | None = None
 
     @cached_property
-    def seen(self) -> NDArray[np.int64]:
+    def seen(self) -> Integers:
         """The places that have cells, ascending."""
         assert self.places is not None, "it has a map"
         return np.unique(self.places)
@@ -113,7 +112,7 @@ class Cut:
         return whole
 
 
-def _binned(values: Array, places: NDArray[np.int64], count: int, world: World) -> NDArray[np.float64]:
+def _binned(values: Array, places: Integers, count: int, world: World) -> Floats:
     largest = float(world.reduce(np.array([np.abs(values).max(initial=0.0)]), "max")[0])
     return values_of(world.reduce(binned_sums(values, places, count, largest), "sum"), largest)
 
@@ -147,7 +146,7 @@ def _cut(grid: Grid, query: MapQuery) -> Cut:
     return Cut(("cell",), (grid.n_cells if every is None else len(every),), every)
 
 
-def _map(grid: Grid, inside: NDArray[np.int64] | None, query: MapQuery) -> Cut:
+def _map(grid: Grid, inside: Integers | None, query: MapQuery) -> Cut:
     """The rectangle of the raster around some cells."""
     window = window_of(grid, inside, query.width, query.height, query.stride)
     order = grid.order if inside is None else grid.order[inside]

@@ -14,6 +14,7 @@ import numpy as np
 from steppe import timeline
 from steppe.api.expression import names_of, parse
 from steppe.api.query import MapQuery
+from steppe.array_types import Array
 from steppe.arrays import ModelArrays
 from steppe.comm import BoxReach, RankLocation, World, agree_on
 from steppe.costs import RETIRED, SpreadPrediction, spread_forcing
@@ -31,7 +32,7 @@ from steppe.errors import SteppeError
 from steppe.grid import Decomposition
 from steppe.io import Contents, Draft, FieldReader, ForcingReader, SpreadReader, load_checkpoint
 from steppe.kernels.sums import totals
-from steppe.models import Array, Inputs
+from steppe.models import Inputs
 
 Reader = ForcingReader | SpreadReader | FieldReader
 Together = Callable[[], Any]

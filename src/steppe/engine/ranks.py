@@ -21,13 +21,13 @@ import msgspec
 import numpy as np
 
 from steppe.api.query import MapQuery
+from steppe.array_types import Array
 from steppe.comm import RankLocation, Serial, Sites, World, agree_on
 from steppe.engine.plan import Plan
 from steppe.engine.rank_state import RankState, Together, nothing
 from steppe.engine.run_file import RunFile
 from steppe.engine.sites import ALL_ALIKE, OwnFiles, check_identity, looked_for, meet
 from steppe.errors import Failure, SteppeError
-from steppe.models import Array
 from steppe.timeline import span
 
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

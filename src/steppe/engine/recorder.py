@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats, Integers
 from steppe.models import Records
 
 PIECE = 64  # steps of a piece of a run, at least, and slots of an accumulator, at most
@@ -16,7 +16,6 @@ AT_ONCE = 6 * PIECE  # steps between two meetings of the threads, where the slot
 OPERATION = {"mean": "sum", "sum": "sum", "min": "min", "max": "max", "last": "last"}
 START = {"sum": 0.0, "min": np.inf, "max": -np.inf}
 
-Array = NDArray[np.floating[Any]]
 Deliver = Callable[[int, Array], None]  # first record, values (records, [levels,] cells)
 Room = Callable[
     [int], Array | None
@@ -34,14 +33,14 @@ class Reduction:
 
     variable: str
     method: str
-    edges: NDArray[np.int64]
+    edges: Integers
     leading: tuple[int, ...]
     deliver: list[Deliver]
     spare: list[Array]
     dtype: str
     room: Room
-    carried: NDArray[np.float64] | None = None
-    rest: NDArray[np.float64] | None = None
+    carried: Floats | None = None
+    rest: Floats | None = None
 
     @cached_property
     def lengths(self) -> tuple[int, int]:
@@ -54,7 +53,7 @@ class Reduction:
         """The operation of a step on the slot of its interval; "last" where each step has an interval of its own."""
         return "last" if self.lengths[1] == 1 else OPERATION[self.method]
 
-    def slots(self, steps: range) -> NDArray[np.int64]:
+    def slots(self, steps: range) -> Integers:
         """The interval of each step."""
         return np.searchsorted(self.edges, np.arange(steps.start, steps.stop), side="right") - 1
 
@@ -77,7 +76,7 @@ class IntervalRecorder:
         self,
         variable: str,
         method: str,
-        edges: NDArray[np.int64],
+        edges: Integers,
         deliver: Deliver,
         leading: tuple[int, ...] = (),
         dtype: str = "float64",
@@ -181,11 +180,11 @@ class IntervalRecorder:
         steps = min(self.most_steps, self._at_once)
         return min(steps, -(-steps // reduction.lengths[1]) + 1)
 
-    def state(self) -> dict[str, NDArray[np.float64]]:
+    def state(self) -> dict[str, Floats]:
         """Accumulators of unfinished intervals, for a checkpoint."""
         return {f"{i}": r.carried for i, r in enumerate(self._reductions) if r.carried is not None}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Takes the accumulators of a checkpoint."""
         for i, reduction in enumerate(self._reductions):
             reduction.carried = state.get(f"{i}")

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Integers
 from steppe.control import OPEN_END, Leg, Position
 from steppe.engine.branch import FIRST, MOST, Arguments, Branch, saved
 from steppe.engine.cadence import Cadence
@@ -27,7 +27,7 @@ from steppe.engine.snapshots import BEFORE_ALL
 from steppe.engine.uploads import write_upload
 from steppe.errors import Failure, NotComputedError
 from steppe.io import Checkpoint, RunFolder, Spent, expect_no_ensemble
-from steppe.models import Array, Increment
+from steppe.models import Increment
 
 SECONDS_BETWEEN_ORDERS = 0.1  # as long as a user may wait for an answer
 MOST_BYTES = 64 << 20  # of arrays that were set since the last checkpoint; beyond them the way to the present state is not known
@@ -228,7 +228,7 @@ class ScriptSession(Session):
         """A variable at the last step, ([levels,] cells); kept for the next caller."""
         return self._cache.values(self.on, name, lambda: self.look("export", name=name))
 
-    def set(self, name: str, value: float | Array, cells: NDArray[np.int64] | None) -> Increment:
+    def set(self, name: str, value: float | Array, cells: Integers | None) -> Increment:
         """Sets a variable everywhere or in some packed cells."""
         increment: Increment = self.on.order("set", name=name, value=value, cells=cells)
         self.on.position, self.on.saved = Position(self.on.position.step, self.on.position.seq + 1), None
@@ -243,7 +243,7 @@ class ScriptSession(Session):
         self.version += 1
         return increment
 
-    def _arguments(self, name: str, value: float | Array, cells: NDArray[np.int64] | None) -> Arguments:
+    def _arguments(self, name: str, value: float | Array, cells: Integers | None) -> Arguments:
         """A change as a journal has it; its arrays are written to the uploads."""
         write = partial(write_upload, self.folder.path)
         given = {"upload": write(np.asarray(value, "<f8"))} if isinstance(value, np.ndarray) else {"value": value}

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from steppe.api.query import Along, MapQuery
+from steppe.array_types import Array, Floats
 from steppe.engine.branch import Branch
 from steppe.engine.query_cache import Answer
 from steppe.engine.uploads import cells_of
 from steppe.errors import NotComputedError
 from steppe.kernels.sums import columns, weighted_means
-from steppe.models import Array
 
 TURN = 0.1  # [s] of an answer; the client asks for the rest again, and branches step in between
 NO_RECORD = 'No record of "{name}" holds these steps'
@@ -62,7 +61,7 @@ def series_of(on: Branch, query: MapQuery, along: Along, get: Callable[[MapQuery
     return head, np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
 
 
-def of_region(values: Array, weights: Array) -> NDArray[np.float64]:
+def of_region(values: Array, weights: Array) -> Floats:
     """Mean by area, least and greatest of the cells of each row that have a value, (rows, 3); NaN where none has. values: (rows, cells)."""
     known = values.astype(np.float64)
     found = np.full((len(known), 3), np.nan)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.comm import World
 from steppe.engine.digest import changed
 from steppe.engine.gatherer import Gatherer
@@ -11,7 +12,7 @@ from steppe.engine.plan import Plan
 from steppe.errors import RangeError
 from steppe.kernels.sums import total
 from steppe.levels import parted
-from steppe.models import Array, Increment
+from steppe.models import Increment
 
 
 class Setting:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from steppe.api.query import MapQuery
+from steppe.array_types import Array
 from steppe.engine.branch_rules import ACTIONS
 from steppe.engine.check import announcement, checkpoint_size, shortage
 from steppe.engine.given_array import packed
@@ -25,7 +26,7 @@ from steppe.errors import Failure, ModelError, RequestError, nearest
 from steppe.grid import RegionLike
 from steppe.html_summary import html_summary
 from steppe.io import Checkpoint, ReadCounters, Spent
-from steppe.models import Array, Increment, Model
+from steppe.models import Increment, Model
 from steppe.timeline import Spans
 from steppe.variable import Variable
 

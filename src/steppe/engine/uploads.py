@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Integers
 from steppe.engine.plan import Plan
 from steppe.errors import DamagedError, RequestError, ShapeError, UnknownNameError, nearest
 from steppe.io import write_durable
-from steppe.models import Array
 
 FOLDER = "uploads"
 UNUSED = "unused"  # folder of uploads that no order named yet; a new order of the journal may name one
@@ -58,7 +57,7 @@ def write_upload(run_folder: Path, values: Array) -> str:
 
 
 @lru_cache(16)
-def read_cells(run_folder: Path, digest: str, n_cells: int) -> NDArray[np.int64]:
+def read_cells(run_folder: Path, digest: str, n_cells: int) -> Integers:
     """Uploaded packed cells, uint32.
 
     Raises
@@ -72,7 +71,7 @@ def read_cells(run_folder: Path, digest: str, n_cells: int) -> NDArray[np.int64]
 
 
 @lru_cache(16)
-def cells_of(data: bytes, n_cells: int) -> NDArray[np.int64]:
+def cells_of(data: bytes, n_cells: int) -> Integers:
     """Packed cells of whole uint32 numbers; raises RequestError."""
     if not data or len(data) % 4:
         raise ShapeError(f"A list of cells is whole uint32 numbers, {len(data)} bytes are none.")

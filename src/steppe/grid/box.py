@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Integers
 from steppe.grid.domain import Side
 
 Slices = tuple[slice, ...]
@@ -78,8 +79,8 @@ class Box:
     origin: tuple[int, ...]
     shape: tuple[int, ...]
     halo: tuple[int, ...]
-    cells: NDArray[np.int64]
-    order: NDArray[np.int64]
+    cells: Integers
+    order: Integers
     receives: tuple[HaloPiece, ...]
     sends: tuple[HaloPiece, ...]
     mirrors: tuple[Mirror, ...]
@@ -131,7 +132,7 @@ class Box:
             core[axis] = self.interior[axis]
         return tuple(found)
 
-    def pack(self, values: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
+    def pack(self, values: Array, out: Array | None = None) -> Array:
         """Values of the own box (..., *shape) in packed order, one for each of `cells` (..., cells).
 
         out: the array to fill and return, with its cells contiguous in memory. Default: a new array.
@@ -164,7 +165,7 @@ class Box:
             at, column = at + strip.size, column + width
         return tuple(found)
 
-    def unpack(self, values: NDArray[Any]) -> NDArray[Any]:
+    def unpack(self, values: Array) -> Array:
         """Packed values of the own cells (..., cells) as a box (..., *shape); inactive cells are NaN, in integers 0."""
         values = np.asarray(values)
         missing = np.nan if values.dtype.kind == "f" else 0

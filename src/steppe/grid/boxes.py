@@ -14,6 +14,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Integers
 from steppe.errors import GridError
 from steppe.grid.box import Box, HaloPiece, Mirror, Slices
 from steppe.grid.domain import SIDES, Domain, Face
@@ -43,7 +44,7 @@ class Boxes(Sequence[Box]):
         The halo names other axes, a box would be narrower than the halo, or axes that are joined have halos of two widths.
     """
 
-    def __init__(self, domain: Domain, halo: Mapping[str, int], dims: Sequence[Dims], order: NDArray[np.int64] | None = None) -> None:
+    def __init__(self, domain: Domain, halo: Mapping[str, int], dims: Sequence[Dims], order: Integers | None = None) -> None:
         if set(halo) != set(domain.axes) or min(halo.values()) < 0:
             raise GridError(f"A halo has a width of 0 or more for each axis, {', '.join(domain.axes)}; it is {dict(halo)}.")
         self.domain = domain
@@ -73,7 +74,7 @@ class Boxes(Sequence[Box]):
             return [self[each] for each in range(len(self))[rank]]
         return self._box(rank)
 
-    def cells(self, rank: int) -> NDArray[np.int64]:
+    def cells(self, rank: int) -> Integers:
         """The packed cells of a rank, (cells,), ascending, without the rest of its box."""
         block = self._block(rank)
         return self._cells(block, self._own(rank, block))[0]
@@ -192,7 +193,7 @@ class Boxes(Sequence[Box]):
         return tuple(found)
 
     @cached_property
-    def _positions(self) -> NDArray[np.int64] | None:
+    def _positions(self) -> Integers | None:
         """The packed position of each cell of the domain, row-major, -1 of one that does not count; None when that is its index."""
         if self._order is None:
             return None
@@ -208,7 +209,7 @@ class Boxes(Sequence[Box]):
         parts = np.split(self._positions >= 0, np.cumsum([prod(lengths) for lengths in self.domain.blocks])[:-1])
         return [part.reshape(lengths) for part, lengths in zip(parts, self.domain.blocks, strict=True)]
 
-    def _cells(self, block: int, own: Rectangle) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _cells(self, block: int, own: Rectangle) -> tuple[Integers, Integers]:
         """The packed cells of a rectangle that count, ascending, and where each lies in it, row-major."""
         lengths = self.domain.blocks[block]
         start = sum(prod(before) for before in self.domain.blocks[:block])

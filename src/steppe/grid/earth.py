@@ -1,7 +1,9 @@
 """The figure of the Earth: areas of cells and distances between points."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from steppe.array_types import Floats
 
 EQUATORIAL_RADIUS = 6_378_137.0  # [m] semi-major axis; WGS 84, NGA.STND.0036 (2014), table 3.1
 FLATTENING = 1.0 / 298.257223563  # [1] WGS 84, NGA.STND.0036 (2014), table 3.1
@@ -11,7 +13,7 @@ _E2 = FLATTENING * (2.0 - FLATTENING)
 _E = _E2**0.5
 
 
-def band_areas(bounds: NDArray[np.float64]) -> NDArray[np.float64]:
+def band_areas(bounds: Floats) -> Floats:
     """Area of the WGS 84 ellipsoid between two parallels, per degree of longitude.
 
     Snyder (1987), Map Projections: A Working Manual, eq. 3-12: the area from the equator to a latitude is a^2 q / 2 per radian.
@@ -23,16 +25,16 @@ def band_areas(bounds: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Returns
     -------
-    NDArray[np.float64]
+    Floats
         (bands,) [m2 degree-1], never negative.
     """
     sine = np.sin(np.deg2rad(bounds))
     q = (1.0 - _E2) * (sine / (1.0 - _E2 * sine**2) + np.arctanh(_E * sine) / _E)
-    areas: NDArray[np.float64] = np.deg2rad(np.abs(q[:, 1] - q[:, 0])) * EQUATORIAL_RADIUS**2 / 2.0
+    areas: Floats = np.deg2rad(np.abs(q[:, 1] - q[:, 0])) * EQUATORIAL_RADIUS**2 / 2.0
     return areas
 
 
-def distances(longitude: float, latitude: float, longitudes: ArrayLike, latitudes: ArrayLike) -> NDArray[np.float64]:
+def distances(longitude: float, latitude: float, longitudes: ArrayLike, latitudes: ArrayLike) -> Floats:
     """Great-circle distance of a point to each of some points, on the authalic sphere, by the haversine formula.
 
     All coordinates in degrees; the result, of the shape of `longitudes`, in metres. Off the ellipsoid by at most 0.6 %.
@@ -40,5 +42,5 @@ def distances(longitude: float, latitude: float, longitudes: ArrayLike, latitude
     here, there = np.deg2rad(latitude), np.deg2rad(latitudes)
     across = np.deg2rad(np.subtract(longitudes, longitude))
     h = np.sin((there - here) / 2.0) ** 2 + np.cos(here) * np.cos(there) * np.sin(across / 2.0) ** 2
-    metres: NDArray[np.float64] = 2.0 * AUTHALIC_RADIUS * np.arcsin(np.sqrt(np.minimum(h, 1.0)))
+    metres: Floats = 2.0 * AUTHALIC_RADIUS * np.arcsin(np.sqrt(np.minimum(h, 1.0)))
     return metres

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.errors import GridError
 from steppe.grid.earth import AUTHALIC_RADIUS
 from steppe.grid.raster import DIGITS, Raster
@@ -17,9 +18,9 @@ MOST = 512  # latitudes: more take seconds to compute, and lie farther from even
 class Quadrature(NamedTuple):
     """The rows from north to south: latitude (N,) and both edges (N, 2) [degrees_north], and weight (N,), in sum 2."""
 
-    lat: NDArray[np.float64]
-    lat_bnds: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    lat: Floats
+    lat_bnds: Floats
+    weights: Floats
 
 
 class Gaussian(Raster):
@@ -55,19 +56,19 @@ class Gaussian(Raster):
         super().__init__(north, (south - north) / (latitudes - 1), 0.0, 180.0 / latitudes, mask)
 
     @property
-    def lat(self) -> NDArray[np.float64]:
+    def lat(self) -> Floats:
         """Latitude of the rows, (nlat,) [degrees_north], falling."""
         return quadrature(self.nlat).lat
 
     @property
-    def lat_bnds(self) -> NDArray[np.float64]:
+    def lat_bnds(self) -> Floats:
         """Northern and southern edge of each row, (nlat, 2) [degrees_north]: the sine of an edge is 1 minus the weights north of it."""
         return quadrature(self.nlat).lat_bnds
 
     even_lat_bnds = lat_bnds
 
     @cached_property
-    def cell_area(self) -> NDArray[np.float64]:
+    def cell_area(self) -> Floats:
         """Area of each packed cell, (cells,) [m2]: its weight in the quadrature, on a sphere of the Earth's surface."""
         row = quadrature(self.nlat).weights * 2.0 * np.pi * AUTHALIC_RADIUS**2 / self.nlon
         return _read_only(row[self.order // self.nlon])
@@ -95,6 +96,6 @@ def quadrature(latitudes: int) -> Quadrature:
     return Quadrature(_read_only(lat), _read_only(np.stack([edges[:-1], edges[1:]], axis=1)), _read_only(weights))
 
 
-def _read_only(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _read_only(values: Floats) -> Floats:
     values.flags.writeable = False
     return values

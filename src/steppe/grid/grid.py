@@ -1,14 +1,13 @@
 """What every kind of grid can say of its cells."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats, Integers
 from steppe.grid.region import RegionLike
-
-Array = NDArray[Any]
 
 
 class Grid(Protocol):
@@ -29,7 +28,7 @@ class Grid(Protocol):
         ...
 
     @property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Integers:
         """Row-major index in the unpacked grid of each packed cell, (cells,)."""
         ...
 
@@ -39,17 +38,17 @@ class Grid(Protocol):
         ...
 
     @property
-    def cell_lat(self) -> NDArray[np.float64]:
+    def cell_lat(self) -> Floats:
         """Latitude of the centre of each packed cell, (cells,) [degrees_north]."""
         ...
 
     @property
-    def cell_lon(self) -> NDArray[np.float64]:
+    def cell_lon(self) -> Floats:
         """Longitude of the centre of each packed cell, (cells,) [degrees_east]."""
         ...
 
     @property
-    def cell_area(self) -> NDArray[np.float64]:
+    def cell_area(self) -> Floats:
         """Area of each packed cell, (cells,) [m2]; 1 for points, which have none and weigh the same."""
         ...
 
@@ -72,7 +71,7 @@ class Grid(Protocol):
         """
         ...
 
-    def select(self, region: RegionLike) -> NDArray[np.int64]:
+    def select(self, region: RegionLike) -> Integers:
         """The packed positions of the cells whose centres lie in a region, ascending.
 
         Raises

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats, Integers
 from steppe.errors import GridError
 from steppe.grid.gaussian import MOST, quadrature
 from steppe.grid.raster import DIGITS
@@ -13,8 +13,8 @@ from steppe.grid.raster import DIGITS
 if TYPE_CHECKING:
     import xarray
 
-Centres = NDArray[np.float64]
-Indices = NDArray[np.int64]
+Centres = Floats
+Indices = Integers
 UNEVEN = 1e-3  # [cell] largest distance of a centre from its even place; float32 coordinates of 0.01 degree stay below it
 
 _METRES = {"m": 1.0, "metre": 1.0, "meter": 1.0, "metres": 1.0, "meters": 1.0, "km": 1000.0, "kilometre": 1000.0, "kilometer": 1000.0}
@@ -30,12 +30,12 @@ class FileLattice(NamedTuple):
     """
 
     dims: tuple[str, str]
-    lat: NDArray[np.float64]
-    lon: NDArray[np.float64]
+    lat: Floats
+    lon: Floats
     dlat: float
     dlon: float
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
+    rows: Integers
+    columns: Integers
     turned: tuple[str, ...]
     crs: Mapping[str, Any] | None = None
 
@@ -145,7 +145,7 @@ def _axis(dataset: "xarray.Dataset", kind: str) -> "xarray.DataArray":
     )
 
 
-def _even(kind: str, axis: "xarray.DataArray") -> NDArray[np.float64]:
+def _even(kind: str, axis: "xarray.DataArray") -> Floats:
     """The centres of an axis, checked for even spacing, without the noise of float32."""
     values = axis.values.astype(np.float64)
     if values.size < 2:
@@ -171,7 +171,7 @@ def _is_gaussian(latitudes: Centres) -> bool:
     return 2 <= n <= MOST and n % 2 == 0 and np.allclose(np.sort(latitudes), -quadrature(n).lat, rtol=0.0, atol=1e-3)
 
 
-def _spacing(centres: NDArray[np.float64]) -> float:
+def _spacing(centres: Floats) -> float:
     mean = float(centres[-1] - centres[0]) / (centres.size - 1)
     short = round(mean, 6)
     return short if abs(short - mean) * centres.size < UNEVEN * abs(mean) else mean

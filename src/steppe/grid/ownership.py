@@ -14,12 +14,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Integers
 from steppe.grid.partition import tiles
 
-Cells = range | NDArray[np.int64]  # packed cells of a rank, ascending
-Columns = slice | NDArray[np.int64]  # of a tile
+Cells = range | Integers  # packed cells of a rank, ascending
+Columns = slice | Integers  # of a tile
 
 
 class OwnedTile(NamedTuple):

@@ -3,15 +3,16 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Integers
 from steppe.errors import GridError, InactiveError, OutsideError
 from steppe.grid.earth import distances
-from steppe.grid.grid import Array, Grid
+from steppe.grid.grid import Grid
 from steppe.grid.region import Region, RegionLike
 
 STRIP = 64  # columns of a strip of the order of cells
 
 
-def strip_order(active: NDArray[np.bool_]) -> NDArray[np.int64]:
+def strip_order(active: NDArray[np.bool_]) -> Integers:
     """Row-major index of each packed cell, (cells,): strips of 64 columns from the west, within a strip row by row.
 
     Packed cell i - 64 is the northern neighbour of cell i inland, and near it at a coast.
@@ -26,7 +27,7 @@ def strip_order(active: NDArray[np.bool_]) -> NDArray[np.int64]:
     return order
 
 
-def spread(values: Array, order: NDArray[np.int64], shape: tuple[int, int], fill: float) -> Array:
+def spread(values: Array, order: Integers, shape: tuple[int, int], fill: float) -> Array:
     """Packed values (..., cells) as maps (..., rows, columns), `fill` where no cell is active."""
     values = np.asarray(values)
     maps = np.full((*values.shape[:-1], shape[0] * shape[1]), fill, dtype=np.result_type(values.dtype, fill))
@@ -45,7 +46,7 @@ def no_cell(grid: Grid, longitude: float, latitude: float, where: str) -> GridEr
     )
 
 
-def select_cells(grid: Grid, region: RegionLike) -> NDArray[np.int64]:
+def select_cells(grid: Grid, region: RegionLike) -> Integers:
     """The packed positions of the cells whose centres lie in a region, ascending.
 
     Raises

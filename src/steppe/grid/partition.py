@@ -12,11 +12,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steppe.array_types import Array
 from steppe.errors import GridError
 from steppe.grid.boxes import Boxes, choose_dims
 from steppe.grid.domain import Domain, Edges
@@ -58,14 +58,14 @@ class Share:
         """Number of cells of the share."""
         return len(self.cells)
 
-    def pack(self, values: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
+    def pack(self, values: Array, out: Array | None = None) -> Array:
         """Values as a model has them (..., cells), in packed order, which is the same; see `Box.pack`."""
         if out is None:
             return values
         out[...] = values
         return out
 
-    def unpack(self, values: NDArray[Any]) -> NDArray[Any]:
+    def unpack(self, values: Array) -> Array:
         """The reverse of `pack`."""
         return values
 
@@ -169,7 +169,7 @@ class Partition:
         """The share of a rank."""
         return Share(rank, range(self.bounds[rank], self.bounds[rank + 1]))
 
-    def loads(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def loads(self, weights: Array) -> Array:
         """The summed weights of each rank's cells, (ranks,); weights (cells,)."""
         return np.diff(np.concatenate([[0], np.cumsum(weights)])[np.array(self.bounds)])
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Array
 from steppe.errors import GridError
 from steppe.grid.gaussian import Gaussian
 from steppe.grid.grid import Grid
@@ -78,9 +78,9 @@ def _made(found: Mapping[str, Any]) -> Grid | None:
     return Projected(first[0], first[1], first[2], first[3], active, found["crs"], places[0], places[1], places[2])
 
 
-def _text(values: NDArray[Any]) -> str:
+def _text(values: Array) -> str:
     return base64.b64encode(zlib.compress(values.tobytes())).decode()
 
 
-def _array(text: str, dtype: type) -> NDArray[Any]:
+def _array(text: str, dtype: type) -> Array:
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype)

@@ -12,9 +12,9 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats, Integers
 from steppe.errors import GridError, nearest
 from steppe.grid.earth import distances
-from steppe.grid.grid import Array
 from steppe.grid.region import Region, RegionLike, region_names
 from steppe.html_summary import html_summary
 
@@ -37,8 +37,8 @@ class Points:
     """
 
     ids: tuple[str, ...]
-    cell_lat: NDArray[np.float64]
-    cell_lon: NDArray[np.float64]
+    cell_lat: Floats
+    cell_lon: Floats
 
     def __post_init__(self) -> None:
         if not self.ids:
@@ -111,12 +111,12 @@ class Points:
         return np.ones(self.n_cells, dtype=bool)
 
     @property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Integers:
         """0, 1, 2 ..., (cells,): the order of the list."""
         return np.arange(self.n_cells)
 
     @property
-    def cell_area(self) -> NDArray[np.float64]:
+    def cell_area(self) -> Floats:
         """1 for each point, (cells,) [1]: points have no area and weigh the same in a mean."""
         return np.ones(self.n_cells)
 
@@ -147,7 +147,7 @@ class Points:
             f'"{self.ids[near]}" at longitude {self.cell_lon[near]:g}, latitude {self.cell_lat[near]:g}, {metres[near] / 1000:.0f} km away.'
         )
 
-    def select(self, region: RegionLike) -> NDArray[np.int64]:
+    def select(self, region: RegionLike) -> Integers:
         """The packed positions of the points in a region, ascending; the id of a point is a name too.
 
         Raises

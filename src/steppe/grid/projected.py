@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats, Integers
 from steppe.errors import GridError
 from steppe.grid.earth import distances
-from steppe.grid.grid import Array
 from steppe.grid.packing import no_cell, select_cells, spread, strip_order
 from steppe.grid.region import RegionLike
 
@@ -43,9 +43,9 @@ class Projected:
     dx: float
     active: NDArray[np.bool_]
     crs: Mapping[str, Any]
-    cell_lat: NDArray[np.float64]
-    cell_lon: NDArray[np.float64]
-    cell_area: NDArray[np.float64]
+    cell_lat: Floats
+    cell_lon: Floats
+    cell_area: Floats
 
     def __post_init__(self) -> None:
         for name in ("active", "cell_lat", "cell_lon", "cell_area"):
@@ -91,17 +91,17 @@ class Projected:
         return MappingProxyType({"y": self.active.shape[0], "x": self.active.shape[1]})
 
     @cached_property
-    def y(self) -> NDArray[np.float64]:
+    def y(self) -> Floats:
         """Centres of the rows, (ny,) [m], falling."""
         return np.round(self.y0 + self.dy * np.arange(self.active.shape[0]), DIGITS)
 
     @cached_property
-    def x(self) -> NDArray[np.float64]:
+    def x(self) -> Floats:
         """Centres of the columns, (nx,) [m], rising."""
         return np.round(self.x0 + self.dx * np.arange(self.active.shape[1]), DIGITS)
 
     @cached_property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Integers:
         """Row-major index of each packed cell, (cells,), in strips as on any raster."""
         return strip_order(self.active)
 
@@ -142,7 +142,7 @@ class Projected:
             return near
         raise no_cell(self, longitude, latitude, "outside the mask or the grid")
 
-    def select(self, region: RegionLike) -> NDArray[np.int64]:
+    def select(self, region: RegionLike) -> Integers:
         """The packed positions of the cells whose centres lie in a region, ascending.
 
         Raises

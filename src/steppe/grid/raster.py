@@ -10,9 +10,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats, Integers
 from steppe.errors import GridError
 from steppe.grid.earth import band_areas
-from steppe.grid.grid import Array
 from steppe.grid.packing import no_cell, select_cells, spread, strip_order
 from steppe.grid.region import RegionLike
 from steppe.html_summary import html_summary
@@ -95,33 +95,33 @@ class Raster:
         return MappingProxyType({"lat": self.nlat, "lon": self.nlon})
 
     @cached_property
-    def lat(self) -> NDArray[np.float64]:
+    def lat(self) -> Floats:
         """Latitude of the centres of the rows, (nlat,) [degrees_north], falling."""
         return _centres(self.lat0, self.dlat, self.nlat)
 
     @cached_property
-    def lon(self) -> NDArray[np.float64]:
+    def lon(self) -> Floats:
         """Longitude of the centres of the columns, (nlon,) [degrees_east], rising."""
         return _centres(self.lon0, self.dlon, self.nlon)
 
     @cached_property
-    def lat_bnds(self) -> NDArray[np.float64]:
+    def lat_bnds(self) -> Floats:
         """Northern and southern edge of each row, (nlat, 2) [degrees_north]; a row on a pole ends there."""
         edges, on_pole = self.even_lat_bnds, np.abs(self.lat)[:, None] == 90.0
         return _read_only(np.where(on_pole, edges.clip(-90.0, 90.0), edges))
 
     @cached_property
-    def even_lat_bnds(self) -> NDArray[np.float64]:
+    def even_lat_bnds(self) -> Floats:
         """The edges of rows that are all as high, as in pictures, (nlat, 2) [degrees_north]: of a row on a pole half lies beyond."""
         return _edges(self.lat0, self.dlat, self.nlat)
 
     @cached_property
-    def lon_bnds(self) -> NDArray[np.float64]:
+    def lon_bnds(self) -> Floats:
         """Western and eastern edge of each column, (nlon, 2) [degrees_east]."""
         return _edges(self.lon0, self.dlon, self.nlon)
 
     @cached_property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Integers:
         """Row-major index of each packed cell, (cells,): strips of 64 columns from the west, within a strip row by row.
 
         Packed cell i - 64 is the northern neighbour of cell i inland, and near it at a coast.
@@ -134,17 +134,17 @@ class Raster:
         return int(self.order.size)
 
     @cached_property
-    def cell_lat(self) -> NDArray[np.float64]:
+    def cell_lat(self) -> Floats:
         """Latitude of the centre of each packed cell, (cells,) [degrees_north]."""
         return _read_only(self.lat[self.order // self.nlon])
 
     @cached_property
-    def cell_lon(self) -> NDArray[np.float64]:
+    def cell_lon(self) -> Floats:
         """Longitude of the centre of each packed cell, (cells,) [degrees_east]."""
         return _read_only(self.lon[self.order % self.nlon])
 
     @cached_property
-    def cell_area(self) -> NDArray[np.float64]:
+    def cell_area(self) -> Floats:
         """Area of each packed cell on the WGS 84 ellipsoid, (cells,) [m2]."""
         return _read_only((band_areas(self.lat_bnds) * self.dlon)[self.order // self.nlon])
 
@@ -179,7 +179,7 @@ class Raster:
         """The row that holds a latitude, if there is one."""
         return int(np.floor(round((latitude - self.even_lat_bnds[0, 0]) / self.dlat, DIGITS)))
 
-    def select(self, region: RegionLike) -> NDArray[np.int64]:
+    def select(self, region: RegionLike) -> Integers:
         """The packed positions of the cells whose centres lie in a region, ascending.
 
         Raises
@@ -197,11 +197,11 @@ class Raster:
         return spread(values, self.order, (self.nlat, self.nlon), fill)
 
 
-def _centres(first: float, spacing: float, count: int) -> NDArray[np.float64]:
+def _centres(first: float, spacing: float, count: int) -> Floats:
     return _read_only(np.round(first + spacing * np.arange(count), DIGITS))
 
 
-def _edges(first: float, spacing: float, count: int) -> NDArray[np.float64]:
+def _edges(first: float, spacing: float, count: int) -> Floats:
     edges = np.round(first + spacing * (np.arange(count + 1) - 0.5), DIGITS)
     return _read_only(np.stack([edges[:-1], edges[1:]], axis=1))
 

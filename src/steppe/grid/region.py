@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.errors import GridError, nearest
 
 Kind = Literal["all", "name", "box", "polygon", "cell"]
@@ -60,7 +61,7 @@ class Region:
             return cls("polygon", "", tuple(_place(value, *_numbers(value, corner, 2)) for corner in content))
         raise GridError(f'A region cannot be given by "{key}".{nearest(str(key), ("box", "polygon", "cell"))} {_FORMS}')
 
-    def contains(self, longitudes: NDArray[np.float64], latitudes: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def contains(self, longitudes: Floats, latitudes: Floats) -> NDArray[np.bool_]:
         """True for the places inside a box or polygon, with the edges of a box; longitudes may be in any range.
 
         A named region is the box of that name.

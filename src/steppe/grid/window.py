@@ -4,8 +4,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Integers
 from steppe.errors import GridError
 from steppe.grid.gaussian import Gaussian
 from steppe.grid.grid import Grid
@@ -35,7 +35,7 @@ class MapWindow(NamedTuple):
 
 
 def window_of(
-    grid: Grid, inside: NDArray[np.int64] | None = None, width: int | None = None, height: int | None = None, stride: int = 1
+    grid: Grid, inside: Integers | None = None, width: int | None = None, height: int | None = None, stride: int = 1
 ) -> MapWindow:
     """The window of some packed cells; None: of all.
 

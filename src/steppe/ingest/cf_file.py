@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cftime
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats, Integers, Singles
 from steppe.clock import CALENDARS, EPOCH
 from steppe.errors import DamagedError, ForcingError, GridError
 from steppe.grid import FileLattice, read_lattice
@@ -22,8 +22,6 @@ CHUNK_CACHE = 4_000_000  # bytes a variable; the library's own 64 MB do not help
 ROUNDING = 1e-5  # [d] of a time in single precision or in seconds
 LONGEST = 9  # days of a map: weeks, of which the last of a year may have the days that remain
 
-Floats = NDArray[np.float32]
-
 
 class Days(NamedTuple):
     """The days of the maps of a file, (maps,). numbers: the first day of each, counted from 1850-01-01 in a calendar; lengths: in days.
@@ -31,8 +29,8 @@ class Days(NamedTuple):
     source: "time bounds" or "time stamps".
     """
 
-    numbers: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+    numbers: Integers
+    lengths: Integers
     calendar: str
     source: str
 
@@ -91,7 +89,7 @@ class CfFile:
         chunk = values.encoding.get("preferred_chunks") or {}
         return int(chunk.get(self._time_of(values), 1))
 
-    def read(self, name: str, maps: slice, rows: range, columns: range) -> Floats:
+    def read(self, name: str, maps: slice, rows: range, columns: range) -> Singles:
         """Some maps of a part of the lattice, from north to south and west to east: float32 (maps, rows, columns), NaN where missing.
 
         Raises
@@ -114,7 +112,7 @@ class CfFile:
                 f'"{self.path}", variable "{name}", days {ends[0]} to {ends[1]} cannot be read ({error}). Get the file again.'
             ) from None
         array = np.asarray(found, np.float32)
-        ordered: Floats = array[:, _along(row_of - window[0][0])][:, :, _along(column_of - window[1][0])]
+        ordered: Singles = array[:, _along(row_of - window[0][0])][:, :, _along(column_of - window[1][0])]
         return ordered
 
     def close(self) -> None:
@@ -165,7 +163,7 @@ class CfFile:
             )
         return Days(days, lengths, calendar, source)
 
-    def _numbers(self, stamps: "xarray.DataArray", values: NDArray[Any], calendar: str) -> NDArray[np.float64]:
+    def _numbers(self, stamps: "xarray.DataArray", values: Array, calendar: str) -> Floats:
         """Times as days since 1850-01-01."""
         units = str(stamps.attrs["units"])
         lacking = np.argwhere(~np.isfinite(values))
@@ -181,7 +179,7 @@ class CfFile:
             raise ForcingError(f'"{self.path}": "{stamps.name}" in "{units}" is no time of the {calendar} calendar ({error}).') from None
 
 
-def _along(places: NDArray[np.int64]) -> slice | NDArray[np.int64]:
+def _along(places: Integers) -> slice | Integers:
     """Places 0 .. n - 1 of an axis as a slice, if they rise or fall throughout: a slice copies nothing."""
     step = np.diff(places)
     if (step == 1).all():

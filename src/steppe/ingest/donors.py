@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.ingest.meteorology import Values
 from steppe.ingest.months import Months
 from steppe.ingest.normals import Normals
@@ -85,7 +85,7 @@ def _place(column: Values, series: Values, first: int) -> None:
         column[start:stop] = series[start - first : stop - first]
 
 
-def _own_normals(monthly: Values, months: Months) -> NDArray[np.float64]:
+def _own_normals(monthly: Values, months: Months) -> Floats:
     """Mean of each calendar month over the base period (12, donors), NaN with fewer than ten years."""
     first, last = (BASE[0] - months.first_year) * 12, (BASE[1] + 1 - months.first_year) * 12
     by_year = monthly[first:last].reshape(-1, 12, monthly.shape[1])

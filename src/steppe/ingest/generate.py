@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Singles
 from steppe.grid import Grid
 from steppe.ingest.generator import Generator, is_extrapolated
 from steppe.io.axis import Axis
@@ -84,7 +84,7 @@ def _cut(whole: range, length: int) -> list[range]:
 
 
 def _fill(
-    weather: dict[str, NDArray[np.float32]], block: ForcingBlock, pieces: list[CellPiece], first: int, threads: ThreadPoolExecutor
+    weather: dict[str, Singles], block: ForcingBlock, pieces: list[CellPiece], first: int, threads: ThreadPoolExecutor
 ) -> Iterable[int]:
     """Fills one block, piece by piece; yields how many cell-days were made. `first`: the day of row 0."""
 

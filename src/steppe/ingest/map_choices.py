@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.errors import ForcingError, nearest
 from steppe.ingest.cf_file import CfFile
 from steppe.ingest.cf_names import DEFICIT, DOUBTFUL, weather_name
@@ -149,7 +149,7 @@ def _check_lattices(parts: Sequence[SeriesPart]) -> None:
             )
 
 
-def _close(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+def _close(one: Floats, other: Floats) -> bool:
     return bool(np.allclose(one, other, rtol=0.0, atol=1e-3 * abs(one[1] - one[0])))
 
 

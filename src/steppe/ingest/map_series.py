@@ -8,9 +8,10 @@ import cftime
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Integers, Singles
 from steppe.clock import EPOCH
 from steppe.errors import ForcingError
-from steppe.ingest.cf_file import CfFile, Floats
+from steppe.ingest.cf_file import CfFile
 from steppe.io.axis import Axis, day_name
 from steppe.io.forcing.units import Conversion
 from steppe.variable import Variable
@@ -36,10 +37,10 @@ class MapSeries:
 
     variable: Variable
     parts: Sequence[SeriesPart]
-    days: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-    part_of: NDArray[np.int64]
-    map_of: NDArray[np.int64]
+    days: Integers
+    lengths: Integers
+    part_of: Integers
+    map_of: Integers
     calendar: str
     day_shift: int
     day_source: str
@@ -139,7 +140,7 @@ class MapSeries:
         givers = {int(day): self._givers(int(day), fill or "") for day in lacking}
         return Rows(self, axis, np.where(there, at, -1), givers)
 
-    def _givers(self, day: int, fill: str) -> NDArray[np.int64]:
+    def _givers(self, day: int, fill: str) -> Integers:
         """The days whose mean replaces a missing day, as places in `days`."""
         if fill == "previous":
             found = np.arange(*np.searchsorted(self.days, [0, day]))[-1:]
@@ -165,8 +166,8 @@ class Rows:
 
     series: MapSeries
     axis: Axis
-    place: NDArray[np.int64]
-    givers: dict[int, NDArray[np.int64]]
+    place: Integers
+    givers: dict[int, Integers]
 
     @property
     def filled(self) -> NDArray[np.bool_]:
@@ -187,14 +188,14 @@ class Rows:
         """The number of maps to read together."""
         return max(part.file.maps_at_once(part.source) for part in self.series.parts)
 
-    def read(self, days: range, rows: range, columns: range) -> Floats:
+    def read(self, days: range, rows: range, columns: range) -> Singles:
         """Values in the variable's unit of a batch: (days, rows, columns), NaN where missing."""
         if self.place[days.start] >= 0:
             return self._maps(self.place[days.start], len(days), rows, columns)
         givers = self.givers[int(self.axis.starts[days.start])]
         values = sum(self._maps(int(place), 1, rows, columns) for place in givers)
         assert isinstance(values, np.ndarray)
-        mean: Floats = values / np.float32(givers.size)
+        mean: Singles = values / np.float32(givers.size)
         return mean
 
     def file(self, day: int) -> str:
@@ -208,10 +209,10 @@ class Rows:
         part_of, map_of = self.series.part_of, self.series.map_of
         return bool(one >= 0 and two >= 0 and part_of[one] == part_of[two] and map_of[two] == map_of[one] + 1)
 
-    def _maps(self, place: int, count: int, rows: range, columns: range) -> Floats:
+    def _maps(self, place: int, count: int, rows: range, columns: range) -> Singles:
         part = self.series.parts[self.series.part_of[place]]
         first = int(self.series.map_of[place])
-        values: Floats = part.file.read(part.source, slice(first, first + count), rows, columns)
+        values: Singles = part.file.read(part.source, slice(first, first + count), rows, columns)
         if part.line.factor != 1.0:
             values *= np.float32(part.line.factor)
         if part.line.offset != 0.0:
@@ -224,7 +225,7 @@ def _said(parts: Sequence[SeriesPart]) -> str:
     return f'"{first}"' if len(parts) == 1 else f'{len(parts)} files, "{first}" to "{last}"'
 
 
-def _gaps(days: NDArray[np.int64], calendar: str) -> str:
+def _gaps(days: Integers, calendar: str) -> str:
     """The first gaps of some missing days, and how many there are."""
     ends = np.flatnonzero(np.diff(days) > 1)
     starts, stops = np.append(0, ends + 1), np.append(ends, days.size - 1)

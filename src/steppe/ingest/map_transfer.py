@@ -11,9 +11,9 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Singles
 from steppe.errors import ForcingError
 from steppe.grid import Grid
-from steppe.ingest.cf_file import Floats
 from steppe.ingest.map_series import Rows
 from steppe.ingest.regrid import Regrid
 from steppe.io.axis import day_name
@@ -69,13 +69,13 @@ class Transfer:
             size = -(-size // chunk) * chunk
         return rows.batches(days, size)
 
-    def _values(self, name: str, days: range) -> Floats:
+    def _values(self, name: str, days: range) -> Singles:
         """Values of all cells on some days, (days, cells), as the files have them."""
         way, rows = self._ways[name], self._rows[name]
         found = [way(rows.read(batch, way.rows, way.columns)) for batch in self._batches(name, days)]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
-    def _checked(self, name: str, days: range) -> Floats:
+    def _checked(self, name: str, days: range) -> Singles:
         """Values that are present and within their limits; those of tmin are not above tmax."""
         variable = self._rows[name].series.variable
         values = self._values(name, days)
@@ -89,7 +89,7 @@ class Transfer:
             values = self._limited(name, days, values, variable.low, tmax + np.float32(ROUNDING), "not more than tmax of the day")
         return values
 
-    def _limited(self, name: str, days: range, values: Floats, low: float, high: float | Floats, expected: str) -> Floats:
+    def _limited(self, name: str, days: range, values: Singles, low: float, high: float | Singles, expected: str) -> Singles:
         outside = (values < low) | (values > high)
         if not outside.any():
             return values
@@ -98,10 +98,10 @@ class Transfer:
                 name, days, values, outside, expected, "Correct the file or its units, or put such values to the limit with --clip."
             )
         self.clipped[name] += int(outside.sum())
-        limited: Floats = np.clip(values, low, high).astype(np.float32)
+        limited: Singles = np.clip(values, low, high).astype(np.float32)
         return limited
 
-    def _refuse(self, name: str, days: range, values: Floats, wrong: NDArray[np.bool_], expected: str, remedy: str) -> None:
+    def _refuse(self, name: str, days: range, values: Singles, wrong: NDArray[np.bool_], expected: str, remedy: str) -> None:
         rows = self._rows[name]
         step, cell = (int(i) for i in np.argwhere(wrong)[0])
         day = days[step]

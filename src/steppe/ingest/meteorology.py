@@ -3,7 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
+from steppe.array_types import Floats
+
+Values = Floats
 
 PAN_TO_EQUILIBRIUM = 1.25  # [1] class A pan over the Priestley-Taylor demand; mean of Miles, Dalby, Narayen and Brigalow since 1975
 ALBEDO = 0.23  # [1] of a green short sward; FAO-56 (Allen and others 1998)

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Integers
 from steppe.ingest.meteorology import Values
 
 
@@ -27,16 +28,16 @@ class Months:
         return np.arange(f"{self.first_year}-01-01", f"{self.last_year + 1}-01-01", dtype="datetime64[D]")
 
     @cached_property
-    def starts(self) -> NDArray[np.int64]:
+    def starts(self) -> Integers:
         """First day of every month, and the day after the last month, (months + 1,)."""
         months = np.arange(f"{self.first_year}-01", f"{self.last_year + 1}-02", dtype="datetime64[M]")
-        starts: NDArray[np.int64] = (months.astype("datetime64[D]") - self.dates[0]).astype(np.int64)
+        starts: Integers = (months.astype("datetime64[D]") - self.dates[0]).astype(np.int64)
         return starts
 
     @cached_property
-    def day_of_year(self) -> NDArray[np.int64]:
+    def day_of_year(self) -> Integers:
         """1 on 1 January, (days,)."""
-        days: NDArray[np.int64] = (self.dates - self.dates.astype("datetime64[Y]")).astype(np.int64) + 1
+        days: Integers = (self.dates - self.dates.astype("datetime64[Y]")).astype(np.int64) + 1
         return days
 
     def name(self, month: int) -> str:

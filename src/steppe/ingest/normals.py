@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Integers
 from steppe.errors import ForcingError
 from steppe.grid.earth import distances
 from steppe.ingest.meteorology import Values
@@ -51,7 +52,7 @@ def read_normals(path: Path, latitude: Values, longitude: Values) -> Normals:
 
 def _places(
     lat: Values, lon: Values, known: NDArray[np.bool_], latitude: Values, longitude: Values
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+) -> tuple[Integers, Integers, NDArray[np.bool_]]:
     """Row and column of the normals of each cell, and whether they are too far away."""
     row = np.abs(lat[:, None] - latitude).argmin(axis=0)
     column = np.abs(lon[:, None] - longitude).argmin(axis=0)

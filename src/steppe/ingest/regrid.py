@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Floats, Integers, Singles
 from steppe.errors import ForcingError
 from steppe.grid import FileLattice, Grid, Points, Projected, Raster
 from steppe.grid.lattice import UNEVEN
@@ -20,14 +21,12 @@ AS_IT_IS, AREA_MEAN, NEAREST = "as it is", "area mean", "nearest"
 METHODS = (AREA_MEAN, NEAREST)
 SLIVER = 1e-9  # [1] of a cell: less than that is the rounding of coordinates, no overlap
 
-Floats = NDArray[np.float32]
-
 
 class Overlap(NamedTuple):
     """The parts of one axis of a file in each cell of a grid: place (cells, parts) and share (cells, parts) [1], 0 without a part."""
 
-    place: NDArray[np.int64]
-    share: NDArray[np.float32]
+    place: Integers
+    share: Singles
 
 
 class Regrid:
@@ -54,14 +53,14 @@ class Regrid:
         if self.method == AREA_MEAN:
             self._rows, self._columns = _within(rows, self.rows), _within(columns, self.columns)
             self._cells = grid.order
-            self._known: tuple[NDArray[np.bool_], Floats] | None = None
+            self._known: tuple[NDArray[np.bool_], Singles] | None = None
         else:
             self._cells = (place[0] - self.rows.start) * len(self.columns) + place[1] - self.columns.start
 
-    def __call__(self, values: Floats) -> Floats:
+    def __call__(self, values: Singles) -> Singles:
         """Maps (days, rows, columns) of the needed part as (days, cells); NaN where the file has no value."""
         if self.method != AREA_MEAN:
-            flat: Floats = values.reshape(len(values), -1)[:, self._cells]
+            flat: Singles = values.reshape(len(values), -1)[:, self._cells]
             return flat
         means = np.empty((len(values), self._cells.size), np.float32)
         for day, map_ in enumerate(values):
@@ -72,13 +71,13 @@ class Regrid:
                 means[day] = self._gather(np.where(there, map_, np.float32(0.0))) / self._known[1]
         return means
 
-    def _gather(self, map_: Floats) -> Floats:
+    def _gather(self, map_: Singles) -> Singles:
         """Sum of the shares of a map that fall into each cell, (cells,); parts are added in order, so the bits are always the same."""
         by_row = sum(share[:, None] * map_[index] for index, share in zip(self._rows.place.T, self._rows.share.T, strict=True))
         assert isinstance(by_row, np.ndarray)
         both = sum(share * by_row[:, index] for index, share in zip(self._columns.place.T, self._columns.share.T, strict=True))
         assert isinstance(both, np.ndarray)
-        found: Floats = both.ravel()[self._cells]
+        found: Singles = both.ravel()[self._cells]
         return found
 
 
@@ -150,7 +149,7 @@ def _place(crs: Mapping[str, object] | None, row: float, column: float) -> str:
     return f"latitude {row:g}, longitude {column:g}" if crs is None else f"y {row:.10g}, x {column:.10g} m"
 
 
-def _positions(lattice: FileLattice, grid: Grid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _positions(lattice: FileLattice, grid: Grid) -> tuple[Integers, Integers]:
     """Row and column of the lattice in which the centre of each cell lies, (cells,); may lie outside."""
     if lattice.crs is not None:
         x, y = project(parse_crs(lattice.crs), grid.cell_lon, grid.cell_lat)
@@ -165,7 +164,7 @@ def _positions(lattice: FileLattice, grid: Grid) -> tuple[NDArray[np.int64], NDA
     return row, column
 
 
-def _check_extent(lattice: FileLattice, grid: Grid, place: tuple[NDArray[np.int64], NDArray[np.int64]], where: str) -> None:
+def _check_extent(lattice: FileLattice, grid: Grid, place: tuple[Integers, Integers], where: str) -> None:
     row, column = place
     beyond = np.flatnonzero((row < 0) | (row >= lattice.lat.size) | (column < 0) | (column >= lattice.lon.size))
     if beyond.size:
@@ -198,7 +197,7 @@ def _overlaps(lattice: FileLattice, grid: Grid) -> tuple[Overlap, Overlap]:
     return rows, _shares(east, bounds)
 
 
-def _shares(edges: NDArray[np.float64], bounds: NDArray[np.float64]) -> Overlap:
+def _shares(edges: Floats, bounds: Floats) -> Overlap:
     """Of rising edges (n + 1,) the cells that overlap each of some intervals (m, 2), with the part of the interval that they fill."""
     first = np.clip(np.searchsorted(edges, bounds[:, 0], side="right") - 1, 0, len(edges) - 2)
     last = np.clip(np.searchsorted(edges, bounds[:, 1], side="left") - 1, 0, len(edges) - 2)

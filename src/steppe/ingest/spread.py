@@ -9,8 +9,8 @@ totals to the spread that a place of this dryness has, and keeps the mean of 196
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.errors import ForcingError
 from steppe.grid.earth import distances
 from steppe.ingest.donors import BASE, TEMPERATURES, Donors
@@ -123,7 +123,7 @@ class StationSpread:
         return factor
 
 
-def variation(annual_rain: Values) -> NDArray[np.float64]:
+def variation(annual_rain: Values) -> Floats:
     """Coefficient of variation [1] of annual rain [mm] that a place should have: 0.25 above 500 mm, rising to 0.60 at 200 mm."""
     dryness = np.clip((WET - annual_rain) / (WET - DRY), 0.0, 1.0)
     return VARIATION_WET + (VARIATION_DRY - VARIATION_WET) * dryness

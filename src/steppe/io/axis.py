@@ -12,6 +12,7 @@ import cftime
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats, Integers
 from steppe.clock import DAY, EPOCH, TICK, day_text, instant_text, is_day, parse_date, parse_instant, ticks_since_epoch
 from steppe.errors import RunFileError
 
@@ -28,10 +29,10 @@ def day_name(number: int, calendar: str) -> str:
     return day_text(cftime.num2date(number, EPOCH, calendar=calendar))
 
 
-def ticks_of(days: NDArray[np.float64]) -> NDArray[np.int64]:
+def ticks_of(days: Floats) -> Integers:
     """Microseconds of days and their fractions. Days and fractions are multiplied apart: one product has too few bits."""
     whole, part = np.floor(days), days - np.floor(days)
-    found: NDArray[np.int64] = whole.astype(np.int64) * (DAY // TICK) + np.rint(part * (DAY // TICK)).astype(np.int64)
+    found: Integers = whole.astype(np.int64) * (DAY // TICK) + np.rint(part * (DAY // TICK)).astype(np.int64)
     return found
 
 
@@ -43,8 +44,8 @@ class Axis:
     """
 
     name: str
-    starts: NDArray[Any]
-    stops: NDArray[Any]
+    starts: Array
+    stops: Array
     calendar: str = "standard"
     step: float = 1.0
 
@@ -101,14 +102,14 @@ class Axis:
         return self.starts.dtype.kind != "f"
 
     @property
-    def times(self) -> NDArray[Any]:
+    def times(self) -> Array:
         """The coordinate: the first day of each row, or the instant of its end."""
         return self.starts if self.whole_days else self.stops
 
     @property
-    def steps(self) -> NDArray[np.int64]:
+    def steps(self) -> Integers:
         """Steps of each row."""
-        steps: NDArray[np.int64] = np.rint((self.stops - self.starts) / self.step).astype(np.int64)
+        steps: Integers = np.rint((self.stops - self.starts) / self.step).astype(np.int64)
         return steps
 
     def begin_of(self, row: int) -> str:

@@ -22,12 +22,10 @@ from typing import Any, NamedTuple
 import google_crc32c
 import numpy as np
 from numcodecs import blosc
-from numpy.typing import NDArray
 
+from steppe.array_types import Array
 from steppe.errors import DamagedError, Failure, Mistake
 from steppe.files import make_folder, sync, write_whole, writing
-
-Array = NDArray[Any]
 
 FILTERS = {"shuffle": blosc.SHUFFLE, "bitshuffle": blosc.BITSHUFFLE}
 # Codec and level of blosc. lz4: for output of a run. lz4hc: for arrays that are written once and read often; readers see lz4. It is a

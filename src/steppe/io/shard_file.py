@@ -9,12 +9,11 @@ import google_crc32c
 import numpy as np
 import xxhash
 from numcodecs import blosc
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Bytes
 from steppe.errors import DamagedError, Failure
-from steppe.io.shard import ABSENT, RESIDUE, Array, Layout, shard_path
+from steppe.io.shard import ABSENT, RESIDUE, Layout, shard_path
 
-Bytes = NDArray[np.uint8]
 Place = Callable[[int], Bytes]  # gives memory of a length to read into
 
 

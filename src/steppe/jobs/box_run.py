@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.errors import Mistake, nearest
 from steppe.files import write_whole
 from steppe.models.air.chemistry_box import BoxState, ChemistryBox
@@ -24,8 +24,8 @@ class BoxRun(NamedTuple):
 
     mechanism: str
     units: str
-    hours: NDArray[np.float64]
-    values: dict[str, NDArray[np.float64]]
+    hours: Floats
+    values: dict[str, Floats]
     steps: int
     rejected: int
     clipped: dict[str, float]

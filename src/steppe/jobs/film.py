@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Integers
 from steppe.errors import RequestError, RunFileError
 from steppe.grid import RegionLike
 from steppe.io import Axis, StoredRecords
@@ -15,7 +15,6 @@ from steppe.io.export import aside
 from steppe.jobs.picture import BLOCK, Ground, held_in, notes_of, rows_at, scenarios_of, title_of
 from steppe.view import Encoder, MapPlot, Scene, Size, choose_colours, quantiles
 
-Array = NDArray[Any]
 Tell = Callable[[float, str], None]
 
 SAMPLE = 2_000_000  # values of a film by which its colours are chosen
@@ -27,7 +26,7 @@ class Reel(NamedTuple):
     every: Sequence[StoredRecords]
     name: str
     rows: range
-    cells: NDArray[np.int64] | None
+    cells: Integers | None
     ground: Ground
     drawn: MapPlot
     notes: Sequence[str]
@@ -151,7 +150,7 @@ def reel_of(path: Path, choices: FilmChoices) -> Reel:
     return Reel(every, name, rows, cells, ground, ground.map(title, greatest, units, colours)._replace(ends=ends), notes)
 
 
-def _values(every: Sequence[StoredRecords], name: str, rows: range, cells: NDArray[np.int64] | None) -> Iterator[tuple[int, Array]]:
+def _values(every: Sequence[StoredRecords], name: str, rows: range, cells: Integers | None) -> Iterator[tuple[int, Array]]:
     """Number and values (cells,) of each record; of several scenarios their median."""
     for first in range(rows.start, rows.stop, BLOCK):
         part = range(first, min(first + BLOCK, rows.stop))
@@ -160,7 +159,7 @@ def _values(every: Sequence[StoredRecords], name: str, rows: range, cells: NDArr
 
 
 def _looked_through(
-    every: Sequence[StoredRecords], name: str, rows: range, cells: NDArray[np.int64] | None
+    every: Sequence[StoredRecords], name: str, rows: range, cells: Integers | None
 ) -> tuple[Array, tuple[float, float], Array]:
     """The greatest value of each cell, the least and greatest of all, and a sample of all: every cell of few, else every n-th one."""
     sample: list[Array] = []

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import cftime
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats, Integers
 from steppe.clock import EPOCH
 from steppe.errors import RunFileError, nearest
 from steppe.grid import Grid, RegionLike
@@ -16,8 +16,6 @@ from steppe.io import Axis, Ensemble, StoredRecords, listed, names_of
 from steppe.io.export import aside
 from steppe.levels import parted
 from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, choose_colours, draw_run, quantiles
-
-Array = NDArray[Any]
 
 GENERATED = "The weather is generated: no day, year or place of it is real."
 BLOCK = 64  # records that are read at a time
@@ -28,8 +26,8 @@ class PicturePlace(NamedTuple):
     """Cells whose mean is drawn as a line, and the weight of each. at: (longitude, latitude) to mark on the maps."""
 
     label: str
-    cells: NDArray[np.int64]
-    weights: NDArray[np.float64]
+    cells: Integers
+    weights: Floats
     at: tuple[float, float] | None = None
 
 
@@ -172,9 +170,7 @@ def rows_at(option: str, date: str | None, axis: Axis, path: Path) -> slice:
     return rows
 
 
-def _map(
-    every: Sequence[StoredRecords], name: str, rows: slice, cells: NDArray[np.int64] | None, scale: tuple[float, float] | None
-) -> MapPlot:
+def _map(every: Sequence[StoredRecords], name: str, rows: slice, cells: Integers | None, scale: tuple[float, float] | None) -> MapPlot:
     """The mean over some records; of several scenarios the median of their means."""
     records, attributes = every[0], every[0].attributes[name]
     means = [_mean(one, name, rows, cells) for one in every]
@@ -198,7 +194,7 @@ class Ground(NamedTuple):
     projected: bool
 
     @classmethod
-    def of(cls, records: StoredRecords, cells: NDArray[np.int64] | None) -> "Ground":
+    def of(cls, records: StoredRecords, cells: Integers | None) -> "Ground":
         """The part of the map that holds some cells, or all of them."""
         if not records.raster:
             lat, lon = (records.small(f"cell_{which}") for which in ("lat", "lon"))
@@ -224,7 +220,7 @@ class Ground(NamedTuple):
         return MapPlot(title, self.spread(values), units, self.lat, self.lon, colours, self.projected)
 
 
-def _mean(records: StoredRecords, name: str, rows: slice, cells: NDArray[np.int64] | None) -> Array:
+def _mean(records: StoredRecords, name: str, rows: slice, cells: Integers | None) -> Array:
     """The mean over records, weighted by their lengths, without missing values, (cells,)."""
     axis = records.axes[name]
     total: Array = np.zeros(1)

@@ -10,12 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.api.query import MapQuery
+from steppe.array_types import Array
 from steppe.control import OPEN_END, Command, Leg, Position
 from steppe.control.orders import CHANGES, BranchRecord, ReplayDiffersError, folder_of, numbered
 from steppe.control.rendezvous import RUN_FILE
@@ -44,7 +43,7 @@ class Replayed:
     actions: int
     digest: int
     differs: str = ""
-    values: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    values: Mapping[str, Array] = field(default_factory=dict)
 
 
 def scenarios_of(journal: Journal) -> list[BranchRecord]:
@@ -98,7 +97,7 @@ def replay(
         return Replayed(branch.name, branch.id, session.position(FIRST).step, actions, session.digest(FIRST), differs, values)
 
 
-def _values(session: Session, name: str) -> NDArray[Any]:
+def _values(session: Session, name: str) -> Array:
     head, body = session.get(FIRST, MapQuery(name=name, packed=True))
     return np.frombuffer(body, head["dtype"]).reshape(head["shape"])
 

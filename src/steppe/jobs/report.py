@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.arrays import counts_text
 from steppe.clock import parse_date
 from steppe.engine.check import in_bytes, in_cell_days
@@ -160,7 +160,7 @@ def _years(dataset: "xarray.Dataset", names: list[str]) -> tuple[list[str], dict
     return columns, rows
 
 
-def _of_year(what: str, values: NDArray[np.float64], days: NDArray[np.float64]) -> float:
+def _of_year(what: str, values: Floats, days: Floats) -> float:
     if what == "total":
         return float(values.sum())
     if what == "mean":

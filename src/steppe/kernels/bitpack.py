@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Bytes
 from steppe.kernels import cache as cache_files
 
 LANES, ROWS = 64, 16
@@ -60,7 +61,7 @@ def pack(values: NDArray[np.int16]) -> bytes:
     return b"".join(part.tobytes() for part in parts)
 
 
-def unpack(tables: Sequence[tuple[NDArray[np.uint8], NDArray[np.int16]]]) -> None:
+def unpack(tables: Sequence[tuple[Bytes, NDArray[np.int16]]]) -> None:
     """Tables that were packed, each into a C-contiguous (rows, columns), all of one shape; all arrays are writable.
 
     The packed bytes are not checked: verify their checksum before.

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats
 from steppe.kernels import cache
 from steppe.kernels.cell_loop import BLOCK, OPERATIONS, PARAMETERS, TODAY, CellStep, WorkRows, loop_text, row_length
 from steppe.kernels.primitives import fma, where
 from steppe.kernels.source import fingerprint, in_memory
 
 LOG = logging.getLogger("steppe")
-Array = NDArray[Any]
 KINDS = {np.dtype(name): kind for kind, name in enumerate(("int16", "float32", "float64"))}
 MISSING = -32768  # of integer forcing
 PLACE = {name: place for place, name in enumerate(PARAMETERS)}
@@ -29,7 +29,7 @@ class RecordRow(NamedTuple):
     row: int
     operation: str
     slots: NDArray[np.int32]
-    values: NDArray[np.float64]
+    values: Floats
 
 
 class ForcingRows(NamedTuple):

@@ -11,20 +11,17 @@ Fixed-point accumulation as in Hallberg and Adcroft (2014), An order-invariant r
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import copysign, inf, isfinite, ldexp
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy import int64
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats, Integers
 from steppe.errors import Failure
 from steppe.kernels.field_kernel import field_kernel
 from steppe.kernels.primitives import bits, fma, number
 
-Array = NDArray[Any]
-Reals = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Columns = NDArray[np.int64] | slice  # some of a table; a slice where they lie side by side
+Columns = Integers | slice  # some of a table; a slice where they lie side by side
 Reduce = Callable[[Array, Literal["sum", "max"]], Array]
 
 SHIFT = np.float64(6755399441055744.0)  # 1.5 x 2^52: a number added to it is rounded to a whole one, and stands in its last bits
@@ -61,7 +58,7 @@ class Limbs:
             raise Failure(f"Sums for values to 2^{self.exponent} and to 2^{other.exponent} cannot be added. Use one largest value.")
         return Limbs(self.high + other.high, self.low + other.low, self.bad + other.bad, self.exponent)
 
-    def integers(self) -> NDArray[np.int64]:
+    def integers(self) -> Integers:
         """high, low and bad, (3,): what ranks add up."""
         return np.array([self.high, self.low, self.bad], dtype=np.int64)
 
@@ -120,7 +117,7 @@ def _fixed(what: int, values: Array, weights: Array | None, largest: float) -> L
     return Limbs(high, low, bad, int(_exponents(np.array([largest]))[0]))
 
 
-def _rows(values: Array, weights: Array | None) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+def _rows(values: Array, weights: Array | None) -> Iterator[tuple[Floats, Floats]]:
     """Values (n,) as tables for the compiled loop, with weights of their columns; without weights rows of one short list of ones."""
     values = np.ascontiguousarray(values, np.float64)
     if weights is not None:
@@ -133,7 +130,7 @@ def _rows(values: Array, weights: Array | None) -> Iterator[tuple[NDArray[np.flo
         yield values[None, whole:], np.ones(values.size - whole)
 
 
-def weighted_means(values: NDArray[np.float64], index: Columns, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def weighted_means(values: Floats, index: Columns, weights: Floats) -> Floats:
     """The mean of some columns of each row, the same bits for any order and cut of the columns; NaN when a value is not finite.
 
     values (rows, cells) float64; index (n,): the columns, best as `columns` gives them; weights (n,): theirs. Ranks that have some of the
@@ -143,25 +140,25 @@ def weighted_means(values: NDArray[np.float64], index: Columns, weights: NDArray
     return means_of(limb_sums(values, index, weights, largest), largest, total_weight(weights))
 
 
-def columns(index: NDArray[np.int64]) -> Columns:
+def columns(index: Integers) -> Columns:
     """A slice for contiguous columns, so that sums need not search for that each time."""
     n, first = index.size, int(index[0]) if index.size else 0
     return slice(first, first + n) if np.array_equal(index, np.arange(first, first + n)) else index
 
 
-def total_weight(weights: NDArray[np.float64]) -> float:
+def total_weight(weights: Floats) -> float:
     """The sum of the weights of a mean, the same for any order."""
     return fixed_sum(weights, None, float(weights.max())).value()
 
 
-def largest_products(values: NDArray[np.float64], index: Columns, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def largest_products(values: Floats, index: Columns, weights: Floats) -> Floats:
     """The greatest finite size of a value of each row times its weight, (rows,); 0 without any."""
     largest = np.empty(len(values))
     _run(_LARGEST, values, index, weights, largest)
     return largest
 
 
-def limb_sums(values: NDArray[np.float64], index: Columns, weights: NDArray[np.float64], largest: NDArray[np.float64]) -> NDArray[np.int64]:
+def limb_sums(values: Floats, index: Columns, weights: Floats, largest: Floats) -> Integers:
     """The sums of each row as `Limbs.integers`, (rows, 3): parts of one mean are added up.
 
     largest (rows,): the greatest of `largest_products` over all parts.
@@ -169,13 +166,13 @@ def limb_sums(values: NDArray[np.float64], index: Columns, weights: NDArray[np.f
     return _sums(_TRUSTED, values, index, weights, largest)
 
 
-def means_of(limbs: NDArray[np.int64], largest: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
+def means_of(limbs: Integers, largest: Floats, weight: float) -> Floats:
     """The means of the sums of all parts."""
     rows = zip(limbs.tolist(), _exponents(largest).tolist(), strict=True)
     return np.array([Limbs(high, low, bad, exponent).value() / weight for (high, low, bad), exponent in rows])
 
 
-def binned_sums(values: Array, bins: NDArray[np.int64], count: int, largest: float) -> NDArray[np.int64]:
+def binned_sums(values: Array, bins: Integers, count: int, largest: float) -> Integers:
     """The sums of the values of each bin as `Limbs.integers`, (count, 3), which parts add up. Values not finite or too large are bad.
 
     values, bins: (n,); bins from 0 to count - 1. largest: the greatest size of a value of any part.
@@ -191,7 +188,7 @@ def binned_sums(values: Array, bins: NDArray[np.int64], count: int, largest: flo
     return limbs
 
 
-def values_of(limbs: NDArray[np.int64], largest: float) -> NDArray[np.float64]:
+def values_of(limbs: Integers, largest: float) -> Floats:
     """The sums of `binned_sums` of all parts, (count,), each rounded once; NaN with a bad value."""
     exponent = int(_exponents(np.array([largest]))[0])
     carried = limbs[:, 1] >> 30
@@ -203,7 +200,7 @@ def values_of(limbs: NDArray[np.int64], largest: float) -> NDArray[np.float64]:
     return np.where(limbs[:, 2] > 0, np.nan, found)
 
 
-def _exponents(largest: NDArray[np.float64]) -> NDArray[np.int64]:
+def _exponents(largest: Floats) -> Integers:
     return np.maximum(np.frexp(largest)[1], SMALLEST_EXPONENT).astype(np.int64)
 
 
@@ -258,11 +255,11 @@ def greatest(parts: Sequence[Extreme]) -> Extreme:
 
 def _sums(
     what: int,
-    values: NDArray[np.float64],
+    values: Floats,
     index: Columns,
-    weights: NDArray[np.float64],
-    largest: NDArray[np.float64],
-) -> NDArray[np.int64]:
+    weights: Floats,
+    largest: Floats,
+) -> Integers:
     """High and low limb and number of bad values of each row, (rows, 3)."""
     limbs = np.empty((len(values), 3), np.int64)
     scales = np.ldexp(1.0, _exponents(largest)[:, None] * SCALES[0] + SCALES[1])
@@ -275,12 +272,12 @@ _LARGEST, _TRUSTED, _CAREFUL = 0, 1, 2
 
 def _run(
     what: int,
-    values: NDArray[np.float64],
+    values: Floats,
     index: Columns,
-    weights: NDArray[np.float64],
-    largest: NDArray[np.float64],
-    scales: NDArray[np.float64] | None = None,
-    limbs: NDArray[np.int64] | None = None,
+    weights: Floats,
+    largest: Floats,
+    scales: Floats | None = None,
+    limbs: Integers | None = None,
 ) -> None:
     """Calls the compiled loop on contiguous columns, or on a copy of others."""
     index = index if isinstance(index, slice) else columns(index)
@@ -295,7 +292,7 @@ def _run(
 
 @field_kernel
 def sum_rows(
-    what: int, rows: int, cells: int, first: int, n: int, values: Reals, weights: Reals, largest: Reals, scales: Reals, limbs: Integers
+    what: int, rows: int, cells: int, first: int, n: int, values: Floats, weights: Floats, largest: Floats, scales: Floats, limbs: Integers
 ) -> None:
     """Over `n` cells of each row: the greatest size of a product into `largest`, or the limbs of their sum.
 

@@ -4,6 +4,7 @@ A model is a module with a scalar `step` (a cell model, run by `CellModel`) or a
 most of it for models with neighbours.
 """
 
+from steppe.array_types import Array
 from steppe.levels import Space
 from steppe.models.authored import authored
 from steppe.models.cell_model import CellModel
@@ -11,7 +12,7 @@ from steppe.models.contract import Increment, Model, Needs, Settable, Status
 from steppe.models.declare import Choice, Pick
 from steppe.models.defaults import Defaults, leaves_out, record_step
 from steppe.models.field_model import FieldModel
-from steppe.models.handed import Array, Exchange, Inputs, Reach, Recorder, Records, Surroundings
+from steppe.models.handed import Exchange, Inputs, Reach, Recorder, Records, Surroundings
 from steppe.models.registry import default_of, find_model, make_model, needed_weather, picks_of, sets_of
 from steppe.models.served import check_served
 from steppe.packed import MISSING, Packed

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats
 from steppe.models.cell_declaration import CellDeclaration
-from steppe.models.handed import Array
 
 
 class Constants(NamedTuple):
@@ -23,7 +22,7 @@ class Constants(NamedTuple):
     def of(
         cls,
         declaration: CellDeclaration,
-        parameters: Mapping[str, NDArray[np.float64]],
+        parameters: Mapping[str, Floats],
         options: Any,
         used: set[str],
         cells: int,

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.kernels import CellKernel, RecordRow
 from steppe.models.cell_forcing import unpacked
 from steppe.models.cell_piece import LastStep
-from steppe.models.handed import Array
 
 
 class LastStepExports:

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.errors import ForcingError
 from steppe.kernels import ForcingRows
-from steppe.models.handed import Array, ForcingStream, Inputs
+from steppe.models.handed import ForcingStream, Inputs
 from steppe.packed import Packed, values_of
 
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats
 from steppe.clock import Clock
 from steppe.errors import ComputedError, ModelError, NotComputedError
 from steppe.html_summary import html_summary
@@ -33,7 +34,7 @@ from steppe.models.cell_piece import Bad, CellArrays, LastStep, StepRange, Sweep
 from steppe.models.cell_values import check_known, checked_values
 from steppe.models.contract import Increment, Needs, Status
 from steppe.models.declare import Choice
-from steppe.models.handed import Array, Inputs, Reach, Recorder, Records, Surroundings
+from steppe.models.handed import Inputs, Reach, Recorder, Records, Surroundings
 from steppe.variable import Role, Variable
 
 
@@ -44,7 +45,7 @@ class Copy(NamedTuple):
     """
 
     options: Any
-    parameters: dict[str, NDArray[np.float64]]
+    parameters: dict[str, Floats]
     constants: Constants
     state: Array
     codes: NDArray[np.int32]
@@ -270,7 +271,7 @@ class CellModel:
             raise ModelError(f'"{name}" cannot be recorded: it is no state, forcing or diagnostic of {self.name}.')
         return found
 
-    def _slots(self, record: Records) -> NDArray[np.float64]:
+    def _slots(self, record: Records) -> Floats:
         values = record.values
         if values.dtype != np.float64 or not values.flags.c_contiguous or values.shape[1:] != (self._cells,):
             raise ModelError(f'The record of "{record.name}" must be float64 (slots, {self._cells}), it is {values.dtype} {values.shape}.')
@@ -355,7 +356,7 @@ class CellModel:
             self._set_parameter(name, new if index is None else whole)
         return Increment(name, count, before, float(whole[where].sum(dtype=np.float64)))
 
-    def _set_parameter(self, name: str, values: NDArray[np.float64]) -> None:
+    def _set_parameter(self, name: str, values: Floats) -> None:
         old = self._parameters
         self._parameters = {**old, name: values}
         try:

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array
 from steppe.kernels import TURN, BoundKernel, CellKernel, ForcingRows, RecordRow
 from steppe.models.cell_constants import Constants
 from steppe.models.cell_forcing import ForcingWindows, joined, one_step
-from steppe.models.handed import Array
 from steppe.timeline import span
 
 

@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
+from steppe.array_types import Array
 from steppe.clock import Clock
 from steppe.grid import Edges
 from steppe.levels import Space
 from steppe.models.declare import Choice
-from steppe.models.handed import Array, Inputs, Reach, Recorder, Surroundings
+from steppe.models.handed import Inputs, Reach, Recorder, Surroundings
 from steppe.variable import Variable
 
 

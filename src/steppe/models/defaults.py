@@ -9,12 +9,13 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.clock import Clock
 from steppe.errors import ModelError, UnknownNameError, nearest
 from steppe.levels import Space
 from steppe.models.contract import Increment, Minimal, Model, Needs, Status
 from steppe.models.declare import Choice
-from steppe.models.handed import Array, Inputs, Reach, Recorder, Surroundings
+from steppe.models.handed import Inputs, Reach, Recorder, Surroundings
 from steppe.variable import Role
 
 

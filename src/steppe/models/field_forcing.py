@@ -5,8 +5,9 @@ Tiles lie in the packed order of the grid, where the cells of a box are no range
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.grid import Box
-from steppe.models.handed import Array, FieldInputs, Inputs
+from steppe.models.handed import FieldInputs, Inputs
 from steppe.packed import values_of
 from steppe.variable import Role, Variables
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.clock import Clock
 from steppe.errors import ComputedError, ModelError, NotComputedError, RangeError, UnknownNameError, nearest
 from steppe.grid import Box, last
@@ -29,7 +30,7 @@ from steppe.models.authored import authored
 from steppe.models.contract import Increment, Status
 from steppe.models.defaults import Defaults, record_step, source_digest
 from steppe.models.field_forcing import FieldForcing
-from steppe.models.handed import Array, FieldInputs, Inputs, Reach, Recorder
+from steppe.models.handed import FieldInputs, Inputs, Reach, Recorder
 from steppe.variable import Role, Variable, Variables
 
 BAND = 1 << 15  # cells; about a millisecond of a simple model, after which messages want a poke

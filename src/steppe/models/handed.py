@@ -7,10 +7,9 @@ from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array
 from steppe.grid import Box, Grid
 from steppe.packed import Packed
-
-Array = NDArray[Any]
 
 
 class Surroundings(NamedTuple):

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.api import Change, VariableInfo
+from steppe.array_types import Floats
 from steppe.control import Refused
 from steppe.service import regions, uploads
 from steppe.service.service import Service
@@ -56,9 +56,7 @@ async def checked(service: Service, run: str, change: Change) -> tuple[dict[str,
     return arguments, cells
 
 
-def previewed(
-    service: Service, run: str, change: Mapping[str, Any], chosen: regions.Cells | None, before: NDArray[np.float64]
-) -> dict[str, Any]:
+def previewed(service: Service, run: str, change: Mapping[str, Any], chosen: regions.Cells | None, before: Floats) -> dict[str, Any]:
     """What a change would do: how many cells it reaches, their means by area, and what is allowed.
 
     chosen: its packed cells, None for all; before: the values of all cells, (cells,), or those of each level one behind the other.
@@ -82,7 +80,7 @@ def previewed(
     }
 
 
-def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float | None:
+def _mean(values: Floats, weights: Floats) -> float | None:
     there = np.isfinite(values)
     if not there.any():
         return None

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.api import VariableInfo
+from steppe.array_types import Array
 from steppe.control import Refused
 from steppe.service.moments import clock_of
 
@@ -18,7 +18,6 @@ CRS84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
 STANDARD_NAMES = "http://vocab.nerc.ac.uk/standard_name/"
 CALENDARS = "https://cfconventions.org/cf-conventions/cf-conventions.html#calendar-"
 GREGORIAN = ("standard", "proleptic_gregorian")
-Array = NDArray[Any]
 Json = dict[str, Any]
 
 
@@ -107,7 +106,7 @@ def _range(values: Array, names: Sequence[str]) -> Json:
     return {"type": "NdArray", "dataType": kind, "axisNames": names, "shape": values.shape, "values": decimals(values)}
 
 
-def decimals(values: NDArray[Any]) -> list[Any]:
+def decimals(values: Array) -> list[Any]:
     """The values in C order, each to become the shortest decimal that gives it back; what is no number becomes null.
 
     float32 has decimals of its own, so it must not pass through float64.

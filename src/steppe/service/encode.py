@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.api import encode_head
+from steppe.array_types import Array, Floats, Integers
 from steppe.control import Refused
 from steppe.control.wire import Buffer
 from steppe.service import coverage
@@ -28,16 +28,15 @@ AXES: Mapping[str, Mapping[str, str]] = {
 }
 TEXT = ("csv", "json", "coverage-json")  # formats
 LEVELS = 65534  # that int16 has beside it
-Array = NDArray[Any]
 _ONE_AT_A_TIME = Lock()  # the library of NetCDF may not be used by two threads at once
 
 
 class CellPlaces(NamedTuple):
     """Where values lie: packed cells (cells,), or latitudes of rows and longitudes of columns [degrees]."""
 
-    cells: NDArray[np.int64] | None = None
-    lat: NDArray[np.float64] | None = None
-    lon: NDArray[np.float64] | None = None
+    cells: Integers | None = None
+    lat: Floats | None = None
+    lon: Floats | None = None
 
 
 class Content(NamedTuple):

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.clock import DAY, Clock, parse_instant
 from steppe.control import Refused
 from steppe.errors import RunFileError, SteppeError
@@ -102,7 +102,7 @@ def begin_of(step: int, facts: Mapping[str, Any]) -> str | None:
     return None if clock.step is None else clock.begin(step)
 
 
-def cf_times(steps: Sequence[int], facts: Mapping[str, Any]) -> tuple[NDArray[np.float64], dict[str, str]]:
+def cf_times(steps: Sequence[int], facts: Mapping[str, Any]) -> tuple[Floats, dict[str, str]]:
     """The moments of steps that are done, as CF has them: in days, with units and calendar; without time the steps."""
     clock, done = clock_of(facts), np.asarray(steps, np.float64)
     if clock.step is None:

@@ -4,9 +4,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.api.requests import VERTICES
+from steppe.array_types import Floats, Integers
 from steppe.control import Refused
 
 PAIRS = 10_000_000  # of sides that are compared; a second of work
@@ -48,7 +48,7 @@ def _invalid(detail: str, index: int) -> Refused:
     return Refused("polygon-invalid", detail, position=index)
 
 
-def _first_crossing(places: NDArray[np.float64]) -> tuple[int, int] | None:
+def _first_crossing(places: Floats) -> tuple[int, int] | None:
     """A pair of sides that have a point in common other than the corner between neighbours; sides run from each corner on.
 
     Sides are taken in the order of their western ends, so that each is compared with those only whose longitudes overlap.
@@ -81,9 +81,7 @@ def _first_crossing(places: NDArray[np.float64]) -> tuple[int, int] | None:
     return None
 
 
-def _meeting(
-    places: NDArray[np.float64], ends: NDArray[np.float64], one: NDArray[np.int64], other: NDArray[np.int64]
-) -> tuple[int, int] | None:
+def _meeting(places: Floats, ends: Floats, one: Integers, other: Integers) -> tuple[int, int] | None:
     """The first of some pairs of sides that meet, the lower number first."""
     a, b, c, d = places[one], ends[one], places[other], ends[other]
     left, right = _turn(a, b, c), _turn(a, b, d)
@@ -100,6 +98,6 @@ def _meeting(
     return low, high
 
 
-def _turn(a: NDArray[np.float64], b: NDArray[np.float64], c: NDArray[np.float64]) -> NDArray[np.float64]:
+def _turn(a: Floats, b: Floats, c: Floats) -> Floats:
     """Sign of the turn from a over b to c: 1 left, -1 right, 0 straight on."""
     return np.sign((b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]))

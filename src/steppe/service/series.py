@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from steppe.api import Gap, SeriesInfo, Thinned
 from steppe.api.query import Along, MapQuery, SeriesQuery
+from steppe.array_types import Array, Integers
 from steppe.control import Refused
 from steppe.control.server.live_series import SeriesKey
 from steppe.grid import Grid
@@ -21,7 +21,6 @@ from steppe.service.maps import steps_of
 from steppe.service.moments import date_of
 from steppe.service.service import Service
 
-Array = NDArray[Any]
 REDUCED = ("mean", "min", "max")  # what is told of a region
 
 
@@ -140,7 +139,7 @@ def _region_rows(when: list[Any], values: Array) -> bytes:
     return "\n".join([f"time,{','.join(REDUCED)}", *rows, ""]).encode()
 
 
-def thinned(values: NDArray[Any], points: int) -> tuple[NDArray[np.int64], int]:
+def thinned(values: Array, points: int) -> tuple[Integers, int]:
     """The steps that stay, about `points` of them, ascending, and into how many pieces all were cut. values: (steps, lines), NaN: missing.
 
     Of each piece every line keeps its least and greatest value and its first missing one; the first and the last step stay, too.

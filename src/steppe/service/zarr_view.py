@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.api import VariableInfo
 from steppe.api.query import MapQuery
+from steppe.array_types import Array
 from steppe.control import Refused
 from steppe.control.wire import Buffer
 from steppe.grid import Points, Projected
@@ -26,7 +26,6 @@ from steppe.service.encode import AXES
 from steppe.service.moments import cf_times
 from steppe.service.service import RunDescription, Service
 
-Array = NDArray[Any]
 VARYING = ("state", "forcing", "diagnostic")  # roles
 CRS = "crs"
 DESCRIPTION = "zarr.json"

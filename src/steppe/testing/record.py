@@ -20,8 +20,8 @@ from zlib import crc32
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.comm.world import (
-    Array,
     ClosedAtEnd,
     MessageRequest,
     Messages,

@@ -14,9 +14,9 @@ from typing import NoReturn, TypeVar
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.comm.serial import FinishedSend
 from steppe.comm.world import (
-    Array,
     ClosedAtEnd,
     Messages,
     Operation,

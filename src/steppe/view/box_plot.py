@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from io import BytesIO
 
 import numpy as np
-from numpy.typing import NDArray
+
+from steppe.array_types import Floats
 
 COLUMNS = 2
 LINE = "#1b5e8c"
 
 
-def draw_box(title: str, units: str, hours: NDArray[np.float64], values: Mapping[str, NDArray[np.float64]]) -> bytes:
+def draw_box(title: str, units: str, hours: Floats, values: Mapping[str, Floats]) -> bytes:
     """hours (times,); values: name -> (times,)."""
     from matplotlib.figure import Figure  # here and not above: it takes a quarter of a second
 

@@ -5,12 +5,10 @@ Colour maps are Crameri's (2018, doi:10.5281/zenodo.1243862): perceptually unifo
 
 from dataclasses import dataclass
 from math import ceil, floor, log10
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from steppe.array_types import Array
 
 DIFFERENCE = "vik"
 PLAIN = "batlow"

@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Bytes
 from steppe.errors import not_installed
-from steppe.view.plot import ABOVE, BELOW, DOTS, FAINT, INK, LEFT, MARGIN, RIGHT, Array, MapPlot, draw_map, tallness
+from steppe.view.plot import ABOVE, BELOW, DOTS, FAINT, INK, LEFT, MARGIN, RIGHT, MapPlot, draw_map, tallness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ class Scene:
         corner = (width - across - LEFT - RIGHT) / 2.0, height - HEAD
         self._values = draw_map(figure, drawn, corner, (across, room[1] + ABOVE + BELOW), 1 if across > 4.0 else 2)
 
-    def frame(self, values: Array, date: str) -> NDArray[np.uint8]:
+    def frame(self, values: Array, date: str) -> Bytes:
         """The frame of some values of the map: (height, width, red green blue alpha). The next call overwrites it."""
         self._values.set_array(np.ma.masked_invalid(values))
         self._date.set_text(date)
@@ -85,7 +85,7 @@ class Encoder:
     def __enter__(self) -> "Encoder":
         return self
 
-    def add(self, frame: NDArray[np.uint8]) -> None:
+    def add(self, frame: Bytes) -> None:
         """Adds a frame (height, width, red green blue alpha)."""
         picture = self._frame(frame, format="rgba").reformat(format="yuv420p", dst_colorspace=BT709)
         self._file.mux(self._stream.encode(picture))

@@ -5,15 +5,15 @@ import zlib
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steppe.view.colour import Array, Colours
+from steppe.array_types import Array, Bytes
+from steppe.view.colour import Colours
 
 LEVELS = 255  # colours; number 0 of the palette is transparent: no value
 FAST = 1  # level of zlib: an image is needed at once
 
 
-def levels(values: Array, colours: Colours) -> NDArray[np.uint8]:
+def levels(values: Array, colours: Colours) -> Bytes:
     """Number in the palette of each value: 1 to 255 from low to high, clipped; 0 where there is no value."""
     span = (colours.high - colours.low) or 1.0
     with np.errstate(invalid="ignore"):
@@ -21,7 +21,7 @@ def levels(values: Array, colours: Colours) -> NDArray[np.uint8]:
     return np.where(np.isfinite(values), np.nan_to_num(number).astype(np.uint8) + 1, 0).astype(np.uint8)
 
 
-def png(image: NDArray[np.uint8], name: str) -> bytes:
+def png(image: Bytes, name: str) -> bytes:
     """A PNG file of levels (rows, columns) in the colours `name` of cmcrameri; W3C Recommendation PNG, 11.2 and 11.3."""
     height, width = image.shape
     lines = np.zeros((height, width + 1), np.uint8)  # each line begins with its filter, 0: none

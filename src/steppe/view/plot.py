@@ -7,8 +7,8 @@ from textwrap import fill, wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Array
 from steppe.view.colour import DIFFERENCE, Colours
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-Array = NDArray[Any]
 
 WIDTH = 11.0  # [inch] of the figure; at 150 dots an inch as wide as a laptop's screen
 NARROW = 7.0  # [inch] of a figure of one map alone

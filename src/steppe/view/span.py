@@ -6,11 +6,12 @@ less than half of it was used for 50 frames.
 
 from collections.abc import Sequence
 from math import ceil, floor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array
 from steppe.view.colour import round_step
 
 SHARES = (0.02, 0.98)  # of the cells below the ends of the colours
@@ -82,7 +83,7 @@ def _most(bits: int) -> int:
     return (1 << bits) - 3
 
 
-def fit_of(levels: Sequence[NDArray[Any]], span: Span, bits: int) -> tuple[float, ...]:
+def fit_of(levels: Sequence[Array], span: Span, bits: int) -> tuple[float, ...]:
     """The member `fit` of a span, exact to one level, from the levels of one map or of two."""
     scale, offset = (float(number) for number in scale_of(span, bits))
     most = _most(bits)
@@ -101,7 +102,7 @@ def fit_of(levels: Sequence[NDArray[Any]], span: Span, bits: int) -> tuple[float
     return (*found, scale * max(float(np.searchsorted(apart, SHARES[1] * apart[-1])) - 0.5, 0.0)) if len(apart) else found
 
 
-def extremes(values: NDArray[Any]) -> tuple[NDArray[np.bool_] | None, float, float]:
+def extremes(values: Array) -> tuple[NDArray[np.bool_] | None, float, float]:
     """The mask of known values (None: all are), their least and greatest; inf and -inf without values."""
     known = np.isfinite(values) if values.dtype.kind == "f" else values != np.iinfo(values.dtype).min
     whole = bool(known.all())
@@ -109,7 +110,7 @@ def extremes(values: NDArray[Any]) -> tuple[NDArray[np.bool_] | None, float, flo
     return None if whole else known, *((float(there.min()), float(there.max())) if there.size else (np.inf, -np.inf))
 
 
-def levels_of(values: NDArray[Any], known: NDArray[np.bool_] | None, span: Span, bits: int) -> NDArray[Any]:
+def levels_of(values: Array, known: NDArray[np.bool_] | None, span: Span, bits: int) -> Array:
     """The level of each value, exact to half a level and clipped to the span; top - 1 for an unknown value."""
     scale, offset = (float(number) for number in scale_of(span, bits))
     number = values.astype(np.float64)

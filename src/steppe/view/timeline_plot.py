@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats
 from steppe.timeline import KINDS, Spans, seconds
 from steppe.view.plot import DOTS, FAINT, INK, LINE, SEA, WIDTH
 
@@ -80,7 +80,7 @@ def draw_timeline(path: Path, title: str, ranks: Sequence[Spans]) -> None:
     figure.savefig(path, format="png")
 
 
-def _parts(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def _parts(values: Array, edges: Floats) -> Floats:
     """The part of each kind in the time between two edges, (kinds, edges - 1)."""
     found = np.zeros((len(KINDS), len(edges) - 1))
     for kind in range(len(KINDS)):

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.ingest.generator.lattice import EARTH
 from steppe.ingest.meteorology import Values
 
@@ -156,7 +157,7 @@ def days() -> dict[str, Any]:
         return tomllib.load(file)
 
 
-def _sum(coefficients: NDArray[np.float64] | list[float], basis: list[Values]) -> Values:
+def _sum(coefficients: Floats | list[float], basis: list[Values]) -> Values:
     """Sum of terms in their order: the same bits for any set of cells, which a product of matrices does not guarantee."""
     total = np.zeros_like(basis[0])
     for coefficient, term in zip(coefficients, basis, strict=True):
@@ -166,7 +167,7 @@ def _sum(coefficients: NDArray[np.float64] | list[float], basis: list[Values]) -
 
 
 @cache
-def _climate() -> tuple[list[tuple[float, float]], dict[str, NDArray[np.float64]]]:
+def _climate() -> tuple[list[tuple[float, float]], dict[str, Floats]]:
     """Centres of the bumps, and the coefficients of each column of `climate.csv`, (terms,)."""
     with (files("steppe.ingest.generator") / "climate.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
@@ -176,6 +177,6 @@ def _climate() -> tuple[list[tuple[float, float]], dict[str, NDArray[np.float64]
 
 
 @cache
-def _table(name: str) -> NDArray[np.float64]:
+def _table(name: str) -> Floats:
     with (files("steppe.ingest.generator") / name).open(encoding="utf-8") as file:
         return np.loadtxt(file, delimiter=",", skiprows=1)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Integers
 from steppe.ingest.meteorology import Values
 
 EARTH = 20_003.9 / 180.0  # [km] of a degree of latitude
@@ -59,7 +60,7 @@ class Patch:
         return _weighted(_weighted(noise, self._point, self._along), self._node, self._down)
 
 
-def along_time(times: Values, apart: int) -> tuple[int, NDArray[np.int64], Values]:
+def along_time(times: Values, apart: int) -> tuple[int, Integers, Values]:
     """For times [d] in rising order, between rows `apart` days apart.
 
     Returns the first row, the row of each time's first tap counted from it, and the weights of the taps.
@@ -68,7 +69,7 @@ def along_time(times: Values, apart: int) -> tuple[int, NDArray[np.int64], Value
     return int(start[0]), start - start[0], weights
 
 
-def _weighted(values: Values, at: NDArray[np.int64], weights: Values) -> Values:
+def _weighted(values: Values, at: Integers, weights: Values) -> Values:
     """Sum over taps of the columns `at` (places, taps) of values (days, columns) times weights (places, taps): (days, places)."""
     total = np.take(values, at[:, 0], axis=1)
     total *= weights[:, 0]
@@ -80,7 +81,7 @@ def _weighted(values: Values, at: NDArray[np.int64], weights: Values) -> Values:
     return total
 
 
-def _taps(position: Values) -> tuple[NDArray[np.int64], Values]:
+def _taps(position: Values) -> tuple[Integers, Values]:
     """The first of four lattice points about each position [spacings], and the weights (..., 4) of a cubic B-spline, sum of squares 1."""
     whole = np.floor(position)
     t = position - whole

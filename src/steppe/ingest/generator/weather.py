@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Integers
 from steppe.ingest.generator.amount import rain_of, threshold_and_scale
 from steppe.ingest.generator.climate import YEAR, days, read_spread, read_surfaces, season, southern
 from steppe.ingest.generator.lattice import TAPS, Lattice, Patch, along_time
@@ -79,8 +79,8 @@ class Steps(NamedTuple):
     there to the next step [1] (days, 1).
     """
 
-    number: NDArray[np.int64]
-    before: NDArray[np.int64]
+    number: Integers
+    before: Integers
     part: Values
 
     def without_ends(self) -> "Steps":
@@ -142,7 +142,7 @@ class Generator:
         warmth = np.sqrt(self._memory) * warm + np.sqrt(1.0 - self._memory) * brief
         return wetness, [warmth, damp, cloud, vapour]
 
-    def _slow(self, number: NDArray[np.int64]) -> Slow:
+    def _slow(self, number: Integers) -> Slow:
         """The slow fields at steps (steps, cells)."""
         noise = [kind for lattice in SLOW for kind in self._lasting_for_months(lattice, number)]
         roots = [(np.sqrt(self._days["drought"]), 0.0, 0.0, 0.0, 0.0), *self._days["slow"]]
@@ -151,7 +151,7 @@ class Generator:
         wetness, tmax, tmin, cloud, vp = moved
         return Slow(wetness, tmax, tmin, cloud, vp, np.exp(self._days["pan"] * (exposure - 0.5 * self._days["pan"])))
 
-    def _lasting_for_months(self, lattice: Lattice, number: NDArray[np.int64]) -> Values:
+    def _lasting_for_months(self, lattice: Lattice, number: Integers) -> Values:
         """Noise of four kinds at the points of a slow lattice, at steps: (4, steps, points)."""
         start, row, weights = along_time(np.multiply(number, YEAR / STEPS), lattice.days)
         noise = self._patches[lattice].noise(start, int(row[-1]) + TAPS, self.seed)
@@ -177,10 +177,10 @@ def make_climate(latitude: Values, longitude: Values) -> tuple[Climate, Parts, V
     return climate, parts, np.clip(spread.memory[0], 0.0, 1.0)
 
 
-def days_of_year(first: int, count: int) -> NDArray[np.int64]:
+def days_of_year(first: int, count: int) -> Integers:
     """The day of the year (days,) [1 = 1 January] of `count` days from `first` on, counted from 1850-01-01, in the standard calendar."""
     dates = np.datetime64("1850-01-01") + np.arange(first, first + count)
-    since_new_year: NDArray[np.int64] = (dates - dates.astype("datetime64[Y]").astype("datetime64[D]")).astype(np.int64)
+    since_new_year: Integers = (dates - dates.astype("datetime64[Y]").astype("datetime64[D]")).astype(np.int64)
     return since_new_year + 1
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from steppe.array_types import Array
 from steppe.errors import DamagedError, FolderError
 from steppe.failpoint import reach
 from steppe.files import place, writing
@@ -28,7 +29,7 @@ from steppe.io.checkpoints.contents import HEAD, Contents, ContentsEntry, Digest
 from steppe.io.checkpoints.draft import ARRAYS
 from steppe.io.identity import check_identity
 from steppe.io.sealed import read_sealed, write_sealed
-from steppe.io.shard import Array, write_durable
+from steppe.io.shard import write_durable
 from steppe.io.shard_file import read_at
 
 FORMAT = 3  # a reader refuses any other

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import xxhash
 
+from steppe.array_types import Array
 from steppe.errors import Failure
 from steppe.grid import tiles
 from steppe.grid.ownership import Columns, OwnedTile
-from steppe.io.shard import Array
 
 HEAD = -1  # the number, among the tiles, of the numbers that hold for all cells
 

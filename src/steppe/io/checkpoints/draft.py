@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from steppe.array_types import Array
 from steppe.comm import MessageRequest, World
 from steppe.comm.world import STORE_TAG
 from steppe.files import writing
 from steppe.grid import Ownership
 from steppe.io.checkpoints.contents import HEAD, Contents, Digests, TileRun, moved, pieces
-from steppe.io.shard import Array
 from steppe.timeline import span
 
 ARRAYS = "arrays.bin"

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.comm import World, agree_on
 from steppe.errors import SteppeError
 from steppe.grid import Ownership
 from steppe.io.checkpoints.checkpoint import Checkpoint
-from steppe.io.shard import Array
 
 Loaded = tuple[Mapping[str, Any], dict[str, Array]]  # the manifest, and every array of the cells of one rank
 

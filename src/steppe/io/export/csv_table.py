@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.errors import Mistake, nearest
 from steppe.io.axis import Axis
 from steppe.io.export.aside import aside, refuse_existing
 from steppe.io.export.selection import ExportSource, Progress, refuse_ensemble
 from steppe.io.results.dataset import names_of
 from steppe.io.results.records import StoredRecords
-from steppe.io.shard import Array
 
 
 def write_cells(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Integers
 from steppe.errors import DamagedError, Mistake, nearest
 from steppe.grid import RegionLike
 from steppe.io.axis import Axis
@@ -35,7 +36,7 @@ class Window(NamedTuple):
 
     rows: slice
     columns: slice
-    place: NDArray[np.int64]
+    place: Integers
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -153,7 +154,7 @@ class ExportSource:
         """Of the values of a variable: float64 where the store has that, else float32, which holds all that is packed in the store."""
         return "float64" if self.time_of(name) and layout_of(self.store.path, parted(name)[0]).dtype == "float64" else "float32"
 
-    def blocks(self, name: str, cells: NDArray[np.int64] | None = None, scenario: int = 0) -> Iterator[ExportBlock]:
+    def blocks(self, name: str, cells: Integers | None = None, scenario: int = 0) -> Iterator[ExportBlock]:
         """The wanted values of a variable, in the wanted cells or others, in order of time; of an ensemble those of one scenario.
 
         Raises

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.errors import FolderError
 from steppe.io.folders.folder import Progress
 from steppe.io.sealed import read_sealed, write_sealed
@@ -69,7 +69,7 @@ class Ensemble:
         scenarios = [{"name": m.name, "set": dict(m.set), "folder": m.folder.relative_to(path).as_posix()} for m in self.members]
         write_sealed(path / FILE, {"columns": self.columns, "scenarios": scenarios})
 
-    def values(self, column: str) -> NDArray[np.float64]:
+    def values(self, column: str) -> Floats:
         """The value that each scenario sets in a column; NaN if it leaves that of the run file."""
         return np.array([member.set.get(column, np.nan) for member in self.members])
 

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cftime
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Integers
 from steppe.clock import EPOCH, TICK, instant_text, length_text
 from steppe.errors import BadCellError, DamagedError, ForcingError
 from steppe.grid import UNEVEN, Raster, is_axis
 from steppe.io.forcing.field_store import FieldStore, reason
 from steppe.io.forcing.scan import ForcingProblem
 from steppe.io.forcing.units import SAME, conversion
-from steppe.io.shard import Array
 from steppe.variable import Variable
 
 if TYPE_CHECKING:
@@ -243,7 +242,7 @@ class Field:
             return turned(labels.values, None, np.arange(len(space.values)), space.units, where)
         return turned(labels.values, str(labels.attrs.get("units", "")) or None, space.values, space.units, where)
 
-    def _ticks(self, time: "xarray.DataArray") -> NDArray[np.int64]:
+    def _ticks(self, time: "xarray.DataArray") -> Integers:
         """The instants of records: whole units and fractions apart, for their product has too few bits."""
         values, units, calendar = time.values, str(time.attrs["units"]), str(time.attrs.get("calendar", "standard")).lower()
         try:
@@ -254,7 +253,7 @@ class Field:
             raise ForcingError(f'{self._where}: a time in "{time.name}" is missing. Every record needs its instant.')
         since, unit = (zero - cftime.num2date(0, EPOCH, calendar)) // TICK, (one - zero) // TICK
         whole = np.floor(values)
-        ticks: NDArray[np.int64] = since + whole.astype(np.int64) * unit + np.rint((values - whole) * unit).astype(np.int64)
+        ticks: Integers = since + whole.astype(np.int64) * unit + np.rint((values - whole) * unit).astype(np.int64)
         seconds = (ticks + SECOND // 2) // SECOND * SECOND
         return np.where(np.abs(ticks - seconds) < NOISE, seconds, ticks)
 

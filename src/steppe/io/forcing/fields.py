@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.clock import TICK, Clock, ticks_since_epoch
 from steppe.comm import World, agree_on
 from steppe.comm.world import FORCING_TAG
@@ -28,7 +29,6 @@ from steppe.io.forcing.field import Between, Field
 from steppe.io.forcing.field_store import FieldStore
 from steppe.io.forcing.scan import ForcingProblem
 from steppe.io.forcing.stream import ReadCounters
-from steppe.io.shard import Array
 from steppe.timeline import span
 from steppe.variable import Variable
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.errors import ForcingError, nearest
 from steppe.grid import Grid, Raster
 from steppe.io.forcing.field import Field
@@ -16,7 +16,7 @@ from steppe.io.forcing.store import read_static
 from steppe.variable import Variable
 
 
-def read_map(path: Path, name: str, variable: Variable, spaces: Mapping[str, object], grid: Grid) -> NDArray[np.float64]:
+def read_map(path: Path, name: str, variable: Variable, spaces: Mapping[str, object], grid: Grid) -> Floats:
     """A variable without time of a store, in the unit of what it is read for: float64 (cells,), or (levels, cells) if the store has levels.
 
     Parameters

@@ -20,11 +20,12 @@ import google_crc32c
 import numpy as np
 import xxhash
 
+from steppe.array_types import Array, Bytes
 from steppe.errors import DamagedError
 from steppe.io.coordinates import write_group
 from steppe.io.forcing.store import ForcingStore, Stored
-from steppe.io.shard import ABSENT, Array, Layout, shard_path, write_durable
-from steppe.io.shard_file import Bytes, Place, ShardFile, new_memory, open_file, read_at
+from steppe.io.shard import ABSENT, Layout, shard_path, write_durable
+from steppe.io.shard_file import Place, ShardFile, new_memory, open_file, read_at
 from steppe.kernels import bitpack
 
 Kind = Literal["raw", "bits"]

@@ -17,6 +17,7 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array
 from steppe.clock import Clock
 from steppe.errors import ForcingError
 from steppe.grid import Cells, Grid, spanned
@@ -25,7 +26,6 @@ from steppe.io.forcing.slab import Slabs
 from steppe.io.forcing.store import Constant, ForcingStore, Stored
 from steppe.io.forcing.stream import KEEP_BELOW, ReadCounters, TileStream
 from steppe.io.forcing.units import conversion
-from steppe.io.shard import Array
 from steppe.packed import Packed
 from steppe.variable import Variable
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats
 from steppe.io.axis import day_name
 from steppe.io.forcing.store import ForcingStore, Stored
 from steppe.io.forcing.units import conversion
-from steppe.io.shard import Array
 from steppe.packed import MISSING
 from steppe.variable import Role, Variable
 
@@ -83,7 +83,7 @@ def _chunks(store: ForcingStore, stored: Stored) -> Sequence[tuple[int, int]]:
     return [(i, j) for i in range(-(-stored.axis.rows // rows)) for j in range(-(-store.n_cells // cells))]
 
 
-def _values(store: ForcingStore, stored: Stored, index: tuple[int, int]) -> NDArray[np.float64]:
+def _values(store: ForcingStore, stored: Stored, index: tuple[int, int]) -> Floats:
     """The values of a chunk in the unit of the store, up to the end of the array; NaN where missing."""
     rows, cells = stored.layout.chunk
     raw = store.chunk(stored.name, index)[: stored.axis.rows - index[0] * rows, : store.n_cells - index[1] * cells]

@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Bytes
 from steppe.errors import DamagedError, ForcingError, nearest
 from steppe.grid import Cells, spanned
 from steppe.io.axis import Axis
 from steppe.io.forcing.pack_file import PackFile, open_fastest
 from steppe.io.forcing.store import Constant, ForcingStore, Stored
-from steppe.io.shard import Array
-from steppe.io.shard_file import Bytes, Place, ShardFile
+from steppe.io.shard_file import Place, ShardFile
 from steppe.kernels.bitpack import unpack_at
 from steppe.packed import MISSING
 

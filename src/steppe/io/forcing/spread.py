@@ -17,8 +17,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.comm import World, agree_on, shared
-from steppe.comm.world import FORCING_TAG, Array
+from steppe.comm.world import FORCING_TAG
 from steppe.errors import Failure
 from steppe.grid import Cells, spanned
 from steppe.io.forcing.reader import ForcingReader

@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numcodecs import zstd
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats
 from steppe.errors import DamagedError, ForcingError, nearest
 from steppe.grid import Grid
 from steppe.io.axis import Axis, day_name
-from steppe.io.shard import Array, Layout, layout_of
+from steppe.io.shard import Layout, layout_of
 from steppe.io.shard_file import read_chunk
 
 PLAIN_CODECS = [  # of numbers by `write_small`
@@ -67,8 +67,8 @@ class ForcingStore:
     attributes: Mapping[str, Any]
     variables: Mapping[str, Stored]
     static: tuple[str, ...]
-    cell_lat: NDArray[np.float64]
-    cell_lon: NDArray[np.float64]
+    cell_lat: Floats
+    cell_lon: Floats
 
     @classmethod
     def open(cls, path: Path) -> "ForcingStore":
@@ -230,7 +230,7 @@ def read_small(path: Path, name: str) -> Array:
         raise DamagedError(f'"{folder}" cannot be read ({error}). Restore the store, or make it again.') from None
 
 
-def read_static(path: Path, variable: str, grid: Grid) -> NDArray[np.float64]:
+def read_static(path: Path, variable: str, grid: Grid) -> Floats:
     """A variable without time from a store for `grid`, float64 (cells,).
 
     Raises

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array
 from steppe.io.forcing.slab import Room, Slabs
-from steppe.io.shard import Array
 from steppe.packed import Packed
 from steppe.timeline import span
 

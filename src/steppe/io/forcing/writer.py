@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array
 from steppe.errors import Failure, ForcingError
 from steppe.files import place, writing
 from steppe.grid import Gaussian, Grid, Points, Projected, Raster, tile_size
@@ -26,7 +27,7 @@ from steppe.io.alone import alone
 from steppe.io.axis import Axis, day_name
 from steppe.io.coordinates import consolidate, write_axis, write_coordinates, write_group
 from steppe.io.forcing.store import FORMAT
-from steppe.io.shard import Array, Layout, create_array, write_durable, write_shard, write_small
+from steppe.io.shard import Layout, create_array, write_durable, write_shard, write_small
 from steppe.packed import MISSING
 from steppe.variable import Variable
 

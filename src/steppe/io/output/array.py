@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Singles
 from steppe.errors import DamagedError
 from steppe.files import writing
 from steppe.grid import Ownership
 from steppe.io.output.store import SINGLE, Group, Output
-from steppe.io.shard import Array, shard_path, write_shard
+from steppe.io.shard import shard_path, write_shard
 from steppe.io.shard_file import read_chunk
 
 
@@ -125,7 +126,7 @@ class OutputArray:
                     raise DamagedError(f'"{path}" is missing: output before the checkpoint was removed. Start with --fresh.')
 
 
-def bitround(values: NDArray[np.floating[Any]], bits: int) -> NDArray[np.float32]:
+def bitround(values: NDArray[np.floating[Any]], bits: int) -> Singles:
     """float32 values with `bits` bits of the mantissa kept, rounded half to even; NaN and infinities stay. Rounding twice changes nothing.
 
     Kloewer et al. (2021), Nature Computational Science 1, 713-724, doi:10.1038/s43588-021-00156-2.

@@ -23,13 +23,14 @@ from typing import Any
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.comm import MessageRequest, Serial, World
 from steppe.comm.world import STORE_TAG
 from steppe.errors import Failure, FolderError, SteppeError
 from steppe.grid import Ownership
 from steppe.io.output.array import OutputArray
 from steppe.io.output.store import Group, check_format, group_attributes, mark
-from steppe.io.shard import Array, layout_of, synchronise
+from steppe.io.shard import layout_of, synchronise
 from steppe.timeline import span
 
 NAPS = (*(0.001 / 2**k for k in range(4, 0, -1)), *[0.001] * 50)  # [s]

@@ -12,7 +12,8 @@ import numpy as np
 from xarray.backends import BackendArray
 from xarray.core.indexing import ExplicitIndexer, IndexingSupport, explicit_indexing_adapter
 
-from steppe.io.shard import Array, layout_of
+from steppe.array_types import Array
+from steppe.io.shard import layout_of
 from steppe.io.shard_file import read_chunk
 
 if TYPE_CHECKING:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.errors import DamagedError, FolderError, GridError, nearest
 from steppe.io.axis import ticks_of
 from steppe.io.folders.folder import Progress
 from steppe.io.folders.scenarios import FILE, SCENARIO, Ensemble, listed
 from steppe.io.forcing.store import FORMAT as FORCING_FORMAT
 from steppe.io.output.store import FORMAT, QUANTIZATION, check_format, group_attributes
-from steppe.io.shard import Array, layout_of, shard_path
+from steppe.io.shard import layout_of, shard_path
 
 BEGIN = np.datetime64("1850-01-01", "us")  # of all time axes of Steppe
 

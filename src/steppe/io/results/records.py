@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Array, Integers
 from steppe.grid import Gaussian, Grid, Points, Raster
 from steppe.grid.raster import DIGITS
 from steppe.io.axis import Axis
 from steppe.io.forcing.store import read_small
 from steppe.io.output.store import description, group_attributes
 from steppe.io.results.dataset import is_packed, locate, readable_records
-from steppe.io.shard import Array, layout_of
+from steppe.io.shard import layout_of
 from steppe.io.shard_file import read_chunk
 from steppe.levels import Space, layer, parted
 
@@ -118,7 +118,7 @@ class StoredRecords:
         """
         return read_small(self.path, name)
 
-    def read(self, name: str, records: slice, columns: NDArray[np.int64] | None = None) -> Array:
+    def read(self, name: str, records: slice, columns: Integers | None = None) -> Array:
         """Some records of a variable in its unit, NaN where missing; float64, float32 where the store has that.
 
         (records, columns), or (records, levels, columns) of all levels of a variable. columns: indices of cells or regions, all when left

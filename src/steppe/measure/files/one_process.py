@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Floats, Integers
 from steppe.comm.raw import page_buffer, pointers
 from steppe.errors import Failure
 from steppe.measure.files.codecs import Codec, codecs, maps
 from steppe.measure.files.disk import PAGE, describe_place, open_direct, put_out, workplace
-from steppe.measure.laws.family import Floats
 from steppe.measure.records.document import Document, made_now
 from steppe.measure.records.measured import Measured, SeriesName, series_of
 from steppe.measure.records.sample import is_enough
@@ -42,7 +42,7 @@ PRECISION = 0.02
 BUDGET, QUICK_BUDGET = 2.0, 0.4  # [s] of a series
 QUICK_FILE, FILE = 64, 256  # [MiB]
 NEAR, FAR = 1.2, 4.0  # ratios: cold reads nearer to warm ones, or faster than direct ones by more, are suspect
-Places = NDArray[np.int64]
+Places = Integers
 Maps = NDArray[np.int16]
 
 

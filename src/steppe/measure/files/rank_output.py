@@ -16,11 +16,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats, Singles
 from steppe.comm.team import SendHandle, Team
 from steppe.measure.files.ranked import agree, samples
-from steppe.measure.laws.family import Floats
 from steppe.measure.records.measured import Measured, SeriesName, series_of
 from steppe.measure.timing.rounds import OF_RANKS
 
@@ -30,7 +29,7 @@ GATHERED, PRIVATE, APART = "one gathers", "a file each", "a writer apart"
 SEEN, DURABLE = "output, seen by the computation", "output, until durable"
 SLICES = 40  # of the computation; after each a call lets messages proceed
 LEAST = 0.02  # [s] of the computation
-Fields = NDArray[np.float32]
+Fields = Singles
 
 
 def volume(fields: int) -> int:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Bytes, Floats, Integers
 from steppe.comm.raw import ADDRESS, page_buffer, pointers
 from steppe.comm.team import Team
 from steppe.errors import Failure
@@ -26,7 +26,6 @@ PRIVATE, SHARED = "a file each", "one file"
 COLD, WARM = "cold", "warm"
 FEWEST, MOST = 2, 30  # samples of a pass
 MIX = 0x9E3779B97F4A7C15  # makes a number of a place that no other place has
-Bytes = NDArray[np.uint8]
 
 
 def pattern(place: int, size: int) -> Bytes:
@@ -35,7 +34,7 @@ def pattern(place: int, size: int) -> Bytes:
     return (at * np.uint64(MIX)).view(np.uint8)
 
 
-def samples(team: Team, take: Callable[[], tuple[float, ...]], budget: float) -> NDArray[np.float64]:
+def samples(team: Team, take: Callable[[], tuple[float, ...]], budget: float) -> Floats:
     """Times (times of a sample, samples) [s], each the longest over the ranks; rank 0 decides when there are enough."""
     found = [take() for _ in range(FEWEST)]
     end = time.monotonic() + budget
@@ -125,7 +124,7 @@ class Ranked:
                 common.close()
         return [self._series(f"read, {state}, by {self._request} bytes", method, times)]
 
-    def _check(self, method: str, places: NDArray[np.int64], sizes: NDArray[np.int64], bring: Callable[[slice], int]) -> None:
+    def _check(self, method: str, places: Integers, sizes: Integers, bring: Callable[[slice], int]) -> None:
         wrong = 0
         for i in range(places.size):
             self._buffer[:] = 0
@@ -181,5 +180,5 @@ class Ranked:
         names = ("into memory", "durable")
         return [self._series(f"write, {name}, by {self._request} bytes", method, one) for name, one in zip(names, times, strict=True)]
 
-    def _series(self, operation: str, method: str, times: NDArray[np.float64]) -> Measured:
+    def _series(self, operation: str, method: str, times: Floats) -> Measured:
         return series_of(SeriesName(OF_RANKS, operation, method, p=self._team.size, bytes=self._size), times, 1, False)

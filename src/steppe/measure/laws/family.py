@@ -17,9 +17,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from steppe.array_types import Floats
 
 EXPONENTS = np.round(np.arange(-3.0, 4.0001, 0.004), 3)
 EXPONENTS = EXPONENTS[np.abs(EXPONENTS) > 0.02]  # at 0 the power equals the constant

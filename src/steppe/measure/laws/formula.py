@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from steppe.array_types import Floats
 from steppe.errors import Mistake
-from steppe.measure.laws.family import Floats
 from steppe.measure.laws.operation import AGGREGATE
 from steppe.measure.laws.points import MB, US, SamplePoints, medians
 

@@ -10,7 +10,8 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta, Struct
 
-from steppe.measure.laws.family import FAMILIES, RATE_FAMILIES, Curve, Family, Fits, Floats, fit_family
+from steppe.array_types import Floats
+from steppe.measure.laws.family import FAMILIES, RATE_FAMILIES, Curve, Family, Fits, fit_family
 
 NEAR = 6.0  # smaller differences of the criterion do not count
 DRAWS = 500

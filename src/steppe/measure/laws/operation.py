@@ -10,8 +10,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from steppe.array_types import Floats
 from steppe.errors import Mistake
-from steppe.measure.laws.family import RATE_FAMILIES, Floats
+from steppe.measure.laws.family import RATE_FAMILIES
 from steppe.measure.laws.law import DRAWS, SEED, FittedLaw, choose_law
 from steppe.measure.laws.points import SamplePoints
 from steppe.measure.laws.size_lines import Pieces, RangeLines, fit_pieces, plain_line

@@ -3,8 +3,8 @@
 import numpy as np
 from msgspec import Struct, field
 
+from steppe.array_types import Floats
 from steppe.errors import Mistake
-from steppe.measure.laws.family import Floats
 
 US, MB = 1e-6, 1e6  # [s] and [bytes] in which people read times and rates
 OF_MEDIAN = 1.2533  # standard error of a median, in those of a mean; for normal deviates

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec import Struct
 
-from steppe.measure.laws.family import Floats
+from steppe.array_types import Floats
 from steppe.measure.laws.points import SamplePoints
 
 HUBER = 2.5  # residuals in sigma, beyond which they count linearly (Huber 1964)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from steppe.array_types import Floats
 from steppe.errors import Mistake, nearest
-from steppe.measure.laws.family import Floats
 from steppe.measure.laws.points import SamplePoints, medians
 from steppe.measure.laws.size_lines import fit_lines
 

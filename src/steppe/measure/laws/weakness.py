@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec import Struct
 
-from steppe.measure.laws.family import Floats
+from steppe.array_types import Floats
 from steppe.measure.laws.operation import OperationFit
 
 LEAST = 1.1

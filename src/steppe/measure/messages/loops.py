@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from steppe.array_types import Floats
 from steppe.comm.raw import ADDRESS, Raw, call, seconds
 from steppe.errors import Failure
-from steppe.measure.laws.family import Floats
 from steppe.measure.messages.plan import WINDOW
 
 TAG = 7

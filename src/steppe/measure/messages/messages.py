@@ -13,8 +13,8 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
+from steppe.array_types import Floats
 from steppe.comm.raw import ADDRESS, Raw, huge_buffer, page_buffer, pointers
-from steppe.measure.laws.family import Floats
 from steppe.measure.messages import plan
 from steppe.measure.messages.firsts import first_messages
 from steppe.measure.messages.loops import collective, empty, exchange, of_all, ping_pong, port_of, started, ticks, window, window_both

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from steppe.array_types import Floats
 from steppe.comm.objects import PassingMethod
 from steppe.comm.raw import Raw
-from steppe.measure.laws.family import Floats
 from steppe.measure.messages.plan import BUFFERS, DICT, OUT_OF_BAND, PACKING, PARTS, PICKLED, Task
 
 READINGS = 1_000

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steppe.array_types import Floats
 from steppe.comm.raw import Raw
-from steppe.measure.laws.family import Floats
 from steppe.measure.messages.clock_loops import answer, ask
 from steppe.measure.messages.loops import of_all, port_of
 from steppe.measure.records.clock_record import ClockDrift, ClockOffset

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from steppe.array_types import Floats
 from steppe.comm.raw import ADDRESS, MpiWindow, Raw, call, seconds
-from steppe.measure.laws.family import Floats
 from steppe.measure.messages.loops import port_of
 from steppe.measure.messages.plan import ALLOCATED, COMPUTES, WORK, Task
 

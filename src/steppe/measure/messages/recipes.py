@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from msgspec.structs import replace
 
+from steppe.array_types import Floats
 from steppe.comm.raw import ADDRESS, PRIVATE, Raw, page_buffer, pointers
-from steppe.measure.laws.family import Floats
 from steppe.measure.laws.operation import OperationFit, fit
 from steppe.measure.laws.points import medians
 from steppe.measure.messages.loops import of_all, pack, ping_pong, port_of

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steppe.measure.laws.family import Floats
+from steppe.array_types import Floats, Integers
 from steppe.measure.laws.points import US
 from steppe.measure.laws.weakness import LARGE, WeakPoint, judged
 from steppe.measure.messages.plan import ACKNOWLEDGED, ALLOCATED, CREATED, NON_BLOCKING, NON_BLOCKING_BEHIND, ONE_SIDED
@@ -59,7 +58,7 @@ def find_slower(series: Sequence[Measured]) -> list[WeakPoint]:
     return sorted(found.values(), key=lambda one: one.ratio, reverse=True)
 
 
-def _drawn(one: Measured, random: np.random.Generator, chosen: NDArray[np.int64]) -> Floats:
+def _drawn(one: Measured, random: np.random.Generator, chosen: Integers) -> Floats:
     """Medians drawn anew (draws,) [s]: the same passes for all series, as the state of the machine in a pass affects all of them."""
     if len(one.passes) == chosen.shape[1] > 1:
         return np.asarray(np.median(pass_medians(one.times(), one.passes)[chosen], axis=1))

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from steppe.array_types import Floats
 from steppe.comm.raw import Raw
-from steppe.measure.laws.family import Floats
 from steppe.measure.messages.clock_loops import collective_at
 from steppe.measure.messages.loops import of_all
 from steppe.measure.messages.offsets import Clocks

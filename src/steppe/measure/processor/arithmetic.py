@@ -14,8 +14,8 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
+from steppe.array_types import Array
 from steppe.kernels import vecmath
 from steppe.kernels.cache import MachineFunction, vector_bytes
 from steppe.kernels.compiling import compiled, inline, machine_code
@@ -64,7 +64,7 @@ def multiply_add(x: Any, a: Any, b: Any, sweeps: int) -> None:
         _multiply_add(x.ctypes.data, a, b)
 
 
-def multiply_add_of(real: Any) -> tuple[Callable[[int], None], NDArray[Any]]:
+def multiply_add_of(real: Any) -> tuple[Callable[[int], None], Array]:
     """A function that does v = FACTOR v + ADDEND `DEPTH` times for each sweep; and its numbers v."""
     x = np.full(VECTORS * vector_bytes() // np.dtype(real).itemsize, 0.5, real)
     return lambda sweeps: multiply_add(x, real(FACTOR), real(ADDEND), sweeps), x

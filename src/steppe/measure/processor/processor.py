@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from steppe.array_types import Floats
 from steppe.comm import host_memory
 from steppe.errors import Mistake
-from steppe.measure.laws.family import Floats
 from steppe.measure.processor.arithmetic import DEPTH, FUNCTIONS, NUMBERS, loop_of, multiply_add_of
 from steppe.measure.processor.cores import Cores
 from steppe.measure.processor.streams import LINE, add, chase, copy, gather, ring, scale, triad

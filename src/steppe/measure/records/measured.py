@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
-from steppe.measure.laws.family import Floats
+from steppe.array_types import Floats
 from steppe.measure.records.sample import Mode, Statistics, count_outliers, figures, modes, of_passes, student
 
 Start = Literal["barrier", "window"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from steppe.measure.laws.family import Floats
+from steppe.array_types import Floats
 
 FIRST_LOOK = 30  # blocks; each next look is at twice as many: frequent looks would stop by chance
 FEW = 6  # blocks, whose range is a 95 % interval: enough where blocks take long

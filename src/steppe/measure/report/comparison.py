@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from steppe.measure.laws.family import Floats
+from steppe.array_types import Floats
 from steppe.measure.laws.points import US
 from steppe.measure.records.document import Document
 from steppe.measure.records.measured import Measured, grouped

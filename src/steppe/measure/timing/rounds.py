@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from msgspec.structs import replace
 
-from steppe.measure.laws.family import Floats
+from steppe.array_types import Floats
 from steppe.measure.records.measured import Measured, SeriesName, series_of
 from steppe.measure.records.sample import FIRST_LOOK, MOST_BLOCKS, is_enough
 

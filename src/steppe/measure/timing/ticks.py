@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from steppe.measure.laws.family import Floats
+from steppe.array_types import Floats
 from steppe.measure.records.clock_record import TimingClock
 
 GAP = 10e-6  # [s] between two readings: above it the rank was not running

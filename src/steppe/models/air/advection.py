@@ -14,8 +14,9 @@ from typing import Literal
 
 import numpy as np
 
+from steppe.array_types import Floats
 from steppe.errors import ModelError
-from steppe.models.air.sweeps import HALO, Floats, across_rows, along_rows
+from steppe.models.air.sweeps import HALO, across_rows, along_rows
 
 Axis = Literal["x", "y", "z"]
 AXES = {"z": 0, "y": 1, "x": 2}

@@ -2,9 +2,10 @@
 
 from typing import Literal
 
+from steppe.array_types import Floats
 from steppe.kernels import field_kernel
 from steppe.kernels.vecmath import where
-from steppe.models.air.sweeps import HALO, Floats
+from steppe.models.air.sweeps import HALO
 
 AHEAD = {"first": -1, "last": 1}  # the direction out of the domain
 

@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats, Integers
 from steppe.models.air.lanes import PER_CELL, PER_LANE, SUN_FIRST, SUN_SECOND, integrate_of
 from steppe.models.air.program import Program
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 LANES = 64
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.errors import ModelError
 from steppe.models.air.chemistry import Chemistry, darkness
 from steppe.models.air.conditions import DAY, HOUR, Conditions
@@ -18,7 +18,6 @@ from steppe.models.air.program import Program
 from steppe.models.air.rates import Rates
 from steppe.models.air.rosenbrock import step_of
 
-Floats = NDArray[np.float64]
 FIRST_STEP = 1.0  # [s] of a run
 APART = 0.01  # [s] over which a change of rates in time is measured
 

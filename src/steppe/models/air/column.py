@@ -9,14 +9,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.errors import ModelError
 from steppe.levels import Space
 from steppe.models.air.conditions import BOLTZMANN
 from steppe.models.air.rates import GAS
 
-Floats = NDArray[np.float64]
 GRAVITY = 9.80665  # [m s-2] standard, CGPM 1901
 AIR = 0.0289647  # [kg mol-1] dry air; Picard et al. (2008), Metrologia 45, 149
 PER_KG = 1e-6 * GAS / BOLTZMANN / AIR  # [molecule cm-3] of a density of 1 kg m-3

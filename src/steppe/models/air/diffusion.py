@@ -7,11 +7,11 @@ that of the lowest layer, depends on the species. All terms are positive and non
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.errors import ModelError
 from steppe.kernels import field_kernel
-from steppe.models.air.sweeps import HALO, Floats
+from steppe.models.air.sweeps import HALO
 
 KARMAN = 0.4  # [1] constant of von Karman
 LEAST = 0.1  # [m2 s-1] diffusivity in the mixed layer, at least
@@ -19,7 +19,7 @@ FREE = 1.0  # [m2 s-1] diffusivity above it
 TILE = 1024  # cells of a tile, about
 
 
-def diffusivity(heights: NDArray[np.float64], friction_velocity: Floats, mixing_height: Floats) -> Floats:
+def diffusivity(heights: Floats, friction_velocity: Floats, mixing_height: Floats) -> Floats:
     """K = 0.4 u* z (1 - z/h)^2 below the mixing height h, at least 0.1 m2/s there; 1 m2/s above [m2 s-1], (interface, y, x).
 
     heights (interface,): of the interfaces between layers above the ground, upward [m]. friction_velocity u* [m s-1] and mixing_height h

@@ -9,13 +9,12 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.errors import ModelError, nearest
 from steppe.kernels import field_kernel
 from steppe.kernels.vecmath import cos, exp, log, power, sin, sqrt
 
-Floats = NDArray[np.float64]
 FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt")
 POWER = len(FUNCTIONS)
 OPERATIONS: Mapping[type, Callable[[Any, Any], Any]] = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide}

@@ -9,16 +9,12 @@ light begins or ends the next step is at most `NEW_LIGHT`: rates jump there, and
 from functools import cache
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from steppe.array_types import Floats, Integers
 from steppe.kernels import FieldKernel, field_kernel
 from steppe.kernels.vecmath import cos, exp, power, sin, where
 from steppe.models.air.program import N_PROCESSES, N_SPECIES, N_VARYING, VARYING
 from steppe.models.air.rosenbrock import attempt
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 TURN = 7.27220521664304e-05  # [rad s-1] of the Earth below the sun: 2 pi / 86,400 s
 LOW_SUN = 0.005  # cos(theta) of a sun that is lower counts as this: stops are where light ends, which is above it
 NEW_LIGHT = 60.0  # [s]

@@ -9,12 +9,11 @@ from math import cos, pi, radians, sin
 
 import cftime
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.models.air.conditions import DAY, HOUR, LEAST_COSINE
 from steppe.models.air.lanes import PER_CELL, SUN_C, SUN_FIRST, SUN_LIT, SUN_PHASE, SUN_S, SUN_SECOND, TURN
 
-Floats = NDArray[np.float64]
 TILT = 23.45  # [degree] of Cooper's formula
 
 

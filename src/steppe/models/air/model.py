@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Array, Floats
 from steppe.clock import Clock
 from steppe.errors import GridError, ModelError, nearest
 from steppe.grid import Box, Raster
@@ -30,10 +31,9 @@ from steppe.models.air.sweeps import HALO
 from steppe.models.air.winds import Faces
 from steppe.models.contract import Needs, Status
 from steppe.models.field_model import FieldModel
-from steppe.models.handed import Array, Inputs, Reach, Recorder, Surroundings
+from steppe.models.handed import Inputs, Reach, Recorder, Surroundings
 from steppe.variable import Variable
 
-Floats = NDArray[np.float64]
 MOST_CYCLES = 20  # sub-cycles of a sweep
 POLAR = 80.0  # [degree] latitude beyond which columns of a grid of degrees are too narrow
 NANO = 1e9  # nmol in a mol

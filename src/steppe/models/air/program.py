@@ -18,10 +18,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from steppe.array_types import Floats, Integers
+
 HEADER = 13
 N_SPECIES, N_PROCESSES, N_ELEMENTS, N_VARYING, N_PARTIALS = range(5)
 SPEEDS, CHANGES, VARYING, PARTIALS, ELEMENTS, FORWARD, VARYING_YIELDS, ELEMENT_YIELDS = range(5, HEADER)

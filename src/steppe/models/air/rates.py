@@ -19,16 +19,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats, Integers
 from steppe.errors import ModelError
 from steppe.kernels import field_kernel
 from steppe.kernels.vecmath import exp, log, power, sqrt
 from steppe.models.air.formulas import compute, parsed
 from steppe.models.air.mechanism import NUMBERS, Mechanism
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 FORMS = tuple(NUMBERS)
 (
     ARRHENIUS, TROE, TERNARY, BRANCHED, TUNNELING, TAYLOR, SURFACE, PHOTOLYSIS, DEPOSITION, EMISSION, CONSTANT, GIVEN, HO2_HO2

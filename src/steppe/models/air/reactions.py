@@ -11,8 +11,8 @@ from dataclasses import replace
 from threading import Lock
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.models.air.chemistry import LANES, Chemistry
 from steppe.models.air.conditions import BOLTZMANN, O2_OF_AIR
 from steppe.models.air.declarations import in_the_air
@@ -23,7 +23,6 @@ from steppe.models.air.rates import Rates
 from steppe.models.air.sweeps import HALO
 from steppe.models.handed import Reach
 
-Floats = NDArray[np.float64]
 MOST = 2048  # cells whose rates are computed at once
 PAD = 16  # numbers behind each row of rates: rows a power of two apart would share lines of the cache
 TASK = 8  # columns of a task

@@ -16,9 +16,7 @@ without a check.
 from functools import cache
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from steppe.array_types import Floats, Integers
 from steppe.kernels import FieldKernel, field_kernel
 from steppe.models.air.program import (
     CHANGES,
@@ -37,9 +35,6 @@ from steppe.models.air.program import (
     VARYING,
     VARYING_YIELDS,
 )
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 def plus(lanes: int, n: int, codes: Any, c: int, yields: Any, q: int, v: Any, total: Any) -> None:

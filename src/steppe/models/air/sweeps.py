@@ -6,13 +6,10 @@ line lie `s` elements apart. Every loop of `fluxes` runs over consecutive elemen
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from steppe.array_types import Floats
 from steppe.kernels import field_kernel
 from steppe.kernels.vecmath import where
 
-Floats = NDArray[np.float64]
 HALO = 3  # cells that the flux through a face reads on either side of it
 SIXTH = 1.0 / 6.0
 

@@ -8,13 +8,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.grid import Raster
 from steppe.grid.earth import AUTHALIC_RADIUS
 from steppe.models.air.sweeps import HALO
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Floats, Integers
 from steppe.grid import Box
 from steppe.kernels import field_kernel
 from steppe.models.handed import Reach, StoredPages
@@ -21,8 +22,6 @@ from steppe.models.transport.reading import pages_of_tracers, pages_of_wind
 from steppe.models.transport.sphere import BEYOND, Sphere
 from steppe.models.transport.winds import RADIUS
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 PIECE = 1 << 14  # cells that are computed at once: what is kept of them fits the cache of a core
 SCHEMES = {"ccm": (interpolation.ccm, 4), "best": (interpolation.best, 6)}  # kernel, and points of a line of its stencil
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from steppe.array_types import Floats
+
 CENTRES = (5.0 * np.pi / 6.0, 7.0 * np.pi / 6.0)  # longitudes of the two, on the equator [rad]
 
 

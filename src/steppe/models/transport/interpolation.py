@@ -14,14 +14,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from steppe.array_types import Floats, Integers
 from steppe.kernels import FieldKernel, field_kernel
 from steppe.models.transport.paths import level_before, neighbours, row_before, split, turned_column, within
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 LAYERS = 4  # of the array, at least
 WORK = 100  # values that a kernel keeps of a point
 STEEPEST = 3.0 * (1.0 - 10.0 * 2.220446049250313e-16)

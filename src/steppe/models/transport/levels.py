@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.errors import ModelError
 from steppe.levels import Space
 from steppe.models.transport.sphere import slopes
 
-Floats = NDArray[np.float64]
 P0 = 100_000.0  # [Pa]
 GRAVITY = 9.80616  # [m s-2] as in CCM
 # Coefficients of the 18 levels of CCM3 at their interfaces from the top (Kiehl et al. 1996, NCAR/TN-420+STR, table 1).

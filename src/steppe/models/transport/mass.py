@@ -9,8 +9,8 @@ Sums know no order, so results have the same bits on any number of ranks.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.grid import Box
 from steppe.kernels import field_kernel
 from steppe.models.handed import Reach
@@ -18,7 +18,6 @@ from steppe.models.transport.levels import P0, HybridLevels
 from steppe.models.transport.paths import within
 from steppe.models.transport.sphere import Sphere
 
-Floats = NDArray[np.float64]
 MOST = 0.1  # the part of a value that the fixer of CCM may change
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.errors import ModelError
 from steppe.grid import Box
 from steppe.kernels.vecmath import exp
@@ -22,7 +22,6 @@ from steppe.models.transport.tracers import Tracer, tracers_of
 from steppe.models.transport.vertical import Vertical
 from steppe.models.transport.winds import DAY, WINDS
 
-Floats = NDArray[np.float64]
 TRACERS = {"hills": "hills"}
 LN2 = 0.6931471805599453
 

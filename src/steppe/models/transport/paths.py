@@ -14,18 +14,15 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numpy as np
 from numpy import int64
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats, Integers
 from steppe.kernels import FieldKernel, field_kernel
 from steppe.kernels.elements import element_address
 from steppe.kernels.primitives import float64s
 from steppe.kernels.vecmath import arctan2, cos, sin, sqrt, where
 from steppe.models.transport.winds import WINDS
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 ROUND = 6.283185307179586  # rad
 BEFORE, AFTER = 1, 2  # columns that the array of the wind has before the first and after the last, so that four neighbours lie in a row
 COMPONENTS = 3  # of the wind

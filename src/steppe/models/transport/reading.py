@@ -7,12 +7,11 @@ around these is found for all points together: of the wind whole lines of column
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Floats, Integers
 from steppe.kernels import field_kernel
 from steppe.models.transport.paths import AFTER, BEFORE, COMPONENTS, level_before, row_before
 from steppe.models.transport.sphere import Sphere
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 

@@ -11,11 +11,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Floats, Integers
 from steppe.errors import GridError
 from steppe.grid import Grid, Raster
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 BEYOND = 3  # rows beyond each pole: as many as the widest stencil reads
 ROUND = 360.0  # degrees
 

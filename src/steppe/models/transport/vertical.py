@@ -6,16 +6,14 @@
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats, Integers
 from steppe.grid import Box
 from steppe.kernels import field_kernel
 from steppe.models.handed import Reach
 from steppe.models.transport.levels import P0, HybridLevels
 from steppe.models.transport.sphere import BEYOND, Sphere
 from steppe.models.transport.winds import RADIUS
-
-Floats = NDArray[np.float64]
 
 
 class Vertical:
@@ -27,7 +25,7 @@ class Vertical:
         self._pressure = reach.array((rows, columns))
         self._own = y[:, None] * columns + x
 
-        def index(row: int, column: int) -> NDArray[np.int64]:
+        def index(row: int, column: int) -> Integers:
             at = y + BEYOND + row
             return sphere.rows[at][:, None] * columns + (x + column + sphere.shifts[at][:, None]) % columns
 

@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steppe.array_types import Floats
 from steppe.kernels.vecmath import cos, exp, sin
 from steppe.models.transport.levels import P0, SCALE_HEIGHT, TOP
 
-Floats = NDArray[np.float64]
 DAY = 86_400.0  # [s]
 RADIUS = 6_371_220.0  # [m] of the Earth, as in CCM and DCMIP
 TAU = 2.0 * np.pi

@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.api import Stream
 from steppe.api.query import MapQuery
+from steppe.array_types import Integers
 from steppe.control import Refused
 from steppe.grid import Grid
 
@@ -115,7 +115,7 @@ def packed_of(grid: Grid, cell: int) -> int:
 
 
 @lru_cache(8)
-def _packed(grid: Grid) -> NDArray[np.int64]:
+def _packed(grid: Grid) -> Integers:
     """Of each place of the grid, row by row, the packed number of its cell; -1 where there is none."""
     found = np.full(grid.active.size, -1, np.int64)
     found[grid.order] = np.arange(grid.n_cells)
