@@ -36,6 +36,8 @@ from collections.abc import Iterable
 from enum import IntEnum
 from pathlib import Path
 
+HERE = f"{Path(__file__).parent}{os.sep}"  # where the files of Steppe lie
+
 
 class Exit(IntEnum):
     """The exit codes of every command."""
@@ -224,16 +226,19 @@ def place(file: str, line: int) -> str:
 def authors_line(error: BaseException) -> str:
     """The line in which an error arose, if it is of a file that Steppe called, such as a model of the user; otherwise "".
 
-    Lines of Steppe, of Python and of installed packages do not count, nor do those that called Steppe.
+    Lines of Steppe, of Python and of installed packages do not count, nor do those that called Steppe, unless the error arose outside it.
     """
-    here = f"{Path(__file__).parent}{os.sep}"
     others = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")})
     if isinstance(error, SyntaxError) and error.filename:
         return place(error.filename, error.lineno or 0)
-    lines = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
-    first = next((at for at, (file, _) in enumerate(lines) if file.startswith(here)), len(lines))
-    theirs = [each for each in lines[first:] if not each[0].startswith((here, *others, "<"))]
+    lines = _lines(error)
+    first = next((at for at, (file, _) in enumerate(lines) if file.startswith(HERE)), 0)
+    theirs = [each for each in lines[first:] if not each[0].startswith((HERE, *others, "<"))]
     return place(*theirs[-1]) if theirs else ""
+
+
+def _lines(error: BaseException) -> list[tuple[str, int]]:
+    return [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
 
 
 def in_words(error: BaseException) -> str:
@@ -257,9 +262,15 @@ def in_words(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).rstrip('.')}." + (f' Did you mean "{close[0]}"?' if close else "")
 
 
-def unexpected(error: BaseException) -> str:
-    """What a command prints of an error that Steppe does not raise on purpose: the line of the user's file, or a defect of Steppe."""
+def unexpected(error: BaseException, traced: bool = False) -> str:
+    """What a command prints of an error that Steppe does not raise on purpose: the line of the user's file, or a defect of Steppe.
+
+    traced: the traceback is printed, too.
+    """
     line = authors_line(error)
     if line:
-        return f"{line}: {in_words(error)} Correct this line; the same command with --debug shows how it was reached."
-    return f"{type(error).__name__}: {error}. This is a defect of Steppe; the same command with --debug shows where."
+        more = "" if traced else "; the same command with --debug shows how it was reached"
+        return f"{line}: {in_words(error)} Correct this line{more}."
+    if not any(file.startswith(HERE) for file, _ in _lines(error)):
+        return in_words(error)
+    return f"{type(error).__name__}: {error}. This is a defect of Steppe{'' if traced else '; the same command with --debug shows where'}."

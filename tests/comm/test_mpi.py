@@ -33,6 +33,7 @@ def test_a_rank_that_ends_otherwise_than_the_others_ends_all_with_a_sentence(end
     said = [line for line in done.stderr.splitlines() if line.startswith("steppe: ")]
     assert len(said) == 1, done.stderr
     assert said[0].startswith(ENDS[end])
+    assert "defect" not in said[0]
 
 
 @each_mpi

@@ -87,6 +87,18 @@ def test_an_unforeseen_error_below_a_users_file_names_the_file(tmp_path):
     assert unexpected(error.value).startswith(head)
 
 
+def test_an_error_of_a_script_that_called_nothing_of_steppe_is_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "script.py"
+    file.write_text("[][1]\n")
+    for name, head in ((str(file), f'{file}, line 1 ("[][1]"): '), ("<string>", "")):
+        try:
+            exec(compile(file.read_text(), name, "exec"), {})
+        except IndexError as error:
+            error.__traceback__ = error.__traceback__.tb_next
+            said = unexpected(error, traced=True)
+        assert said == f"{head}IndexError: list index out of range." + (" Correct this line." if head else "")
+
+
 def test_files_of_one_name_in_two_folders_are_two_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in (1, 2):
         (tmp_path / str(number)).mkdir()

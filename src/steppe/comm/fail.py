@@ -71,10 +71,10 @@ def fail(world: World, where: RankLocation, error: BaseException, debug: bool = 
     if isinstance(error, Mistake) and where.step is None:
         world.abort(str(error), error.exit_code)  # a mistake of the user is the same on every rank
     code = Exit.INTERRUPTED if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_code", Exit.FAILURE)
-    world.abort(f"{where.of(world.rank)}: {_reason(error)}", code)
+    world.abort(f"{where.of(world.rank)}: {_reason(error, debug)}", code)
 
 
-def _reason(error: BaseException) -> str:
+def _reason(error: BaseException, debug: bool) -> str:
     text, name = str(error), type(error).__name__
     if isinstance(error, SteppeError):
         return f"{name}: {text}"
@@ -84,4 +84,4 @@ def _reason(error: BaseException) -> str:
         return f"called exit ({text or 0}) before the run was over."
     if isinstance(error, KeyboardInterrupt):
         return "interrupted."
-    return unexpected(error)
+    return unexpected(error, debug)
