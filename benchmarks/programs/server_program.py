@@ -10,6 +10,7 @@ from typing import Any
 import uvicorn
 
 import steppe
+from steppe.client import StaleError
 
 TOKEN = "only-for-this-benchmark"
 
@@ -31,11 +32,15 @@ def bare(folder: str) -> None:
 
 
 def steps(address: str) -> None:
-    """Steps until it is killed."""
+    """Steps until it is killed, whatever other clients order meanwhile."""
     run = steppe.connect(address, TOKEN)
     while True:
-        run.restart()
-        steps = run.step(end=True, wait=False)
+        try:
+            run.info()
+            run.restart()
+            steps = run.step(end=True, wait=False)
+        except StaleError:
+            continue
         print("under way", flush=True)
         steps.wait(progress=False)
 
