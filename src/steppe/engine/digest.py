@@ -48,17 +48,17 @@ def digest(arrays: Mapping[str, Array], cells: Cells, first: bool) -> int:
     """
     weights = _weights(cells.start, cells.stop) if isinstance(cells, range) else _mixed(cells)
     found = np.uint64(0)
-    numbers = {name: values for name, values in arrays.items() if values.ndim == 0}
-    if first and numbers:
-        bits = np.array([values.item() for values in numbers.values()], np.float64).view(np.uint64)
-        with np.errstate(over="ignore"):
-            found += np.dot(bits, _weights_of(tuple(numbers)))
-    for name, values in arrays.items():
-        if values.ndim:
+    numbers: dict[str, float] = {}
+    with np.errstate(over="ignore"):
+        for name, values in arrays.items():
+            if not values.ndim:
+                numbers[name] = values.item()
+                continue
             rows = _bits(values).reshape(prod(values.shape[:-1]), values.shape[-1])
             of = _weights_of((name,) if len(rows) == 1 else tuple(f"{name}/{k}" for k in range(len(rows))))
-            with np.errstate(over="ignore"):
-                found += np.dot(np.einsum("rc,c->r", rows, weights), of)  # wide in the loop: no array of wide ones is made
+            found += np.dot(np.einsum("rc,c->r", rows, weights), of)  # wide in the loop: no array of wide ones is made
+        if first and numbers:
+            found += np.dot(np.array([*numbers.values()], np.float64).view(np.uint64), _weights_of(tuple(numbers)))
     return int(found.view(np.int64))
 
 
