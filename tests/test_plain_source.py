@@ -11,7 +11,7 @@ import pytest
 from tests.documents.test_english import VAGUE
 
 SOURCE = Path(__file__).parents[1] / "src" / "steppe"
-ROOMS = ("comm", "control", "grid", "kernels", "testing", "view")
+ROOMS = ("cli", "comm", "control", "grid", "kernels", "testing", "view")
 
 
 def texts(source: str) -> Iterator[str]:

@@ -429,5 +429,5 @@ def test_steppe_bridge_passes_all_words_on_and_says_where_to_get_it(tmp_path: Pa
     done = subprocess.run([sys.executable, *program, str(tmp_path), *words], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (
         2,
-        "steppe: The bridge is a distribution of its own: type in the clone of Steppe: pip install ./bridge\n",
+        "steppe: The bridge is not installed; it is a distribution of its own. Type in the clone of Steppe: pip install ./bridge\n",
     )

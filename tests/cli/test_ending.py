@@ -16,7 +16,7 @@ from steppe.errors import Exit, Mistake
 from tests.cli.test_ranks import STOPPING, control_of, long_job, nothing_is_left, until_it_rains  # noqa: F401
 from tests.comm.mpis import each_mpi
 
-ON = "The same command goes on from the last checkpoint."
+ON = "The same command continues from the last checkpoint."
 WORDS = ["[rank 1] a word", "[rank 2] a word"]
 
 

@@ -113,9 +113,9 @@ def test_without_the_encoder_it_is_said_what_to_install(call, run, monkeypatch):
         (["--movie", "film.mp4", "--from", "1990-09-01", "--to", "1990-02-01"], "holds no record"),
         (["--movie", "film.mp4", "--fps", "0"], "--fps 0 is out of range."),
         (["--movie", "film.mp4", "--size", "1281x720"], '--size "1281x720" is no size of a film.'),
-        (["--movie", "film.mp4", "--date", "1990-02-01"], "--date is of a picture."),
+        (["--movie", "film.mp4", "--date", "1990-02-01"], "--date is an option of pictures."),
         (["--movie", "no/film.mp4"], 'there is no folder "no"'),
-        (["--fps", "20"], "--fps is of a film."),
+        (["--fps", "20"], "--fps is an option of films."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -43,4 +43,4 @@ def test_a_file_without_single_samples_is_refused(call, tmp_path):
     write_document(document, path)
     code, _, wrong = call("measure", "compare", str(path), str(path))
     assert code == Exit.MISTAKE
-    assert "holds no single samples, which the intervals come from. Give the file that --json wrote." in wrong
+    assert "holds no samples, from which the intervals are computed. Give the file that --json wrote." in wrong

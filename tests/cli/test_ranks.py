@@ -87,7 +87,9 @@ def test_a_rank_that_is_killed_is_told_of_by_the_supervisor(mpi: str) -> None:
     done = supervise(mpi, "kill")
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("steppe: The ranks ended by signal 9 (SIGKILL), without a word. Often that is the system, when memory runs out.")
+    assert last.startswith(
+        "steppe: The ranks ended by signal 9 (SIGKILL), without a message. Often the system sends it when memory runs out."
+    )
 
 
 @contextmanager

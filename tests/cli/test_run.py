@@ -54,7 +54,7 @@ def test_up_to_a_day_and_on(call, here):
     assert code == Exit.DONE
     assert days(said) == "days: 22 of 420"
     code, said, wrong = call("run", "run.toml")
-    assert (code, wrong) == (Exit.DONE, "Goes on at 1990-02-01.\n")
+    assert (code, wrong) == (Exit.DONE, "The run continues at 1990-02-01.\n")
     assert days(said) == "days: 420 of 420"
     assert without_times(call("run", "run.toml", "--output", "in-one-go")[1]).splitlines()[1:] == without_times(said).splitlines()[1:]
 
@@ -109,7 +109,7 @@ def test_a_changed_parameter_is_another_run(call, here):
 def test_threads_are_no_part_of_a_run(call, here):
     assert call("run", "run.toml", "--threads", "1", "--until", "1990-06-30", "--quiet")[0] == Exit.DONE
     code, said, wrong = call("run", "run.toml", "--threads", "3")
-    assert (code, wrong) == (Exit.DONE, "Goes on at 1990-07-01.\n")
+    assert (code, wrong) == (Exit.DONE, "The run continues at 1990-07-01.\n")
     assert days(said) == "days: 420 of 420"
 
 
@@ -179,7 +179,7 @@ def test_a_trigger_that_pauses_the_run_says_so_and_the_same_command_goes_on(call
     assert 0 < step < 420
     _, told, stopped = wrong.splitlines()
     assert re.fullmatch(r"It runs off \(\d{4}-\d\d-\d\d\)\.", told)
-    assert re.fullmatch(r"Stopped before \d{4}-\d\d-\d\d with a checkpoint\. The same command goes on\.", stopped)
+    assert re.fullmatch(r"Stopped before \d{4}-\d\d-\d\d with a checkpoint\. The same command continues\.", stopped)
     code, said, wrong = call("run", "run.toml")
-    assert "Goes on at " in wrong
+    assert "The run continues at " in wrong
     assert int(days(said).split()[1]) > step

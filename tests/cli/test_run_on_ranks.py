@@ -100,7 +100,7 @@ def test_a_run_of_which_a_rank_stays_stopped_ends_and_goes_on_from_its_last_chec
     process = start(folder, python, "-m", "steppe", "run", "run.toml", "--ranks", "2")
     said, wrong = process.communicate()
     assert process.returncode == 0, wrong
-    assert wrong.startswith("Goes on at ")
+    assert wrong.startswith("The run continues at ")
     assert digest(folder / "out") == by_one
 
 

@@ -76,11 +76,11 @@ def test_a_signal_stops_with_a_checkpoint_and_the_same_command_goes_on(call, on_
     next_day = date(1990, 1, 10) + timedelta(done)
     assert wrong.splitlines() == [
         "Stopping after the days in work; a second Ctrl-C ends at once, back to the last checkpoint.",
-        f"Stopped before {next_day} with a checkpoint. The same command goes on.",
+        f"Stopped before {next_day} with a checkpoint. The same command continues.",
     ]
     monkeypatch.chdir(on_points)
     code, said, wrong = call("run", "run.toml")
-    assert (code, wrong) == (Exit.DONE, f"Goes on at {next_day}.\n")
+    assert (code, wrong) == (Exit.DONE, f"The run continues at {next_day}.\n")
     assert "days: 420 of 420" in said
 
 

@@ -134,7 +134,7 @@ def test_a_first_interrupt_checkpoints_and_the_same_command_goes_on(scenario, un
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
     assert process.returncode == 75
-    assert "The same command goes on." in said
+    assert "The same command continues." in said
     assert digest(scenario.parent / "out") != uninterrupted
     steppe.run(scenario)
     assert digest(scenario.parent / "out") == uninterrupted

@@ -89,4 +89,4 @@ def test_a_document_of_no_recipe_has_no_such_table():
 @two_cores
 def test_a_recipe_leaves_no_choice_of_what_is_measured():
     line = refused("messages", "--recipe", "minho", "--quick", "--passes", "1", "--start", "window")
-    assert line == "--recipe minho says what is measured and how ranks begin. Leave out --quick and --passes and --start window."
+    assert line == "--recipe minho determines the series and how ranks begin. Leave out --quick and --passes and --start window."

@@ -1,4 +1,4 @@
-"""The `steppe` command: one file a sub-command, no logic. Commands are imported when they are called."""
+"""The `steppe` command: one file for each sub-command, imported when the command is called; no logic."""
 
 import os
 import sys
@@ -23,8 +23,8 @@ def main() -> NoReturn:
 
 
 def run_command(arguments: list[str]) -> Exit:
-    """Runs one command; errors become one sentence on standard error, `--debug` shows where they come from."""
-    own = arguments.index("--") if "--" in arguments else len(arguments)  # what follows belongs to a program
+    """Runs one command. An error becomes one sentence on standard error; with `--debug` it is raised."""
+    own = arguments.index("--") if "--" in arguments else len(arguments)  # words after "--" belong to the program
     debug = "--debug" in arguments[:own]
     arguments = [*(argument for argument in arguments[:own] if argument != "--debug"), *arguments[own:]]
     try:
@@ -50,7 +50,7 @@ def _call(arguments: list[str]) -> Exit:
     if not arguments or arguments[0] in ("--help", "-h"):
         sys.stdout.write(overview())
         return Exit.DONE
-    if arguments[0] == "bridge" and arguments[1:] not in (["--help"], ["-h"]):  # its options and "--" are not for cyclopts
+    if arguments[0] == "bridge" and arguments[1:] not in (["--help"], ["-h"]):  # it parses its options itself, not cyclopts
         from steppe.cli.bridge import bridge
 
         bridge(*arguments[1:])

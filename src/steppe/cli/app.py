@@ -11,7 +11,7 @@ app = App(
     version=f"steppe {version('steppe')}",
     version_flags=["--version"],
     help_format="plaintext",
-    default_parameter=Parameter(negative=(), show_default=False),  # defaults that are worth a word are in the texts
+    default_parameter=Parameter(negative=(), show_default=False),  # the help texts name the defaults
 )
 
 for name in COMMANDS:

@@ -29,11 +29,11 @@ def box(
     atol: float = 1e4,
     quiet: bool = False,
 ) -> None:
-    """Run the chemistry of one cell of air, and print, write or draw what becomes of it.
+    """Run the chemistry of one cell of air, and print, write or draw its concentrations.
 
-    The cell has the conditions that the mechanism brings, then those of --conditions, then those of --set. A file of conditions has a
-    name and a value on each line, or names in its first line and values in its second: ENV.temperature, CONC.O3, PHOTO.jno2, USER.x,
-    SURF.x, with the unit in brackets, or without in K, Pa, mol m-3, s-1 and m.
+    --set replaces conditions of --conditions, and both replace those of the mechanism. A file of conditions has a name and a value on
+    each line, or names in its first line and values in its second. Names are ENV.temperature, CONC.O3, PHOTO.jno2, USER.x and SURF.x,
+    with the unit in brackets; without one the units are K, Pa, mol m-3, s-1 and m.
 
     Examples:
 
@@ -47,7 +47,7 @@ def box(
     mechanism
         emep66, or a file: plain YAML, or an OpenAtmos v1 configuration (JSON or YAML).
     hours
-        The hour at which the run ends, from midnight of the first day. Default: as the mechanism says, or a day after the start.
+        The hour at which the run ends, from midnight of the first day. Default: the end that the mechanism gives, or a day after the start.
     conditions
         A CSV file of conditions.
     set
@@ -55,17 +55,17 @@ def box(
     plot
         The picture to write, a PNG file.
     csv
-        The table to write, a row for each time.
+        The table to write (CSV), a row for each time.
     species
         A species to print and to draw. May be given several times.
     units
-        Unit of concentrations in what is written: molecule cm-3, mol m-3 or ppb.
+        Unit of the concentrations in the output: molecule cm-3, mol m-3 or ppb.
     every
-        Minutes from row to row.
+        Minutes between two rows.
     step
-        Length of the step of the model in seconds: rates other than those of photolysis are constant in it.
+        Step of the model in seconds. Rates are constant within a step, except those of photolysis.
     rates
-        model: as the air-quality model computes. exact: all rates at the times of the solver, to meet reference solutions.
+        model: as in the air-quality model. exact: all rates at the times of the solver, to compare with reference solutions.
     rtol
         Relative tolerance of the solver.
     atol
@@ -97,8 +97,8 @@ def box(
     if run.clipped:
         worst = max(run.clipped, key=lambda name: run.clipped[name])
         most = f"{run.clipped[worst]:.3g} molecule cm-3"
-        print(f"{len(run.clipped)} species came out negative and were set to 0; the most of {worst}, {most}")
-    print(f"{'':{width}}  {'at first':>12}  {'at last':>12}  {run.units}")
+        print(f"{len(run.clipped)} species became negative and were set to 0; {worst} needed most, {most}")
+    print(f"{'':{width}}  {'start':>12}  {'end':>12}  {run.units}")
     for name in names:
         print(f"{name:{width}}  {run.values[name][0]:12.5g}  {run.values[name][-1]:12.5g}")
     for made in (csv, plot):

@@ -11,7 +11,8 @@ from steppe.errors import Mistake
 def bridge(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> NoReturn:
     """Join MPI launches at several sites to one world, for any MPI program.
 
-    A distribution of its own: `pip install ./bridge` in a clone. Options: `steppe bridge run --help`; also `site`, `doctor`, `key`.
+    The bridge is a distribution of its own: `pip install ./bridge` in a clone. `steppe bridge run --help` shows the options.
+    Other commands are `site`, `doctor` and `key`.
 
     Examples:
 
@@ -34,5 +35,7 @@ def bridge(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> NoRe
     except ModuleNotFoundError as error:
         if error.name != "steppe_bridge":
             raise
-        raise Mistake("The bridge is a distribution of its own: type in the clone of Steppe: pip install ./bridge") from None
+        raise Mistake(
+            "The bridge is not installed; it is a distribution of its own. Type in the clone of Steppe: pip install ./bridge"
+        ) from None
     raise SystemExit(command.main([*words], "steppe bridge"))

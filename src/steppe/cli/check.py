@@ -1,4 +1,4 @@
-"""`steppe check`: everything that can be wrong, before anything is computed."""
+"""`steppe check`: finds mistakes before a run computes anything."""
 
 import json as json_format
 import sys
@@ -44,7 +44,7 @@ def check(
         plan = Plan.of(run_file, changes_of(set))
         options = options_text(plan.chosen)
         found = [str(problem) for problem in problems(plan)]
-        if not found:  # what cannot run costs nothing
+        if not found:  # only a run without mistakes has a cost
             with compiling_is_said(lambda text: None if json else print(text, file=sys.stderr)):
                 cost = estimate(plan)
     except Mistake as mistake:

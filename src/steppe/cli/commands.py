@@ -1,4 +1,4 @@
-"""The commands and what they do. `steppe --help` is printed from here and imports nothing, so that it is there at once."""
+"""The commands, each with its first line of help. `steppe --help` prints this table and imports nothing else, so it is fast."""
 
 COMMANDS = {
     "new": "Write a run file, or a model, to start from.",

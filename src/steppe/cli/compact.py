@@ -1,4 +1,4 @@
-"""`steppe compact`: a journal that has grown long begins anew."""
+"""`steppe compact`: makes a long journal begin at a checkpoint."""
 
 import sys
 from pathlib import Path
@@ -10,8 +10,8 @@ from steppe.errors import Exit, Mistake
 def compact(run: Path, /, *, checkpoint: str = "", main_only: bool = False) -> Exit:
     """Shorten the journal of a steered run: it begins at a checkpoint, and main keeps its state.
 
-    No server may serve the run meanwhile. Orders before the checkpoint stay in the old journal, which is kept beside the new one
-    and can still be replayed. main can be restarted, but no longer rewound to before the checkpoint.
+    No server may serve the run meanwhile. The old journal stays beside the new one, with the orders before the checkpoint, and can
+    still be replayed. main can be restarted, but no longer rewound to before the checkpoint.
 
     Examples:
 
@@ -23,9 +23,9 @@ def compact(run: Path, /, *, checkpoint: str = "", main_only: bool = False) -> E
     run
         The run folder.
     checkpoint
-        The checkpoint at which the journal begins; default: the newest on the way to main.
+        The checkpoint at which the journal begins; default: the newest in the history of main.
     main_only
-        Leave the other scenarios behind, in the old journal.
+        Keep only main; the other scenarios stay in the old journal.
     """
     if not (run / JOURNAL).is_file():
         raise Mistake(f'There is no journal "{run / JOURNAL}".')

@@ -1,4 +1,4 @@
-"""What the silence of a first run is: half a minute in which the compiler works."""
+"""Reports that kernels are being compiled, which takes half a minute of a first run."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def compiling_is_said(say: Callable[[str], None]) -> Iterator[None]:
-    """Passes on what Steppe's log says, each sentence once: a model often has several kernels."""
+    """Passes messages of Steppe's log to `say`, each sentence once: a model often has several kernels."""
     log, handler = logging.getLogger("steppe"), _Once(say)
     level = log.level
     log.addHandler(handler)
@@ -26,7 +26,7 @@ class _Once(logging.Handler):
         self._said: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Called under the handler's lock, by whichever thread compiles."""
+        """Passes a new sentence on. The thread that compiles calls it, under the handler's lock."""
         text = record.getMessage()
         if text not in self._said:
             self._said.add(text)

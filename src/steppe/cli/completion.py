@@ -1,4 +1,4 @@
-"""`steppe completion`: the shell completes commands, options and files."""
+"""`steppe completion`: scripts with which a shell completes commands, options and files."""
 
 import sys
 from pathlib import Path
@@ -50,7 +50,7 @@ def write_text(text: str, output: Path | None) -> None:
 
 
 def install() -> None:
-    """Install completion for the shell that this is called from."""
+    """Install completion for the current shell."""
     from cyclopts.completion import ShellDetectionError
 
     from steppe.cli.app import app
@@ -58,7 +58,7 @@ def install() -> None:
     try:
         path: Path = app.install_completion()
     except ShellDetectionError:
-        raise Mistake("The shell that called this cannot be told. Print the script with `steppe completion bash`, zsh or fish.") from None
+        raise Mistake("The current shell cannot be determined. Print the script with `steppe completion bash`, zsh or fish.") from None
     except OSError as error:
         raise Failure(f'"{error.filename}" cannot be written: {error.strerror}. `steppe completion bash` prints the script.') from None
     print(f"{path} is written; a new shell completes steppe.")

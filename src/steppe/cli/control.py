@@ -1,12 +1,14 @@
-"""What ranks tell the process that started them: lines of JSON over a Unix socket, named by an environment variable.
+"""Messages of the ranks to the supervisor, the process that started them: lines of JSON over a Unix socket.
 
-    {"ready": 8}         all ranks are there and listen to requests to stop
-    {"cells": 15195}     how many cells a step has: the measure of the progress that follows
-    {"event": {...}}     a `steppe.engine.Event`
-    {"told": true}       no more events: what is written next finds the screen free
-    {"outcome": 1}       the exit code with which a rank ends all, from that rank; the rest is told by rank 0
+An environment variable names the socket. Rank 0 sends the messages, except "outcome".
 
-No side waits for an answer. When the other side is gone, the run stops, as by the signal: no supervisor is left.
+    {"ready": 8}                        all 8 ranks have started and accept requests to stop
+    {"cells": 15195, "unit": "day"}     the cells and the name of a step; progress follows
+    {"event": {...}}                    a `steppe.engine.Event`
+    {"told": true}                      no more events follow: the supervisor ends its progress bar
+    {"outcome": 1}                      the exit code with which the sending rank ends all ranks
+
+No side waits for an answer. A rank that cannot reach the supervisor stops the run with a checkpoint, as after SIGUSR1.
 """
 
 import json
@@ -19,7 +21,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
     from steppe.engine import Event
@@ -28,13 +30,24 @@ VARIABLE = "STEPPE_CONTROL"
 PAUSE = 0.1  # [s] at least between two events of progress
 
 
+class RankMessage(TypedDict, total=False):
+    """One message; the docstring of this file explains its keys."""
+
+    ready: int
+    cells: int
+    unit: str
+    event: dict[str, str | int]
+    told: bool
+    outcome: int
+
+
 def supervised() -> bool:
-    """Whether another process started this rank and shows what it tells."""
+    """True if a supervisor started this rank and shows its messages."""
     return VARIABLE in os.environ
 
 
 class Speaker:
-    """One line to the supervisor; without one it says nothing."""
+    """A connection to the supervisor; without a supervisor it sends nothing."""
 
     def __init__(self) -> None:
         self._socket: socket.socket | None = None
@@ -42,13 +55,13 @@ class Speaker:
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self._try(lambda line: line.connect(os.environ[VARIABLE]))
 
-    def say(self, message: dict[str, Any]) -> None:
+    def say(self, message: RankMessage) -> None:
         """Sends `message`."""
         data = json.dumps(message).encode() + b"\n"
         self._try(lambda line: line.sendall(data))
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the connection."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -63,18 +76,18 @@ class Speaker:
             os.kill(os.getpid(), signal.SIGUSR1)
 
 
-def tell(message: dict[str, Any]) -> None:
-    """Sends one message."""
+def tell(message: RankMessage) -> None:
+    """Sends one message over a connection of its own."""
     speaker = Speaker()
     speaker.say(message)
     speaker.close()
 
 
 class Told(AbstractContextManager[Callable[["Event"], None]]):
-    """Events of a run, passed on to the supervisor."""
+    """Passes the events of a run on to the supervisor."""
 
     def __init__(self, n_cells: int, unit: str = "day") -> None:
-        self._facts = {"cells": n_cells, "unit": unit}
+        self._facts: RankMessage = {"cells": n_cells, "unit": unit}
         self._said = -PAUSE
 
     def __enter__(self) -> Callable[["Event"], None]:
@@ -94,7 +107,7 @@ class Told(AbstractContextManager[Callable[["Event"], None]]):
 
 
 class Listener:
-    """The supervisor's end."""
+    """The supervisor's end of the connections."""
 
     def __init__(self, path: Path) -> None:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -105,12 +118,12 @@ class Listener:
         self._selector.register(self._listener, selectors.EVENT_READ)
 
     def fileno(self) -> int:
-        """What can be waited for: it is readable when something is."""
+        """Returns the descriptor to wait for; it is readable when a message has come."""
         return self._selector.fileno()
 
-    def messages(self) -> list[dict[str, Any]]:
-        """What has come since the last time."""
-        found: list[dict[str, Any]] = []
+    def messages(self) -> list[RankMessage]:
+        """Returns the messages that have come since the last call."""
+        found: list[RankMessage] = []
         while ready := self._selector.select(0):
             for key, _ in ready:
                 one = key.fileobj
@@ -124,12 +137,12 @@ class Listener:
         return found
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes all connections."""
         for one in (self._listener, *self._rests):
             one.close()
         self._selector.close()
 
-    def _read(self, connection: socket.socket) -> list[dict[str, Any]]:
+    def _read(self, connection: socket.socket) -> list[RankMessage]:
         try:
             data = connection.recv(1 << 16)
         except ConnectionError:

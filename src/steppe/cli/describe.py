@@ -1,4 +1,4 @@
-"""`steppe describe`: what a model is made of."""
+"""`steppe describe`: variables, options and parameter sets of a model."""
 
 import json as json_format
 import sys
@@ -62,7 +62,7 @@ def describe(model: str, /, *, json: bool = False) -> None:
 def _about(module: ModuleType) -> str:
     """The first line of the docstring of a model's file or class, or its LONG_NAME."""
     made = getattr(module, "MODEL", None)
-    own = vars(made)["__doc__"] if isinstance(made, type) else ""  # not that of a class above it
+    own = vars(made)["__doc__"] if isinstance(made, type) else ""  # not that of a base class
     lines = (module.__doc__ or own or "").strip().splitlines()
     return lines[0] if lines else str(getattr(module, "LONG_NAME", "no description"))
 

@@ -4,8 +4,8 @@
                                 +-- a checkpoint is asked for -- 10 s -- the launcher is terminated -- 5 s -- all are killed
     a rank stopped for 30 s ----+
 
-A rank is stopped if its state in /proc is T, as after SIGSTOP. That it says nothing proves nothing: it may compile or read.
-$STEPPE_STOPPED and $STEPPE_ENDING are other numbers of seconds for the 30 and the 10.
+A rank is stopped if its state in /proc is T, as after SIGSTOP. A rank without messages may still work: it may compile or read.
+$STEPPE_STOPPED replaces the 30 s, $STEPPE_ENDING the 10 s.
 """
 
 import os
@@ -19,11 +19,11 @@ from steppe.comm import find_launch, process_state
 from steppe.errors import Mistake
 
 KILL = 5.0  # [s] for the launcher to end its ranks
-PACE = 0.5  # [s] between two looks
+PACE = 0.5  # [s] between two checks
 
 
 class EndingStep(Enum):
-    """What the supervisor does next."""
+    """The next action of the supervisor."""
 
     NOTHING = auto()
     ASK = auto()
@@ -41,8 +41,8 @@ class Ending:
     """
 
     def __init__(self, control: Path) -> None:
-        self._patience = _seconds("STEPPE_STOPPED", "30")  # that a rank may be stopped
-        self._checkpoint = _seconds("STEPPE_ENDING", "10")  # for the checkpoint, from when the run must end
+        self._patience = _seconds("STEPPE_STOPPED", "30")  # [s] that a rank may be stopped before the run must end
+        self._checkpoint = _seconds("STEPPE_ENDING", "10")  # [s] for the checkpoint, once the run must end
         self._control = control
         self._processes: list[int] = []
         self._are_all = False
@@ -54,16 +54,16 @@ class Ending:
 
     @property
     def forced(self) -> bool:
-        """Whether the ranks were terminated."""
+        """True if the supervisor terminated the ranks."""
         return bool(self._why)
 
     def begin(self) -> None:
-        """SIGTERM has come."""
+        """Starts the ending, after SIGTERM."""
         if self._waited is None:
             self._waited = 0.0
 
     def due(self, are_all: bool) -> EndingStep:
-        """The step for which it is time. are_all: all ranks have started."""
+        """Returns the action that is due. are_all: all ranks have started."""
         passed = time.monotonic() - self._looked
         if passed < PACE:
             return EndingStep.NOTHING
@@ -82,9 +82,9 @@ class Ending:
         return step
 
     def words(self) -> str:
-        """What the supervisor says of it at the end; "" if there is nothing to say."""
+        """Returns the supervisor's report at the end; "" if it ended nothing."""
         if self.forced:
-            return f"{self._why}: all ranks were ended. The same command goes on from the last checkpoint."
+            return f"{self._why}: all ranks were ended. The same command continues from the last checkpoint."
         return f"The run was stopped because {self._cause} had been stopped by a signal for {self._patience:g} s." if self._cause else ""
 
     def _look(self, passed: float, are_all: bool) -> None:
@@ -121,7 +121,7 @@ def _seconds(variable: str, default: str) -> float:
 
 
 def processes_of(control: Path) -> list[int]:
-    """The launcher and the ranks of a job, by what stands in their environment: launchers begin sessions of their own."""
+    """The launcher and the ranks of a job, found by their environment: launchers begin sessions of their own."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

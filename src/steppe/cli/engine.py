@@ -1,4 +1,4 @@
-"""`steppe engine`: what `steppe serve` starts."""
+"""`steppe engine`: computes a served run; `steppe serve` starts it."""
 
 from pathlib import Path
 

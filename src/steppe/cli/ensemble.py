@@ -70,7 +70,7 @@ def ensemble(
             done = run_ensemble(plan, wanted, ranks, show, stop, lambda kind, text: tell(Event(kind, text, 0, plan.steps, "")))
     folder = Path(plan.run.output.path)
     if not done:
-        sys.stderr.write("Stopped with all states kept. The same command goes on.\n")
+        sys.stderr.write("Stopped with all states kept. The same command continues.\n")
         return Exit.STOPPED
     if not quiet:
         sys.stdout.write(f'{folder}: {len(wanted):,} scenarios. `steppe plot` draws them together; steppe.open("{folder}") reads them.\n')

@@ -3,16 +3,13 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from steppe.cli.making import CountBar
 from steppe.cli.typed_places import place_of, region_of
 from steppe.errors import Mistake
-
-if TYPE_CHECKING:
-    pass
 
 Names = Annotated[list[str] | None, Parameter(name=("--variables", "--variable"), metavar="NAME")]
 Day = Annotated[str | None, Parameter(metavar="DATE")]
@@ -38,7 +35,7 @@ def export(
 ) -> None:
     """Write results, or a forcing store, as NetCDF, CSV or GeoTIFF.
 
-    The records that a run has committed can be exported while it computes. A file is whole or not there.
+    The records that a run has committed can be exported while it computes. Each file is written whole or not at all.
 
     Examples:
 
@@ -57,20 +54,20 @@ def export(
     path
         The run folder, the folder of an ensemble, or a store.
     netcdf
-        Maps after CF 1.11, (time, lat, lon): one file that ends in .nc, or a folder for a file each variable. Points become time series;
-        an ensemble has a dimension scenario.
+        Maps after CF 1.11, (time, lat, lon): one file that ends in .nc, or a folder with a file for each variable. Points become time
+        series; an ensemble has a dimension scenario.
     csv
         Series of cells (--at) or of the run's regions (--series): ISO dates, units in the header.
     cog
-        Maps as cloud-optimised GeoTIFF: one file that ends in .tif, or a folder for a file each variable and record.
+        Maps as cloud-optimised GeoTIFF: one file that ends in .tif, or a folder with a file for each variable and record.
     variables
         A variable, instead of all. May be given several times.
     start
-        First day, as 1990-01-01; records that hold it are taken.
+        First day, as 1990-01-01; the record that holds it is included.
     end
         Last day, inclusive.
     date
-        One day: the record that holds it.
+        Only the record that holds this day.
     region
         Only these cells: a name, such as west, or a box WEST,SOUTH,EAST,NORTH in degrees.
     at
@@ -85,15 +82,15 @@ def export(
         No progress, and no list of the written files.
     """
     if [netcdf, csv, cog].count(None) != 2:
-        raise Mistake("One form at a time is exported. Give exactly one of --netcdf, --csv and --cog, with the file to write.")
+        raise Mistake("The command writes one format at a time. Give exactly one of --netcdf, --csv and --cog, with the file to write.")
     if csv is None and (at or series):
         raise Mistake("--at and --series choose the lines of a table. Give them with --csv; --region chooses cells of maps.")
     if date is not None and (start or end):
         raise Mistake("--date is one day, --start and --end are a period. Give one or the other.")
     if at and (series or region):
-        raise Mistake("--at, --region and --series each say which lines a table has. Give one of them.")
+        raise Mistake("--at, --region and --series each choose the lines of a table. Give one of them.")
     if maps is not None and series is not None:
-        raise Mistake("--maps is of cells, --series of regions. Give one or the other.")
+        raise Mistake("--maps chooses maps of cells, --series means of regions. Give one or the other.")
     start, end = (date, date) if date else (start, end)
     from steppe.io.export import ExportSource, write_cells, write_geotiff, write_netcdf, write_series
 
@@ -104,7 +101,7 @@ def export(
         else:
             source = ExportSource(path, variables, start, end, part or "all", maps or "", levels=netcdf is not None)
             if source.unfinished:
-                sys.stderr.write(f"Unfinished scenarios: {source.unfinished}. The records that all have are exported.\n")
+                sys.stderr.write(f"Unfinished scenarios: {source.unfinished}. Only records that all scenarios have are exported.\n")
             if csv:
                 files = [write_cells(source, csv, places, overwrite, progress)]
             elif cog:

@@ -1,4 +1,4 @@
-"""`steppe forcing`: checking forcing stores, making them fast, making them small."""
+"""`steppe forcing`: checks forcing stores, and makes fast or small copies of them."""
 
 import json as json_format
 import sys
@@ -18,8 +18,8 @@ forcing = App(name="forcing", help=COMMANDS["forcing"], help_format="plaintext")
 def check(store: Path, /, *, json: bool = False) -> Exit:
     """Read every value of a forcing store and of its fast copy.
 
-    The report lists missing values, values outside the limits of the store, and tmin above tmax, with day and cell. Exit code 2: there
-    are some; 1: a file is damaged; 0: neither.
+    The report lists missing values, values outside the limits of the store, and tmin above tmax, with day and cell. Exit code 2: the
+    report lists problems; 1: a file is damaged; 0: neither.
 
     Examples:
 
@@ -62,8 +62,8 @@ def pack(
 ) -> None:
     """Make the fast copy of a forcing store, or bring it up to date.
 
-    Runs find it by themselves and read it in place of the store's own shards: the same values, faster. It lies in the store, under
-    pack/, and may be removed at any moment. Without --raw or --bits it is raw where that fits in half of this machine's memory.
+    Runs read the copy instead of the store's own shards, without an option: the same values, faster. It lies in the store, under pack/,
+    and may be removed at any time. Without --raw or --bits it is raw if that fits in half of this machine's memory, else in bits.
 
     Examples:
 
@@ -77,7 +77,7 @@ def pack(
     raw
         Plain integers: nothing to decode, 2 bytes a value.
     bits
-        In few bits: a third of that, decoded at ten thousand million values a second.
+        In few bits: a third of the size of --raw, decoded at ten thousand million values a second.
     """
     if raw and bits:
         raise RunFileError("Both --raw and --bits are given. Choose one.")
@@ -91,10 +91,10 @@ def pack(
 
 @forcing.command
 def archive(store: Path, target: Path, /, *, quiet: bool = False) -> None:
-    """Make a small copy of a forcing store, for keeping.
+    """Make a small copy of a forcing store, to archive it.
 
-    The same values under a slower codec (zstd): a quarter smaller, read three times slower. Runs take it like any forcing store,
-    and after `steppe forcing pack` as fast as any; a run that began with one store does not continue with the other.
+    The copy has the same values under a slower codec (zstd): it is a quarter smaller and read three times slower. Runs read it like any
+    forcing store, and as fast after `steppe forcing pack`. A run that began with one store does not continue with the other.
 
     Examples:
 

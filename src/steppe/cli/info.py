@@ -1,9 +1,9 @@
-"""`steppe info`: what a run folder or a store holds, and which MPI there is."""
+"""`steppe info`: the content of a run folder or a store, or the MPI library."""
 
 import json as json_format
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from steppe.errors import Mistake
 
@@ -34,7 +34,7 @@ def info(path: Path | None = None, /, *, json: bool = False, mpi: bool = False) 
         _show(key, value)
 
 
-def _found(path: Path | None, mpi: bool) -> dict[str, Any]:
+def _found(path: Path | None, mpi: bool) -> Mapping[str, object]:
     if mpi == (path is not None):
         raise Mistake("Give a folder or a store, or --mpi; one of them.")
     if path is None:
@@ -46,7 +46,7 @@ def _found(path: Path | None, mpi: bool) -> dict[str, Any]:
     return overview(path)
 
 
-def _show(key: str, value: Any, indent: str = "") -> None:
+def _show(key: str, value: object, indent: str = "") -> None:
     if isinstance(value, dict):
         sys.stdout.write(f"{indent}{key}\n")
         for name, item in value.items():
@@ -56,4 +56,4 @@ def _show(key: str, value: Any, indent: str = "") -> None:
     else:
         from steppe.engine.check import in_bytes
 
-        sys.stdout.write(f"{indent}{key}: {in_bytes(value) if key == 'bytes' else value}\n")
+        sys.stdout.write(f"{indent}{key}: {in_bytes(value) if key == 'bytes' and isinstance(value, int) else value}\n")

@@ -1,4 +1,4 @@
-"""`steppe ingest`: making forcing stores."""
+"""`steppe ingest`: makes forcing stores."""
 
 from pathlib import Path
 from typing import Annotated
@@ -33,8 +33,8 @@ def stations(
 ) -> None:
     """Make a forcing store from daily station records, or from weather files of APSIM (.met).
 
-    On a raster the records are spread by the anomaly method onto monthly normals; points take the weather of their own stations unchanged.
-    Without a grid every station of stations.csv is a point; without that list every APSIM file, at the place that its header gives.
+    On a raster the anomaly method spreads the records onto monthly normals; points take the weather of their own stations unchanged.
+    Without a grid each station of stations.csv is a point. Without that list each APSIM file is one, at the place in its header.
 
     Examples:
 
@@ -68,9 +68,10 @@ def stations(
     variance
         Restore the year-to-year variance that averaging removes; the default.
     map
-        NAME=COLUMN: take their column as NAME, such as vp=vpd. The name deficit: vapour pressure is computed from its deficit.
+        NAME=COLUMN: read this column of the files as NAME, such as vp=vpd. With deficit=COLUMN vapour pressure is computed from its
+        deficit.
     units
-        NAME=UNIT of their column, where the file states none or a wrong one, such as vp=kPa.
+        NAME=UNIT: the unit of a column for which the file has none or a wrong one, such as vp=kPa.
     """
     from steppe.ingest import ColumnNames, StationChoices, ingest_stations, station_points
 
@@ -85,7 +86,7 @@ def stations(
 def generate(
     store: Path, /, *, start: Day, end: Day, region: Region = None, file: Path | None = None, points: Path | None = None, seed: int = 1
 ) -> None:
-    """Make a forcing store of generated weather; every product of it states that.
+    """Make a forcing store of generated weather; results computed from it state that.
 
     A day at a place has the same weather in every grid and period. The climate is that of Australia, from a formula.
 

@@ -1,4 +1,4 @@
-"""`steppe ingest netcdf`, `zarr` and `silo`: stores made of daily maps."""
+"""`steppe ingest netcdf`, `zarr` and `silo`: make forcing stores from daily maps."""
 
 import sys
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class OfMaps:
     method
         "area mean" or nearest, for all variables or as NAME=METHOD; default: area mean on a coarser grid.
     day_shift
-        NAME=DAYS added to the day of the stamp. Needed for rain and pan if time bounds do not give the 24 hours of a value.
+        NAME=DAYS: days to add to the day of the time stamp. Needed for rain and pan if time bounds do not give the 24 hours of a value.
     fill
         Fill missing days: previous (the day before) or climatology (mean of that day in other years); recorded in fill_flag.
     mask
@@ -62,12 +62,12 @@ class OfMaps:
     clip: bool = False
 
     def grid(self) -> "Grid | None":
-        """The grid that was asked for, if one was. Raises GridError."""
+        """Returns the grid of the options; None if they name none. Raises GridError."""
         place = self.region, self.file, self.points
         return grid_of(*place) if any(source is not None for source in place) else None
 
     def choices(self, names: dict[str, str], units: dict[str, str], exact: bool = False) -> "Choices":
-        """What ingesting takes. Raises ForcingError."""
+        """Returns the options in the form of `steppe.ingest`. Raises ForcingError."""
         from steppe.ingest import Choices
 
         methods, shifts = named("method", self.method), _whole(named("day-shift", self.day_shift))
@@ -77,14 +77,14 @@ class OfMaps:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class OfAnyMaps(OfMaps):
-    """Options of commands that read maps of any origin: those of `OfMaps`, and some that say what the files do not.
+    """Options of commands that read maps of any origin: those of `OfMaps`, and some for what the files lack.
 
     Parameters
     ----------
     map
-        NAME=THEIRS: take their variable as NAME, such as rain=RAINNC. Needed if names and standard_names do not determine it.
+        NAME=VARIABLE: read this variable of the files as NAME, such as rain=RAINNC. Needed if names and standard_names do not determine it.
     units
-        NAME=UNIT of their variable, where the file has none or a wrong one, such as rain="m d-1"; recorded.
+        NAME=UNIT: the unit of a variable for which the file has none or a wrong one, such as rain="m d-1"; recorded.
     exact
         Keep values in single precision instead of steps of 0.1.
     """
@@ -97,8 +97,8 @@ class OfAnyMaps(OfMaps):
 def netcdf(*files: Path, output: Output, options: OfAnyMaps = OfAnyMaps()) -> None:
     """Make a forcing store from NetCDF files of daily maps.
 
-    Any CF data set on an even latitude-longitude grid, any variables and days per file. Without a grid the cells are those with values.
-    A coarser grid gets the area mean; every method is recorded in the store, and `steppe info` shows it.
+    The files hold a CF data set on an even latitude-longitude grid, with any variables and days in each. Without a grid the cells are
+    those with values. A coarser grid gets the area mean; the store records every method, and `steppe info` shows it.
 
     Examples:
 
@@ -150,7 +150,7 @@ def silo(
 
     The files come from a folder or from an address. From an address the command downloads the files that are missing in the download
     folder. Give it again to resume an interrupted download. Rain and pan are stamped with the day of their reading at 9 am; --day-shift
-    pan=-1: the day before.
+    pan=-1 moves pan to the day before.
 
     Examples:
 
@@ -161,7 +161,7 @@ def silo(
     Parameters
     ----------
     source
-        Folder or address with 1990.daily_rain.nc and so on, also each in a folder of its variable.
+        Folder or address with 1990.daily_rain.nc and so on; the files of each variable may lie in a folder of its name.
     years
         1990 or 1990-1999, inclusive; --start and --end take a part of them.
     output

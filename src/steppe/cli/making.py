@@ -1,4 +1,4 @@
-"""What commands that make a store or a file share: the words of options, the grid that is asked for, and a bar."""
+"""Shared by commands that make a store or a file: types of options, the grid of the options, and a progress bar."""
 
 import sys
 from pathlib import Path
@@ -35,7 +35,7 @@ def grid_of(region: str | None, file: Path | None, points: Path | None) -> "Grid
 
 
 class CountBar:
-    """A bar on a terminal, a line every ten seconds elsewhere (ranks never have a terminal); nothing when `quiet`."""
+    """Shows progress: a bar on a terminal, a line every ten seconds elsewhere (ranks never have a terminal). quiet: nothing."""
 
     def __init__(self, what: str, quiet: bool = False) -> None:
         self._what, self._quiet = what, quiet

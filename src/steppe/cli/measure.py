@@ -1,4 +1,4 @@
-"""`steppe measure`: what the machine can do, and the laws of measured times."""
+"""`steppe measure`: measures the machine, and fits laws to the times."""
 
 import sys
 from pathlib import Path
@@ -77,7 +77,7 @@ def fit(
     seed
         With --laws: seed of the random numbers.
     ranks
-        With --laws: the p; 2 4 8 12 16 by default.
+        With --laws: the values of p; 2 4 8 12 16 by default.
     json
         Write the fits to this file, for `steppe measure predict` and others.
     """
@@ -186,7 +186,7 @@ def messages(
     quick
         Few sizes, 2 ranks and all: under a minute.
     passes
-        Passes over all series, 5 by default. Fewer take less time and leave more doubt.
+        Passes over all series, 5 by default. Fewer take less time and leave wider intervals.
     threads
         The thread level of MPI: single, funneled, serialized, or multiple, which costs time in every call.
     beside
@@ -212,7 +212,7 @@ def messages(
         options = {"--quick": quick, "--passes": passes is not None, "--beside": beside is not None, "--start window": start == "window"}
         given = [text for text, there in options.items() if there]
         if recipe is not None and given:
-            raise Mistake(f"--recipe {recipe} says what is measured and how ranks begin. Leave out {' and '.join(given)}.")
+            raise Mistake(f"--recipe {recipe} determines the series and how ranks begin. Leave out {' and '.join(given)}.")
         return Targets(json, html)
 
     def work(raw: "Raw") -> "tuple[Document, list[OperationFit]]":

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from steppe.comm.raw import Raw
     from steppe.measure import Document, Tell
 
-Part = tuple["Document", str]  # and what a terminal shows of it
+Part = tuple["Document", str]  # a measurement, and its text for a terminal
 REST = (
     "Messages, and files of many ranks, need ranks: mpiexec -n 2 steppe measure all, or as many as there are cores, measures them, too.\n"
 )
@@ -42,7 +42,7 @@ def measure_all(
     quick
         Less of each: under a minute for each.
     passes
-        Passes over all series, 5 by default. Fewer take less time and leave more doubt.
+        Passes over all series, 5 by default. Fewer take less time and leave wider intervals.
     json
         Write all samples, the machine and the fits to this file.
     html
@@ -80,14 +80,14 @@ def _on_ranks(raw: "Raw", directory: Path, quick: bool, passes: int | None) -> l
     with CountBar("all", quiet=raw.rank > 0) as tell:
         document, fits = measure_messages(raw, MessageOptions(quick, passes=passes), _between(tell, 0.0, 0.25), is_stopped)
         found = [(document, messages_text(document, fits))]
-        if document.complete:  # or not, on all ranks alike
+        if document.complete:  # the same on all ranks
             document = measure_ranked_files(raw, directory, quick, None, _between(tell, 0.25, 0.5), is_stopped, passes)
             found.append((document, rates_text(document)))
     return found
 
 
 def _alone(directory: Path, quick: bool, passes: int | None, begin: float) -> list[Part]:
-    """The part of one process; nothing more after a stop."""
+    """Measures files, then kernels, in this process alone. After a stop it measures no kernels."""
     from steppe.cli.making import CountBar
     from steppe.measure import measure_files, measure_processor, rates_text
 

@@ -22,7 +22,7 @@ def compare(first: Path, second: Path, /, *, fail_if_slower: str | None = None) 
     first
         A file of `steppe measure ... --json`.
     second
-        A file of it from another day, machine or MPI library.
+        Another such file, from another day, machine or MPI library.
     fail_if_slower
         End with code 1 when a series of the second is slower by more than this, as 10%.
     """
@@ -35,7 +35,7 @@ def compare(first: Path, second: Path, /, *, fail_if_slower: str | None = None) 
         if not document.series:
             raise Mistake(f'"{path}" holds no measured series. `steppe measure messages`, `files` and `kernels` write some with --json.')
         if not all(series.samples for series in document.series):
-            raise Mistake(f'"{path}" holds no single samples, which the intervals come from. Give the file that --json wrote.')
+            raise Mistake(f'"{path}" holds no samples, from which the intervals are computed. Give the file that --json wrote.')
     found = compare_documents(documents[0], documents[1])
     sys.stdout.write(compared_text(found))
     slower = [] if share is None else found.slower_than(share)

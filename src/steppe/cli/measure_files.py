@@ -23,10 +23,11 @@ def files(
 ) -> Exit:
     """Measure files in a directory: read and written by size of request, cold and warm, raw and compressed.
 
-    After mpiexec it measures many ranks on one disk: three ways to read common data, a file each or one, three ways to write the output.
+    After mpiexec it measures many ranks on one disk: three ways to read common data, writing to a file for each rank or to one file, and
+    three ways to write the output.
 
-    A cold read is of a file of which no page lies in memory. The command verifies that before each pass; the report names the case where
-    it is not possible.
+    A cold read is one of a file of which no page lies in memory. The command verifies that before each pass; if it cannot, the report
+    states that.
 
     Examples:
 
@@ -41,9 +42,9 @@ def files(
     quick
         Few sizes of a small file: under a minute.
     size
-        MiB of the file that is read; 256 by default, 64 with --quick; of ranks 64 and 16.
+        Size of the file that is read, in MiB; 256 by default, 64 with --quick. After mpiexec 64 and 16.
     passes
-        Passes over all series, 5 by default. Fewer take less time and leave more doubt.
+        Passes over all series, 5 by default. Fewer take less time and leave wider intervals.
     json
         Write all samples and the machine to this file.
     html

@@ -34,7 +34,7 @@ def kernels(
     quick
         Fewer blocks: under a minute.
     passes
-        Passes over all series, 5 by default. Fewer take less time and leave more doubt.
+        Passes over all series, 5 by default. Fewer take less time and leave wider intervals.
     cells
         Cells a second that a model computes on all these cores.
     cell_bytes

@@ -1,4 +1,4 @@
-"""What the commands that measure share: where the results go, and how ranks measure together and end together."""
+"""Shared by the commands that measure: the files of the results, and how ranks measure and end together."""
 
 import sys
 import time
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 Passes = Annotated[int | None, Parameter(validator=validators.Number(gte=1, lte=100))]
-SECOND = 1.0  # [s] that the other ranks give rank 0 to say what is wrong
+SECOND = 1.0  # [s] that the other ranks wait while rank 0 reports a mistake
 
 
 class Targets:
-    """The files that a measurement becomes. Made before anything is measured.
+    """The files for the results of a measurement, checked before anything is measured.
 
     Raises
     ------
@@ -37,7 +37,7 @@ class Targets:
         self._json, self._html = json, html
 
     def finish(self, document: "Document", text: str) -> Exit:
-        """Writes what was asked for, then says it; how the command ends."""
+        """Writes the files, then prints `text`; returns the exit code."""
         from steppe.measure import write_document, write_report
 
         if self._json is not None:
@@ -55,9 +55,9 @@ def on_ranks(
     finish: "Callable[[Found, Targets], Exit]",
     threads: "Threads" = "single",
 ) -> Exit:
-    """Measures on all ranks that a launcher started. check: what rank 0 looks at first; work: of every rank; finish: of rank 0, alone.
+    """Measures on all ranks that a launcher started. Rank 0 calls `check` first, every rank `work`, and rank 0 alone `finish`.
 
-    Ranks that end before rank 0 end well: some launchers end all when one has another code.
+    The other ranks end before rank 0, with code 0: some launchers end all ranks when one ends with another code.
     """
     from steppe.comm import keep_stops, prepare_rank
 
@@ -72,12 +72,12 @@ def on_ranks(
         found = work(raw)
         raw.barrier()
         raw.close()
-    except Mistake as mistake:  # of all alike; rank 0 says it
+    except Mistake as mistake:  # every rank raises it; rank 0 reports it
         if raw is not None:
             raw.close()
         if launch.rank == 0:
             raise
-        time.sleep(SECOND)  # some launchers end all when the first has ended
+        time.sleep(SECOND)  # some launchers end all ranks when the first has ended
         return mistake.exit_code
     except BaseException as error:
         if raw is not None:
@@ -87,7 +87,7 @@ def on_ranks(
 
 
 def refuse_ranks(launch: "Launch", why: str) -> Exit:
-    """Of a command that one process does: a mistake, which rank 0 says."""
+    """Ends a command that needs one process. Rank 0 raises the mistake, the other ranks return its exit code."""
     if launch.rank == 0:
         raise Mistake(why)
     time.sleep(SECOND)  # as above
@@ -95,7 +95,7 @@ def refuse_ranks(launch: "Launch", why: str) -> Exit:
 
 
 def _of_all(raw: "Raw", check: Callable[[], Targets]) -> Targets | None:
-    """Of rank 0, whose folders they are; None of the others. What is wrong with them is a mistake of all."""
+    """Returns the targets on rank 0, None on the others. A mistake that rank 0 finds is raised on every rank."""
     targets, problem = None, ""
     if raw.rank == 0:
         try:
@@ -109,7 +109,7 @@ def _of_all(raw: "Raw", check: Callable[[], Targets]) -> Targets | None:
 
 
 def is_stopped() -> bool:
-    """Whether a stop was requested: the finished series are kept."""
+    """True if a stop was requested; the command keeps the finished series."""
     from steppe.comm import kept_stops
 
     return bool(kept_stops())

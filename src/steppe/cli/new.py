@@ -6,13 +6,16 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cyclopts import App
 
 from steppe.cli.commands import COMMANDS
 from steppe.errors import FolderError, ForcingError
 from steppe.variable import Role, Variable
+
+if TYPE_CHECKING:
+    from steppe.models import Choice, Model
 
 COLUMN = 43  # where the comments begin
 TEMPLATE = """\
@@ -32,7 +35,7 @@ start = {start}
 # [[land_type]]                            # sets and numbers for the cells of one type
 # id = 1
 
-# [[event]]                                # what happens at the start of a day
+# [[event]]                                # a change at the start of a day
 # date = 1995-10-01
 # set = {{ {event} = 1.0 }}
 # region = {{ box = [144.0, -24.0, 146.0, -22.0] }}
@@ -60,7 +63,7 @@ region = "all"                             # or a box, a polygon, a cell, or a l
 # dtype = "float32"                        # or "float64"
 # checkpoint = "auto"                      # or "90 days", "none"
 # on_bad_cell = "stop"                     # or "freeze"
-# writers = "private"                      # of many ranks, which write: all; "aggregate:4": one of every four; "gather": the first
+# writers = "private"                      # which ranks write: all; "aggregate:4": one of every four; "gather": the first
 """
 
 GRID = """\
@@ -73,7 +76,7 @@ FORCING = """\
 [forcing]
 {store}# made by `steppe ingest`
 # cadence.tmin = "7 days"                  # weekly means of a daily store, formed while reading
-# spread = "auto"                          # of many ranks, which read for which: own, node, readers:2
+# spread = "auto"                          # or "own", "node", "readers:2": which ranks read the weather
 
 """
 GRID_OF_FIELDS = """\
@@ -94,7 +97,7 @@ GRID_OF_WEATHER = "# The grid is that of the forcing store: {cells}.\n"
 
 
 class WeatherOfRun(NamedTuple):
-    """What a run file says of its weather. start, end: first and last day, as TOML. grid: the table, or a comment. store: as written."""
+    """The weather of a run file. start, end: first and last day, as TOML. grid: the table, or a comment. store: its path, as written."""
 
     start: str = "1990-01-01"
     end: str = "1999-12-31"
@@ -109,7 +112,7 @@ new = App(name="new", help=COMMANDS["new"], help_format="plaintext")
 
 @new.command
 def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: Path | None = None) -> None:
-    """Write a commented run file, and a file in .steppe/ that lets an editor help with it.
+    """Write a commented run file, and a schema in .steppe/ with which editors complete and check it.
 
     Examples:
 
@@ -124,7 +127,7 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
     output
         The file to write, default run.toml; an existing file is not changed.
     weather
-        A forcing store: the run takes its weather, its grid and its days. The store must hold what the model needs.
+        A forcing store: the run takes its weather, its grid and its days. The store must hold the variables that the model needs.
     """
     from steppe.cli.schema import schema_text
     from steppe.models import find_model, make_model, sets_of
@@ -198,8 +201,8 @@ def model(name: str, /, *, output: Path | None = None) -> None:
     )
 
 
-def _ground(weather: Path, output: Path, module: ModuleType, made: Any) -> WeatherOfRun:
-    """The days and the grid of a store, whose variables are held against what the model needs."""
+def _ground(weather: Path, output: Path, module: ModuleType, made: "Model") -> WeatherOfRun:
+    """Returns the days and the grid of a store. Raises ForcingError if a variable that the model needs is missing."""
     from steppe.io import ForcingStore
     from steppe.models import needed_weather, picks_of
 
@@ -218,7 +221,7 @@ def _ground(weather: Path, output: Path, module: ModuleType, made: Any) -> Weath
 
 
 def _toml_day(day: str) -> str:
-    """A date as TOML; in quotes where only another calendar has the day."""
+    """A date as TOML; in quotes if only another calendar has the day."""
     try:
         date.fromisoformat(day)
     except ValueError:
@@ -248,7 +251,7 @@ def _parameters(variables: Mapping[str, Variable], sets: Mapping[str, Mapping[st
     return lines
 
 
-def _options(module: ModuleType, choices: Mapping[str, Any]) -> list[str]:
+def _options(module: ModuleType, choices: Mapping[str, "Choice"]) -> list[str]:
     """A line for each option: its default, and its words."""
     from steppe.models import default_of
 
@@ -258,14 +261,14 @@ def _options(module: ModuleType, choices: Mapping[str, Any]) -> list[str]:
 
 
 def _settable(variables: Mapping[str, Variable]) -> str:
-    """An input that events give, else a parameter or a state."""
+    """A variable for the example of an event: an input that events set, else a parameter or a state."""
     inputs = [name for name, v in variables.items() if v.role is Role.FORCING and v.initial is not None]
     others = [name for name, v in variables.items() if v.role in (Role.PARAMETER, Role.STATE)]
     return [*others[:1], *inputs][-1]
 
 
 def _shown(variables: Mapping[str, Variable], exports: Iterable[str]) -> list[str]:
-    """Four results at most to begin with: what days did, or the state of a model that has no more."""
+    """At most four variables for the first output: diagnostics, or states of a model without diagnostics."""
     names = list(exports)
     found = [name for name in names if variables[name].role is Role.DIAGNOSTIC]
     return (found or [name for name in names if variables[name].role is Role.STATE])[:4]

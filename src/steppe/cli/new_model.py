@@ -1,4 +1,4 @@
-"""What `steppe new model` writes: a small cell model that works, to be changed step by step."""
+"""Writes the files of `steppe new model`: a small cell model that works, for the user to change step by step."""
 
 import keyword
 import shutil
@@ -12,8 +12,9 @@ MODEL = '''\
 """{title}: grass that grows with light and water. A model of one cell and one day, to start from; the numbers are first guesses.
 
 Each number is declared once, with unit and meaning; `step` is plain Python, which Steppe compiles for whole maps. `s` is always
-yesterday's end, so no result depends on the order of the lines. Growth is what light allows (Monteith 1972), as far as grass
-covers the ground (Beer's law; Monsi and Saeki 1953) and the soil is wet. `steppe describe {name}.py` shows what is declared.
+the state at the end of the day before, so no result depends on the order of the lines. Light limits growth (Monteith 1972), in
+proportion to the cover of grass (Beer's law; Monsi and Saeki 1953) and to the water in the soil. `steppe describe {name}.py` shows
+the declarations.
 """
 
 from typing import Annotated, NamedTuple
@@ -22,11 +23,11 @@ from steppe.kernels.vecmath import exp
 from steppe.variable import Var
 
 NAME = "{name}"
-VERSION = "0.1"  # another one, another model: runs of the old one are not gone on with
+VERSION = "0.1"  # change it when results change: a run does not continue with another version
 LONG_NAME = "{title}"
 
 
-class State(NamedTuple):  # what is carried from day to day; `initial` is its value before the first
+class State(NamedTuple):  # carried from day to day; `initial` is the value before the first
     water: Annotated[float, Var("mm", "Soil water", low=0, high=1000, initial=50)]
     grass: Annotated[float, Var("kg ha-1", "Standing grass", low=0, high=50000, initial=500)]
 
@@ -36,7 +37,7 @@ class Forcing(NamedTuple):  # the weather of a day, by its names in the forcing 
     radiation: Annotated[float, Var("MJ m-2 d-1", "Solar radiation", low=0, high=50)]
 
 
-class Parameters(NamedTuple):  # what stays the same: one number, or one for each cell
+class Parameters(NamedTuple):  # constant in a run: one number, or one for each cell
     capacity: Annotated[float, Var("mm", "Most water that the soil holds", low=1, high=1000, initial=120)]
     light_use: Annotated[float, Var("kg ha-1 m2 MJ-1", "Growth that light allows", low=0, high=50, initial=5)]
     full_cover: Annotated[float, Var("kg ha-1", "Grass that covers 63 % of the ground", low=1, high=20000, initial=1000)]
@@ -44,7 +45,7 @@ class Parameters(NamedTuple):  # what stays the same: one number, or one for eac
     loss: Annotated[float, Var("d-1", "Part of the grass that is lost in a day", low=0, high=1, initial=0.01)]
 
 
-class Diagnostics(NamedTuple):  # what a day did; computed only when it is recorded or asked for
+class Diagnostics(NamedTuple):  # results of a day; computed only when they are recorded or requested
     growth: Annotated[float, Var("kg ha-1 d-1", "Growth")]
     runoff: Annotated[float, Var("mm d-1", "Runoff")]
 
@@ -54,14 +55,14 @@ def step(s: State, f: Forcing, p: Parameters) -> tuple[State, Diagnostics]:
     wet = s.water + f.rain
     cover = 1.0 - exp(-s.grass / p.full_cover)
     wanted = p.light_use * f.radiation * cover * min(1.0, wet / p.capacity)
-    growth = min(wanted, wet * p.water_use)  # no more than there is water for
+    growth = min(wanted, wet * p.water_use)  # limited by the water
     left = wet - growth / p.water_use
     runoff = max(0.0, left - p.capacity)
     return State(water=left - runoff, grass=s.grass + growth - p.loss * s.grass), Diagnostics(growth=growth, runoff=runoff)
 '''
 
 TEST = '''\
-"""What {name} must hold. `step` is ordinary Python here: pytest and a debugger walk through it."""
+"""Tests of {name}. `step` is ordinary Python here: a debugger can step through it."""
 
 import pytest
 from {name} import Forcing, Parameters, State, step
@@ -98,7 +99,7 @@ def test_more_rain_more_grass():
 '''
 
 RUN = """\
-# `steppe run run.toml` runs {name}; `steppe new run {name}.py` writes a run file that shows all there is.
+# `steppe run run.toml` runs {name}; `steppe new run {name}.py` writes a run file that shows all keys.
 model = "{name}.py"
 
 [time]
@@ -112,7 +113,7 @@ points = "places.csv"                      # or region = "queensland", with weat
 store = "weather.zarr"                     # generated: no day of it is real. `steppe ingest` makes stores of real weather
 
 [parameters]
-loss = 0.01                                # those that are not named have the defaults of {name}.py
+loss = 0.01                                # the others have the defaults of {name}.py
 
 [output]
 path = "results"
@@ -131,7 +132,7 @@ PLACES = {"dalby": (-27.16, 151.26), "roma": (-26.55, 148.77), "longreach": (-23
 
 
 def write_model(name: str, folder: Path) -> None:
-    """Writes a model and all that it takes to run and test it, at one stroke.
+    """Writes a model with its run file, weather and test; the folder appears whole or not at all.
 
     Raises
     ------

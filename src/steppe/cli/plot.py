@@ -57,14 +57,14 @@ def plot(
     output
         The file to write; default: picture.png in the run folder, or a file beside the store.
     variables
-        A variable to draw, instead of all of the run. May be given several times. A film shows one: the first of the run file
-        when left out.
+        A variable to draw, instead of all of the run. May be given several times. A film shows one, by default the first
+        of the run file.
     date
-        Maps of the interval that this day lies in, as 1993-06-15.
+        Draw the maps of the interval that holds this day, as 1993-06-15.
     at
         Lines of the cell at this latitude and longitude, marked on the maps. May be given several times.
     region
-        The part of the maps to show, its mean as line: a name, such as west, or a box WEST,SOUTH,EAST,NORTH in degrees.
+        The part of the maps to show; the lines are its means. A name, such as west, or a box WEST,SOUTH,EAST,NORTH in degrees.
     scale
         Values at the ends of the colours, to compare pictures.
     maps
@@ -76,9 +76,9 @@ def plot(
     end
         Last day of the film, inclusive.
     fps
-        Frames a second of the film, 10 when left out.
+        Frames a second of the film, 10 by default.
     size
-        Width and height of the film in pixels, 1280x720 when left out.
+        Width and height of the film in pixels, 1280x720 by default.
     quiet
         No progress of a film, and no list of the written files.
     """
@@ -89,7 +89,7 @@ def plot(
     part, ends = region_of(region) or "all", scale_of(scale)
     if movie is not None:
         if given := [name for name, value in {"--output": output, "--date": date, "--at": at}.items() if value]:
-            raise Mistake(f"{given[0]} is of a picture. Leave it out with --movie: --from and --to are the period of a film.")
+            raise Mistake(f"{given[0]} is an option of pictures. Leave it out with --movie: --from and --to are the period of a film.")
         if len(variables or []) > 1:
             raise Mistake(f"A film shows one variable, and {len(variables or [])} are given. Give --variable once.")
         choices = FilmChoices(variables[0] if variables else None, start, end, part, ends, maps or "")
@@ -97,7 +97,7 @@ def plot(
         return
     of_films = {"--from": start, "--to": end, "--fps": fps, "--size": size}
     if given := [name for name, value in of_films.items() if value is not None]:
-        raise Mistake(f"{given[0]} is of a film. Give it with --movie, or leave it out.")
+        raise Mistake(f"{given[0]} is an option of films. Give it with --movie, or leave it out.")
     places = [place_of(text) for text in at or []]
     beside = path.with_suffix(".png") if (path / "zarr.json").is_file() else path / "picture.png"
     drawn = draw(path, output or beside, PictureChoices(variables, date, places, part, ends, maps or ""))

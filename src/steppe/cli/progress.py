@@ -1,14 +1,16 @@
-"""How far a run is: a bar on a terminal, a line every ten seconds elsewhere; of ranks, the launching process shows it."""
+"""Progress of a run: a bar on a terminal, a line every ten seconds elsewhere. The supervisor shows that of its ranks."""
 
 import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steppe.cli.control import Told, supervised
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from steppe.engine import Event
 
 Tell = Callable[["Event"], None]
@@ -17,7 +19,7 @@ SHOWN = ("note", "compiling", "event", "message", "pause", "image")  # kinds of 
 
 
 class Silent(AbstractContextManager[Tell]):
-    """Says nothing but warnings."""
+    """Prints warnings only."""
 
     def __enter__(self) -> Tell:
         return lambda event: _warn(event)
@@ -43,7 +45,7 @@ class ProgressLines(AbstractContextManager[Tell]):
         _warn(event)
         self._rate.note(event)
         if event.kind == "resumed" and event.step < event.steps:
-            sys.stderr.write(f"Goes on at {event.date}.\n")
+            sys.stderr.write(f"The run continues at {event.date}.\n")
         if event.kind in SHOWN:
             sys.stderr.write(event.text + "\n")
         if event.kind == "progress" and time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
@@ -52,7 +54,7 @@ class ProgressLines(AbstractContextManager[Tell]):
 
 
 class Shares:
-    """Called with the share that is done, says it and the time that is left, every ten seconds."""
+    """Prints the finished share and the remaining time, every ten seconds."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -60,7 +62,7 @@ class Shares:
         self._said = time.monotonic()
 
     def __call__(self, part: float, now: str = "") -> None:
-        """Counts time from the first call on: until then something may have been compiled. now: what is under way."""
+        """Notes that `part` is done. Time counts from the first call: compiling may come before it. now: the work in progress."""
         clock = time.monotonic()
         if self._begin is None:
             self._begin = clock, part
@@ -72,7 +74,7 @@ class Shares:
 
 
 class StepRate:
-    """Cell-days a second (or cell-steps) and the time that is left; the first piece, with which the kernel is loaded, does not count."""
+    """Cell-days a second (or cell-steps) and the remaining time. The first piece, which loads the kernel, does not count."""
 
     def __init__(self, n_cells: int, unit: str = "day") -> None:
         self._cells, self._unit = n_cells, unit
@@ -109,7 +111,7 @@ class RunBar(AbstractContextManager[Tell]):
         columns = (TextColumn("{task.fields[date]}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"))
         self._progress = Progress(*columns, console=Console(stderr=True))
         self._rate = StepRate(n_cells, unit)
-        self._task: Any = None
+        self._task: TaskID | None = None
 
     def __enter__(self) -> Tell:
         self._progress.start()
@@ -123,14 +125,14 @@ class RunBar(AbstractContextManager[Tell]):
         if event.kind in (*SHOWN, "warning"):
             self._progress.console.print(event.text)
         if event.kind == "resumed" and event.step < event.steps:
-            self._progress.console.print(f"Goes on at {event.date}.")
+            self._progress.console.print(f"The run continues at {event.date}.")
         if self._task is None:
             self._task = self._progress.add_task("", total=event.steps, date=event.date, rate="starting")
         self._progress.update(self._task, completed=event.step, date=event.date, rate=str(self._rate))
 
 
 def progress(n_cells: int, unit: str = "day") -> AbstractContextManager[Tell]:
-    """What suits the standard error stream, or the process that launched these ranks. unit: what a step is called."""
+    """Returns the display for the standard error stream, or for the supervisor of these ranks. unit: the name of a step."""
     if supervised():
         return Told(n_cells, unit)
     return RunBar(n_cells, unit) if sys.stderr.isatty() else ProgressLines(n_cells, unit)

@@ -1,9 +1,9 @@
-"""`steppe run` as one of several ranks: how each begins, and the one way out.
+"""`steppe run` as one of several ranks: how each rank begins and ends.
 
-    rank 0    joins ── reads the command line and does what it says: run() within rank_of_run() ── dismisses the others with the exit code
-    others    join ── sleep, serve orders until they are dismissed; their command line is rank 0's
+    rank 0    joins ── executes the command line: run() within rank_of_run() ── dismisses the others with the exit code
+    others    join ── sleep, serve orders until rank 0 dismisses them; their command line is rank 0's
 
-All join before anything else is done or imported: no rank waits awake for a late one.
+All ranks join before they do or import anything else: no rank waits awake for a late one.
 """
 
 import logging
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from steppe.comm import Launch, RankLocation, Sites, World
     from steppe.engine import RunFile
 
-FIRST_WORD = 1.0  # [s] for rank 0 to say what is wrong with all
+FIRST_WORD = 1.0  # [s] for rank 0 to report a mistake of all ranks
 
 
 @dataclass(frozen=True)
 class Rank:
-    """What a rank has: its world, where it is (to be kept true), how many cores it should use (None: all that it may), and its sites."""
+    """A rank. world: all ranks; where: its place in the run, kept up to date; cores: to use, None for all; sites: those of the bridge."""
 
     world: "World"
     where: "RankLocation"
@@ -44,7 +44,7 @@ def run_together(launch: "Launch", command: Callable[[], Exit]) -> Exit:
     try:
         _joined = rank = join(launch)
     except Mistake as mistake:
-        # for all, none of which knows of the others; a launcher may end them when the first has ended
+        # every rank raises it, and none knows of the others; a launcher may end all when the first has ended
         if launch.rank == 0:
             sys.stderr.write(f"steppe: {mistake}\n")
         else:
@@ -65,7 +65,7 @@ def run_together(launch: "Launch", command: Callable[[], Exit]) -> Exit:
 def join(launch: "Launch") -> Rank:
     """Joins all ranks.
 
-    Called before anything is imported that starts threads. Requests to stop are kept for a `Stop`.
+    It must be called before the import of anything that starts threads. Requests to stop are kept for a `Stop`.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def join(launch: "Launch") -> Rank:
 
 @contextmanager
 def rank_of_run() -> Iterator[Rank]:
-    """Rank 0 of those that have joined, or the only one. Of several, whatever is raised within ends all with one line."""
+    """Yields rank 0 of the ranks that have joined, or the only rank. An exception within ends all ranks, with one line of text."""
     from steppe.comm import RankLocation, Serial, last_words
 
     rank = _joined or Rank(Serial(), RankLocation(), None)
@@ -105,14 +105,14 @@ def _serve(rank: Rank) -> Exit:
         if rank.sites and rank.sites.leads(rank.world.rank) and rank.sites.of[rank.world.rank] != rank.sites.of[0]:
             sys.stderr.write(f"steppe: {text}\n")
 
-    logging.getLogger("steppe").addHandler(logging.NullHandler())  # rank 0 says it
+    logging.getLogger("steppe").addHandler(logging.NullHandler())  # rank 0 reports it
     with Stop(says=False) as stop:
         own = OwnFiles(_read_own, tell)
         return Exit(serve_orders(rank.world, stop, rank.where, rank.cores, rank.sites, own))
 
 
 def _read_own() -> "RunFile":
-    from steppe.cli.run import own_run_file  # with the libraries of command lines, which other ranks do without
+    from steppe.cli.run import own_run_file  # imports the libraries of command lines, which other ranks do not need
 
     return own_run_file(sys.argv[1:])
 

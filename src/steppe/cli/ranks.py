@@ -1,9 +1,9 @@
-"""`steppe run --ranks N`: the process that starts the ranks, shows how far they are, passes requests to stop on, and clears up.
+"""`steppe run --ranks N`: the supervisor starts the ranks, shows their progress, passes on requests to stop, and clears up.
 
 supervisor -- mpiexec -n N -- python -m steppe run ...   (N times, in a session of their own)
     <------ events ----------- rank 0                    (a Unix socket)
-    <------ lines ------------ all ranks                 (what launchers add to them is kept for an end that nobody explains)
-    ------- SIGUSR1 ---------> all ranks                 (the only request to stop that every launcher passes on and waits for)
+    <------ lines ------------ all ranks                 (lines of the launcher are shown only if no rank explains an end)
+    ------- SIGUSR1 ---------> all ranks                 (the only signal that every launcher passes on and waits for)
     ------- SIGTERM, SIGKILL > launcher, then all        (`ending` says when)
 """
 
@@ -18,29 +18,33 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import IO, Any
+from types import FrameType, SimpleNamespace
+from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from steppe.cli.control import VARIABLE, Listener
 from steppe.cli.ending import Ending, EndingStep, processes_of
 from steppe.errors import Exit, Mistake
 
+if TYPE_CHECKING:
+    from steppe.cli.progress import Tell
+    from steppe.engine import Event
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 SEGMENTS = ("mpich_shm_", "mpich_shar_", "sm_segment.")  # shared memory that MPICH and Open MPI leave when they end uncleanly
 LAST = 3.0  # [s] for a launcher whose ranks are gone
-ALONE = re.compile(  # lines of launchers about an end
+ALONE = re.compile(  # lines of a launcher about an end
     r"Abort\(\d+\) on node|\[(proxy|mpiexec)\S*\] |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ page"
 )
-RULE = re.compile(r"\s*(-{60,}|={60,})$")  # around what launchers say in several lines
+RULE = re.compile(r"\s*(-{60,}|={60,})$")  # around messages of a launcher of several lines
 
 
 def start_ranks(arguments: list[str], ranks: int) -> Exit | None:
-    """Runs `steppe` with `arguments` as `ranks` ranks; None when this process is itself the one to do it: a rank, or all there is.
+    """Runs `steppe` with `arguments` on `ranks` ranks. Returns None if this process must run it: as one of the ranks, or as the only one.
 
     Raises
     ------
     Mistake
-        `ranks` is none, or not what the launcher started; there is no MPI.
+        `ranks` is below 1, or not the number that the launcher started; or there is no MPI.
     """
     from steppe.comm import check_ranks, find_launch, find_library, find_mpiexec
 
@@ -56,7 +60,7 @@ def start_ranks(arguments: list[str], ranks: int) -> Exit | None:
 
 
 def run_job(command: list[str]) -> Exit:
-    """Runs ranks to their end; its exit code is theirs.
+    """Runs ranks to their end; returns their exit code.
 
     Raises
     ------
@@ -81,7 +85,7 @@ class _Job:
         self._control = Listener(control)
         self._ending = Ending(control)
         self._screen = contextlib.ExitStack()
-        self._tell: Any = None
+        self._tell: Tell | None = None
         self._ready = self._asked = self._interrupted = self._explained = False
         self._outcome: Exit | None = None
         self._noise: list[str] = []
@@ -90,7 +94,7 @@ class _Job:
         self._streams: list[_Stream] = []
 
     def start(self) -> None:
-        """Starts the launcher, in a session of its own: Ctrl-C is for this process alone."""
+        """Starts the launcher in a session of its own: Ctrl-C reaches this process alone."""
         environment, pipe = {**os.environ, VARIABLE: str(self._path)}, subprocess.PIPE
         try:
             self._process = subprocess.Popen(
@@ -110,7 +114,7 @@ class _Job:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _ask(self, number: int, frame: Any) -> None:
+    def _ask(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGTERM:
             self._ending.begin()
         if self._asked and number == signal.SIGINT:
@@ -122,7 +126,7 @@ class _Job:
             self._pass_on()
 
     def _pass_on(self) -> None:
-        """Asks the ranks to stop, once all of them listen: before, the signal would be their end."""
+        """Asks the ranks to stop, once all of them handle the signal: before, it would kill them."""
         if self._asked and self._ready and self._process and self._process.poll() is None:
             self._process.send_signal(signal.SIGUSR1)
 
@@ -134,20 +138,20 @@ class _Job:
                     os.kill(pid, signal.SIGKILL)
 
     def _press(self) -> None:
-        """Does what it is time for to end ranks that do not end by themselves."""
+        """Takes the due action to end ranks that do not end by themselves."""
         assert self._process is not None
         step = self._ending.due(self._ready)
         if step is EndingStep.ASK and not self._asked:
             self._asked = True
             self._pass_on()
         if step is EndingStep.TERMINATE and self._process.poll() is None:
-            self._process.terminate()  # it ends its ranks on other machines, too
+            self._process.terminate()  # the launcher ends its ranks on other machines, too
         if step is EndingStep.KILL:
             self._kill()
             self._process.kill()
 
     def watch(self) -> None:
-        """Returns when the launcher has ended and all that was written is shown."""
+        """Returns when the launcher has ended and all its output is shown."""
         assert self._process is not None
         with selectors.DefaultSelector() as selector, self._screen:
             selector.register(self._control, selectors.EVENT_READ)
@@ -156,7 +160,7 @@ class _Job:
             end = None
             while len(selector.get_map()) > 1 and (end is None or time.monotonic() < end):
                 ready = selector.select(0.2)
-                self._hear()  # first: what is written comes after what was told
+                self._hear()  # first: a rank sends its events before it writes lines
                 self._press()
                 for key, _ in ready:
                     if isinstance(key.data, _Stream) and not self._show(key.data):
@@ -179,13 +183,13 @@ class _Job:
 
                 self._tell = self._screen.enter_context(progress(message["cells"], message["unit"]))
             if "event" in message and self._tell is not None:
-                self._tell(SimpleNamespace(**message["event"]))
+                self._tell(cast("Event", SimpleNamespace(**message["event"])))  # the engine's own class takes long to import
             if "told" in message:
                 self._screen.close()
                 self._tell = None
 
     def _show(self, stream: "_Stream") -> bool:
-        """Writes the lines that have come; False at the end of the stream."""
+        """Writes the lines that have come. Returns False at the end of the stream."""
         lines = stream.lines()
         if lines is None:
             return False
@@ -201,18 +205,18 @@ class _Job:
         return True
 
     def _is_over(self) -> bool:
-        """Whether a rank or this process has ended all: libraries may complain of the others."""
+        """True if a rank or this process has ended all ranks: later lines are complaints of libraries."""
         return self._ending.forced or (self._explained and self._outcome is not None)
 
     def clear(self, before: set[Path]) -> None:
-        """Removes what this job left and no process uses."""
+        """Closes all streams, and removes the shared memory that this job left and no process uses."""
         self._control.close()
         for stream in self._streams:
             stream.source.close()
         remove_segments(before)
 
     def outcome(self) -> Exit:
-        """The exit code of the ranks, or of what befell them."""
+        """Returns the exit code of the ranks. Reports an end that no rank explained."""
         if self._interrupted:
             return Exit.INTERRUPTED
         assert self._process is not None
@@ -229,15 +233,17 @@ class _Job:
         sys.stderr.write("".join(line + "\n" for line in self._noise))
         number = abs(code) - 128 if code > 128 else abs(code)
         name = next((f"signal {number} ({one.name})" for one in signal.Signals if one == number and number > 1), f"code {code}")
-        memory = " Often that is the system, when memory runs out." if number == signal.SIGKILL else ""
-        sys.stderr.write(f"steppe: The ranks ended by {name}, without a word.{memory} The same command goes on from the last checkpoint.\n")
+        memory = " Often the system sends it when memory runs out." if number == signal.SIGKILL else ""
+        sys.stderr.write(
+            f"steppe: The ranks ended by {name}, without a message.{memory} The same command continues from the last checkpoint.\n"
+        )
         return Exit.FAILURE
 
 
 class _Stream:
-    """What the ranks write, line by line."""
+    """A stream that the ranks write, line by line."""
 
-    def __init__(self, source: IO[bytes] | None, target: Any) -> None:
+    def __init__(self, source: IO[bytes] | None, target: TextIO) -> None:
         assert source is not None
         self.source = source
         self.target = target
@@ -245,7 +251,7 @@ class _Stream:
         self._within = False
 
     def lines(self) -> list[str] | None:
-        """Those that are whole; None when no more will come."""
+        """Returns the whole lines that have come; None at the end of the stream."""
         data = os.read(self.source.fileno(), 1 << 16)
         *lines, self._rest = (self._rest + data).split(b"\n")
         if not data and self._rest:
@@ -253,7 +259,7 @@ class _Stream:
         return [line.decode(errors="replace") for line in lines] if data or lines else None
 
     def is_noise(self, line: str) -> bool:
-        """Whether the launcher says this, about an end that a rank explains better."""
+        """True for a line of the launcher about an end: a rank explains it better."""
         if RULE.match(line):
             self._within = not self._within
             return True
@@ -261,7 +267,7 @@ class _Stream:
 
 
 def remove_segments(before: set[Path]) -> None:
-    """Removes shared memory of MPI that was not there `before` and that no process uses."""
+    """Removes shared memory of MPI that is not in `before` and that no process uses."""
     left = _segments() - before
     used = _mapped() if left else set()
     for path in left:

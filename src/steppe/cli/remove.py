@@ -1,4 +1,4 @@
-"""`steppe remove`: a run folder goes."""
+"""`steppe remove`: removes a run folder."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from steppe.errors import Mistake
 
 
 def remove(run: Path, /, *, branches: bool = False, yes: bool = False) -> None:
-    """Remove a run folder with its results and checkpoints, and nothing else. The command asks before.
+    """Remove a run folder with its results and checkpoints, and nothing else. The command asks first.
 
     It refuses a run that a process uses, and a folder with files that Steppe did not write.
 
@@ -21,7 +21,7 @@ def remove(run: Path, /, *, branches: bool = False, yes: bool = False) -> None:
     run
         The run folder, or the folder of an ensemble.
     branches
-        Remove the branches that lie in it, too.
+        Remove the branches in it, too.
     yes
         Do not ask.
     """

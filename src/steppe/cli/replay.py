@@ -1,4 +1,4 @@
-"""`steppe replay`: a steered run again, from its journal alone."""
+"""`steppe replay`: repeats a steered run from its journal alone."""
 
 import sys
 import tempfile
@@ -24,7 +24,7 @@ def replay(
     """Repeat a steered run from its journal alone, and compare the state after each command with the recorded one.
 
     Each scenario is computed in one go from the first step, without crashes, rewinds or pauses. Exit code 0: every bit is the same;
-    1: a bit differs, and the message names the first command after which it does. A server may serve the run meanwhile.
+    1: a bit differs; the message names the first command after which one differs. A server may serve the run meanwhile.
 
     Examples:
 
@@ -36,7 +36,7 @@ def replay(
     run
         The run folder, or the journal in it.
     scenario
-        Only this one. May be given several times.
+        Replay only this scenario. May be given several times.
     output
         Keep the results, a run folder for each scenario, in this folder.
     """

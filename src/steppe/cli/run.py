@@ -1,9 +1,9 @@
-"""`steppe run`: the main job."""
+"""`steppe run`: runs a run file."""
 
 import json as json_format
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -15,7 +15,11 @@ from steppe.cli.timeline import check_timeline, write_timeline
 from steppe.errors import Exit, Mistake, RunFileError, SteppeError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from steppe.cli.progress import Tell
     from steppe.engine import Plan, Ranks, RunFile
+    from steppe.jobs.report import Summary
 
 Shows = Literal["all", "json", "warnings"]  # progress and summary; the summary alone, as JSON; neither
 
@@ -102,12 +106,12 @@ def run(
 
 
 def own_run_file(words: list[str]) -> "RunFile":
-    """The run file that a command line of `steppe run` names, with its changes: that of a rank whose site has files of its own.
+    """Reads the run file that the words of `steppe run` name, with their changes, for a site with files of its own.
 
     Raises
     ------
     Mistake
-        It is another command, or the run file cannot be read.
+        The command is another one, or the run file cannot be read.
     """
     from cyclopts import CycloptsError
 
@@ -119,7 +123,7 @@ def own_run_file(words: list[str]) -> "RunFile":
     except CycloptsError as error:
         raise Mistake(f"`{line}`: {error}") from None
     if words[:1] != ["run"]:
-        raise Mistake(f"`{line}` names no run file. Start `steppe run RUN_FILE` there.")
+        raise Mistake(f"`{line}` names no run file. Start `steppe run RUN_FILE` at that site.")
     given = {name: bound.arguments.get(name) for name in ("set", "output", "threads")}
     return _read(bound.arguments["run_file"], **given)
 
@@ -137,7 +141,7 @@ def _read(run_file: Path, set: list[str] | None, output: Path | None, threads: i
 
 
 def _run(plan: "Plan", all_ranks: "Ranks", stop: Stop, *, until: str | None, timeline: Path | None, fresh: bool, shows: Shows) -> Exit:
-    """Steps the run on rank 0, or in the only process."""
+    """Runs the plan, on rank 0 or in the only process."""
     from steppe.engine import Event, Simulation
     from steppe.jobs.report import summary
 
@@ -158,14 +162,14 @@ def _run(plan: "Plan", all_ranks: "Ranks", stop: Stop, *, until: str | None, tim
     if shows != "warnings":
         _report(summary(simulation), shows == "json")
     if not reached or ((stop.asked or all_ranks.consensus.stop) and not simulation.finished):
-        sys.stderr.write(f"Stopped before {simulation.date} with a checkpoint. The same command goes on.\n")
+        sys.stderr.write(f"Stopped before {simulation.date} with a checkpoint. The same command continues.\n")
         return Exit.STOPPED
     if was_complete and shows != "warnings":
         sys.stderr.write("The run is complete; --fresh runs it again.\n")
     return Exit.DONE
 
 
-def arguments_of(run_file: Path, **options: Any) -> list[str]:
+def arguments_of(run_file: Path, **options: object) -> list[str]:
     """The command line of `steppe run` with these options."""
     found = ["run", str(run_file)]
     for name, value in options.items():
@@ -188,13 +192,13 @@ def _change(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _progress(plan: Any, quiet: bool) -> Any:
+def _progress(plan: "Plan", quiet: bool) -> "AbstractContextManager[Tell]":
     from steppe.cli.progress import Silent, progress
 
     return Silent() if quiet else progress(plan.grid.n_cells, plan.clock.unit)
 
 
-def _report(found: Any, json: bool) -> None:
+def _report(found: "Summary", json: bool) -> None:
     if json:
         sys.stdout.write(json_format.dumps(found.as_dict(), indent=2) + "\n")
     else:

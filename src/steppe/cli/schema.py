@@ -1,4 +1,4 @@
-"""`steppe schema`: what an editor needs to help with a run file."""
+"""`steppe schema`: the schema with which editors complete and check a run file."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`steppe serve`: a run that clients steer and watch."""
+"""`steppe serve`: serves a run, which clients steer and watch."""
 
 import signal
 import sys
@@ -42,7 +42,7 @@ def serve(
     set
         KEY=VALUE of the run file, for this run.
     """
-    # Until the server listens to it, as SIGTERM: an exception that comes while modules load may be lost, and with it the wish to end.
+    # Until the server handles SIGINT, it ends the process as SIGTERM does: a KeyboardInterrupt while modules load may be lost.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from steppe.api import ROLES
     from steppe.control.server.launcher import check_launcher
@@ -86,7 +86,7 @@ def _say(text: str) -> None:
 
 
 def _prepared(run_file: Path, changes: dict[str, str]) -> Path:
-    """The run folder, with the run file in it as the engine will read it."""
+    """Writes the run file for the engine into the run folder; returns the folder."""
     from steppe.control.rendezvous import put_run_file
     from steppe.engine.run_file import read_run_file
 
@@ -98,6 +98,6 @@ def _prepared(run_file: Path, changes: dict[str, str]) -> Path:
         put_run_file(folder, run.as_toml())
     except OSError as error:
         raise Failure(
-            f'"{folder}" cannot be written: {error.strerror}. Make room or give the right to write; the run goes on then.'
+            f'"{folder}" cannot be written: {error.strerror}. Make room or give the right to write; then the run continues.'
         ) from None
     return folder

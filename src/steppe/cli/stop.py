@@ -1,12 +1,12 @@
-"""Requests to stop, by signals."""
+"""Signals that ask a run to stop."""
 
 import os
 import signal
-from typing import Any
+from types import FrameType
 
 
 class Stop:
-    """The first SIGINT, SIGTERM or SIGUSR1 asks for a stop; a second SIGINT interrupts. Of ranks, one `says` so."""
+    """The first SIGINT, SIGTERM or SIGUSR1 asks for a stop; a second SIGINT interrupts. says: print a message, as one rank does."""
 
     asked = False
 
@@ -25,7 +25,7 @@ class Stop:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _ask(self, number: int, frame: Any) -> None:
+    def _ask(self, number: int, frame: FrameType | None) -> None:
         if self.asked and number == signal.SIGINT:
             raise KeyboardInterrupt
         if not self.asked:
@@ -35,5 +35,5 @@ class Stop:
                 os.write(2, b"Stopping after the days in work; a second Ctrl-C ends at once, back to the last checkpoint.\n")
 
     def __call__(self) -> bool:
-        """Whether a stop was asked for."""
+        """True if a signal asked for a stop."""
         return self.asked

@@ -1,4 +1,4 @@
-"""Where a timeline goes: a picture, or a trace to look at in ui.perfetto.dev."""
+"""Writes the timeline of a run: as a picture, or as a trace for ui.perfetto.dev."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def check_timeline(path: Path) -> None:
-    """Whether `write_timeline` can write there, asked before the run.
+    """Checks before the run that `write_timeline` can write there.
 
     Raises
     ------

@@ -37,7 +37,7 @@ def new(run: Path, /, *, role: str = "view", days: int = 7, name: str = "") -> E
     days
         Days until it expires.
     name
-        Name of its holder in the journal and the log; made up when absent.
+        Name of its holder in the journal and the log; default: the role and eight hexadecimal digits.
     """
     from steppe.api import ROLES
     from steppe.server.tokens import Token, TokenFile, new_token
@@ -52,7 +52,7 @@ def new(run: Path, /, *, role: str = "view", days: int = 7, name: str = "") -> E
     if not re.fullmatch(NAME, name) or name in ROLES:
         raise Mistake(f'--name "{name}" must be 1 to 64 of A-Z a-z 0-9 . _ -, and no role.')
     TokenFile(run).add(Token(name, role, made.digest, expires))
-    sys.stdout.write(f"{name}, until {_date(expires)}:\n\n  {_address(run)}{text}\n\nIt is not kept, and cannot be shown again.\n")
+    sys.stdout.write(f"{name}, until {_date(expires)}:\n\n  {_address(run)}{text}\n\nCopy it now: Steppe does not store it.\n")
     return Exit.DONE
 
 
@@ -89,7 +89,7 @@ def list(run: Path, /, *, json: bool = False) -> Exit:
 def revoke(run: Path, name: str, /) -> Exit:
     """End a token. A running server ends its sessions within a second.
 
-    The next server makes another token for a role of which it has none.
+    The next server makes another token for a role that has none.
 
     Examples:
 
@@ -120,7 +120,7 @@ def _date(moment: float | None) -> str:
 
 
 def _address(run: Path) -> str:
-    """What stands before a token where a server is at work."""
+    """The address to write before a token; "" if no server runs."""
     try:
         address = str(json_format.loads((run / "status.json").read_text())["address"])
     except (OSError, ValueError, KeyError):
