@@ -22,7 +22,7 @@
     │   ├── ArrayError        what a program asks of a global array cannot be done
     │   │   └── IndexOutOfRangeError   an index outside the array
     │   └── BadCellError      a cell left its limits in mid-run
-    └── Stopped               exit 75: on request, with a checkpoint; the same command goes on
+    └── Stopped               exit 75: on request, with a checkpoint; the same command continues
 
 First sentence: what is wrong, with the value and what was expected; second: what to do.
 """

@@ -5,7 +5,6 @@ Colours are those of the page about it, so that a card is at home in a light and
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,7 @@ font-weight:400;white-space:normal}
 
 def html_summary(
     title: str,
-    facts: Mapping[str, Any],
+    facts: Mapping[str, object],
     part: float | None = None,
     active: NDArray[np.bool_] | None = None,
     tables: Mapping[str, Iterable[Sequence[str]]] | None = None,

@@ -53,9 +53,9 @@ class Space:
         if self.positive not in ("", "up", "down"):
             raise ModelError(f'Space: positive is "{self.positive}". Write "up", "down", or nothing.')
 
-    def attributes(self, name: str) -> dict[str, Any]:
+    def attributes(self, name: str) -> dict[str, str]:
         """The CF attributes of its coordinate."""
-        found: dict[str, Any] = {"units": self.units, "long_name": self.long_name or name}
+        found: dict[str, str] = {"units": self.units, "long_name": self.long_name or name}
         if self.standard_name:
             found["standard_name"] = self.standard_name
         return found | ({"positive": self.positive, "axis": "Z"} if self.positive else {})

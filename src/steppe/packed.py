@@ -1,6 +1,6 @@
 """Forcing as it lies in a store and as a model takes it: whole numbers that a kernel turns into values in its registers."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ class Packed(NamedTuple):
     offset: Floats
 
 
-def values_of(raw: Array, scale: np.floating[Any], offset: np.floating[Any]) -> Array:
+def values_of(raw: Array, scale: np.floating, offset: np.floating) -> Array:
     """The values of a row, with the bits that a kernel of the precision of `scale` sees; NaN where there is none."""
     values: Array = raw.astype(scale.dtype) * scale + offset
     return np.where(raw == MISSING, scale.dtype.type("nan"), values) if raw.dtype == np.int16 else values

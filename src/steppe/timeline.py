@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from io import BytesIO
 from threading import Lock, current_thread, local
 from time import perf_counter
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -119,12 +119,12 @@ def seconds(spans: Mapping[str, Array]) -> dict[Kind, float]:
     return total
 
 
-def to_trace(ranks: Sequence[Spans]) -> dict[str, Any]:
+def to_trace(ranks: Sequence[Spans]) -> dict[str, object]:
     """All ranks' spans in the trace event format, as JSON has it: `ui.perfetto.dev` and `chrome://tracing` open the file.
 
     A rank is a process of the trace. Complete events ("X") with times in microseconds; metadata events ("M") name ranks and threads.
     """
-    events: list[dict[str, Any]] = []
+    events: list[dict[str, object]] = []
     for rank, spans in enumerate(ranks):
         events.append({"ph": "M", "name": "process_name", "pid": rank, "tid": 0, "args": {"name": f"rank {rank}"}})
         events.append({"ph": "M", "name": "process_sort_index", "pid": rank, "tid": 0, "args": {"sort_index": rank}})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import inf
 from numbers import Real
-from typing import Any, get_args, get_type_hints
+from typing import get_args, get_type_hints
 
 from steppe.errors import ModelError
 from steppe.levels import Layered, Space
@@ -105,9 +105,9 @@ class Variable:
                     return self.standard_name.removeprefix(f"{toward}ward_"), toward
         return self.vector
 
-    def attributes(self) -> dict[str, Any]:
+    def attributes(self) -> dict[str, object]:
         """The CF attributes that Zarr, NetCDF and xarray carry for this variable."""
-        found: dict[str, Any] = {"units": self.units, "long_name": self.long_name}
+        found: dict[str, object] = {"units": self.units, "long_name": self.long_name}
         if self.standard_name:
             found["standard_name"] = self.standard_name
         if self.low > -inf:

@@ -133,7 +133,7 @@ def test_a_busy_server_is_asked_again_and_a_dead_one_is_named(there, tmp_path):
         address = served.address
     assert_same(there, tmp_path / "here")
     with pytest.raises(
-        Failure, match=r"daily_rain.nc\" broke off after 0 bytes and gave no more in 6 tries .*refused.* goes on from there"
+        Failure, match=r"daily_rain.nc\" broke off after 0 bytes and gave no more in 6 tries .*refused.* continues from there"
     ):
         fetch_silo(address, tmp_path / "new", YEARS, {}, pause=0.001)
 

@@ -45,7 +45,7 @@ def test_a_run_goes_on_by_itself_when_a_full_disk_has_room_again(scenario: Path,
         assert answer.status_code in (202, 507)
         info = state_of(client, "paused")
         assert info["problem"]["code"] == "disk-full"
-        assert "goes on by itself when the disk has room" in info["problem"]["text"]
+        assert "continues by itself when the disk has room" in info["problem"]["text"]
         assert "start the same command" not in info["problem"]["text"]
         assert ready(client) == 503
         for path, content in (("/step", {"steps": 1}), ("/set", {"variable": "water", "value": 9.0}), ("/pause", {}), ("/restart", {})):

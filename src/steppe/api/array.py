@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from steppe.api.documents import ArrayHead
 from steppe.array_types import Array
 
 MEDIA_TYPE = "application/vnd.steppe.array"
@@ -19,7 +20,7 @@ ALIGNED = 64  # [byte]
 HEAD = 64 * 1024  # [byte] the longest head that is read
 
 
-def encode_head(facts: Mapping[str, Any]) -> bytes:
+def encode_head(facts: Mapping[str, object]) -> bytes:
     """What stands before the array; a multiple of 64 bytes.
 
     facts: variable, units, dtype, shape, dims, step, date, scenario, box, scale, offset, missing, as far as they are known. Numbers that
@@ -30,7 +31,7 @@ def encode_head(facts: Mapping[str, Any]) -> bytes:
     return b"".join(((len(text) + blanks).to_bytes(4, "little"), text, b" " * blanks))
 
 
-def decode(content: bytes | bytearray | memoryview) -> tuple[dict[str, Any], Array]:
+def decode(content: bytes | bytearray | memoryview) -> tuple[ArrayHead, Array]:
     """What the array is, and the array: a view of `content`, in the shape and dtype that the head says.
 
     Raises
@@ -43,7 +44,7 @@ def decode(content: bytes | bytearray | memoryview) -> tuple[dict[str, Any], Arr
     if len(view) < 4 or length > HEAD or len(view) < 4 + length:
         raise ValueError(f"{len(view)} bytes are no array of Steppe: the head is cut short or of {length} bytes. Ask for format=raw.")
     try:
-        facts = msgspec.json.decode(view[4 : 4 + length], type=dict[str, Any])
+        facts: Any = msgspec.json.decode(view[4 : 4 + length], type=dict[str, Any])
         dtype = np.dtype(facts["dtype"]).newbyteorder("<")
         shape = tuple(int(length) for length in facts["shape"])
     except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:

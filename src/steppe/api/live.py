@@ -1,6 +1,6 @@
 """What a viewer says on the live socket: one object a message, one member a message."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -44,7 +44,7 @@ class Line(Struct, kw_only=True, forbid_unknown_fields=True):
     polygon: Annotated[list[tuple[Longitude, Latitude]], Meta(min_length=3, max_length=1000)] | None = None
 
     @property
-    def region(self) -> dict[str, Any] | None:
+    def region(self) -> dict[str, object] | None:
         """The region as `steppe.grid` has it; None of a cell."""
         return {"box": list(self.box)} if self.box else {"polygon": self.polygon} if self.polygon else None
 

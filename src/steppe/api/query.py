@@ -4,7 +4,7 @@ A member with a description is a key of an address, too. `extra` of its `Meta` s
 `wrong` with a text that has another one; `low` and `high` of a number; `choices`.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -27,7 +27,7 @@ WHICH = "The level, of a variable with levels"
 ACCEPTED = "The format of the answer; when absent the one of these that the header Accept prefers, the first of them for any."
 
 
-def _key(description: str, **extra: Any) -> Meta:
+def _key(description: str, **extra: object) -> Meta:
     return Meta(description=description, extra=extra)
 
 

@@ -275,7 +275,7 @@ def canonical(request: Struct) -> bytes:
     return msgspec.json.encode(_said(request), order="sorted")
 
 
-def _said(value: Any) -> Any:
+def _said(value: object) -> object:
     if isinstance(value, Struct):
         said = ((field, getattr(value, field.name)) for field in members(type(value)))
         return {field.encode_name: _said(member) for field, member in said if member != field.default}

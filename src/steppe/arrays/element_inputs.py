@@ -13,7 +13,7 @@ from steppe.errors import ArrayError, IndexOutOfRangeError
 class ElementInputs:
     """Checks for an array of `size` elements of `dtype`, whose name is in each error."""
 
-    def __init__(self, name: str, dtype: Any, size: int) -> None:
+    def __init__(self, name: str, dtype: np.dtype, size: int) -> None:
         self._name, self._dtype, self._size = name, dtype, size
 
     def indices(self, index: ArrayLike) -> Integers:
@@ -71,7 +71,7 @@ class ElementInputs:
         return value
 
 
-def is_basic(key: Any) -> bool:
+def is_basic(key: object) -> bool:
     """True if a key has integers, slices and an ellipsis only, so that NumPy answers with a view."""
     return all(isinstance(part, int | np.integer | slice | type(...)) for part in (key if isinstance(key, tuple) else (key,)))
 

@@ -9,9 +9,10 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from steppe.array_types import Array, Integers
 from steppe.arrays.access import ElementLoops, access, distinct, runs
@@ -48,7 +49,7 @@ class _Part(NamedTuple):
 class Pending:
     """Answers under way. `wait` returns the values in the order of the indices, and waits once."""
 
-    dtype: Any
+    dtype: np.dtype
     length: int
     parts: list[_Part] = field(default_factory=list)
     inverse: Integers | None = None
@@ -68,7 +69,7 @@ class Pending:
 class Far:
     """The part of an array that lies on other hosts."""
 
-    def __init__(self, site: ArraySite, number: int, dtype: Any, layout: PageLayout) -> None:
+    def __init__(self, site: ArraySite, number: int, dtype: DTypeLike, layout: PageLayout) -> None:
         self._site, self._number, self._dtype, self._layout = site, number, np.dtype(dtype), layout
         self._two = max(layout.hosts) == 1  # then all that is elsewhere is on one host
         self.traffic = Traffic()
@@ -97,7 +98,7 @@ class Far:
             found.append((group, Pending(self._dtype, n, [_Part(answer, slice(None))])))
         return found
 
-    def change(self, operation: int, index: Integers, x: Array, a: Any = 1, b: Any = 1) -> Pending:
+    def change(self, operation: int, index: Integers, x: Array, a: float = 1, b: float = 1) -> Pending:
         """Scatters or updates elements of other hosts; `wait` returns the former values of `FETCH_UPDATE`."""
         pending = Pending(self._dtype, index.size)
         for host, places in self._split(index):
@@ -122,7 +123,7 @@ class Far:
         for group in np.split(order, np.flatnonzero(np.diff(hosts[order])) + 1):
             yield from ((int(hosts[group[0]]), group[first : first + MOST]) for first in range(0, group.size, MOST))
 
-    def _ask(self, host: int, operation: int, index: Integers, x: Array | None = None, a: Any = 1, b: Any = 1) -> Answer:
+    def _ask(self, host: int, operation: int, index: Integers, x: Array | None = None, a: float = 1, b: float = 1) -> Answer:
         index = np.ascontiguousarray(index)
         n_runs, sent = _as_runs(index)
         if not n_runs and self._layout.length <= np.iinfo(SHORT).max:
@@ -130,7 +131,7 @@ class Far:
         return self._send(host, operation, index.size, n_runs, sent, x, a, b)
 
     def _send(
-        self, host: int, operation: int, elements: int, n_runs: int, sent: Array, x: Array | None = None, a: Any = 1, b: Any = 1
+        self, host: int, operation: int, elements: int, n_runs: int, sent: Array, x: Array | None = None, a: float = 1, b: float = 1
     ) -> Answer:
         values = np.ascontiguousarray(x) if x is not None else np.empty(0, self._dtype)
         request = PageRequest(
@@ -142,7 +143,7 @@ class Far:
         return answer
 
 
-def handler(dtype: Any, shift: int, table: Integers, memory: Array) -> Callable[[PageRequest, memoryview], bytes | memoryview]:
+def handler(dtype: DTypeLike, shift: int, table: Integers, memory: Array) -> Callable[[PageRequest, memoryview], bytes | memoryview]:
     """Answers requests for the pages of this host, whose addresses are in `table`; keeps their memory alive."""
     kind = np.dtype(dtype)
     loops: ElementLoops = access(kind.name)
@@ -210,13 +211,15 @@ def _from_runs(pairs: Integers) -> Integers:
     return np.arange(ends[-1]) + np.repeat(first - ends + lengths, lengths)
 
 
-def _form(kind: Any) -> str:
+def _form(kind: np.dtype) -> str:
     return "q" if kind.kind == "i" else "d"
 
 
-def _packed(kind: Any, factor: Any) -> bytes:
+def _packed(kind: np.dtype, factor: float) -> bytes:
     return struct.pack(_form(kind), factor)
 
 
-def _unpacked(kind: Any, factor: bytes) -> Any:
-    return struct.unpack(_form(kind), factor)[0]
+def _unpacked(kind: np.dtype, factor: bytes) -> float:
+    found: float
+    (found,) = struct.unpack(_form(kind), factor)
+    return found

@@ -28,7 +28,7 @@ from steppe.kernels.elements import ONE_PAGE
 _NO_FAR = np.empty(0, np.int64)
 
 
-def _described(shape: int | Sequence[int], dtype: DTypeLike) -> tuple[str, tuple[int, ...], Any]:
+def _described(shape: int | Sequence[int], dtype: DTypeLike) -> tuple[str, tuple[int, ...], np.dtype]:
     """What is wrong with them, or "", and both in NumPy's form."""
     try:
         kind = np.dtype(dtype)
@@ -372,11 +372,12 @@ class GlobalArray:
         """Applies updates to elements of this host, one after the other."""
         self._loops.apply(index.size, self._shift, self._table, index, x, b)
 
-    def _wait(self, operation: int, index: Integers, far: Integers, *given: Any, old: Array | None = None) -> None:
+    def _wait(
+        self, operation: int, index: Integers, far: Integers, x: Array, a: float = 1, b: float = 1, *, old: Array | None = None
+    ) -> None:
         """Sends the changes of elements on other hosts, and waits until they have taken effect."""
         if far.size:
-            x, *factors = given
-            values = self._far.awaited(self._far.change(operation, index[far], x[far], *factors))
+            values = self._far.awaited(self._far.change(operation, index[far], x[far], a, b))
             if old is not None:
                 old[far] = values
 

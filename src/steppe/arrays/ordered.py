@@ -7,10 +7,10 @@ Both orders are whole numbers, so the sort is a stable radix sort, least signifi
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy import int64
+from numpy.typing import DTypeLike
 
 from steppe.array_types import Array, Integers
 from steppe.arrays.layout import PageLayout
@@ -23,7 +23,7 @@ DIGIT = 11  # bits: the counts of a pass stay in the first cache
 class Log:
     """The updates with keys of a rank since the last `sync`."""
 
-    def __init__(self, dtype: Any) -> None:
+    def __init__(self, dtype: DTypeLike) -> None:
         self._dtype = dtype
         self._entries: list[tuple[Integers, Integers, Array, Array]] = []
 

@@ -1,7 +1,7 @@
 """`steppe.connect` and `steppe.connect_async`."""
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,10 +13,15 @@ from steppe.client.run import AsyncRun
 from steppe.client.sync import Run
 from steppe.errors import Mistake, nearest
 
+if TYPE_CHECKING:
+    import ssl
+
 TOKEN = "STEPPE_TOKEN"  # of the environment, when no token is given
 
 
-def connect(address: str, token: str | None = None, *, run: str | None = None, patience: float = PATIENCE, verify: Any = True) -> Run:
+def connect(
+    address: str, token: str | None = None, *, run: str | None = None, patience: float = PATIENCE, verify: "bool | ssl.SSLContext" = True
+) -> Run:
     """A run that `steppe serve` serves.
 
     Parameters
@@ -52,7 +57,7 @@ def connect(address: str, token: str | None = None, *, run: str | None = None, p
 
 
 async def connect_async(
-    address: str, token: str | None = None, *, run: str | None = None, patience: float = PATIENCE, verify: Any = True
+    address: str, token: str | None = None, *, run: str | None = None, patience: float = PATIENCE, verify: "bool | ssl.SSLContext" = True
 ) -> AsyncRun:
     """The same as `connect`, for programs that wait for many things: all that `Run` gives is awaited.
 
@@ -65,7 +70,9 @@ async def connect_async(
     return await _joined(address, token, run, patience, verify, True)
 
 
-async def _joined(address: str, token: str | None, run: str | None, patience: float, verify: Any, asynchronous: bool) -> AsyncRun:
+async def _joined(
+    address: str, token: str | None, run: str | None, patience: float, verify: "bool | ssl.SSLContext", asynchronous: bool
+) -> AsyncRun:
     line = HttpClient.to(Address.of(address, token or None, os.environ.get(TOKEN, "")), asynchronous, patience, verify)
     try:
         known = {each.run: each for each in msgspec.json.decode((await line.ask("GET", "/runs")).content, type=RunList).runs}

@@ -6,7 +6,7 @@ Written once for both faces of the client: over `Waiting` nothing here ever wait
 import random
 import time
 from collections.abc import Coroutine, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import msgspec
@@ -14,6 +14,9 @@ import msgspec
 from steppe.client.refusals import NoAccessError, UnreachableError, raised
 from steppe.client.transport import Connections, Looping, LostError, Reply, Waiting
 from steppe.errors import Mistake
+
+if TYPE_CHECKING:
+    import ssl
 
 Result = TypeVar("Result")
 BASE = "/api/v1"
@@ -75,13 +78,13 @@ class HttpClient:
     """
 
     socket: str = ""  # path of the Unix socket of a server that has no other address
-    verify: Any = True  # whether certificates are, or what verifies them
+    verify: "bool | ssl.SSLContext" = True  # whether certificates are, or what verifies them
 
     def __init__(self, url: str, transport: Connections, headers: Mapping[str, str], patience: float) -> None:
         self.url, self._transport, self.headers, self.patience = url, transport, dict(headers), patience
 
     @classmethod
-    def to(cls, address: Address, asynchronous: bool, patience: float, verify: Any = True) -> "HttpClient":
+    def to(cls, address: Address, asynchronous: bool, patience: float, verify: "bool | ssl.SSLContext" = True) -> "HttpClient":
         """A line to an address. verify: False, or an `ssl.SSLContext` that knows a certificate of one's own."""
         transport = (Looping if asynchronous else Waiting)(address.url, address.socket, verify)
         line = cls(address.url, transport, {"authorization": f"Bearer {address.token}"} if address.token else {}, patience)
@@ -92,7 +95,7 @@ class HttpClient:
         self,
         method: str,
         path: str,
-        query: Mapping[str, Any] | None = None,
+        query: Mapping[str, object] | None = None,
         content: bytes | None = None,
         media: str = "application/json",
         patience: float | None = None,
@@ -143,7 +146,7 @@ class HttpClient:
         """Ends all connections."""
         await self._transport.close()
 
-    def _facts(self, reply: Reply) -> dict[str, Any]:
+    def _facts(self, reply: Reply) -> dict[str, object]:
         try:
             facts = msgspec.json.decode(reply.content, type=dict[str, Any])
         except msgspec.DecodeError:  # it came from something between

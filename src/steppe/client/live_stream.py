@@ -42,7 +42,7 @@ class LiveStream:
         Centres along each dimension of the map of the whole grid.
     """
 
-    def __init__(self, wish: Mapping[str, Any], variable: VariableInfo, axes: Mapping[str, list[float]]) -> None:
+    def __init__(self, wish: Mapping[str, object], variable: VariableInfo, axes: Mapping[str, list[float]]) -> None:
         wanted = {name: value for name, value in wish.items() if value is not None}
         self.wish = json.dumps({"watch": [{"stream": 1, "bits": BITS, **wanted}]})
         self._variable, self._axes, self._in_pixels = variable, axes, "width" in wanted
@@ -96,13 +96,13 @@ class LiveStream:
         said |= {"scenario": self._told["scenario"], "step": frame.step, "precision": frame.scale / 2}
         return xarray.DataArray(values, coordinates, dims, self._variable.name, said)
 
-    def _coordinates(self) -> tuple[tuple[str, ...], dict[str, Any]]:
+    def _coordinates(self) -> tuple[tuple[str, ...], dict[str, object]]:
         """Dimensions, and centres of what the frames show: degrees, or metres of a projected grid."""
         grid, told = self._grid, self._told
         if grid["kind"] == "points":
             return ("cell",), {name: ("cell", np.array(grid[name]), CF[name]) for name in ("lat", "lon")}
         dims = ("lat", "lon") if grid["kind"] == "raster" else ("y", "x")
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         west, south, east, north = told["bounds"]
         sides = {dims[0]: ("row", told["rows"], north, south), dims[1]: ("column", told["columns"], west, east)}
         for name, (first, count, begin, end) in sides.items():
@@ -212,14 +212,14 @@ class _Outage:
         return pause
 
 
-def _facts(status: int, content: bytes | bytearray | None) -> dict[str, Any]:
+def _facts(status: int, content: bytes | bytearray | None) -> dict[str, object]:
     try:
         return msgspec.json.decode(content or b"", type=dict[str, Any]) | {"status": status}
     except msgspec.DecodeError:  # it came from something between
         return {"status": status, "detail": f"The live socket was answered by {status}."}
 
 
-def _time(moment: float, clock: Mapping[str, Any]) -> tuple[tuple[()], Any, dict[str, str]]:
+def _time(moment: float, clock: Mapping[str, Any]) -> tuple[tuple[()], object, dict[str, str]]:
     import cftime
 
     date = cftime.num2date(moment, clock["units"], clock["calendar"])

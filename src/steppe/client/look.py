@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import ArrayLike
 
 from steppe.api import (
     CheckpointInfo,
@@ -25,6 +26,7 @@ from steppe.api import (
     VariableInfo,
     decode,
 )
+from steppe.api.documents import JournalRow
 from steppe.api.query import MapQuery
 from steppe.client import words
 from steppe.client.http_client import BASE
@@ -112,7 +114,7 @@ class AsyncLook:
             for row in await self.log()
         ]
 
-    async def log(self, after: int = 0) -> list[dict[str, Any]]:
+    async def log(self, after: int = 0) -> list[JournalRow]:
         """The rows of the journal after a number: each order with its client and its outcome."""
         return await self._remote.log(after)
 
@@ -125,8 +127,8 @@ class AsyncLook:
         name: str,
         *,
         box: words.Box | None = None,
-        polygon: Any = None,
-        cells: Any = None,
+        polygon: words.Polygon | None = None,
+        cells: ArrayLike | None = None,
         stride: int = 1,
         width: int | None = None,
         step: int | None = None,
@@ -259,13 +261,13 @@ class AsyncLook:
         import xarray
 
         variable = await self._remote.variable(name)
-        query: dict[str, Any] = {"at": [f"{longitude:.12g},{latitude:.12g}" for longitude, latitude in at]}
+        query: dict[str, object] = {"at": [f"{longitude:.12g},{latitude:.12g}" for longitude, latitude in at]}
         query |= words.keys(MapQuery(time=words.time(date), scenario=scenario or self._scenario))
         found = msgspec.json.decode(await self._ask(f"series/{name}", query), type=SeriesInfo)
         kind = variable.dtype if variable.dtype.startswith("float") else float  # a decimal of float32 gives its bits to float32 alone
         values = np.array(found.values, kind).T
         lon, lat = np.array(found.places[: len(at)]).T
-        coordinates: dict[str, Any] = {"lon": ("place", lon), "lat": ("place", lat), "step": ("time", found.steps)}
+        coordinates: dict[str, object] = {"lon": ("place", lon), "lat": ("place", lat), "step": ("time", found.steps)}
         dims: tuple[str, ...] = ("time", "place")
         if variable.levels:
             values, dims = values.reshape(len(values), -1, len(at)), ("time", variable.levels.name, "place")
@@ -322,7 +324,7 @@ class AsyncLook:
         await self.close()
 
     # ---- parts --------------------------------------------------------------------------------------------------------------------------
-    async def _ask(self, path: str, query: Mapping[str, Any] | None = None) -> bytes:
+    async def _ask(self, path: str, query: Mapping[str, object] | None = None) -> bytes:
         return (await self._remote.line.ask("GET", f"{self._remote.path}/{path}", query)).content
 
     async def _every_level(self, variable: VariableInfo, where: Mapping[str, Any]) -> "xarray.DataArray":
@@ -352,7 +354,7 @@ class AsyncLook:
 
     def _repr_html_(self) -> str:
         seen, stands = self._remote.seen, self._stands()
-        facts: dict[str, Any] = {"address": self._remote.line.url, "model": seen.model, "state": seen.state, "scenario": self._scenario}
+        facts: dict[str, object] = {"address": self._remote.line.url, "model": seen.model, "state": seen.state, "scenario": self._scenario}
         part = None
         if stands and seen.steps:
             facts |= {"step": f"{stands.step:,} of {seen.steps:,}", "date": stands.date, "goes to": f"{stands.target:,}"}

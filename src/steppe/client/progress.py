@@ -2,7 +2,10 @@
 
 import sys
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 class Bar:
@@ -19,7 +22,7 @@ class Bar:
     def __init__(self, text: str, wanted: bool | None) -> None:
         self._text = text
         self._wanted = (sys.stderr.isatty() or "ipykernel" in sys.modules) if wanted is None else wanted
-        self._bar: Any = None
+        self._bar: Progress | None = None
         self._first = 0
 
     def __enter__(self) -> Self:

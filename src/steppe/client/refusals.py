@@ -82,7 +82,7 @@ def raised(facts: Mapping[str, Any]) -> Exception:
     return _BY_STATUS.get(int(facts.get("status", 0)), RefusedError)(text + _advice(facts, text), facts)
 
 
-def _advice(facts: Mapping[str, Any], text: str) -> str:
+def _advice(facts: Mapping[str, object], text: str) -> str:
     """What the text does not say yet of what would be taken."""
     nearest, allowed = facts.get("nearest"), facts.get("allowed")
     if "Did you mean" in text or "Known:" in text:

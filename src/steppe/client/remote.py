@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import uuid
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import Info, Ordered, VariableInfo, VariableList, by_name
+from steppe.api.documents import JournalRow
 from steppe.client.http_client import BASE, HttpClient
 from steppe.client.operation import HELD, AsyncOperation
 from steppe.client.refusals import UnknownError
@@ -66,7 +68,13 @@ class Remote:
         return known[name]
 
     async def order(
-        self, method: str, path: str, what: dict[str, Any] | None, scenario: str, wait: bool = False, query: dict[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        what: Mapping[str, object] | None,
+        scenario: str,
+        wait: bool = False,
+        query: dict[str, str] | None = None,
     ) -> AsyncOperation:
         """An order on the version that was last seen of its scenario; it happens once, however often it must be sent.
 
@@ -84,9 +92,9 @@ class Remote:
             self._versions[scenario] = ordered.version
             return AsyncOperation(self, ordered, scenario)
 
-    async def log(self, after: int) -> list[dict[str, Any]]:
+    async def log(self, after: int) -> list[JournalRow]:
         """The rows of the journal behind a number, of as many pages as there are."""
-        rows: list[dict[str, Any]] = []
+        rows: list[JournalRow] = []
         more = True
         while more:
             reply = await self.line.ask("GET", f"{self.path}/log", {"after": after})

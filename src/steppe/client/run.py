@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steppe.api import OperationInfo
 from steppe.client import words
@@ -39,7 +40,7 @@ class AsyncRun(AsyncLook):
         RefusedError
             out-of-range: the run has not so many steps.
         """
-        what: dict[str, Any] = {"steps": 1 if steps is None and until is None and not end else steps, "end": end or None, "speed": speed}
+        what: dict[str, object] = {"steps": 1 if steps is None and until is None and not end else steps, "end": end or None, "speed": speed}
         what["until"] = None if until is None else words.day(until)
         return await self._order("/step", what, wait, progress)
 
@@ -54,11 +55,11 @@ class AsyncRun(AsyncLook):
     async def set(
         self,
         name: str,
-        value: Any,
+        value: ArrayLike,
         *,
         box: words.Box | None = None,
-        polygon: Any = None,
-        cells: Any = None,
+        polygon: words.Polygon | None = None,
+        cells: ArrayLike | None = None,
         units: str | None = None,
         level: int | str | None = None,
         operation: str = "set",
@@ -104,13 +105,13 @@ class AsyncRun(AsyncLook):
     async def add_event(
         self,
         name: str,
-        value: Any,
+        value: ArrayLike,
         *,
         at: words.Moment | None = None,
         yearly: str | None = None,
         box: words.Box | None = None,
-        polygon: Any = None,
-        cells: Any = None,
+        polygon: words.Polygon | None = None,
+        cells: ArrayLike | None = None,
         units: str | None = None,
         level: int | str | None = None,
         operation: str = "set",
@@ -165,7 +166,9 @@ class AsyncRun(AsyncLook):
         """Writes a durable checkpoint after all earlier orders. pin: it is kept for ever."""
         return await self._order("/checkpoints", {"pin": pin}, wait)
 
-    async def branch(self, name: str, *, at: words.Moment | None = None, set: Mapping[str, Any] | None = None, wait: bool = True) -> Self:
+    async def branch(
+        self, name: str, *, at: words.Moment | None = None, set: Mapping[str, object] | None = None, wait: bool = True
+    ) -> Self:
         """Makes a scenario from this one: at its present step, or at an earlier step or the end of a date.
 
         set: variable -> value, or -> {"value", "box", "polygon", "cells", "units", "operation"}, changed at once.
@@ -177,7 +180,7 @@ class AsyncRun(AsyncLook):
         """
         changes = []
         for variable, given in (set or {}).items():
-            said = dict(given) if isinstance(given, Mapping) else {"value": given}
+            said: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {"value": given}
             region = words.region(*(said.pop(key, None) for key in ("box", "polygon", "cells")))
             value, units, operation = said.pop("value", None), said.pop("units", None), said.pop("operation", "set")
             if said or value is None:
@@ -210,7 +213,7 @@ class AsyncRun(AsyncLook):
 
     # ---- parts --------------------------------------------------------------------------------------------------------------------------
     async def _order(
-        self, path: str, what: Mapping[str, Any], wait: bool, progress: bool | None = None, named: bool = True
+        self, path: str, what: Mapping[str, object], wait: bool, progress: bool | None = None, named: bool = True
     ) -> AsyncOperation:
         said = {key: value for key, value in what.items() if value is not None} | ({"scenario": self._scenario} if named else {})
         operation = await self._remote.order("POST", path, said, self._scenario, wait)
@@ -227,14 +230,14 @@ class AsyncRun(AsyncLook):
         await self._remote.variable(name)  # which names the nearest one
         return (await self._remote.variables()).layer(name, level)
 
-    async def _change(self, name: str, value: Any, region: Mapping[str, Any], units: str | None, operation: str) -> dict[str, Any]:
+    async def _change(self, name: str, value: Any, region: Mapping[str, object], units: str | None, operation: str) -> dict[str, object]:
         variable = await self._remote.variable(name)
-        what: dict[str, Any] = {"variable": name, "operation": operation, "region": region or "all"}
+        what: dict[str, object] = {"variable": name, "operation": operation, "region": region or "all"}
         units = units if units is not None else getattr(value, "attrs", {}).get("units")
         if np.ndim(value) == 0:
-            what["value"] = float(value)
-            if not np.isfinite(what["value"]):  # JSON has no such number
-                raise Mistake(f'The value of "{name}" is {what["value"]:g}. Give a finite number.')
+            what["value"] = number = float(value)
+            if not np.isfinite(number):  # JSON has no such number
+                raise Mistake(f'The value of "{name}" is {number:g}. Give a finite number.')
         elif variable.settable:
             what["upload"] = await self._remote.upload(await self._remote.places.packed(value, region, variable))
         else:

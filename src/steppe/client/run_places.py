@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from steppe.api import GridInfo, VariableInfo, decode
+from steppe.api.documents import ArrayHead
 from steppe.api.query import MapQuery
 from steppe.array_types import Array, Floats, Integers
 from steppe.client.http_client import HttpClient
@@ -87,13 +88,13 @@ class Places:
 
     # ---- from a run to xarray -----------------------------------------------------------------------------------------------------------
     async def labelled(
-        self, head: Mapping[str, Any], values: Array, region: Mapping[str, Any], variable: VariableInfo, calendar: str, stride: int
+        self, head: ArrayHead, values: Array, region: Mapping[str, object], variable: VariableInfo, calendar: str, stride: int
     ) -> "xarray.DataArray":
         """An answer with its coordinates. What is packed is put on the map, but for points and for cells that were listed."""
         import xarray  # 0.5 s
 
         grid = await self.grid()
-        coordinates: dict[str, Any] = {}
+        coordinates: dict[str, object] = {}
         before = ["time"] if "steps" in head else []
         dims = [*before, *grid.dims]
         if head["dims"][-1] == "cell":
@@ -110,8 +111,8 @@ class Places:
                 coordinates |= {"lat": ("cell", cells.lat, CF["lat"]), "lon": ("cell", cells.lon, CF["lon"])}
                 if grid.ids:
                     coordinates["cell_id"] = ("cell", [grid.ids[number] for number in cells.number])
-        elif head.get("box") and stride == 1:
-            west, south, east, north = head["box"]
+        elif (box := head.get("box")) and stride == 1:
+            west, south, east, north = box
             rows, columns = values.shape[-2:]
             coordinates["lat"] = head.get("lat", north - (np.arange(rows) + 0.5) * (north - south) / rows)
             coordinates["lon"] = west + (np.arange(columns) + 0.5) * (east - west) / columns
@@ -124,7 +125,7 @@ class Places:
         return xarray.DataArray(values, coordinates, dims, variable.name, _attributes(head, variable, grid))
 
     # ---- from xarray to a run -----------------------------------------------------------------------------------------------------------
-    async def packed(self, value: Any, region: Mapping[str, Any], variable: VariableInfo) -> Array:
+    async def packed(self, value: Any, region: Mapping[str, object], variable: VariableInfo) -> Array:
         """One number for each cell of a region, (n,), in the variable's dtype, from a map, a list of them, or an array of xarray.
 
         Raises
@@ -178,7 +179,7 @@ def _on_map(values: Array, there: Map) -> Array:
     return found
 
 
-def _times(head: Mapping[str, Any], calendar: str) -> Any:
+def _times(head: ArrayHead, calendar: str) -> tuple[str | tuple[()], object, dict[str, str]]:
     attributes = {"standard_name": "time", "axis": "T"}
     days = head["dates"] if "steps" in head else [head["date"]]
     if calendar in STANDARD:
@@ -186,13 +187,13 @@ def _times(head: Mapping[str, Any], calendar: str) -> Any:
     else:
         import cftime
 
-        parts = [day.partition(".") for day in days]
+        parts = [str(day).partition(".") for day in days]
         numbers = [([*map(int, re.split("[-T:]", whole))], int(rest.ljust(6, "0"))) for whole, _, rest in parts]
         found = np.array([cftime.datetime(*whole, microsecond=rest, calendar=calendar) for whole, rest in numbers])
     return ("time", found, attributes) if "steps" in head else ((), found[0], attributes)
 
 
-def _attributes(head: Mapping[str, Any], variable: VariableInfo, grid: GridInfo) -> dict[str, Any]:
+def _attributes(head: ArrayHead, variable: VariableInfo, grid: GridInfo) -> dict[str, object]:
     said = {name: getattr(variable, name) for name in ("units", "long_name", "standard_name", "cell_methods")}
     said = {name: text for name, text in said.items() if text}
     if grid.crs:

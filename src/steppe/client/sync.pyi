@@ -4,6 +4,7 @@ from collections.abc import Generator, Mapping
 from typing import Any, Self
 
 import xarray
+from numpy.typing import ArrayLike
 
 from steppe.api import (
     CheckpointInfo,
@@ -13,6 +14,7 @@ from steppe.api import (
     TriggerInfo,
     VariableInfo,
 )
+from steppe.api.documents import JournalRow
 from steppe.client import words
 from steppe.client.operation import AsyncOperation
 from steppe.client.picture import Picture
@@ -78,14 +80,14 @@ class Run:
     def triggers(self) -> list[TriggerInfo]: ...
     @property
     def operations(self) -> list[Operation]: ...
-    def log(self, after: int = 0) -> list[dict[str, Any]]: ...
+    def log(self, after: int = 0) -> list[JournalRow]: ...
     def get(
         self,
         name: str,
         *,
         box: words.Box | None = None,
-        polygon: Any = None,
-        cells: Any = None,
+        polygon: words.Polygon | None = None,
+        cells: ArrayLike | None = None,
         stride: int = 1,
         width: int | None = None,
         step: int | None = None,
@@ -130,11 +132,11 @@ class Run:
     def set(
         self,
         name: str,
-        value: Any,
+        value: ArrayLike,
         *,
         box: words.Box | None = None,
-        polygon: Any = None,
-        cells: Any = None,
+        polygon: words.Polygon | None = None,
+        cells: ArrayLike | None = None,
         units: str | None = None,
         level: int | str | None = None,
         operation: str = "set",
@@ -144,13 +146,13 @@ class Run:
     def add_event(
         self,
         name: str,
-        value: Any,
+        value: ArrayLike,
         *,
         at: words.Moment | None = None,
         yearly: str | None = None,
         box: words.Box | None = None,
-        polygon: Any = None,
-        cells: Any = None,
+        polygon: words.Polygon | None = None,
+        cells: ArrayLike | None = None,
         units: str | None = None,
         level: int | str | None = None,
         operation: str = "set",
@@ -162,7 +164,7 @@ class Run:
     ) -> Operation: ...
     def remove_trigger(self, number: int, *, wait: bool = True) -> Operation: ...
     def checkpoint(self, *, pin: bool = False, wait: bool = True) -> Operation: ...
-    def branch(self, name: str, *, at: words.Moment | None = None, set: Mapping[str, Any] | None = None, wait: bool = True) -> Self: ...
+    def branch(self, name: str, *, at: words.Moment | None = None, set: Mapping[str, object] | None = None, wait: bool = True) -> Self: ...
     def rewind(self, to: words.Moment, *, wait: bool = True) -> Operation: ...
     def restart(self, *, wait: bool = True) -> Operation: ...
     def terminate(self) -> None: ...

@@ -7,16 +7,19 @@ So the browser needs no way to the server, and the token stays here.
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steppe.client.http_client import BASE, HttpClient, now
 from steppe.client.live_stream import how_to_open
 from steppe.client.transport import LostError
 from steppe.errors import Mistake, not_installed
+
+if TYPE_CHECKING:
+    from websockets.sync.client import ClientConnection
 
 PAGE = Path(__file__).resolve().parents[1] / "server" / "page"  # where the build of the page puts it; nothing of the server is imported
 SAID = ("watch", "follow", "cursor")  # of the live socket, passed on as they are
@@ -36,15 +39,15 @@ class Relay:
         Called from other threads with a message for the browser and what goes with it as bytes.
     """
 
-    def __init__(self, line: HttpClient, run: str, tell: Any) -> None:
+    def __init__(self, line: HttpClient, run: str, tell: Callable[[Mapping[str, object], Sequence[bytes]], object]) -> None:
         self._line, self._run, self._tell = line, run, tell
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="steppe-widget")
         self._left = threading.Event()
-        self._socket: Any = None
+        self._socket: ClientConnection | None = None
         self._watched: str | None = None
         self._reader: threading.Thread | None = None
 
-    def hear(self, message: Mapping[str, Any]) -> None:
+    def hear(self, message: Mapping[str, object]) -> None:
         """Carries out a message of the browser."""
         if "ask" in message:
             self._threads.submit(self._answer, dict(message))
@@ -114,13 +117,12 @@ class Relay:
                 self._left.wait(pause)
                 pause = min(2 * pause, PAUSES[1])
 
-    def _open(self) -> Any:
+    def _open(self) -> "ClientConnection":
         from websockets.sync.client import connect, unix_connect
 
         address, how = how_to_open(self._line, self._run)
-        if self._line.socket:
-            return unix_connect(self._line.socket, address, **how)
-        return connect(address, **how)
+        opened: ClientConnection = unix_connect(self._line.socket, address, **how) if self._line.socket else connect(address, **how)
+        return opened
 
 
 def widget_of(line: HttpClient, run: str, scenario: str, variable: str) -> Any:
@@ -140,7 +142,7 @@ def widget_of(line: HttpClient, run: str, scenario: str, variable: str) -> Any:
     if not script.is_file():
         raise Mistake(f'"{script}" is not there: this checkout has no built page. Build it: make.')
 
-    def close(widget: Any) -> None:
+    def close(widget: object) -> None:
         relay.leave()
         anywidget.AnyWidget.close(widget)
 

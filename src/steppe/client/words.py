@@ -1,11 +1,12 @@
 """Regions, dates and queries of Python as those of requests. Pure."""
 
 import datetime
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steppe.api.query import MapQuery
 from steppe.errors import Mistake
@@ -16,19 +17,40 @@ Box = Sequence[float]
 Corners = Sequence[Sequence[float]]
 
 
-def day(text: Any) -> str:
+class Ring(Protocol):
+    """A closed line, as shapely has it."""
+
+    @property
+    def coords(self) -> Iterable[Sequence[float]]:
+        """Its corners; the last one repeats the first."""
+        ...
+
+
+class Outlined(Protocol):
+    """A polygon, as shapely has it."""
+
+    @property
+    def exterior(self) -> Ring:
+        """Its outline."""
+        ...
+
+
+Polygon = Corners | Outlined
+
+
+def day(text: Day) -> str:
     """A date as requests have it: year-month-day; of a datetime, datetime64 or cftime date the instant."""
     if isinstance(text, np.datetime64):
         return str(np.datetime_as_string(text, "D" if np.datetime_data(text.dtype)[0] in "YMWD" else "us"))
     return text if isinstance(text, str) else str(text.isoformat())
 
 
-def at(when: Moment) -> dict[str, Any]:
+def at(when: Moment) -> dict[str, object]:
     """{"step": n} or {"date": ...}."""
     return {"step": int(when)} if isinstance(when, int | np.integer) else {"date": day(when)}
 
 
-def region(box: Box | None = None, polygon: Any = None, cells: Any = None) -> dict[str, Any]:
+def region(box: Box | None = None, polygon: Polygon | None = None, cells: ArrayLike | None = None) -> dict[str, Any]:
     """The region of the arguments: box, polygon or cells, {} for everywhere.
 
     box: west, south, east, north in degrees. polygon: corners (longitude, latitude), or what has `exterior.coords`, as of shapely. cells:
@@ -63,7 +85,7 @@ def keys(query: MapQuery) -> dict[str, str]:
     return {name: _text(value) for name, value in msgspec.to_builtins(query).items()}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, list | tuple):
         return ",".join(f"{number:.12g}" for number in np.ravel(value))
     return str(int(value)) if isinstance(value, bool) else str(value)

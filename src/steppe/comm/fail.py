@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from steppe.comm.world import World
 from steppe.errors import Exit, Mistake, SteppeError, unexpected
@@ -51,7 +51,7 @@ def last_words(world: World, where: RankLocation, debug: bool = False) -> Iterat
     def of_python(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         end(error)
 
-    def of_thread(arguments: Any) -> None:
+    def of_thread(arguments: threading.ExceptHookArgs) -> None:
         end(arguments.exc_value or arguments.exc_type())
 
     before = sys.excepthook, threading.excepthook

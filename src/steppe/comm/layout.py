@@ -3,7 +3,7 @@
 import functools
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class GatherLayout(NamedTuple):
 
 
 @functools.lru_cache(16)
-def about(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+def about(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> Array:
     """The description of a rank's array: kind and bytes of the dtype, dimensions, shape."""
     found = np.zeros(ABOUT, np.int64)
     found[:3] = ord(dtype.kind), dtype.itemsize, len(shape)
@@ -49,7 +49,7 @@ def layout_of(abouts: bytes) -> GatherLayout:
 
 
 @functools.lru_cache(16)
-def known_layout(dtype: np.dtype[Any], lengths: tuple[int, ...]) -> GatherLayout:
+def known_layout(dtype: np.dtype[np.generic], lengths: tuple[int, ...]) -> GatherLayout:
     """The layout of arrays of one dimension whose lengths every rank knows."""
     return layout_of(b"".join(about(dtype, (length,)).tobytes() for length in lengths))
 

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from steppe.comm.passing import PART, MpiMessage, MpiPersistent
 from steppe.comm.wake import Wake
 from steppe.comm.world import ClosedAtEnd, Messages, Operation, check_length, check_parts, check_rank, check_summable, check_target
 from steppe.errors import Exit, Failure, Mistake
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 GATHER_TAG, PARTS_TAG = 1_000, 1_001  # of the parts of a large gather and of an exchange; tags above belong to this file
 NAP = 0.005  # [s] longest between two tests of a request, where no rank can be woken
@@ -111,7 +114,7 @@ class Mpi(ClosedAtEnd):
     """
 
     def __init__(
-        self, comm: Any, finalise: bool = False, host: str | None = None, on_abort: Callable[[int], None] = lambda code: None
+        self, comm: "MPI.Intracomm", finalise: bool = False, host: str | None = None, on_abort: Callable[[int], None] = lambda code: None
     ) -> None:
         from mpi4py import MPI
 
@@ -124,7 +127,7 @@ class Mpi(ClosedAtEnd):
         self._closed = False
         self._live: dict[int, MpiMessage] = {}  # messages under way, so that their arrays stay alive
         self._persistent: set[MpiPersistent] = set()
-        self._kept: list[tuple[Any, Array | None]] = []  # reductions that an error has left under way
+        self._kept: list[tuple[MPI.Request, Array | None]] = []  # reductions that an error has left under way
         self.rank: int = comm.rank
         self.size: int = comm.size
         self._wake = Wake(self, host)
@@ -148,7 +151,7 @@ class Mpi(ClosedAtEnd):
             check_rank(other, self.size)
             check_target(array)
 
-        def prepared(what: str, array: Array, prepare: Callable[..., Any], other: int) -> MpiMessage:
+        def prepared(what: str, array: Array, prepare: "Callable[..., MPI.Prequest]", other: int) -> MpiMessage:
             return MpiMessage(self.rank, what, array, [prepare(part, other, tag) for part in self._parts(array)], self._end)
 
         incoming = [prepared(f"from rank {source}, tag {tag}", into, self._comm.Recv_init, source) for source, into in receives]
@@ -215,7 +218,7 @@ class Mpi(ClosedAtEnd):
         """True if parts of this size of all ranks fit into one message."""
         return size * self.size <= PART
 
-    def _take(self, dtype: np.dtype[Any], layout: GatherLayout, part: list[Any]) -> list[Array]:
+    def _take(self, dtype: np.dtype[np.generic], layout: GatherLayout, part: list[Any]) -> list[Array]:
         """Receives at the root of a gather: small arrays in one message, large ones one by one."""
         sizes, byte = layout.sizes, self._mpi.BYTE
         if layout.dtypes != {(dtype.kind, dtype.itemsize)}:
@@ -265,7 +268,7 @@ class Mpi(ClosedAtEnd):
                 self._comm.Allreduce(self._mpi.IN_PLACE, part, op)
         return result
 
-    def _await(self, request: Any, longest: float, watch: Callable[[], None] | None = None, buffer: Array | None = None) -> None:
+    def _await(self, request: "MPI.Request", longest: float, watch: Callable[[], None] | None = None, buffer: Array | None = None) -> None:
         """Tests a request until it is done, at growing intervals; with `watch` at first without a nap."""
         nap, awake = longest / 16, time.monotonic() + (AWAKE if watch else 0.0)
         while not request.Test():
@@ -336,7 +339,7 @@ class Mpi(ClosedAtEnd):
         flat = _bytes(array)
         return [[flat[begin : begin + PART], self._mpi.BYTE] for begin in range(0, flat.size + 1, PART)]
 
-    def _pass(self, what: str, array: Array, requests: list[Any]) -> MpiMessage:
+    def _pass(self, what: str, array: Array, requests: "list[MPI.Request]") -> MpiMessage:
         passing = MpiMessage(self.rank, what, array, requests, self._end)
         if len(self._live) > MANY:
             for other in list(self._live.values()):

@@ -5,10 +5,13 @@ any unexpected length is detected.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steppe.array_types import Array
 from steppe.errors import Failure
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 PART = 1 << 30  # [bytes]
 
@@ -69,7 +72,7 @@ class MpiMessage:
                 raise self._wrong(error) from None
             self._check(status)
 
-    def _check(self, status: Any) -> None:
+    def _check(self, status: "MPI.Status") -> None:
         """Checks and counts a part that has passed."""
         expected = min(PART, self._array.nbytes - PART * self._done)
         if self.what and status.Get_count(self._mpi.BYTE) != expected:
@@ -78,7 +81,7 @@ class MpiMessage:
         if self._done == len(self._requests):
             self._ended(self)
 
-    def _wrong(self, error: Any) -> Failure:
+    def _wrong(self, error: "MPI.Exception") -> Failure:
         if self.what and error.Get_error_class() == self._mpi.ERR_TRUNCATE:
             return self._other_length(f"more than {self._array.nbytes:,} bytes")
         self._ended(self)

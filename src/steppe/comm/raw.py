@@ -13,9 +13,10 @@ Importing this imports Numba.
 import ctypes
 import mmap
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from llvmlite import ir
@@ -27,6 +28,9 @@ from steppe.comm.launch import Launch, check_pair, find_library
 from steppe.comm.mpi import initialise
 from steppe.comm.objects import Arrays, PassingMethod, Receive, Send, object_passing
 from steppe.errors import Failure, Mistake
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 FUNCTIONS = (
     "Wtime", "Wtick", "Barrier", "Send", "Recv", "Isend", "Irecv", "Waitall", "Bcast", "Scatter", "Gather", "Allgather", "Alltoall",
@@ -42,14 +46,16 @@ PROGRESS = (  # of MPICH and those made of it, Intel's, Open MPI's from version 
     "MPICH_ASYNC_PROGRESS", "MPIR_CVAR_ASYNC_PROGRESS", "I_MPI_ASYNC_PROGRESS", "OMPI_ASYNC_PROGRESS", "OPAL_ASYNC_PROGRESS",
 )  # fmt: skip
 
+Typed = tuple[object, Callable[..., ir.Value]] | None  # of an intrinsic: signature, and what writes its instructions
+
 
 @intrinsic
-def call(context: Any, address: Any, arguments: Any) -> Any:
+def call(_context: object, address: object, arguments: object) -> Typed:
     """Calls the function at an address with a tuple of 64-bit arguments; returns its 32-bit result."""
     if not (isinstance(address, types.Integer) and isinstance(arguments, types.UniTuple) and arguments.dtype == types.int64):
         return None
 
-    def emit(_context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def emit(_context: object, builder: ir.IRBuilder, signature: Any, values: Sequence[ir.Value]) -> ir.Value:
         long, count = ir.IntType(64), signature.args[1].count
         kind = ir.FunctionType(ir.IntType(32), [long] * count)
         function = builder.inttoptr(values[0], kind.as_pointer())
@@ -59,12 +65,12 @@ def call(context: Any, address: Any, arguments: Any) -> Any:
 
 
 @intrinsic
-def seconds(context: Any, address: Any) -> Any:
+def seconds(_context: object, address: object) -> Typed:
     """Calls the function without arguments at an address that gives a double: MPI_Wtime."""
     if not isinstance(address, types.Integer):
         return None
 
-    def emit(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+    def emit(_context: object, builder: ir.IRBuilder, _signature: object, values: Sequence[ir.Value]) -> ir.Value:
         kind = ir.FunctionType(ir.DoubleType(), [])
         return builder.call(builder.inttoptr(values[0], kind.as_pointer()), [])
 
@@ -77,7 +83,7 @@ class Raw:
     addresses (functions,) int64, by `ADDRESS`; comm, byte, single, double, sum: handles; thread_level: as MPI granted it, as a word.
     """
 
-    def __init__(self, comm: Any, mpi: Any, addresses: Integers) -> None:
+    def __init__(self, comm: "MPI.Comm", mpi: ModuleType, addresses: Integers) -> None:
         self._comm, self._mpi, self.addresses = comm, mpi, addresses
         self.rank, self.size = int(comm.rank), int(comm.size)
         handles = (comm, mpi.BYTE, mpi.FLOAT, mpi.DOUBLE, mpi.SUM)
@@ -92,7 +98,7 @@ class Raw:
         part = self._comm.Split(0 if ours else self._mpi.UNDEFINED, ranks.index(self.rank) if ours else 0)
         return None if part == self._mpi.COMM_NULL else Raw(part, self._mpi, self.addresses)
 
-    def communicator(self) -> tuple[Any, Any]:
+    def communicator(self) -> "tuple[MPI.Comm, ModuleType]":
         """mpi4py's communicator, and mpi4py."""
         return self._comm, self._mpi
 
@@ -143,7 +149,7 @@ class MpiWindow:
     handle: of the window; bytes: of this rank. All ranks make and close it together.
     """
 
-    def __init__(self, comm: Any, mpi: Any, size: int, allocated: bool) -> None:
+    def __init__(self, comm: "MPI.Comm", mpi: ModuleType, size: int, allocated: bool) -> None:
         self._own = None if allocated else page_buffer(size)
         self._window = mpi.Win.Allocate(size, 1, comm=comm) if self._own is None else mpi.Win.Create(self._own, 1, comm=comm)
         self.bytes = np.frombuffer(self._window.tomemory(), np.uint8)

@@ -9,16 +9,18 @@ The grid makes the plan of an exchange, as data, and the caller passes the exact
 """
 
 from collections.abc import Callable, Sequence
+from types import EllipsisType
 from typing import Any, Protocol, overload
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from steppe.array_types import Array
 from steppe.comm.world import EXCHANGE_TAG, Operation, World
 from steppe.errors import Failure
 
 Totals = Callable[[Sequence[Array], Callable[[Array, Operation], Array]], list[float]]
-Copy = Callable[[Array, Array], Any]  # fills the first array from the second
+Copy = Callable[[Array, Array], None]  # fills the first array from the second
 Parity = int | tuple[int, ...]  # 1 or -1, of an array or of each entry of its first dimension
 
 AXES = ("y", "x")  # of a box
@@ -34,7 +36,7 @@ class ExchangePiece(Protocol):
         ...
 
     @property
-    def place(self) -> Any:
+    def place(self) -> tuple[EllipsisType | slice, ...]:
         """The index of the rectangle in the last dimensions of an array."""
         ...
 
@@ -95,15 +97,15 @@ class ExchangePlan(Protocol):
 class ArrayMaker(Protocol):
     """Makes global arrays, common memory and queues for a model: `steppe.arrays.ModelArrays`."""
 
-    def array(self, shape: int | Sequence[int], dtype: Any = "float64", page: int = 65_536) -> Any:
+    def array(self, shape: int | Sequence[int], dtype: DTypeLike = "float64", page: int = 65_536) -> Any:
         """A global array of zeros. page [bytes]: a power of two."""
         ...
 
-    def common(self, shape: int | Sequence[int], dtype: Any = "float64") -> Array:
+    def common(self, shape: int | Sequence[int], dtype: DTypeLike = "float64") -> Array:
         """Zeroed memory that the ranks of a host share."""
         ...
 
-    def beside(self, shape: Sequence[int], dtype: Any = "float64") -> tuple[Array, list[Array]]:
+    def beside(self, shape: Sequence[int], dtype: DTypeLike = "float64") -> tuple[Array, list[Array]]:
         """Zeroed memory of this rank that the other ranks of its host see, and theirs."""
         ...
 
@@ -201,7 +203,7 @@ class BoxReach:
         found = tuple(np.where(bad, np.nan, greatest).tolist())
         return found if len(found) > 1 else found[0]
 
-    def array(self, shape: int | Sequence[int], dtype: Any = "float64", page: int = 65_536) -> Any:
+    def array(self, shape: int | Sequence[int], dtype: DTypeLike = "float64", page: int = 65_536) -> Any:
         """A `steppe.arrays.GlobalArray` of zeros over all ranks. page [bytes]: a power of two. Collective.
 
         Raises
@@ -211,11 +213,11 @@ class BoxReach:
         """
         return self._made.array(shape, dtype, page)
 
-    def common(self, shape: int | Sequence[int], dtype: Any = "float64") -> Array:
+    def common(self, shape: int | Sequence[int], dtype: DTypeLike = "float64") -> Array:
         """Zeroed memory that the ranks of a host share, of any dtype. Collective; raises as `array` does."""
         return self._made.common(shape, dtype)
 
-    def beside(self, shape: Sequence[int], dtype: Any = "float64") -> tuple[Array, list[Array]]:
+    def beside(self, shape: Sequence[int], dtype: DTypeLike = "float64") -> tuple[Array, list[Array]]:
         """Zeroed memory of this rank, of any shape, that the other ranks of its host see: it, and those of all of them in order of rank.
 
         Collective; raises as `array` does.
@@ -321,7 +323,7 @@ def _turned(rectangle: Array, piece: ExchangePiece) -> Array:
     """A view of the sent rectangle with the axes of the halo that it fills."""
     leading = rectangle.ndim - len(piece.axes)
     axes = (*range(leading), *(leading + axis for axis in piece.axes))
-    backwards: Any = (..., *(slice(None, None, -1 if flip else 1) for flip in piece.flips))
+    backwards: tuple[EllipsisType | slice, ...] = (..., *(slice(None, None, -1 if flip else 1) for flip in piece.flips))
     turned: Array = rectangle.transpose(axes)[backwards]
     return turned
 

@@ -3,13 +3,18 @@
 `raw` has MPI's functions by address, for loops of microseconds; these operations take longer than the interpreter.
 """
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from types import ModuleType
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from steppe.array_types import Array
 from steppe.comm.raw import Raw
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 
 class SendHandle(Protocol):
@@ -63,7 +68,7 @@ class Team:
 class CommonFile:
     """A file of all ranks; every method is called by all. Errors of the disk are OSError."""
 
-    def __init__(self, file: Any, mpi: Any) -> None:
+    def __init__(self, file: "MPI.File", mpi: ModuleType) -> None:
         self._file, self._mpi = file, mpi
 
     def read(self, place: int, into: Array) -> bool:
@@ -84,7 +89,7 @@ class CommonFile:
         """Closes the file on all ranks."""
         self._do(self._file.Close)
 
-    def _do(self, function: Any, *arguments: Any) -> None:
+    def _do(self, function: Callable[..., object], *arguments: object) -> None:
         try:
             function(*arguments)
         except self._mpi.Exception as error:

@@ -8,7 +8,6 @@ The header is an array whose first item is the tag of the message. Both lengths 
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -76,13 +75,13 @@ class FrameReader:
         self.body_limit = body_limit
         self._phase, self._buffer, self._count = 0, bytearray(PREFIX.size), 0
         self._body_bytes = 0
-        self._message: Any = None
+        self._message: Message | None = None
 
     def space(self) -> memoryview:
         """The buffer for the next bytes; never empty."""
         return memoryview(self._buffer)[self._count :]
 
-    def filled(self, count: int) -> tuple[Any, bytearray] | None:
+    def filled(self, count: int) -> tuple[Message, bytearray] | None:
         """Counts the bytes that were written to `space`; returns a message and its body once both are complete.
 
         Raises
@@ -104,7 +103,7 @@ class FrameReader:
                 except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                     raise BadFrame(f"A header that is no message: {error}") from None
                 self._next(2, self._body_bytes)
-            if self._phase == 2 and self._count == len(self._buffer):
+            if self._phase == 2 and self._message is not None and self._count == len(self._buffer):
                 found = self._message, self._buffer
                 self._next(0, PREFIX.size)
                 return found

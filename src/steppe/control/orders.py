@@ -124,6 +124,6 @@ def folder_of(run: Path, branch: int) -> Path:
     return run if branch == FIRST_BRANCH else run / "branches" / str(branch)
 
 
-def numbered(kind: str, seq: int, arguments: dict[str, Any]) -> dict[str, Any]:
+def numbered(kind: str, seq: int, arguments: dict[str, object]) -> dict[str, object]:
     """The arguments of an action for a session: events and triggers carry the number of their command."""
     return arguments | {"id": seq} if kind in RULES else arguments

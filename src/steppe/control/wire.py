@@ -6,6 +6,7 @@ travels. Tags stay as they are, so that a new server understands an engine that 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -299,7 +300,7 @@ class Data(Message, frozen=True):
 
     id: int
     position: Position
-    head: dict[str, Any]
+    head: Mapping[str, Any]
 
 
 class Same(Message, frozen=True):

@@ -42,7 +42,7 @@ class EarlierState(NamedTuple):
     position: Position
     actions: Actions
 
-    def plain(self) -> list[Any]:
+    def plain(self) -> list[object]:
         """In types of JSON."""
         return [self.name, self.position, [[*position, *action] for position, action in self.actions.items()]]
 
@@ -188,7 +188,7 @@ class Branch:
         records = StoredRecords.open(self.manager.folder.path, group)
         return records.read(name, slice(record, record + stop), None if cells is None else cells.astype(np.int64))
 
-    def change(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def change(self, arguments: dict[str, object]) -> dict[str, object]:
         """Sets, scales or adds to a variable; returns the effect.
 
         Raises

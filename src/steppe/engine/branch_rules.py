@@ -25,7 +25,7 @@ class CalendarEvent:
     """A change on a date, before a step. change: the arguments of a `set`; step: None for every year; yearly: month-day."""
 
     id: int
-    change: Mapping[str, Any]
+    change: Mapping[str, object]
     step: int | None = None
     yearly: str = ""
 
@@ -106,7 +106,7 @@ class Rules:
             return start + 1
         return min((step for each in self.events if (step := each.next(start + 1, clock, steps)) is not None), default=steps)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """The rules in types of JSON; {} if there are none."""
         return asdict(self) if self else {}
 

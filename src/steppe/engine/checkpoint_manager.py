@@ -106,7 +106,7 @@ class CheckpointManager:
         self.progress.write(self.folder.path)
 
     # ---- checkpoints ----------------------------------------------------------------------------------------------------------------
-    def keep(self, step: int, spent: Spent, applied: int | None = None, more: Mapping[str, Any] | None = None) -> str:
+    def keep(self, step: int, spent: Spent, applied: int | None = None, more: Mapping[str, object] | None = None) -> str:
         """Begins a checkpoint made of copies, so that the run continues meanwhile; returns its name.
 
         step: steps done. applied: the seq of the last action at this step, of a steered run; the same position has the same name.

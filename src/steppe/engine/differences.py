@@ -4,7 +4,6 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from steppe.engine.plan import Plan
 from steppe.io import OtherRunError, RunFolder
@@ -51,12 +50,12 @@ def open_folder(plan: Plan, path: Path, fresh: bool = False) -> RunFolder:
         raise OtherRunError(path, other.differing, other.found, other.expected, values) from None
 
 
-def flat(table: Mapping[str, Any]) -> dict[str, Any]:
+def flat(table: Mapping[str, object]) -> dict[str, object]:
     """Dotted key -> value of all that a table of TOML holds; entries of lists of tables by number, from 1."""
     return dict(_flat(table, ""))
 
 
-def _flat(value: Any, key: str) -> Iterator[tuple[str, Any]]:
+def _flat(value: object, key: str) -> Iterator[tuple[str, object]]:
     if isinstance(value, Mapping):
         for name, item in value.items():
             yield from _flat(item, f"{key}.{name}" if key else name)
@@ -67,7 +66,7 @@ def _flat(value: Any, key: str) -> Iterator[tuple[str, Any]]:
         yield key, value
 
 
-def _values(there: Mapping[str, Any], here: Mapping[str, Any], other: OtherRunError) -> str:
+def _values(there: Mapping[str, object], here: Mapping[str, object], other: OtherRunError) -> str:
     old, new = flat(there), flat(here)
     keys = [key for key in dict.fromkeys((*new, *old)) if old.get(key) != new.get(key) and key != "output.path"]
     shown: dict[str, str] = {}
@@ -84,12 +83,12 @@ def _values(there: Mapping[str, Any], here: Mapping[str, Any], other: OtherRunEr
     return "; ".join([*list(shown.values())[:MOST], *more])
 
 
-def _behind(name: str, run: Mapping[str, Any]) -> str:
+def _behind(name: str, run: Mapping[str, object]) -> str:
     if name == "model":
         return f'source of model "{run["model"]}"'
     files = [str(run[key]) for key in (*KEYS[name], "grid.file", "grid.points") if key in run]
     return f'content of "{files[0]}"' if files and name in ("grid", "forcing") else f"data or defaults of its {name}"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return "not given" if value is None else json.dumps(value, default=str)

@@ -95,7 +95,7 @@ class Evaluation:
         self._refuse(False, not np.isfinite(found), f"{what}() is not finite")
         return found
 
-    def _refuse(self, shared: bool, wrong: Any, why: str) -> None:
+    def _refuse(self, shared: bool, wrong: bool | Array, why: str) -> None:
         """Raises `NoValueError` on all ranks. shared: each rank knows of its own cells only."""
         bad = bool(np.any(wrong))
         if shared:

@@ -1,10 +1,10 @@
 """The description of a run in types of JSON, for programs that have neither its files nor its model."""
 
 from math import isfinite
-from typing import Any
 
 import numpy as np
 
+from steppe.api.documents import RunFacts
 from steppe.engine.plan import Plan
 from steppe.grid import as_plain
 from steppe.levels import Space
@@ -13,7 +13,7 @@ from steppe.variable import Role, Variable, vectors
 WIDE = ("rainfall", "precipitation", "snowfall", "runoff", "river")  # in CF names of what spans powers of ten
 
 
-def facts_of(plan: Plan) -> dict[str, Any]:
+def facts_of(plan: Plan) -> RunFacts:
     """Model, identity, declarations of variables, grid, clock, parameters as the run begins, those that the run file names, options.
 
     Of a variable `low` and `high` are None where there is no limit; `settable` says whether it can be set, `rounded` to what
@@ -53,7 +53,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _of_levels(levels: tuple[str, Space] | None) -> dict[str, Any] | None:
+def _of_levels(levels: tuple[str, Space] | None) -> dict[str, object] | None:
     if levels is None:
         return None
     name, space = levels
@@ -61,7 +61,7 @@ def _of_levels(levels: tuple[str, Space] | None) -> dict[str, Any] | None:
     return {"name": name, "values": list(space.values), "bounds": [list(pair) for pair in space.bounds], **said}
 
 
-def _of_variable(variable: Variable, single: bool, own: bool, whole: bool) -> dict[str, Any]:
+def _of_variable(variable: Variable, single: bool, own: bool, whole: bool) -> dict[str, object]:
     given = variable.role in (Role.STATE, Role.PARAMETER) or (variable.role is Role.FORCING and variable.initial is not None)
     internal = variable.name in ("bad_code", "bad_step")
     vector, toward = (variable.component if whole else None) or ("", "")

@@ -32,8 +32,8 @@ class Frames:
         self._plan = plan
 
     def make(
-        self, branches: Sequence[Branch], query: MapQuery, bits: int, span: Sequence[Any] | None
-    ) -> tuple[list[Any], Callable[[], memoryview]]:
+        self, branches: Sequence[Branch], query: MapQuery, bits: int, span: Sequence[object] | None
+    ) -> tuple[list[object], Callable[[], memoryview]]:
         """The span of a frame of each branch, and a function that joins the frames, which may be called on another thread.
 
         query: the variable and the part of the map. span: that of the frames before, None for none.

@@ -16,7 +16,7 @@ from steppe.variable import Role, Variable
 State = dict[str, float | Floats]
 
 
-def initial_state(table: Mapping[str, Any], variables: Mapping[str, Variable], spaces: Mapping[str, Space], grid: Grid) -> State:
+def initial_state(table: Mapping[str, object], variables: Mapping[str, Variable], spaces: Mapping[str, Space], grid: Grid) -> State:
     """Reads [initial]: where the state comes from, and any field of it as a number or from a store.
 
     state = "default", a checkpoint folder of a run on the same grid, or { store = RUN, date = DAY }: the end of a day that a run recorded.

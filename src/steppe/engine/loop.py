@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import Any
 
 from steppe.control import Position
 from steppe.control.engine.connection import ServerConnection
@@ -142,7 +141,7 @@ class EngineLoop:
         return Exit.DONE if self._left else Exit.STOPPED
 
     # ---- other threads --------------------------------------------------------------------------------------------------------------
-    def _hear(self, message: Any) -> None:
+    def _hear(self, message: Message) -> None:
         if not (isinstance(message, Get) and self._answered(message)):
             self._orders.put(message)
 

@@ -1,7 +1,7 @@
 """The faces of a `Simulation` in Python: maps as xarray, the facts of its summary, and the error when it is finished."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def labelled(
     import xarray
 
     dims = tuple(grid.shape)
-    labels: dict[str, Any] = {
+    labels: dict[str, object] = {
         label: (dims[-1] if label.startswith("cell_") else label, coordinate)
         for label, coordinate in grid.coordinates().items()
         if label in dims or (len(dims) == 1 and label.startswith("cell_"))

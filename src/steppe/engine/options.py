@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from types import ModuleType
-from typing import Any
 
 from steppe.engine.parameters import Chosen
 from steppe.errors import ModelError, nearest
@@ -40,7 +39,7 @@ def options_text(chosen: Chosen) -> str:
     return "; ".join(f"{name} = {word} ({chosen.reasons[name]})" for name, word in chosen.options.items())
 
 
-def described(module: ModuleType, choices: Mapping[str, Choice]) -> dict[str, dict[str, Any]]:
+def described(module: ModuleType, choices: Mapping[str, Choice]) -> dict[str, dict[str, object]]:
     """Option -> its meaning, its default, and its words with the meaning of each."""
     return {
         name: {

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,7 @@ class _Due(NamedTuple):
 class StateCopy(NamedTuple):
     """A copy of all that changes in a branch, on one rank. recorded, records: of its outputs."""
 
-    model: Any
+    model: object
     recorded: Mapping[str, Array]
     records: Mapping[str, int]
 
@@ -245,7 +245,7 @@ class Outputs:
         return lambda record: self.writer.room(key)
 
     def _deliver_series(self, key: str, regions: Sequence[_Region], over: str) -> Deliver:
-        def deliver(first: int, values: NDArray[np.floating[Any]]) -> None:
+        def deliver(first: int, values: NDArray[np.floating]) -> None:
             many = self._world.size > 1  # then the recorder may use its memory again before `exchange`
             self._due.append(_Due(key, first, values.astype(np.float64, copy=many), regions, over))
             if not many:

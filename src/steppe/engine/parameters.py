@@ -1,6 +1,6 @@
 """From the tables [parameters] and [[land_type]] to one number or one row of cells for each parameter of a model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -33,8 +33,8 @@ def choose(
     module: ModuleType,
     options: Mapping[str, Choice],
     declared: Mapping[str, Variable],
-    table: Mapping[str, Any],
-    land_types: list[dict[str, Any]],
+    table: Mapping[str, object],
+    land_types: Sequence[Mapping[str, Any]],
     read_map: ReadMap,
 ) -> Chosen:
     """Reads [parameters] and [[land_type]]: named sets, numbers for all, variables of a store for each cell, options of the code path.
@@ -90,13 +90,13 @@ def check_limits(variable: Variable, value: float | Floats) -> None:
         )
 
 
-def _word(choice: Choice, value: Any, where: str) -> str:
+def _word(choice: Choice, value: object, where: str) -> str:
     if value not in choice.words:
         raise RunFileError(f"{where} = {value!r} is no option.{nearest(str(value), choice.words)}")
     return str(value)
 
 
-def _sets_first(table: Mapping[str, Any], sets: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _sets_first(table: Mapping[str, object], sets: Mapping[str, object]) -> list[tuple[str, object]]:
     return sorted(table.items(), key=lambda item: item[0] not in sets)
 
 
@@ -106,7 +106,7 @@ def _named(known: Mapping[str, Mapping[str, float]], kind: str, name: Any, where
     return known[name]
 
 
-def _value(value: Any, where: str, read_map: ReadMap, variable: Variable) -> float | Floats:
+def _value(value: object, where: str, read_map: ReadMap, variable: Variable) -> float | Floats:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, dict) and set(value) == {"store", "variable"}:
@@ -116,7 +116,7 @@ def _value(value: Any, where: str, read_map: ReadMap, variable: Variable) -> flo
 
 def _by_land_type(
     of_cell: float | Floats,
-    tables: list[dict[str, Any]],
+    tables: Sequence[Mapping[str, Any]],
     general: Values,
     declared: Mapping[str, Variable],
     sets: Mapping[str, Mapping[str, Mapping[str, float]]],
@@ -140,19 +140,19 @@ def _by_land_type(
     return found
 
 
-def _class_name(table: Mapping[str, Any], sets: Mapping[str, Any]) -> str:
+def _class_name(table: Mapping[str, object], sets: Mapping[str, object]) -> str:
     """The name of a land type; without one the names of its sets."""
     return str(table.get("name") or ", ".join(str(table[kind]) for kind in sets if kind in table) or f"type {table['id']}")
 
 
-def _has_id(table: Mapping[str, Any]) -> bool:
+def _has_id(table: Mapping[str, object]) -> bool:
     if not isinstance(table.get("id"), int):
         raise RunFileError('Every [[land_type]] table needs a whole number "id".')
     return True
 
 
 def _one_type(
-    table: Mapping[str, Any], declared: Mapping[str, Variable], sets: Mapping[str, Mapping[str, Mapping[str, float]]]
+    table: Mapping[str, object], declared: Mapping[str, Variable], sets: Mapping[str, Mapping[str, Mapping[str, float]]]
 ) -> dict[str, float]:
     values: dict[str, float] = {}
     for key, value in _sets_first(table, sets):

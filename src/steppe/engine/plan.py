@@ -10,10 +10,10 @@ from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.clock import DAY, Clock, is_day, length, length_text, parse_instant
 from steppe.costs import measured_cost
 from steppe.engine.cadence import Cadence
@@ -56,9 +56,9 @@ class Plan:
     cores: int
     model: Model
     chosen: Chosen
-    initial: Mapping[str, Any]
+    initial: Mapping[str, float | Array]
     actions: list[Action]
-    made_of: Mapping[str, Any]  # the entries of [parameters] that the model has used
+    made_of: Mapping[str, object]  # the entries of [parameters] that the model has used
 
     def __repr__(self) -> str:
         return f"<Plan of {self.model.name} {self.model.version}, {', '.join(f'{name}: {text}' for name, text in self._facts().items())}>"
@@ -174,7 +174,7 @@ class Plan:
         )
 
     @cached_property
-    def inputs(self) -> dict[str, tuple[Variable, Any]]:
+    def inputs(self) -> dict[str, tuple[Variable, float | Array]]:
         """Name -> declaration and values of maps of the run file whose names the model does not have."""
         if self.chosen.land_type is None or "land_type" in self.model.variables:
             return {}
@@ -251,7 +251,7 @@ class Plan:
         return decompose(self.grid, self.model.needs, ranks, bounds, writers_of(ranks, per_writer, able))
 
     @property
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> dict[str, str]:
         """Attributes of the output store: its model, weather and identity."""
         weather = dict(self.forcing.attributes) if self.forcing else {}
         if isinstance(self.forcing, FieldStore):
@@ -342,13 +342,13 @@ def check_step(run: RunFile, model: Model) -> None:
         )
 
 
-def regions_of(series: SeriesSection) -> dict[str, str | dict[str, Any]]:
+def regions_of(series: SeriesSection) -> dict[str, str | dict[str, object]]:
     """Label -> region of a series."""
     regions = series.region if isinstance(series.region, list) else [series.region]
     return {region if isinstance(region, str) else str(Region.of(region)): region for region in regions}
 
 
-def _hashable(values: Mapping[str, Any]) -> dict[str, Any]:
+def _hashable(values: Mapping[str, float | Array]) -> dict[str, str | float]:
     """Numbers as they are, arrays as their digest."""
     return {
         name: hashlib.sha256(value.tobytes()).hexdigest() if isinstance(value, np.ndarray) else float(value)
@@ -356,7 +356,7 @@ def _hashable(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _said_of(output: OutputSection) -> dict[str, Any]:
+def _said_of(output: OutputSection) -> dict[str, object]:
     """What decides the results. A key of a series that came later counts where it is set: runs from before go on."""
     said = output.model_dump(mode="json", exclude={"path"})
     for series in said["series"]:
@@ -365,5 +365,5 @@ def _said_of(output: OutputSection) -> dict[str, Any]:
     return said
 
 
-def _digest(value: Any) -> str:
+def _digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

@@ -11,11 +11,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
+from steppe.api.documents import ArrayHead, ImageColours
 from steppe.api.query import MapQuery
 from steppe.array_types import Array
 from steppe.comm import Serial
@@ -30,7 +31,7 @@ from steppe.levels import parted
 from steppe.variable import Role, Variable
 from steppe.view import choose_colours, levels, png
 
-Answer = tuple[dict[str, Any], memoryview]
+Answer = tuple[ArrayHead, memoryview]
 
 MOST = 256  # values that are kept of a branch at one position
 AT_HAND = 16 << 20  # bytes of states that are gathered after each long step
@@ -167,7 +168,10 @@ class QueryCache:
         self.moved[name] += values.nbytes
         values = values.astype(self._plan.variables[name].dtype, copy=False)  # all steps of a series have one type
         head, body = self._made(Shown(Position(step, 0), {asked.key: values}), asked._replace(whole=True))
-        return {**head, "moved": values.nbytes} | ({"rounded": "float32"} if rounded else {}), body
+        head["moved"] = values.nbytes
+        if rounded:
+            head["rounded"] = "float32"
+        return head, body
 
     # ---- inside ---------------------------------------------------------------------------------------------------------------------
     def _heat(self, branch: int, asked: _Asked) -> None:
@@ -216,7 +220,7 @@ class QueryCache:
             found = cut.reduced(chosen, slice(None), Serial()) if cut.reduce else cut.placed(chosen)
         found = np.ascontiguousarray(found)
         variable = self._plan.variables[query.name]
-        head: dict[str, Any] = {
+        head: ArrayHead = {
             "variable": query.name,
             "units": variable.units,
             "long_name": variable.long_name,
@@ -224,11 +228,11 @@ class QueryCache:
             "shape": list(found.shape),
             "dims": list(cut.dims),
             "box": cut.box,
-            **({} if cut.lat is None else {"lat": cut.lat}),
-            "step": shown.position.step,
-            "seq": shown.position.seq,
-            "date": self._plan.clock.after(shown.position.step),
         }
+        if cut.lat is not None:
+            head["lat"] = cut.lat
+        head["step"], head["seq"] = shown.position
+        head["date"] = self._plan.clock.after(shown.position.step)
         if query.format != "png":
             return head, found.reshape(-1).view(np.uint8).data
         image, said = image_of(found, variable, query.low, query.high, query.style)
@@ -258,7 +262,7 @@ def _small(plan: Plan) -> list[str]:
 
 def image_of(
     values: Array, variable: Variable, low: float | None = None, high: float | None = None, style: str | None = None
-) -> tuple[bytes, dict[str, Any]]:
+) -> tuple[bytes, ImageColours]:
     """A PNG file of a map (rows, columns), and the meaning of its colours: low, high, style. Defaults are chosen from the values.
 
     Raises

@@ -79,7 +79,7 @@ class Cut:
         found.ravel()[self.places] = chosen
         return found
 
-    def reduced(self, chosen: Array, here: Any, world: World) -> Array:
+    def reduced(self, chosen: Array, here: Array | slice, world: World) -> Array:
         """The answer from the values of the cells on this rank, `here` among its cells; every rank calls it.
 
         It has the same bits on any number of ranks. Values that are not finite are left out; a place without a value is NaN.

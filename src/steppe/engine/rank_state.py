@@ -252,7 +252,7 @@ class RankState:
         here, index = self.gatherer.positions(cut.cells)
         return lambda: cut.reduced(values[index], here, self.world)
 
-    def frames(self, query: MapQuery, bits: int, span: list[Any] | None, beside: Sequence["RankState"] = ()) -> Together:
+    def frames(self, query: MapQuery, bits: int, span: list[object] | None, beside: Sequence["RankState"] = ()) -> Together:
         """On rank 0 the levels of a frame of this branch and of others beside it, see `begin_frames`."""
         return begin_frames((self, *beside), query, bits, span)
 

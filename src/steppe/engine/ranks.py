@@ -214,7 +214,7 @@ def _forget(states: dict[int, RankState], number: int) -> None:
         _trim(0)
 
 
-def _with_states(arguments: Mapping[str, Any], states: Mapping[int, RankState]) -> dict[str, Any]:
+def _with_states(arguments: Mapping[str, Any], states: Mapping[int, RankState]) -> dict[str, object]:
     beside = {"beside": [states[number] for number in arguments["beside"]]} if "beside" in arguments else {}
     return {**arguments, **beside}
 
@@ -290,7 +290,7 @@ def _encoded(order: _Order) -> Array:
     """An order as bytes: JSON, followed by its arrays. Each rank reads a query once."""
     arrays: list[Array] = []
 
-    def plain(value: Any) -> Any:
+    def plain(value: object) -> object:
         if isinstance(value, MapQuery):
             return {"MapQuery": msgspec.to_builtins(value)}
         if not isinstance(value, np.ndarray):

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from steppe.api.expression import ExpressionError, parse
 from steppe.control.wire import RuleFiring
@@ -30,12 +29,12 @@ class RuleRunner:
         Converts the arguments of a change to those of `Branch.change`.
     """
 
-    def __init__(self, folder: Path, plan: Plan, change: Callable[[Arguments], dict[str, Any]]) -> None:
+    def __init__(self, folder: Path, plan: Plan, change: Callable[[Arguments], dict[str, object]]) -> None:
         self._folder, self._plan, self._change = folder, plan, change
         self._fired: list[RuleFiring] = []
         self._unacknowledged: dict[tuple[int, int, str], RuleFiring] = {}  # by branch, step and source
 
-    def order(self, on: Branch, kind: str, arguments: Arguments) -> dict[str, Any]:
+    def order(self, on: Branch, kind: str, arguments: Arguments) -> dict[str, object]:
         """Adds or removes an event or a trigger; returns its number. The arguments are those of `Session.apply`.
 
         Raises

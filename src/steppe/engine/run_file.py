@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StringConstraints, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from steppe.clock import DAY, TICK, length
 from steppe.costs import RETIRED, SPREAD
@@ -281,7 +281,7 @@ class RunFile(Section):
         return tomli_w.dumps(_plain(self.model_dump(exclude_none=True)))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -349,7 +349,7 @@ def _known_keys(location: tuple[str | int, ...]) -> list[str]:
     return list(section.model_fields) if section is not None else []
 
 
-def _sentence(item: Any, table: Mapping[str, Any]) -> str:
+def _sentence(item: ErrorDetails, table: Mapping[str, object]) -> str:
     location = tuple(part for part in item["loc"] if not str(part).startswith(("function-", "union")))
     key = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
     if item["type"] == "extra_forbidden":
@@ -368,7 +368,7 @@ def _sentence(item: Any, table: Mapping[str, Any]) -> str:
 
 
 def _with_absolute_paths(run: RunFile, folder: Path) -> RunFile:
-    def absolute(value: Any) -> Any:
+    def absolute(value: object) -> Any:
         if isinstance(value, Path):
             return folder / value.expanduser()
         if isinstance(value, BaseModel):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from steppe.api.documents import ArrayHead
 from steppe.api.query import Along, MapQuery
 from steppe.array_types import Array, Floats
 from steppe.engine.branch import Branch
@@ -34,17 +35,19 @@ def series_of(on: Branch, query: MapQuery, along: Along, get: Callable[[MapQuery
     weights, begin = area[cells], time.monotonic()
     found: list[Array] = []
     missing: list[list[Any]] = []
-    head: dict[str, Any] = {"variable": name, "units": variable.units}
+    head: ArrayHead = {"variable": name, "units": variable.units}
     while at <= last and (not found or time.monotonic() - begin < TURN):
         block, why = on.records_from(name, at, last, cells), ""
         if block is None:
             try:
                 said, body = get(replace(query, step=at, along=None))
                 block = np.frombuffer(body, said["dtype"]).reshape(1, -1)
-                head |= {key: said[key] for key in ("rounded",) if key in said}
+                if "rounded" in said:
+                    head["rounded"] = said["rounded"]
             except NotComputedError:
                 block = None if again else on.records_from(name, at, last, cells, rounded=True)
-                head |= {} if block is None else {"rounded": "float32"}
+                if block is not None:
+                    head["rounded"] = "float32"
         if block is None:
             block = np.full((1, prod(on.plan.variables.leading(name)) * len(cells)), np.nan, floating)
             why = NO_RECORD.format(name=name) + (", and computing them again takes too long." if again else "; they may be computed again.")
@@ -57,7 +60,8 @@ def series_of(on: Branch, query: MapQuery, along: Along, get: Callable[[MapQuery
         found.append(of_region(block, weights) if region else block)
         at += len(block)
     values = np.concatenate(found)
-    head |= {"last": at - 1, "missing": missing, "shape": list(values.shape), "dtype": values.dtype.newbyteorder("<").str, "moved": 0}
+    head["last"], head["missing"], head["shape"] = at - 1, missing, list(values.shape)
+    head["dtype"], head["moved"] = values.dtype.newbyteorder("<").str, 0
     return head, np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
 
 

@@ -7,8 +7,8 @@ stepping thread   load, advance, apply, save, get ──> answers shown at bound
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+from steppe.api.documents import RunFacts
 from steppe.api.query import MapQuery
 from steppe.control import Leg, Outcome, Position, SavedCheckpoint
 from steppe.control.orders import CHANGES
@@ -107,7 +107,7 @@ class Session:
         """Numbers of the global arrays of the models over all ranks, see `steppe.arrays.ModelArrays.counts`; empty without any."""
         return dict(self.ranks.order(self._root, "array_counts")) if self.ranks.state(self._root).arrays.in_use else {}
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> RunFacts:
         """Describes the run in types of JSON."""
         return facts_of(self.plan)
 
@@ -257,7 +257,7 @@ class Session:
         self._cache.show(on, self._driver.least > LONG)
         return outcome
 
-    def _do(self, on: Branch, kind: str, arguments: Arguments) -> tuple[bool, dict[str, Any]]:
+    def _do(self, on: Branch, kind: str, arguments: Arguments) -> tuple[bool, dict[str, object]]:
         """True if an action was possible, and its effect."""
         try:
             if kind == "set":
@@ -365,8 +365,8 @@ class Session:
         return self._cache.answer(branch, query)
 
     def frames(
-        self, branches: Sequence[int], query: MapQuery, bits: int, span: Sequence[Any] | None
-    ) -> tuple[list[Any], Callable[[], memoryview]]:
+        self, branches: Sequence[int], query: MapQuery, bits: int, span: Sequence[object] | None
+    ) -> tuple[list[object], Callable[[], memoryview]]:
         """A frame of each branch at its position: the common span, and a function that makes the bytes of all. See `Frames.make`.
 
         Missing diagnostics of a single branch are computed again, as for `get`.

@@ -32,7 +32,7 @@ class SiteInputs:
     files: key -> path in the folder, "" for a file -> size, digest, and the text of a short one.
     """
 
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, object] = field(default_factory=dict)
     paths: dict[str, str] = field(default_factory=dict)
     files: dict[str, dict[str, tuple[int, str, str | None]]] = field(default_factory=dict)
 
@@ -100,11 +100,11 @@ def _difference(first: str, one: tuple[int, str, str | None] | None, other: str,
     return f"both have {one[0]:,} bytes, of other content"
 
 
-def _said(value: Any) -> str:
+def _said(value: object) -> str:
     return "not given" if value is None else f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _flat(key: str, value: object) -> Iterator[tuple[str, Any]]:
     """Dotted keys of a table of the run file and their values, in types of JSON."""
     if isinstance(value, BaseModel):
         value = {name: getattr(value, name) for name in type(value).model_fields}

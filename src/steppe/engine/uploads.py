@@ -19,7 +19,7 @@ FOLDER = "uploads"
 UNUSED = "unused"  # folder of uploads that no order named yet; a new order of the journal may name one
 
 
-def read_change(run_folder: Path, plan: Plan, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def read_change(run_folder: Path, plan: Plan, arguments: Mapping[str, Any]) -> dict[str, object]:
     """The arguments of `Branch.change`, from those of a `set` order, with its uploaded arrays.
 
     Raises

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
+from types import EllipsisType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +27,10 @@ from steppe.array_types import Array, Integers
 from steppe.grid.domain import Side
 
 Slices = tuple[slice, ...]
+Rectangle = tuple[EllipsisType | slice, ...]  # an index of the last dimensions of an array
 
 
-def last(where: Slices) -> Any:
+def last(where: Slices) -> Rectangle:
     """The index of a rectangle in the last dimensions of an array."""
     return (..., *where)
 
@@ -48,7 +50,7 @@ class HaloPiece(NamedTuple):
     parity: int
 
     @property
-    def place(self) -> Any:
+    def place(self) -> Rectangle:
         """The index of `mine` in the last dimensions of an array."""
         return last(self.mine)
 

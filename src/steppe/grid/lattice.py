@@ -1,7 +1,7 @@
 """Even rows and columns of a file: latitude and longitude in any order, 0 to 360 or -180 to 180, or y and x of a projection."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class FileLattice(NamedTuple):
     rows: Integers
     columns: Integers
     turned: tuple[str, ...]
-    crs: Mapping[str, Any] | None = None
+    crs: Mapping[str, object] | None = None
 
     def __str__(self) -> str:
         """Size, spacing and extent, for messages."""

@@ -19,14 +19,14 @@ _NUMBERS = {"raster": ("lat0", "dlat", "lon0", "dlon"), "projected": ("y0", "dy"
 _PLACES = ("cell_lat", "cell_lon", "cell_area")
 
 
-def as_plain(grid: Grid) -> dict[str, Any]:
+def as_plain(grid: Grid) -> dict[str, object]:
     """A grid in types of JSON: kind, shape, number of cells, digest, bounds, and everything that `from_plain` needs.
 
     bounds: west, south, east, north of a raster of latitude and longitude, otherwise of the centres of cells [degrees]. lat, lat_edges:
     latitudes and edges of the rows of a Gaussian grid, whose lat0 and dlat describe even rows.
     """
     lon, lat = (grid.lon_bnds, grid.lat_bnds) if isinstance(grid, Raster) else (grid.cell_lon, grid.cell_lat)
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "shape": dict(grid.shape),
         "cells": grid.n_cells,
         "digest": grid.digest,

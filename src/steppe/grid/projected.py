@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class Projected:
     x0: float
     dx: float
     active: NDArray[np.bool_]
-    crs: Mapping[str, Any]
+    crs: Mapping[str, object]
     cell_lat: Floats
     cell_lon: Floats
     cell_area: Floats
@@ -60,7 +60,7 @@ class Projected:
             raise GridError(f"A projected raster of {self.n_cells} cells was given {self.cell_lat.size} places. This is a defect.")
 
     @classmethod
-    def project(cls, y0: float, dy: float, x0: float, dx: float, active: NDArray[np.bool_], crs: Mapping[str, Any]) -> "Projected":
+    def project(cls, y0: float, dy: float, x0: float, dx: float, active: NDArray[np.bool_], crs: Mapping[str, object]) -> "Projected":
         """The raster of a projection; PROJ computes places and areas.
 
         Raises
@@ -157,7 +157,7 @@ class Projected:
         return spread(values, self.order, (self.active.shape[0], self.active.shape[1]), fill)
 
 
-def parse_crs(attributes: Mapping[str, Any]) -> "pyproj.CRS":
+def parse_crs(attributes: Mapping[str, object]) -> "pyproj.CRS":
     """The projection of a CF grid mapping.
 
     Raises

@@ -1,7 +1,7 @@
 """The visible part of a map: a rectangle of rows and columns, as cells or as pixels of several cells."""
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,9 +51,10 @@ def window_of(
         if inside is not None or width or height:
             raise GridError("Only a raster has parts or pixels of a map; this grid has points. Leave region, width and height out.")
         count = -(-grid.n_cells // stride)
-        bounds = (grid.cell_lon.min(), grid.cell_lat.min(), grid.cell_lon.max(), grid.cell_lat.max())
+        lon, lat = grid.cell_lon, grid.cell_lat
+        bounds = float(lon.min()), float(lat.min()), float(lon.max()), float(lat.max())
         shape = -(-count // WIDE), min(count, WIDE)
-        return MapWindow(range(shape[0]), range(shape[1]), shape, stride, _numbers(bounds))
+        return MapWindow(range(shape[0]), range(shape[1]), shape, stride, bounds)
     rows, columns = range(grid.active.shape[0]), range(grid.active.shape[1])
     if inside is not None:
         row, column = np.divmod(grid.order[inside], grid.active.shape[1])
@@ -72,7 +73,7 @@ def _pixels(rows: int, columns: int, width: int | None, height: int | None) -> t
     return min(height, rows), min(width, columns)
 
 
-def _bounds(grid: Any, rows: range, columns: range, stride: int) -> tuple[float, float, float, float]:
+def _bounds(grid: Grid, rows: range, columns: range, stride: int) -> tuple[float, float, float, float]:
     """West, south, east and north edge of the cells; with a stride, of pixels of that width."""
     high, wide = stride * len(rows[::stride]), stride * len(columns[::stride])
     if isinstance(grid, Raster):
@@ -93,7 +94,3 @@ def _lat(grid: Grid, rows: range, height: int) -> list[float] | None:
         return [float(grid.lat[row]) for row in rows]
     cuts = [-(-pixel * len(rows) // height) for pixel in range(height + 1)]
     return [float(grid.lat_bnds[rows[first], 0] + grid.lat_bnds[rows[stop - 1], 1]) / 2.0 for first, stop in pairwise(cuts)]
-
-
-def _numbers(values: tuple[Any, ...]) -> Any:
-    return tuple(float(value) for value in values)

@@ -1,9 +1,9 @@
 """One CF file or Zarr store of maps: its lattice, days and variables; values are read on demand."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import cftime
 import numpy as np
@@ -58,7 +58,7 @@ class CfFile:
     @property
     def variables(self) -> dict[str, Mapping[str, object]]:
         """Name -> attributes of every variable that has rows and columns and one more dimension that is time; limits of its own values."""
-        found: dict[str, Mapping[str, Any]] = {}
+        found: dict[str, Mapping[str, object]] = {}
         for name, values in self._dataset.data_vars.items():
             if set(self.lattice.dims) <= set(values.dims) and self._time_of(values) is not None:
                 found[str(name)] = {**values.attrs, **_unpacked_limits(values)}
@@ -102,7 +102,7 @@ class CfFile:
         lattice = self.lattice
         row_of, column_of = lattice.rows[rows.start : rows.stop], lattice.columns[columns.start : columns.stop]
         window = [(int(along.min()), int(along.max()) + 1) for along in (row_of, column_of)]
-        where: dict[Any, slice] = {time: maps, lattice.dims[0]: slice(*window[0]), lattice.dims[1]: slice(*window[1])}
+        where: dict[Hashable, slice] = {time: maps, lattice.dims[0]: slice(*window[0]), lattice.dims[1]: slice(*window[1])}
         try:
             found = values.isel({dim: where.get(dim, 0) for dim in values.dims}).transpose(time, *lattice.dims).values
         except (OSError, RuntimeError, ValueError) as error:

@@ -85,7 +85,7 @@ def _fetch(url: str, path: Path, check: Callable[[Path], None], progress: Callab
             if idle == TRIES:
                 raise Failure(
                     f'"{url}" broke off after {_size(part):,} bytes and gave no more in {TRIES} tries ({error}). '
-                    "The same command goes on from there."
+                    "The same command continues from there."
                 ) from None
             time.sleep(pause * 2.0 ** max(idle - 1, 0))
     _notes(part).unlink(missing_ok=True)

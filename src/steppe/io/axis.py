@@ -138,11 +138,11 @@ class Axis:
             return None
         return slice(int(np.searchsorted(self.stops, low, side="right")), int(np.searchsorted(self.starts, high, side="left")))
 
-    def end_after(self, date: str | Date) -> Any:
+    def end_after(self, date: str | Date) -> float:
         """The end of a day, or the instant itself: where the row that ends with it ends."""
         return self._span(date)[1]
 
-    def _span(self, date: str | Date) -> tuple[Any, Any]:
+    def _span(self, date: str | Date) -> tuple[float, float]:
         """The ends of a date: rows that hold for it end after the first and begin before the second."""
         if is_day(date):
             day = day_number(parse_date(date, self.calendar))

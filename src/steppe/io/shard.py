@@ -17,15 +17,20 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import google_crc32c
 import numpy as np
 from numcodecs import blosc
+from numpy.typing import ArrayLike
 
 from steppe.array_types import Array
 from steppe.errors import DamagedError, Failure, Mistake
 from steppe.files import make_folder, sync, write_whole, writing
+
+if TYPE_CHECKING:
+    from zarr.abc.buffer import Buffer
+    from zarr.storage import MemoryStore
 
 FILTERS = {"shuffle": blosc.SHUFFLE, "bitshuffle": blosc.BITSHUFFLE}
 # Codec and level of blosc. lz4: for output of a run. lz4hc: for arrays that are written once and read often; readers see lz4. It is a
@@ -73,7 +78,7 @@ def create_array(
     from zarr import create_array as create
     from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec
 
-    files: dict[str, object] = {}
+    files: dict[str, Buffer] = {}
     create(
         _memory(files),
         shape=shape,
@@ -89,7 +94,7 @@ def create_array(
     _write_all(group_path / name, files)
 
 
-def write_small(group_path: Path, name: str, values: Any, attributes: Mapping[str, Any], dimensions: Sequence[str]) -> None:
+def write_small(group_path: Path, name: str, values: ArrayLike, attributes: Mapping[str, Any], dimensions: Sequence[str]) -> None:
     """Writes a whole array of any dimension as a single chunk: a coordinate, a grid mapping, names (a list of text)."""
     from zarr import create_array as create
     from zarr.codecs import ZstdCodec
@@ -97,7 +102,7 @@ def write_small(group_path: Path, name: str, values: Any, attributes: Mapping[st
     array = np.asarray(values)
     if array.dtype.kind == "U":
         array = array.astype(np.dtypes.StringDType())
-    files: dict[str, object] = {}
+    files: dict[str, Buffer] = {}
     create(
         _memory(files),
         data=array,
@@ -275,12 +280,12 @@ def _checksum(data: bytes) -> bytes:
     return struct.pack("<I", google_crc32c.value(data))
 
 
-def _memory(files: dict[str, Any]) -> Any:
+def _memory(files: "dict[str, Buffer]") -> "MemoryStore":
     from zarr.storage import MemoryStore
 
     return MemoryStore(files)
 
 
-def _write_all(folder: Path, files: dict[str, Any]) -> None:
+def _write_all(folder: Path, files: "dict[str, Buffer]") -> None:
     for key in sorted(files, key=lambda name: name == "zarr.json"):  # the description last: it makes the array visible
         write_durable(folder / key, files[key].to_bytes())

@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -77,7 +76,7 @@ def table_of(request: NewRun) -> dict[str, object]:
     return {name: _dated(value, position, name) for name, value in table.items()}
 
 
-def _dated(value: Any, position: str, key: str = "", depth: int = 0) -> Any:
+def _dated(value: object, position: str, key: str = "", depth: int = 0) -> object:
     """The same with dates; raises for values that no run file can have."""
     if value is None or depth > DEPTH:
         what = "holds null, which no run file has" if value is None else f"is deeper than {DEPTH} levels"
@@ -129,11 +128,11 @@ def _check_text(text: str, base: Path, roots: Sequence[Path]) -> None:
             raise FaultError("path-foreign", f'"{text[:100]}" is neither a file nor a folder.', value=text[:100])
 
 
-def _without_path(output: Any) -> Any:
+def _without_path(output: object) -> object:
     return {key: value for key, value in output.items() if key != "path"} if isinstance(output, dict) else output
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

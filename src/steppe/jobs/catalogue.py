@@ -29,7 +29,7 @@ def entry_of(name: str) -> dict[str, Any]:
     variables = [{**asdict(variable), "role": variable.role.value} for variable in made.variables.values()]
     spaces = {name: asdict(space) for name, space in made.spaces.items()}
     whole = {"name": made.name, "version": made.version, "variables": variables, "spaces": spaces, "options": options, "sets": sets}
-    found: dict[str, Any] = _finite(whole)
+    found: dict[str, object] = _finite(whole)
     return found
 
 
@@ -48,7 +48,7 @@ def grouped(variables: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def catalogue() -> dict[str, dict[str, Any]]:
+def catalogue() -> dict[str, dict[str, object]]:
     """All models that are installed, by the name that a run file gives them; one that cannot be loaded has only a `problem`."""
     found = {}
     for name in sorted({*OWN, *(entry.name for entry in entry_points(group="steppe.models"))}):
@@ -59,7 +59,7 @@ def catalogue() -> dict[str, dict[str, Any]]:
     return found
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> Any:
     """The same without infinities, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}

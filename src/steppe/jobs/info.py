@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GIVEN = ("grid", "forcing", "parameters", "land_type", "initial", "event")  # sections of the run file about the run, not its results
 
 
-def overview(path: Path) -> dict[str, Any]:
+def overview(path: Path) -> dict[str, object]:
     """The contents of a run folder or a store, as plain words and numbers.
 
     Raises
@@ -31,7 +31,7 @@ def overview(path: Path) -> dict[str, Any]:
     dataset = open_results(path)
     progress = Progress.read(path)
     attributes = {key: value for key, value in dataset.attrs.items() if isinstance(value, str | int | float)}
-    found: dict[str, Any] = {"path": str(path)}
+    found: dict[str, object] = {"path": str(path)}
     ensemble = Ensemble.read(path)
     found |= _of_run(path, progress, attributes) if progress else {"attributes": attributes}
     if ensemble:
@@ -59,10 +59,10 @@ def overview(path: Path) -> dict[str, Any]:
     return found
 
 
-def of_ensemble(ensemble: Ensemble) -> dict[str, Any]:
+def of_ensemble(ensemble: Ensemble) -> dict[str, object]:
     """Whether all scenarios are finished, how many there are, and the columns of their table with ranges."""
     unfinished = ensemble.unfinished()
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "state": "unfinished" if unfinished else "complete",
         "scenarios": len(ensemble.members),
         "finished": len(ensemble.members) - len(unfinished),
@@ -79,7 +79,7 @@ def _range(ensemble: Ensemble, column: str) -> str:
     return f"{given.min():g} to {given.max():g}{unit}, {about['long_name']}{some}"
 
 
-def _of_run(path: Path, progress: Progress, attributes: Mapping[str, Any]) -> dict[str, Any]:
+def _of_run(path: Path, progress: Progress, attributes: Mapping[str, Any]) -> dict[str, object]:
     """The identity of the run, the values of its run file, and its end."""
     identity = read_identity(path)
     clock, end = _clock(identity)
@@ -107,14 +107,14 @@ def _clock(identity: Mapping[str, str]) -> tuple[Clock, str]:
     return Clock(parse_instant(start, calendar), length(identity.get("step", "1 day")), calendar), end
 
 
-def _moment(axis: "xarray.DataArray", bound: Any) -> str:
+def _moment(axis: "xarray.DataArray", bound: object) -> str:
     """A bound as its day, or as an instant on an axis of shorter steps."""
     if axis.attrs.get("long_name") != "end":
         return str(bound)[:10]
     return instant_text(parse_instant(str(bound)[:26], axis.encoding.get("calendar", "standard")))
 
 
-def _given(path: Path) -> dict[str, Any]:
+def _given(path: Path) -> dict[str, object]:
     try:
         run = tomllib.loads((path / "run.toml").read_text(encoding="utf-8"))
     except FileNotFoundError:

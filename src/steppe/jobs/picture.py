@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import cftime
 import numpy as np
@@ -278,7 +278,7 @@ def _series(folders: Sequence[Path], wanted: set[str] | None, scenarios: Sequenc
     return found
 
 
-def _line(title: str, dates: Sequence[Any], values: Array, units: str, label: str, scenarios: Sequence[str]) -> LinePlot | ScenarioBand:
+def _line(title: str, dates: Sequence[object], values: Array, units: str, label: str, scenarios: Sequence[str]) -> LinePlot | ScenarioBand:
     """values (scenario, record): of a run that is no ensemble there is one, without a name."""
     return (
         ScenarioBand(f"{title}: {label}", dates, values, units, scenarios) if scenarios else LinePlot(title, dates, values[0], units, label)
@@ -297,7 +297,7 @@ def _stacked(parts: Sequence[Array]) -> Array:
     return found
 
 
-def _monthly(axis: Axis, values: Array) -> tuple[list[Any], Array]:
+def _monthly(axis: Axis, values: Array) -> tuple[list[cftime.datetime], Array]:
     """Means of the records (..., record, region) that begin in each month, and the first days of the months."""
     dates = _dates(axis, axis.starts)
     months = [(date.year, date.month) for date in dates]
@@ -307,7 +307,7 @@ def _monthly(axis: Axis, values: Array) -> tuple[list[Any], Array]:
     return [dates[i].replace(day=1) for i in borders], np.where(counts > 0, sums / np.maximum(counts, 1.0), np.nan)
 
 
-def _dates(axis: Axis, days: Array | None = None) -> list[Any]:
+def _dates(axis: Axis, days: Array | None = None) -> list[cftime.datetime]:
     return list(cftime.num2date(axis.times if days is None else days, EPOCH, calendar=axis.calendar))
 
 

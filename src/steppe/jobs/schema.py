@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from steppe.engine.run_file import RunFile
-from steppe.models import Choice, sets_of
+from steppe.models import Choice, Model, sets_of
 from steppe.variable import Role, Variable
 
 Schema = dict[str, Any]
@@ -29,7 +29,7 @@ ONE_OF = {
 }  # exactly one of them is given
 
 
-def run_file_schema(model: Any = None, module: ModuleType | None = None) -> Schema:
+def run_file_schema(model: Model | None = None, module: ModuleType | None = None) -> Schema:
     """The schema of every run file, or of those of one model.
 
     Parameters
@@ -54,7 +54,7 @@ def _table(key: str, value: Schema) -> Schema:
     return {"type": "object", "properties": {key: value}, "required": [key], "additionalProperties": False}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """The schema without null, which TOML does not have, and without titles that repeat the key."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
@@ -72,7 +72,7 @@ def _plain(value: Any) -> Any:
     return found
 
 
-def _narrow(found: Schema, sections: Schema, model: Any, sets: Mapping[str, Mapping[str, object]]) -> None:
+def _narrow(found: Schema, sections: Schema, model: Model, sets: Mapping[str, Mapping[str, object]]) -> None:
     """Adds the parameters, options and variables of a known model."""
     variables: Mapping[str, Variable] = model.variables
     choices: Mapping[str, Choice] = model.choices

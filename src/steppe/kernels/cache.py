@@ -16,16 +16,20 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from steppe.files import take, write_whole
 from steppe.kernels.loading import go_on
+
+if TYPE_CHECKING:
+    from llvmlite.binding import TargetMachine
 
 LOG = logging.getLogger("steppe")
 PATIENCE = 120.0  # seconds that a process waits for another that compiles the same kernel; then it compiles one for itself
@@ -38,10 +42,11 @@ def folder() -> Path:
     return Path(base or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "steppe") / "kernels"
 
 
-def _llvm() -> Any:
+def _llvm() -> ModuleType:
     """LLVM, initialised for this machine; imported at first use, since that takes a tenth of a second."""
-    import llvmlite.binding as llvm
+    import llvmlite.binding
 
+    llvm: ModuleType = llvmlite.binding
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     for name in ("memset", "memcpy", "memmove"):  # the only functions of a library that LLVM itself puts in
@@ -59,7 +64,7 @@ def _processor() -> tuple[str, str]:
     return name, features or ""
 
 
-def target_machine() -> Any:
+def target_machine() -> "TargetMachine":
     """LLVM's compiler for this processor."""
     llvm = _llvm()
     name, features = _processor()
@@ -236,7 +241,7 @@ class MachineFunction:
     Its first two arguments, for a result and an exception of Numba, are not used.
     """
 
-    def __init__(self, symbol: str, object_file: bytes, argument_types: list[Any]) -> None:
+    def __init__(self, symbol: str, object_file: bytes, argument_types: Sequence[type]) -> None:
         llvm = _llvm()
         # It owns the memory. llvmlite's memory keeps code and constants together, as the small code model needs it.
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(), use_lmm=True)

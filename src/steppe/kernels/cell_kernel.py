@@ -2,10 +2,10 @@
 
 import ctypes
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 from steppe.array_types import Array, Floats
 from steppe.kernels import cache
 from steppe.kernels.cell_loop import BLOCK, OPERATIONS, PARAMETERS, TODAY, CellStep, WorkRows, loop_text, row_length
-from steppe.kernels.primitives import fma, where
-from steppe.kernels.source import fingerprint, in_memory
+from steppe.kernels.primitives import Precision, fma, where
+from steppe.kernels.source import Function, fingerprint, in_memory
+
+if TYPE_CHECKING:
+    from steppe.kernels.compiling import MachineCode
 
 LOG = logging.getLogger("steppe")
 KINDS = {np.dtype(name): kind for kind, name in enumerate(("int16", "float32", "float64"))}
@@ -61,10 +64,10 @@ class CellKernel:
     """
 
     def __init__(
-        self, model: CellStep, dtype: Any, per_cell: tuple[str, ...] = (), diagnostics: tuple[str, ...] = (), block: int = BLOCK
+        self, model: CellStep, dtype: Precision, per_cell: tuple[str, ...] = (), diagnostics: tuple[str, ...] = (), block: int = BLOCK
     ) -> None:
         self.rows = WorkRows(model, per_cell, diagnostics)
-        self.real = np.dtype(dtype).type
+        self.real: Any = np.dtype(dtype).type
         self.block = block
         self._limits = {name: model.limits.get(name, (-np.inf, np.inf)) for name in model.fields("Forcing")}
         self._limit_rows = np.array([self.rows[name] for name in self._limits], np.int32)
@@ -179,7 +182,7 @@ class CellKernel:
 class BoundKernel:
     """The result of `CellKernel.bind`. held: the arrays whose addresses are among the arguments."""
 
-    def __init__(self, linked: cache.MachineFunction, arguments: list[Any], held: dict[str, Any]) -> None:
+    def __init__(self, linked: cache.MachineFunction, arguments: list[int], held: dict[str, Any]) -> None:
         self._linked, self._arguments, self._held = linked, arguments, held
 
     def __call__(self, cells: range, rows: Array, first_cell: int) -> None:
@@ -206,8 +209,9 @@ def _apart(rows: Array) -> int:
     return int(rows.strides[0]) // rows.itemsize
 
 
-def _columns(limits: Iterable[tuple[float, float]], real: Any) -> tuple[Array, Array]:
-    low, high = np.array([*limits], real).reshape(-1, 2).T
+def _columns(limits: Iterable[tuple[float, float]], real: type) -> tuple[Array, Array]:
+    pairs: Array = np.array([*limits], real).reshape(-1, 2)
+    low, high = pairs.T
     return np.ascontiguousarray(low), np.ascontiguousarray(high)
 
 
@@ -221,7 +225,7 @@ def good_integers(real: Any, scale: float, offset: float, low: float, high: floa
     return (int(integers[good[0]]), int(integers[good[-1]])) if good.size else (1, 0)
 
 
-def _aligned(length: int, real: Any) -> Array:
+def _aligned(length: int, real: Precision) -> Array:
     """Scratch memory that begins at a cache line, so that no vector crosses two."""
     size = np.dtype(real).itemsize
     raw = np.empty(length * size + 64, np.uint8)
@@ -229,12 +233,14 @@ def _aligned(length: int, real: Any) -> Array:
     return raw[start : start + length * size].view(real)
 
 
-def turn(real: Any) -> int:
+def turn(real: Precision) -> int:
     """Cells in one turn of the inner loop: two vectors. A block has several turns."""
     return 2 * cache.vector_bytes() // int(np.dtype(real).itemsize)
 
 
-def compile_loop(model: CellStep, real: Any, per_cell: tuple[str, ...] = (), diagnostics: tuple[str, ...] = (), block: int = BLOCK) -> Any:
+def compile_loop(
+    model: CellStep, real: Any, per_cell: tuple[str, ...] = (), diagnostics: tuple[str, ...] = (), block: int = BLOCK
+) -> "MachineCode":
     """The `MachineCode` of a loop, compiled anew (imports Numba)."""
     from numba import types as numba_types
 
@@ -264,7 +270,7 @@ def compile_loop(model: CellStep, real: Any, per_cell: tuple[str, ...] = (), dia
 
 
 @lru_cache(4)
-def _translated(step: Callable[..., Any], real: Any, key: str) -> Any:
+def _translated(step: Function, real: Precision, key: str) -> Function:
     """The step as Numba's function, which most of the time is spent on, for all kernels of a model. key: of what it is made of now."""
     from steppe.kernels.compiling import compiled
 

@@ -16,11 +16,10 @@ Optional forcing lies in the state array too: it is carried from step to step, a
 A loop over the rows of an array takes their number at run time: unrolled, it would be most of the program.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from steppe.kernels.source import attributes
+from steppe.kernels.source import Function, attributes
 
 BLOCK = 256  # cells
 TURN = 32  # cells: a turn of the loop takes so many, or a whole part of them, on any processor
@@ -45,7 +44,7 @@ class CellStep:
     """
 
     name: str
-    step: Callable[..., Any]
+    step: Function
     groups: Mapping[str, type]
     arguments: tuple[str, ...]
     limits: Mapping[str, tuple[float, float]]

@@ -16,6 +16,7 @@ from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
+from numba import types
 
 from steppe.errors import ModelError
 from steppe.kernels.cache import target_machine, vector_registers
@@ -23,15 +24,15 @@ from steppe.kernels.intrinsics import CONSTANTS, INTRINSICS
 from steppe.kernels.loading import go_on
 from steppe.kernels.numba_internals import function_compiler, inline, is_of, llvm_text, separate, weak
 from steppe.kernels.ordering import ordered
-from steppe.kernels.source import check_names, named
+from steppe.kernels.primitives import Precision
+from steppe.kernels.source import Function, check_names, named
 from steppe.kernels.vecmath import FORMULAS
 
-Function = Callable[..., Any]
 __all__ = ["MachineCode", "compiled", "inline", "machine_code", "separate", "translated"]
 _LOCK = Lock()  # its holder has changed LLVM's settings
 
 
-def compiled(function: Function, real: Any) -> Any:
+def compiled(function: Function, real: Precision) -> Callable[..., Any]:
     """`function` and every function that it names, ready to be called from a kernel of precision `real` (np.float32 or np.float64).
 
     Raises
@@ -42,12 +43,12 @@ def compiled(function: Function, real: Any) -> Any:
     return function_compiler(real)(translated(function, real))
 
 
-def translated(function: Function, real: Any) -> Any:
+def translated(function: Function, real: Precision) -> FunctionType:
     """A copy of `function` with every function that it names replaced by its compiled one; raises as `compiled` does."""
     check_names(function)
-    done: dict[Any, Any] = {}
+    done: dict[Function, Function] = {}
 
-    def ready(value: Any) -> Any:
+    def ready(value: FunctionType) -> object:
         if value in FORMULAS:
             return visit(FORMULAS[value])
         if value in INTRINSICS:
@@ -56,13 +57,13 @@ def translated(function: Function, real: Any) -> Any:
             return CONSTANTS[value][real]
         return visit(value)
 
-    def visit(f: Any) -> Any:
+    def visit(f: Function) -> Function:
         if f not in done:
             done[f] = function_compiler(real)(copied(f))
         return done[f]
 
-    def copied(f: Any) -> Any:
-        names: dict[str, Any] = {}
+    def copied(f: Function) -> FunctionType:
+        names: dict[str, object] = {}
         for name, value, _ in named(f):
             if isinstance(value, FunctionType):
                 names[name] = ready(value)
@@ -83,7 +84,7 @@ class MachineCode(NamedTuple):
 
     symbol: str
     object_file: bytes
-    module: Any
+    module: llvm.ModuleRef
     ordered: bool
 
     @property
@@ -94,7 +95,7 @@ class MachineCode(NamedTuple):
             return text
 
 
-def machine_code(function: Function, argument_types: tuple[Any, ...], apart: str = "", real: Any = None) -> MachineCode:
+def machine_code(function: Function, argument_types: tuple[types.Type, ...], apart: str = "", real: Precision | None = None) -> MachineCode:
     """Compiles a function of pointers and numbers that returns nothing, into code that needs nothing but itself.
 
     apart: the name of a `separate` function that it calls, which holds the loop that takes the time and gets an order of its own (see
@@ -121,7 +122,7 @@ def machine_code(function: Function, argument_types: tuple[Any, ...], apart: str
     return MachineCode(symbol, object_file, module, bool(apart))
 
 
-def _optimised(module: Any, apart: str) -> tuple[Any, bytes]:
+def _optimised(module: llvm.ModuleRef, apart: str) -> tuple[llvm.ModuleRef, bytes]:
     """The module with everything inlined but `apart`, and made vector code; and its object file."""
     machine = target_machine()
     options = llvm.create_pipeline_tuning_options(speed_level=3)

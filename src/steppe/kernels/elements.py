@@ -5,26 +5,28 @@
 An array in one piece is one page with a shift of `ONE_PAGE`. The table holds 0 for a page that this process cannot see.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from steppe.array_types import Integers
 from steppe.kernels.primitives import bits, peek, poke, swap
 
+Table = Integers | Sequence[int]  # addresses of pages
 ONE_PAGE = 62  # shift that turns every index into page 0
 
 
 class ElementAccess(NamedTuple):
     """Functions that a kernel may call on elements of one dtype; indices are not checked."""
 
-    load: Callable[[Any, int, int], Any]  # (table, shift, i): the element
-    store: Callable[[Any, int, int, Any], None]  # (table, shift, i, value)
-    add: Callable[[Any, int, int, Any], None]  # (table, shift, i, value): atomic for all processes
+    load: Callable[[Table, int, int], float]  # (table, shift, i): the element
+    store: Callable[[Table, int, int, float], None]  # (table, shift, i, value)
+    add: Callable[[Table, int, int, float], None]  # (table, shift, i, value): atomic for all processes
 
 
-def element_address(table: Any, shift: int, i: int, size: int) -> Any:
+def element_address(table: Table, shift: int, i: int, size: int) -> int:
     """The address of element i, of `size` bytes."""
     return table[i >> shift] + size * (i & ((1 << shift) - 1))
 
@@ -44,20 +46,20 @@ def element_access(dtype: str) -> ElementAccess:
     like, one = np.dtype(dtype).type(0), np.dtype(dtype).type(1)
     size, change = like.nbytes, element_change(dtype)
 
-    def load(table: Any, shift: int, i: int) -> Any:
+    def load(table: Table, shift: int, i: int) -> Any:
         return peek(element_address(table, shift, i, size), like)
 
-    def store(table: Any, shift: int, i: int, value: Any) -> None:
+    def store(table: Table, shift: int, i: int, value: float) -> None:
         poke(element_address(table, shift, i, size), value, like)
 
-    def add(table: Any, shift: int, i: int, value: Any) -> None:
+    def add(table: Table, shift: int, i: int, value: float) -> None:
         change(element_address(table, shift, i, size), one, one, value)
 
     return ElementAccess(load, store, add)
 
 
 @cache
-def element_change(dtype: str) -> Callable[[Any, Any, Any, Any], Any]:
+def element_change(dtype: str) -> Callable[[int, float, float, float], float]:
     """A function (address, a, b, x) that sets y = a x + b y for the element y at an address, and returns its former value.
 
     It is one atomic operation for all processes. With b = 0 the former value does not count, even if it is not a number.
@@ -65,7 +67,7 @@ def element_change(dtype: str) -> Callable[[Any, Any, Any, Any], Any]:
     like = np.dtype(dtype).type(0)
     same = same_integers if np.dtype(dtype).kind == "i" else same_reals
 
-    def change(address: Any, a: Any, b: Any, x: Any) -> Any:
+    def change(address: int, a: float, b: float, x: float) -> Any:
         old = peek(address, like)
         there = swap(address, old, a * x + b * old if b != 0 else a * x, like)
         while not same(there, old):
@@ -76,11 +78,11 @@ def element_change(dtype: str) -> Callable[[Any, Any, Any, Any], Any]:
     return change
 
 
-def same_integers(a: Any, b: Any) -> Any:
+def same_integers(a: float, b: float) -> bool:
     """True if two integers have the same bits."""
     return a == b
 
 
-def same_reals(a: Any, b: Any) -> Any:
+def same_reals(a: float, b: float) -> Any:
     """True if two floats have the same bits; a NaN has those of itself."""
     return bits(a) == bits(b)

@@ -24,11 +24,13 @@ import numpy as np
 
 from steppe.errors import ModelError
 from steppe.kernels import cache
+from steppe.kernels.primitives import Precision
 from steppe.kernels.source import fingerprint, in_memory
 
 LOG = logging.getLogger("steppe")
 KINDS = ("bool", "int8", "uint8", "int16", "int32", "int64", "float32", "float64")  # of numbers in arrays
-SCALARS: dict[str, Any] = {"int": np.integer, "float": (np.integer, np.floating)}  # what is taken for each, 0-d arrays among it
+# What is taken for each, 0-d arrays among it.
+SCALARS: dict[str, type | tuple[type, ...]] = {"int": np.integer, "float": (np.integer, np.floating)}
 _LOCK = Lock()  # Numba compiles in one thread at a time
 
 
@@ -47,7 +49,7 @@ class FieldKernel:
         reals = sorted({kind for kind in self._kinds.values() if str(kind).startswith("float")} - {"float"})
         if len(reals) > 1:
             raise ModelError(f'Kernel "{self.name}" has arrays of {" and ".join(reals)}. A kernel computes in one precision: choose one.')
-        self._real: Any = np.dtype(reals[0] if reals else "float64").type
+        self._real: Precision = np.dtype(reals[0] if reals else "float64").type
         self._linked: cache.MachineFunction | None = None
 
     def __call__(self, *arguments: Any) -> None:
@@ -95,7 +97,7 @@ class FieldKernel:
             )
         return kind
 
-    def _unfit(self, name: str, kind: str, value: Any) -> ModelError:
+    def _unfit(self, name: str, kind: str, value: object) -> ModelError:
         if kind in SCALARS:
             return ModelError(f'Kernel "{self.name}" takes "{name}" as {kind}, it was given {value!r}.')
         given = f"a {type(value).__name__}"

@@ -12,22 +12,50 @@ form of mangled names, and the words of its errors.
 import operator
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from llvmlite.binding import ModuleRef
+from llvmlite.ir import IRBuilder, Value
 from numba import cfunc, njit, types
 from numba.core import compiler, ir
+from numba.core.base import BaseContext as Context
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.core.typed_passes import AnnotateTypes, IRLegalization, NativeLowering, NoPythonBackend, NopythonTypeInference, PreLowerStripPhis
+from numba.core.typing import BaseContext as TypingContext
+from numba.core.typing import Signature
 from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 
 from steppe.errors import ModelError, place
 from steppe.kernels.loading import go_on
+from steppe.kernels.primitives import Precision
+from steppe.kernels.source import Function
+
+__all__ = [
+    "Context",
+    "Lowering",
+    "ModuleLibrary",
+    "PlainCodegen",
+    "Signature",
+    "Translator",
+    "Typed",
+    "TypingContext",
+    "function_compiler",
+    "inline",
+    "is_of",
+    "llvm_text",
+    "separate",
+    "weak",
+]
+
+# What an intrinsic writes for a call, and what it returns: signature and lowering, or None for types that it does not take.
+Lowering = Callable[[Context, IRBuilder, Signature, Sequence[Value]], Value]
+Typed = tuple[Signature, Lowering] | None
 
 REFUSED = {
     operator.pow: "x ** y is a call of the C library. Write x * x, or power(x, y) from steppe.kernels.vecmath",
@@ -51,7 +79,7 @@ WRITE = (PreLowerStripPhis, IRLegalization, AnnotateTypes, NativeLowering, NoPyt
 class ModuleLibrary(JITCodeLibrary):
     """Numba's library of one function and those it calls, neither optimised nor linked."""
 
-    def _optimize_functions(self, ll_module: Any) -> None:
+    def _optimize_functions(self, ll_module: ModuleRef) -> None:
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
@@ -71,22 +99,22 @@ class PlainCodegen(JITCPUCodegen):
 
     _library_class = ModuleLibrary
 
-    def set_env(self, env_name: str, env: Any) -> None:
+    def set_env(self, env_name: str, env: object) -> None:
         """Nothing: what is not made ready to run needs no environment."""
 
 
 @cache
-def _untouched() -> Any:
+def _untouched() -> PlainCodegen:
     return PlainCodegen("steppe")
 
 
 class Translator(compiler.CompilerBase):
     """Numba's compiler up to LLVM IR, without the passes for arrays, closures and exceptions, which kernels do not have."""
 
-    before_types: tuple[Any, ...] = ()
-    after_types: tuple[Any, ...] = ()
+    before_types: tuple[type[FunctionPass], ...] = ()
+    after_types: tuple[type[FunctionPass], ...] = ()
 
-    def define_pipelines(self) -> list[Any]:
+    def define_pipelines(self) -> list[PassManager]:
         """The one way through the compiler, for each function anew."""
         go_on()
         self.state.flags.noalias = True  # no two pointers that a function of a kernel is given lead to the same numbers
@@ -103,14 +131,14 @@ inline = njit(pipeline_class=Translator, **OPTIONS)
 separate = njit(pipeline_class=Translator, **{**OPTIONS, "forceinline": False})
 
 
-def weak(value: Any, real: Any) -> Any:
+def weak(value: object, real: Precision) -> object:
     """A Python float as a `real`, alone or in a tuple; anything else as it is."""
     if isinstance(value, tuple):
         return tuple(weak(each, real) for each in value)
     return real(value) if type(value) is float else value
 
 
-def _passes(real: Any) -> Any:
+def _passes(real: Precision) -> type[Translator]:
     """Numba's compiler with two more passes: weak literals, and one precision only."""
 
     @register_pass(mutates_CFG=False, analysis_only=False)
@@ -122,7 +150,7 @@ def _passes(real: Any) -> Any:
         def __init__(self) -> None:
             FunctionPass.__init__(self)
 
-        def run_pass(self, state: Any) -> bool:
+        def run_pass(self, state: compiler.StateDict) -> bool:
             for block in state.func_ir.blocks.values():
                 for statement in block.find_insts(ir.Assign):
                     value = statement.value
@@ -139,7 +167,7 @@ def _passes(real: Any) -> Any:
         def __init__(self) -> None:
             FunctionPass.__init__(self)
 
-        def run_pass(self, state: Any) -> bool:
+        def run_pass(self, state: compiler.StateDict) -> bool:
             wrong = types.float64 if real is np.float32 else types.float32
             for block in state.func_ir.blocks.values():
                 for statement in block.body:
@@ -148,7 +176,7 @@ def _passes(real: Any) -> Any:
                         raise ModelError(f"{place(statement.loc.filename, statement.loc.line)}: {problem}.")
             return False
 
-        def _problem(self, statement: Any, typemap: Any, wrong: Any) -> str:
+        def _problem(self, statement: ir.Stmt, typemap: Mapping[str, types.Type], wrong: types.Type) -> str:
             if isinstance(statement, ir.Raise | ir.StaticRaise | ir.DynamicRaise | ir.TryRaise | ir.StaticTryRaise):
                 return "A step cannot raise. Give the forcing limits in its Var, or return a number that says so"
             if not isinstance(statement, ir.Assign):
@@ -170,15 +198,15 @@ def _passes(real: Any) -> Any:
     return StepTranslator
 
 
-_TRANSLATORS = {real: _passes(real) for real in (np.float32, np.float64)}
+_TRANSLATORS: dict[Precision, type[Translator]] = {np.float32: _passes(np.float32), np.float64: _passes(np.float64)}
 
 
-def function_compiler(real: Any) -> Callable[[Callable[..., Any]], Any]:
+def function_compiler(real: Precision) -> Callable[[Function], Callable[..., Any]]:
     """Makes a function one that is inlined into a kernel of precision `real`, np.float32 or np.float64."""
     return njit(pipeline_class=_TRANSLATORS[real], **OPTIONS)
 
 
-def llvm_text(function: Callable[..., Any], argument_types: tuple[Any, ...], real: Any = None) -> tuple[str, str]:
+def llvm_text(function: Function, argument_types: tuple[types.Type, ...], real: Precision | None = None) -> tuple[str, str]:
     """The LLVM IR of a function and all that it calls, and its symbol. real: its required precision, if any.
 
     Raises

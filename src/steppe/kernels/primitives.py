@@ -5,11 +5,22 @@
 
 import ctypes
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
+Precision = type[np.float32] | type[np.float64]
+Bits = np.int32 | np.int64  # a bit pattern, of the width of its number
+T = TypeVar("T")
+R = TypeVar("R", np.float32, float)  # float: float64, as the caller of a formula sees it
+W = TypeVar("W", np.int32, np.int64)  # a bit pattern or another whole number of that width
+S = TypeVar("S", bound=np.generic)
 
+
+@overload
+def fma(a: np.float32, b: np.float32, c: np.float32) -> np.float32: ...
+@overload
+def fma(a: float, b: float, c: float) -> float: ...
 def fma(a: Any, b: Any, c: Any) -> Any:
     """The number a*b + c, rounded once."""
     if not (np.isfinite(a) and np.isfinite(b) and np.isfinite(c)):
@@ -39,7 +50,7 @@ def _fma_double(a: np.float64, b: np.float64, c: np.float64) -> np.float64:
         return np.float64(np.inf if exact > 0 else -np.inf)
 
 
-def polynomial(coefficients: tuple[Any, ...], x: Any) -> Any:
+def polynomial(coefficients: tuple[R, ...], x: R) -> R:
     """The polynomial with these coefficients, highest power first, at x (Horner's rule with `fma`)."""
     y = coefficients[0]
     for coefficient in coefficients[1:]:
@@ -47,67 +58,82 @@ def polynomial(coefficients: tuple[Any, ...], x: Any) -> Any:
     return y
 
 
-def where(condition: Any, a: Any, b: Any) -> Any:
+def where(condition: bool | np.bool_, a: T, b: T) -> T:
     """The value a if condition else b; compiled, both are computed and one is selected."""
     return a if condition else b
 
 
-def bits(x: Any) -> Any:
+@overload
+def bits(x: np.float32) -> np.int32: ...
+@overload
+def bits(x: float) -> np.int64: ...
+def bits(x: Any) -> Bits:
     """The bit pattern of a number as a signed integer of the same width."""
-    return x.view(np.int32 if type(x) is np.float32 else np.int64)
+    pattern: Bits = x.view(np.int32 if type(x) is np.float32 else np.int64)
+    return pattern
 
 
-def number(i: Any) -> Any:
+@overload
+def number(i: np.int64) -> np.float64: ...
+@overload
+def number(i: np.int32) -> np.float32: ...
+def number(i: Bits) -> np.float32 | np.float64:
     """The number with the bit pattern i."""
-    return i.view(np.float32 if type(i) is np.int32 else np.float64)
+    return i.view(np.float32) if type(i) is np.int32 else i.view(np.float64)
 
 
-def plus(i: Any, j: Any) -> Any:
+def plus(i: W, j: W) -> W:
     """The sum of two bit patterns, in their width (compiled `+` would widen 32 bits to 64)."""
     return i + j
 
 
-def minus(i: Any, j: Any) -> Any:
+def minus(i: W, j: W) -> W:
     """The difference of two bit patterns, in their width."""
     return i - j
 
 
-def left(i: Any, n: Any) -> Any:
+def left(i: W, n: W) -> W:
     """A bit pattern shifted up by n."""
     return i << n
 
 
-def right(i: Any, n: Any) -> Any:
+def right(i: W, n: W) -> W:
     """A bit pattern shifted down by n, with its sign."""
     return i >> n
 
 
-def either(i: Any, j: Any) -> Any:
+def either(i: W, j: W) -> W:
     """The exclusive or of two bit patterns."""
     return i ^ j
 
 
-def real(i: Any) -> Any:
+@overload
+def real(i: np.int64) -> np.float64: ...
+@overload
+def real(i: np.int32) -> np.float32: ...
+def real(i: Bits) -> np.float32 | np.float64:
     """A whole number as a number of the same width."""
     return np.float32(i) if type(i) is np.int32 else np.float64(i)
 
 
-def square_root(x: Any) -> Any:
+def square_root(x: R) -> R:
     """The square root, rounded once; NaN below 0."""
-    return cast(Any, np.sqrt(x))
+    root: R = np.sqrt(x)
+    return root
 
 
-def peek(address: Any, like: Any) -> Any:
+def peek(address: int, like: S) -> S:
     """The number at an address in memory, of the type of `like`."""
-    return np.frombuffer(_memory(address, like), type(like))[0]
+    there: S = np.frombuffer(_memory(address, like), type(like))[0]
+    return there
 
 
-def poke(address: Any, value: Any, like: Any) -> None:
+def poke(address: int, value: float | np.generic, like: np.generic) -> None:
     """Stores a number at an address, as the type of `like`; an integer that is too long loses its high bits."""
     np.frombuffer(_memory(address, like), type(like))[0] = np.asarray(value).astype(type(like))
 
 
-def swap(address: Any, old: Any, new: Any, like: Any) -> Any:
+def swap(address: int, old: float | np.generic, new: float | np.generic, like: S) -> S:
     """Stores `new` at an address if the number there has the bits of `old`; returns the number that was there.
 
     Compiled, this is one atomic operation (compare and exchange) for all processes that share the memory; in Python it is not.
@@ -118,14 +144,14 @@ def swap(address: Any, old: Any, new: Any, like: Any) -> Any:
     return there
 
 
-def float64s(address: Any) -> Any:
+def float64s(address: int) -> "ctypes._Pointer[ctypes.c_double]":
     """The float64 at an address and those behind it, to be indexed; neighbours are loaded together."""
     return ctypes.cast(int(address), ctypes.POINTER(ctypes.c_double))
 
 
-def prefetch(address: Any) -> None:
+def prefetch(address: int) -> None:
     """Asks for the memory at an address, which the caller will soon change; in Python nothing."""
 
 
-def _memory(address: Any, like: Any) -> Any:
+def _memory(address: int, like: np.generic) -> Any:
     return (ctypes.c_char * like.nbytes).from_address(int(address))

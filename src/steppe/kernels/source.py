@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,12 +14,13 @@ from steppe.errors import ModelError, nearest, place
 from steppe.kernels import primitives
 from steppe.kernels.vecmath import FORMULAS, constants
 
-PYTHONS_OWN = {abs, min, max, bool, range, len, zip, enumerate, tuple}  # functions of Python that compiled code has as well
+Function = Callable[..., object]  # of numbers, as its author wrote it or as a compiler made it
+PYTHONS_OWN: set[object] = {abs, min, max, bool, range, len, zip, enumerate, tuple}  # functions of Python that compiled code has as well
 ADVICE = "exp, log, power, tanh, sin, cos, arctan2, sqrt are in steppe.kernels.vecmath"
-GIVEN = {*FORMULAS, constants, *(f for f in vars(primitives).values() if isinstance(f, FunctionType))}
+GIVEN: set[object] = {*FORMULAS, constants, *(f for f in vars(primitives).values() if isinstance(f, FunctionType))}
 
 
-def named(function: Callable[..., Any]) -> Iterator[tuple[str, Any, str]]:
+def named(function: Function) -> Iterator[tuple[str, object, str]]:
     """The objects outside itself that a function uses, each once: name, value, place.
 
     Raises
@@ -56,11 +57,11 @@ def _read(code: CodeType) -> _Read:
     return _Read(tuple(outside.items()), frozenset(attributes))
 
 
-def functions(function: Callable[..., Any]) -> list[FunctionType]:
+def functions(function: Function) -> list[Function]:
     """A function and all functions of its author that it reaches, in the order in which they are named."""
-    found: list[FunctionType] = []
+    found: list[Function] = []
 
-    def visit(f: Any) -> None:
+    def visit(f: Function) -> None:
         found.append(f)
         for _, value, _ in named(f):
             if isinstance(value, FunctionType) and value not in found and value not in GIVEN:
@@ -70,7 +71,7 @@ def functions(function: Callable[..., Any]) -> list[FunctionType]:
     return found
 
 
-def check_names(function: Callable[..., Any]) -> None:
+def check_names(function: Function) -> None:
     """Refuses a function that a kernel cannot contain.
 
     Raises
@@ -86,12 +87,12 @@ def check_names(function: Callable[..., Any]) -> None:
                 raise ModelError(f'{where}: "{name}" cannot be compiled into a fast loop. Only plain functions can; {ADVICE}.')
 
 
-def attributes(function: Callable[..., Any]) -> set[str]:
+def attributes(function: Function) -> set[str]:
     """The names of all attributes that a function and those it reaches read; other fields are unused."""
     return {name for f in functions(function) for name in _read(f.__code__).attributes}
 
 
-def in_memory(function: Callable[..., Any] | CodeType) -> str:
+def in_memory(function: Function | CodeType) -> str:
     """The code of a function in memory; its source file may have changed since the import."""
     code = function if isinstance(function, CodeType) else function.__code__
     constants = [
@@ -100,7 +101,7 @@ def in_memory(function: Callable[..., Any] | CodeType) -> str:
     return f"{code.co_name} {code.co_argcount} {code.co_varnames} {code.co_names} {code.co_freevars} {code.co_code.hex()} {constants}"
 
 
-def fingerprint(function: Callable[..., Any], of: Callable[[FunctionType], str] = inspect.getsource) -> str:
+def fingerprint(function: Function, of: Callable[[Function], str] = inspect.getsource) -> str:
     """Everything that a kernel depends on: the text, or the result of `of`, of a function and all functions it names, and constants."""
     parts: list[str] = []
     for f in functions(function):

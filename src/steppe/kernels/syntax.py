@@ -6,26 +6,35 @@ helper that returns one. The fields of a kind are known, so a misspelt field is 
 
 import ast
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, TypeAlias, TypeGuard
 
 from steppe.errors import ModelError, nearest, place
 from steppe.kernels.forms import check_forms
-from steppe.kernels.source import GIVEN, check_names
+from steppe.kernels.source import GIVEN, Function, check_names
 from steppe.kernels.text import definition, own_nodes
 
-Kind = Any  # a group of numbers (a NamedTuple), a tuple of kinds, or None where nothing is known
+
+class NumberGroup(Protocol):
+    """The class of a group of numbers: a NamedTuple, such as State."""
+
+    __name__: str
+    _fields: tuple[str, ...]
+    _field_defaults: Mapping[str, object]
+
+
+Kind: TypeAlias = "NumberGroup | tuple[Kind, ...] | None"  # None where nothing is known
 
 
 class StepRules(NamedTuple):
     """letters: the name of each group in a step, as in {"s": State}. compiled: refuse what only Python can do, such as imports."""
 
-    letters: Mapping[str, Any]
+    letters: Mapping[str, NumberGroup]
     compiled: bool
 
 
-def check_text(function: Callable[..., Any], kinds: Sequence[Kind], rules: StepRules, returned: Kind = None) -> None:
+def check_text(function: Function, kinds: Sequence[Kind], rules: StepRules, returned: Kind = None) -> None:
     """Checks a function and the helpers of its author that it calls.
 
     kinds: of its arguments. returned: what it must return; None: anything.
@@ -43,7 +52,7 @@ def check_text(function: Callable[..., Any], kinds: Sequence[Kind], rules: StepR
         check_names(function)
 
 
-def is_group(value: Any) -> bool:
+def is_group(value: object) -> TypeGuard[NumberGroup]:
     """True for a NamedTuple whose constructor takes its fields."""
     if not (isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")):
         return False
@@ -62,7 +71,7 @@ class _Reading:
         function: FunctionType,
         kinds: tuple[Kind, ...],
         rules: StepRules,
-        known: dict[Any, Kind],
+        known: dict[tuple[FunctionType, tuple[Kind, ...]], Kind],
         within: tuple[FunctionType, ...] = (),
     ) -> None:
         self.function, self.rules, self.known, self.within = function, rules, known, (*within, function)
@@ -127,7 +136,7 @@ class _Reading:
                 self._refuse(node, f"{ast.unparse(node.func)}(...): {error}.")
             self._of_helper(node, called)
 
-    def _check_group(self, node: ast.Call, group: Any) -> None:
+    def _check_group(self, node: ast.Call, group: NumberGroup) -> None:
         name, fields = group.__name__, group._fields
         keys = [each.arg for each in node.keywords if each.arg is not None]
         for each in node.keywords:
@@ -204,16 +213,16 @@ class _Reading:
             if name in self.locals or name in self.arguments:
                 given = [self.arguments[name]] if name in self.arguments else []
                 self.kinds[name] = _one([*given, *(_part(self._kind(value), at) for value, at in self.locals.get(name, []))])
-            elif is_group(type(self.outside.get(name))):
-                self.kinds[name] = type(self.outside[name])
+            elif is_group(group := type(self.outside.get(name))):
+                self.kinds[name] = group
         return self.kinds[name]
 
-    def _outer(self, node: ast.expr) -> Any:
+    def _outer(self, node: ast.expr) -> object:
         """The value of a name from outside the function."""
         local = isinstance(node, ast.Name) and (node.id in self.locals or node.id in self.arguments)
         return self.outside.get(node.id) if isinstance(node, ast.Name) and not local else None
 
-    def _is_helper(self, value: Any) -> bool:
+    def _is_helper(self, value: object) -> TypeGuard[FunctionType]:
         """True for a function of the author: any that is compiled with a step, otherwise one of the same package."""
         if not isinstance(value, FunctionType) or value in GIVEN:
             return False

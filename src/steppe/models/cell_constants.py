@@ -1,19 +1,20 @@
 """What a cell model keeps constant until somebody sets it: parameters and what is derived from them, as a kernel takes them."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from steppe.array_types import Array, Floats
-from steppe.models.cell_declaration import CellDeclaration
+from steppe.models.cell_declaration import CellDeclaration, Chosen, Constant
 
 
 class Constants(NamedTuple):
     """Replaced as a whole when a parameter is set, never changed."""
 
-    p: Any  # float64, numbers or (cells,)
-    d: Any
+    p: Constant
+    d: Constant
     per_cell: tuple[str, ...]  # parameters and derived that differ from cell to cell
     rows: Array  # (per_cell, cells)
     uniform: Array  # the others
@@ -23,10 +24,10 @@ class Constants(NamedTuple):
         cls,
         declaration: CellDeclaration,
         parameters: Mapping[str, Floats],
-        options: Any,
+        options: Chosen,
         used: set[str],
         cells: int,
-        real: Any,
+        real: DTypeLike,
     ) -> "Constants":
         """Derives what follows from `parameters`. used: the names that the step reads; real: precision of the model.
 

@@ -8,15 +8,16 @@ step(s, f, p [, d] [, t] [, o]) -> (State, Diagnostics)      one step of one cel
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
+from steppe.array_types import Array, Floats
 from steppe.errors import ModelError, nearest
 from steppe.kernels import TODAY, CellStep, StepRules, check_text, fingerprint, vecmath
 from steppe.models.authored import authored
@@ -34,6 +35,12 @@ ROLES = {
 CONSTANTS = ("Parameters", "Derived")  # computed in float64
 IN_PYTHON = {"derive": ("p", "o"), "start": ("p", "d", "o"), "requirements": ("o",)}  # functions before the first step, their arguments
 
+Constant = tuple[Floats | np.float64, ...]
+"""`Parameters` or `Derived` of a module: each field a number or an array (cells,), float64."""
+
+Chosen = tuple[int, ...]
+"""`Options` of a module, () of one without."""
+
 
 class CellDeclaration:
     """A module read once and checked.
@@ -44,7 +51,7 @@ class CellDeclaration:
         A part is missing, a name is declared twice, or `step` has an argument that is no group.
     """
 
-    def __init__(self, module: Any, dtype: str = "float32") -> None:
+    def __init__(self, module: ModuleType, dtype: str = "float32") -> None:
         self.module = module
         self.name, self.version = (self._part(name) for name in ("NAME", "VERSION"))
         self.groups = {group: getattr(module, group) for group in (*ROLES, "Today", "Options") if hasattr(module, group)}
@@ -119,7 +126,7 @@ class CellDeclaration:
         """Forcing that need not be given, and its value then."""
         return {name: variable.initial for name, variable in self.of(Role.FORCING).items() if variable.initial is not None}
 
-    def options(self, words: Mapping[str, str]) -> Any:
+    def options(self, words: Mapping[str, str]) -> Chosen:
         """`Options` with these words, the defaults where nothing is said; an empty tuple when the model has none.
 
         Raises
@@ -131,34 +138,41 @@ class CellDeclaration:
             if name not in self.choices:
                 raise ModelError(f'{self.name} has no option "{name}".{nearest(name, self.choices)}')
         indices = {name: self.choices[name].index(word) for name, word in words.items()}
-        return self.groups["Options"](**indices) if "Options" in self.groups else ()
+        chosen: Chosen = self.groups["Options"](**indices) if "Options" in self.groups else ()
+        return chosen
 
-    def derive(self, parameters: Mapping[str, Any], options: Any) -> tuple[Any, Any]:
+    def derive(self, parameters: Mapping[str, Floats], options: Chosen) -> tuple[Constant, Constant]:
         """`Parameters` and `Derived` (an empty tuple when the model has none) of float64 numbers or arrays (cells,)."""
         p = self.groups["Parameters"](**{name: values if values.ndim else values[()] for name, values in parameters.items()})
         return p, self._call("derive", p=p, o=options) if "Derived" in self.groups else ()
 
-    def start(self, p: Any, d: Any, options: Any) -> Mapping[str, Any]:
+    def start(self, p: Constant, d: Constant, options: Chosen) -> Mapping[str, float | Array]:
         """The initial values that follow from parameters."""
-        found: Mapping[str, Any] = self._call("start", p=p, d=d, o=options) if hasattr(self.module, "start") else {}
+        found: Mapping[str, float | Array] = self._call("start", p=p, d=d, o=options) if hasattr(self.module, "start") else {}
         return found
 
-    def _call(self, name: str, **given: Any) -> Any:
+    def _call(self, name: str, **given: object) -> Any:
         function = self._part(name)
         with authored(f"`{name}` of model {self.name}"):
             return function(**{letter: given[letter] for letter in _letters(function)})
 
-    def cell_step(self, options: Any) -> CellStep:
+    def cell_step(self, options: Chosen) -> CellStep:
         """What the loop needs to know."""
         limits = {name: (variable.low, variable.high) for name, variable in self.of(Role.FORCING).items()}
         return CellStep(self.name, self.module.step, self.groups, self.arguments, limits, self.optional(), tuple(options))
 
     def step_in_python(
-        self, cell: int, values: Mapping[str, Any], constants: tuple[Any, Any], today: Mapping[str, Any], options: Any, real: Any
-    ) -> dict[str, Any]:
+        self,
+        cell: int,
+        values: Mapping[str, float],
+        constants: tuple[Constant, Constant],
+        today: Mapping[str, float],
+        options: Chosen,
+        real: type[np.float32] | type[np.float64],
+    ) -> dict[str, float]:
         """The state after one step of one cell, with the kernel's bits. values: state and forcing; constants: p and d of all cells."""
         p, d = ([real(np.asarray(v)[cell] if np.ndim(v) else v) for v in group] for group in constants)
-        groups: dict[str, Any] = {"Parameters": p, "Derived": d, "Options": list(options)}
+        groups: dict[str, Sequence[float | np.floating]] = {"Parameters": p, "Derived": d, "Options": list(options)}
         groups |= {group: [values[name] for name in self.fields(group)] for group in ("State", "Forcing")}
         groups["Today"] = [today[name] for name in self.fields("Today")]
         with np.errstate(all="ignore"):
@@ -169,7 +183,7 @@ class CellDeclaration:
         """Of all that decides results: the text of the equations, the declarations, the options there are, and the mathematics."""
         parts = [self.name, self.version, fingerprint(self.module.step), Path(vecmath.__file__).read_text()]
         for name in ("derive", "start"):
-            function: Callable[..., Any] | None = getattr(self.module, name, None)
+            function: object = getattr(self.module, name, None)
             if isinstance(function, FunctionType):
                 parts.append(fingerprint(function))
         parts += [repr(variable) for variable in self.variables.values()]
@@ -178,6 +192,6 @@ class CellDeclaration:
 
 
 @cache
-def _letters(function: Callable[..., Any]) -> tuple[str, ...]:
+def _letters(function: Callable[..., object]) -> tuple[str, ...]:
     """The names of its arguments."""
     return tuple(inspect.signature(function).parameters)

@@ -1,9 +1,9 @@
 """The forcing of a cell model: tiles of a store, as windows for the kernel and as numbers for people."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from steppe.array_types import Array
 from steppe.errors import ForcingError
@@ -18,7 +18,7 @@ class ForcingWindows:
     wanted: names in the order of the model. real: the model's precision.
     """
 
-    def __init__(self, inputs: Inputs, cells: range, wanted: Sequence[str], real: Any) -> None:
+    def __init__(self, inputs: Inputs, cells: range, wanted: Sequence[str], real: DTypeLike) -> None:
         self._stream: ForcingStream = inputs.stream(cells)
         self._cells, self._wanted, self._real = cells, tuple(wanted), real
         self._places = [inputs.names.index(name) for name in wanted]

@@ -14,7 +14,8 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from steppe.kernels import TODAY, Background, CellKernel, RecordRow, attributes
 from steppe.levels import Space
 from steppe.models.cell_bad import BAD, bad_status, found_bad
 from steppe.models.cell_constants import Constants
-from steppe.models.cell_declaration import CellDeclaration
+from steppe.models.cell_declaration import CellDeclaration, Chosen
 from steppe.models.cell_exports import LastStepExports
 from steppe.models.cell_forcing import ForcingWindows
 from steppe.models.cell_piece import Bad, CellArrays, LastStep, StepRange, Sweep, go_through, shares_of
@@ -37,6 +38,9 @@ from steppe.models.declare import Choice
 from steppe.models.handed import Inputs, Reach, Recorder, Records, Surroundings
 from steppe.variable import Role, Variable
 
+Part = TypeVar("Part")
+Made = TypeVar("Made")
+
 
 class Copy(NamedTuple):
     """All that changes in a run. Parameters and what is derived from them are replaced when they are set: they need no copy.
@@ -44,7 +48,7 @@ class Copy(NamedTuple):
     last: for diagnostics of the last step, where these are wanted.
     """
 
-    options: Any
+    options: Chosen
     parameters: dict[str, Floats]
     constants: Constants
     state: Array
@@ -68,14 +72,14 @@ class CellModel:
     needs = Needs(step="1 day")
     undoes = True
 
-    def __init__(self, module: Any, dtype: str = "float32", threads: int = 1) -> None:
+    def __init__(self, module: ModuleType, dtype: str = "float32", threads: int = 1) -> None:
         if dtype not in ("float32", "float64"):
             raise ModelError(f'A cell model cannot be computed in "{dtype}". Use float32 or float64.')
         self._declaration = CellDeclaration(module, dtype)
         self._real: Any = np.dtype(dtype).type
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, "cells") if threads > 1 else None
-        self._kernels: dict[tuple[Any, ...], Background[CellKernel]] = {}
+        self._kernels: dict[tuple[Chosen, tuple[str, ...], tuple[str, ...]], Background[CellKernel]] = {}
         self.needs = replace(self.needs, cost=getattr(module, "COST", None))
         self.name: str = self._declaration.name
         self.version: str = self._declaration.version
@@ -100,7 +104,7 @@ class CellModel:
         options = {name: ", ".join(choice.words) for name, choice in self.choices.items()}
         return html_summary(f"{self.name} {self.version}", options, tables=tables)
 
-    def again(self, table: Mapping[str, Any] | None = None) -> "CellModel":
+    def again(self, table: Mapping[str, object] | None = None) -> "CellModel":
         """Another one of the same equations, to be initialised; kernels and threads are shared. See `Model`."""
         other = copy(self)
         other.busy, other.compiling, other._cells = 0.0, 0.0, -1
@@ -113,8 +117,8 @@ class CellModel:
     def initialise(
         self,
         share: Any,
-        parameters: Mapping[str, Any],
-        state: Mapping[str, Any] | None,
+        parameters: Mapping[str, float | Array],
+        state: Mapping[str, float | Array] | None,
         options: Mapping[str, str],
         reach: Reach | None = None,
     ) -> None:
@@ -166,7 +170,7 @@ class CellModel:
             values[...] = kept
         self._first_bad, self._exports.step = copy.first_bad, copy.last
 
-    def _fill(self, given: Mapping[str, Any]) -> None:
+    def _fill(self, given: Mapping[str, float | Array]) -> None:
         declaration = self._declaration
         check_known(given, {*self._rows, *BAD}, self.name, "state")
         started = declaration.start(self._constants.p, self._constants.d, self._options)
@@ -200,7 +204,7 @@ class CellModel:
         """
         self.advance_together((), steps, inputs, clock, [recorder])
 
-    def advance_together(self, others: Sequence[Any], steps: range, inputs: Inputs, clock: Clock, recorders: Sequence[Recorder]) -> None:
+    def advance_together(self, others: Sequence[Self], steps: range, inputs: Inputs, clock: Clock, recorders: Sequence[Recorder]) -> None:
         """See `Model`: each tile of forcing is decoded once. A single model stands where a piece of the inputs begins when it raises."""
         models = (self, *others)
         wanted = [model._wanted(inputs) for model in models]
@@ -257,7 +261,7 @@ class CellModel:
         if bad and not self._first_bad.count:
             self._first_bad = self._found_bad(min(bad, key=lambda each: each[:2]), clock)
 
-    def _each(self, work: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+    def _each(self, work: Callable[[Part], Made], parts: Sequence[Part]) -> list[Made]:
         """What threads make of the parts, one each; none is at work any more when this returns or raises."""
         if not self._pool:
             return [work(part) for part in parts]

@@ -9,10 +9,10 @@ Of the last step are kept its forcing and the state before it, so that diagnosti
 from collections.abc import Sequence
 from itertools import pairwise
 from time import thread_time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from steppe.array_types import Array
 from steppe.kernels import TURN, BoundKernel, CellKernel, ForcingRows, RecordRow
@@ -43,7 +43,7 @@ class Bad(NamedTuple):
 class CellArrays:
     """What changes of some cells: states and events (rows, cells), and which cells are bad since when. real: precision of the states."""
 
-    def __init__(self, rows: int, cells: int, real: Any) -> None:
+    def __init__(self, rows: int, cells: int, real: DTypeLike) -> None:
         self.state: Array = np.empty((rows, cells), real)
         self.codes, self.bad_steps = np.empty(cells, np.int32), np.empty(cells, np.int32)
         self.before: tuple[Array, NDArray[np.int32]] = (np.empty_like(self.state), np.empty_like(self.codes))  # the last step

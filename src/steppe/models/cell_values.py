@@ -1,9 +1,9 @@
 """Values that a caller gives to a cell model, checked against its declarations."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steppe.array_types import Floats
 from steppe.errors import ModelError, RangeError, UnknownNameError, nearest
@@ -18,7 +18,7 @@ def check_known(names: Iterable[str], known: Iterable[str], model: str, kind: st
             raise UnknownNameError(f'{model} has no {kind} "{name}".{nearest(name, known)}')
 
 
-def checked_values(variable: Variable, value: Any, cells: int, model: str) -> Floats:
+def checked_values(variable: Variable, value: ArrayLike | None, cells: int, model: str) -> Floats:
     """Returns a value as float64, 0-d or (cells,).
 
     Raises

@@ -80,7 +80,12 @@ class Minimal(Protocol):
     variables: Mapping[str, Variable]
 
     def initialise(
-        self, share: Any, parameters: Mapping[str, Any], state: Mapping[str, Any] | None, options: Mapping[str, Any], reach: Reach
+        self,
+        share: Any,
+        parameters: Mapping[str, float | Array],
+        state: Mapping[str, float | Array] | None,
+        options: Mapping[str, str],
+        reach: Reach,
     ) -> None:
         """Allocates, and begins at a state; it may be called again.
 
@@ -125,7 +130,7 @@ class Settable(Protocol):
 class Copyable(Protocol):
     """Can be copied, so that a run branches and goes back."""
 
-    def again(self, table: dict[str, Any]) -> Self:
+    def again(self, table: dict[str, object]) -> Self:
         """Another one of the same equations, to be initialised or recalled; it may share what is compiled.
 
         table: [parameters] of the run, as for `Defaults.of`.
@@ -149,7 +154,7 @@ class Joinable(Protocol):
 
     undoes: bool  # an `advance` of a single model that raises leaves it where a piece of the inputs begins
 
-    def advance_together(self, others: Sequence[Any], steps: range, inputs: Inputs, clock: Clock, recorders: Sequence[Recorder]) -> None:
+    def advance_together(self, others: Sequence[Self], steps: range, inputs: Inputs, clock: Clock, recorders: Sequence[Recorder]) -> None:
         """The steps of this model and others, each with its recorder. Where it raises, all of them are of no use any more."""
         ...
 

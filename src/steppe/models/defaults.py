@@ -25,19 +25,19 @@ class Defaults:
     needs: Needs = Needs()
     spaces: Mapping[str, Space] = {}
     choices: Mapping[str, Choice] = {}
-    parameters: Any = MappingProxyType[str, Array]({})
+    parameters: Mapping[str, Array] = MappingProxyType[str, Array]({})
     digest: str = ""
     busy: float = 0.0
     compiling: float = 0.0
     undoes: bool = False
-    given: tuple[Any, Mapping[str, Any]]  # its share, and the options of its run
+    given: tuple[Any, Mapping[str, str]]  # its share, and the options of its run
 
     def __init_subclass__(cls) -> None:
         if not cls.digest:
             cls.digest = source_digest(cls, Defaults)
 
     @classmethod
-    def of(cls, table: dict[str, Any]) -> Self:
+    def of(cls, table: dict[str, object]) -> Self:
         """The model of a run. table: its [parameters], {} where there is no run.
 
         A model whose variables depend on it, on a list of tracers say, takes out of it what it uses (`table.pop`); what stays are
@@ -48,7 +48,7 @@ class Defaults:
     def place(self, around: Surroundings) -> None:
         """It runs anywhere."""
 
-    def again(self, table: dict[str, Any]) -> Self:
+    def again(self, table: dict[str, object]) -> Self:
         """Made as the first one was."""
         return type(self).of(table)
 
@@ -82,7 +82,7 @@ class Defaults:
         packed = {name: share.pack(values) if values.ndim > 1 else values.copy() for name, values in parameters.items()}
         cast(Model, self).initialise(share, packed, {name: values.copy() for name, values in state.items()}, options, reach)
 
-    def advance_together(self, others: Sequence[Any], steps: range, inputs: Inputs, clock: Clock, recorders: Sequence[Recorder]) -> None:
+    def advance_together(self, others: Sequence[Model], steps: range, inputs: Inputs, clock: Clock, recorders: Sequence[Recorder]) -> None:
         """One after the other, piece by piece of the inputs, so that these are read once."""
         reads = any(variable.role is Role.FORCING for variable in cast(Model, self).variables.values())
         for piece in inputs.pieces(steps) if reads else [steps]:
@@ -103,7 +103,12 @@ class _Begins:
     """Keeps what a model is given, for the defaults of `parameters` and `recall`."""
 
     def initialise(
-        self, share: Any, parameters: Mapping[str, Any], state: Mapping[str, Any] | None, options: Mapping[str, Any], reach: Reach
+        self,
+        share: Any,
+        parameters: Mapping[str, float | Array],
+        state: Mapping[str, float | Array] | None,
+        options: Mapping[str, str],
+        reach: Reach,
     ) -> None:
         """See `Minimal`."""
         model: Any = self

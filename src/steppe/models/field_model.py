@@ -91,7 +91,12 @@ class FieldModel(Defaults):
             self.compute(rim)
 
     def initialise(
-        self, share: Box, parameters: Mapping[str, Any], state: Mapping[str, Any] | None, options: Mapping[str, Any], reach: Reach
+        self,
+        share: Box,
+        parameters: Mapping[str, float | Array],
+        state: Mapping[str, float | Array] | None,
+        options: Mapping[str, str],
+        reach: Reach,
     ) -> None:
         """See `Model`. An array of a parameter is of the packed cells, one of a state of the shape of the own box."""
         self._allocate(share, reach, options)

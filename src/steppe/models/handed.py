@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
+from typing import NamedTuple, Protocol, overload, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from steppe.array_types import Array
 from steppe.grid import Box, Grid
@@ -97,7 +97,7 @@ class Records(NamedTuple):
     name: str
     operation: str
     slots: NDArray[np.int32]
-    values: NDArray[np.floating[Any]]
+    values: NDArray[np.floating]
     due: bool = True
 
 
@@ -147,18 +147,18 @@ class Reach(Protocol):
         """Greatest value over all cells that count, of all ranks. Of several arrays each, in one message."""
         ...
 
-    def array(self, shape: int | Sequence[int], dtype: Any = "float64", page: int = 65_536) -> "CommonArray":
+    def array(self, shape: int | Sequence[int], dtype: DTypeLike = "float64", page: int = 65_536) -> "CommonArray":
         """An array of zeros over all ranks, any of which reads and changes any element. Fill it from the state: it is in no checkpoint.
 
         page [bytes]: what is fetched at once from another host by `read_only`, a power of two.
         """
         ...
 
-    def common(self, shape: int | Sequence[int], dtype: Any = "float64") -> Array:
+    def common(self, shape: int | Sequence[int], dtype: DTypeLike = "float64") -> Array:
         """Zeroed memory that the ranks of a host share."""
         ...
 
-    def beside(self, shape: Sequence[int], dtype: Any = "float64") -> tuple[Array, list[Array]]:
+    def beside(self, shape: Sequence[int], dtype: DTypeLike = "float64") -> tuple[Array, list[Array]]:
         """Zeroed memory of this rank, of any shape, that the other ranks of its host see: it, and those of all of them in order of rank."""
         ...
 
@@ -175,15 +175,17 @@ class CommonArray(Protocol):
         """All elements (size,), if they lie in one piece of memory that this rank sees; None otherwise."""
         ...
 
-    def gather(self, index: Any) -> Array:
+    def gather(self, index: ArrayLike) -> Array:
         """The elements at flat indices, of their shape."""
         ...
 
-    def scatter(self, index: Any, value: Any) -> None:
+    def scatter(self, index: ArrayLike, value: ArrayLike) -> None:
         """Stores a value at each flat index."""
         ...
 
-    def update(self, index: Any, value: Any, a: float = 1, b: float = 1, *, fetch: bool = False, key: Any = None) -> Array | None:
+    def update(
+        self, index: ArrayLike, value: ArrayLike, a: float = 1, b: float = 1, *, fetch: bool = False, key: ArrayLike | None = None
+    ) -> Array | None:
         """Sets y = a value + b y, atomic for each element; with keys at the next `sync`, the same bits for any number of ranks."""
         ...
 
@@ -225,11 +227,11 @@ class StoredPages(Protocol):
         """Table and shift; element i is in page i >> shift. The table is one array, which `bring` changes."""
         ...
 
-    def gather(self, index: Any) -> Array:
+    def gather(self, index: ArrayLike) -> Array:
         """The elements at flat indices, of their shape."""
         ...
 
-    def bring(self, pages: Any, keep: Any = ()) -> "PagesUnderWay":
+    def bring(self, pages: ArrayLike, keep: ArrayLike = ()) -> "PagesUnderWay":
         """Asks for those pages (n,) that are neither here nor stored; pages in `keep` stay. Raises `ArrayError` if `room` is too small."""
         ...
 

@@ -50,7 +50,7 @@ def find_model(name: str) -> ModuleType:
 
 
 def make_model(
-    module: ModuleType, dtype: str = "float32", threads: int = 1, table: dict[str, Any] | None = None, around: Surroundings | None = None
+    module: ModuleType, dtype: str = "float32", threads: int = 1, table: dict[str, object] | None = None, around: Surroundings | None = None
 ) -> Model:
     """A cell model around a module's `step`, or a module's own model, with what it leaves out.
 
@@ -70,7 +70,7 @@ def make_model(
     return model
 
 
-def _own(made: Any, table: dict[str, Any]) -> Model:
+def _own(made: Any, table: dict[str, object]) -> Model:
     """The model of a class, or of what else an author calls MODEL."""
     return completed(made.of(table) if hasattr(made, "of") else made())
 

@@ -8,7 +8,6 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 from steppe.control import Refused
 from steppe.errors import DamagedError, NoSpaceError
@@ -233,7 +232,7 @@ def application(
     return Server(context, (Hosts(hosts), Proxies(proxies), Prefix(prefix)), Origins(origins), rates, TABLE)
 
 
-def _problem(request: Request, code: str, detail: str, facts: Mapping[str, Any] | None = None) -> Response:
+def _problem(request: Request, code: str, detail: str, facts: Mapping[str, object] | None = None) -> Response:
     instance = request.prefix + request.path if request.path else request.scope["path"]
     return problem(code, detail, instance, facts or {}, request.prefix)
 

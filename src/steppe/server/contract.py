@@ -21,7 +21,7 @@ from steppe.server.routes.table import ALWAYS, JSON, OPEN, Route
 HERE = Path(__file__).parent / "openapi.json"
 _TEXT = {"type": "string"}
 _NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-_IN_PATH: dict[str, tuple[dict[str, Any], str]] = {
+_IN_PATH: dict[str, tuple[dict[str, object], str]] = {
     "run": ({**_TEXT, "pattern": f"^{_NAME}$"}, "Name of the run."),
     "variable": ({**_TEXT, "pattern": f"^{VARIABLE}$"}, "Name of the variable; of one of its levels, such as ozone[3]."),
     "model": ({**_TEXT, "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"}, "Name of the model."),
@@ -37,7 +37,7 @@ _IN_PATH: dict[str, tuple[dict[str, Any], str]] = {
     "part": ({**_TEXT, "pattern": "^(zarr[.]json|c([.][0-9]{1,9})*)$"}, "The description, or a chunk: c.<step>.0.0, steps counted from 0."),
     "code": ({**_TEXT, "enum": list(KINDS)}, "Name of the kind of problem."),
 }
-_HEADERS: dict[str, tuple[dict[str, Any], str]] = {
+_HEADERS: dict[str, tuple[dict[str, object], str]] = {
     "Idempotency-Key": ({**_TEXT, "pattern": "^[A-Za-z0-9._-]{1,64}$"}, "A new one for each order; the same when it is sent again."),
     "If-Match": (
         {**_TEXT, "pattern": r'^(\*|(W/)?"b[0-9]{1,9}\.[0-9]{1,18}(-[0-9a-f]{8})?")$'},
@@ -50,7 +50,7 @@ _HEADERS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-def contract() -> dict[str, Any]:
+def contract() -> dict[str, object]:
     """The whole document."""
     structs: list[type[Struct]] = [Problem]
     for route in TABLE.routes:
@@ -60,7 +60,7 @@ def contract() -> dict[str, Any]:
     for kind, names in EXACTLY_ONE.items():
         if kind.__name__ in schemas:
             schemas[kind.__name__] |= {"oneOf": [_given(name) for name in names]}
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, dict[str, object]] = {}
     for route in TABLE.routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     return {
@@ -85,11 +85,11 @@ def contract() -> dict[str, Any]:
     }
 
 
-def _given(name: str) -> dict[str, Any]:
+def _given(name: str) -> dict[str, object]:
     return {"required": [name], "properties": {name: {"const": True} if name == "end" else {"not": {"type": "null"}}}}
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _operation(route: Route) -> dict[str, object]:
     parameters = [_parameter("path", name, *_IN_PATH[name], True) for name in re.findall(r"{(\w+)}", route.path)]
     for name, key in (route.query or {}).items():
         schema = {"type": "array", "items": dict(key.schema), "maxItems": key.many} if key.many else dict(key.schema)
@@ -98,13 +98,13 @@ def _operation(route: Route) -> dict[str, Any]:
         parameters.append(_parameter("query", name, schema, key.description, name in route.needed))
     for name in _headers_of(route):
         parameters.append(_parameter("header", name, *_HEADERS[name], name == "Idempotency-Key"))
-    found: dict[str, Any] = {"operationId": route.name, "summary": route.summary, "description": _description(route)}
+    found: dict[str, object] = {"operationId": route.name, "summary": route.summary, "description": _description(route)}
     if parameters:
         found["parameters"] = parameters
     if route.request == "bytes":
         content = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
         found["requestBody"] = {"required": True, "content": content}
-    elif route.request is not None:
+    elif isinstance(route.request, type):
         found["requestBody"] = {"required": True, "content": {JSON: {"schema": _reference(route.request)}}}
     if route.role == "-":
         found["security"] = []
@@ -125,7 +125,7 @@ def _headers_of(route: Route) -> list[str]:
     return [*names, "Last-Event-ID"] if route.name == "events_stream" else names
 
 
-def _parameter(where: str, name: str, schema: dict[str, Any], description: str, required: bool) -> dict[str, Any]:
+def _parameter(where: str, name: str, schema: dict[str, Any], description: str, required: bool) -> dict[str, object]:
     example = schema.pop("example", None) if "example" in schema else schema.get("items", {}).pop("example", None)
     found = {"name": name, "in": where, "required": required, "description": description, "schema": schema}
     if schema.get("type") == "array":
@@ -141,8 +141,8 @@ def statuses(route: Route) -> list[int]:
     return sorted({*route.codes, *(OPEN if route.role == "-" else ALWAYS)})
 
 
-def _responses(route: Route) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _responses(route: Route) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = {}
     for status in statuses(route):
         if status >= 400 and not (status == 503 and route.name in ("readyz", "page")):
             found[str(status)] = {"$ref": f"#/components/responses/{status}"}
@@ -158,20 +158,20 @@ def _responses(route: Route) -> dict[str, Any]:
     return found
 
 
-def _links(route: Route) -> dict[str, Any]:
+def _links(route: Route) -> dict[str, object]:
     """Where an order that was accepted is found, and how it is taken back."""
     run, number = "$request.path.run", "$response.body#/id"
-    links: dict[str, Any] = {"operation": {"operationId": "operation", "parameters": {"run": run, "operation": number}}}
+    links: dict[str, object] = {"operation": {"operationId": "operation", "parameters": {"run": run, "operation": number}}}
     for kind in ("event", "trigger"):
         if route.name == f"add_{kind}":
             links[f"remove_{kind}"] = {"operationId": f"remove_{kind}", "parameters": {"run": run, kind: number}}
     return links
 
 
-def _content(route: Route) -> dict[str, Any]:
+def _content(route: Route) -> dict[str, object]:
     """Media type -> schema of a reply."""
     replies = () if route.reply is None else route.reply if isinstance(route.reply, tuple) else (route.reply,)
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for reply in replies:
         if isinstance(reply, type):
             found[JSON] = {"schema": _reference(reply)}
@@ -181,7 +181,7 @@ def _content(route: Route) -> dict[str, Any]:
     return found
 
 
-def _problem_of(status: int) -> dict[str, Any]:
+def _problem_of(status: int) -> dict[str, object]:
     return {"description": _titles(status), "content": {JSON_PROBLEM.decode(): {"schema": _reference(Problem)}}}
 
 
@@ -189,7 +189,7 @@ def _titles(status: int) -> str:
     return "; ".join(kind.title for kind in KINDS.values() if kind.status == status) + "."
 
 
-def _reference(struct: Any) -> dict[str, str]:
+def _reference(struct: type) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{struct.__name__}"}
 
 

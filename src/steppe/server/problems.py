@@ -22,10 +22,10 @@ PAGE = (
 )
 
 
-def problem(code: str, detail: str, instance: str, facts: Mapping[str, Any], prefix: str = "") -> Response:
+def problem(code: str, detail: str, instance: str, facts: Mapping[str, object], prefix: str = "") -> Response:
     """The reply to a refused request. prefix: the part before all addresses, as the client sees them."""
     kind = KINDS.get(code, KINDS["defect"])
-    said = {key: value for key, value in facts.items() if value is not None}
+    said: dict[str, Any] = {key: value for key, value in facts.items() if value is not None}
     value, allowed = said.get("value"), said.get("allowed")
     if isinstance(value, str) and isinstance(allowed, list | tuple) and "nearest" not in said:
         close = difflib.get_close_matches(value, [name for name in allowed if isinstance(name, str)], n=1)

@@ -48,7 +48,7 @@ class Protocol(HttpToolsProtocol):
         """A client has connected."""
         super().connection_made(transport)
         self._phase, self._timer, self._stuck, self._last = Phase.NOTHING, None, None, None
-        self._answered: Any = None
+        self._answered: RequestResponseCycle | None = None
         self._head_bytes = self._body_bytes = 0
         self._body_since = 0.0
         self._unfit = ("bad-http", "What arrived is no request of HTTP/1.1.")
@@ -190,6 +190,6 @@ class Protocol(HttpToolsProtocol):
             self.transport.write(b"".join([STATUS_LINE[reply.status], *lines, b"\r\n", reply.body]))
         self.transport.close()
 
-    _timer: Any
-    _stuck: Any
-    _last: Any
+    _timer: asyncio.TimerHandle | None
+    _stuck: asyncio.TimerHandle | None
+    _last: asyncio.TimerHandle | None

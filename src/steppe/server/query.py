@@ -32,10 +32,10 @@ _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,3})?")
 class Parameter(NamedTuple):
     """One key of a query. read: text -> value, or ValueError in words; schema: for the contract; many: may be repeated, gives a list."""
 
-    read: Callable[[str], Any]
-    schema: Mapping[str, Any]
+    read: Callable[[str], object]
+    schema: Mapping[str, object]
     description: str
-    default: Any = None
+    default: object = None
     many: int = 0
 
 
@@ -79,7 +79,7 @@ def read_query(query: bytes, grammar: Grammar) -> dict[str, Any]:
 
 
 # ---- values -----------------------------------------------------------------------------------------------------------------------------
-def one_of(*names: str) -> tuple[Callable[[str], str], dict[str, Any]]:
+def one_of(*names: str) -> tuple[Callable[[str], str], dict[str, object]]:
     """Reader and schema of a choice."""
 
     def read(text: str) -> str:
@@ -90,7 +90,7 @@ def one_of(*names: str) -> tuple[Callable[[str], str], dict[str, Any]]:
     return read, {"type": "string", "enum": list(names)}
 
 
-def whole(low: int, high: int) -> tuple[Callable[[str], int], dict[str, Any]]:
+def whole(low: int, high: int) -> tuple[Callable[[str], int], dict[str, object]]:
     """Reader and schema of a whole number."""
 
     def read(text: str) -> int:
@@ -101,7 +101,7 @@ def whole(low: int, high: int) -> tuple[Callable[[str], int], dict[str, Any]]:
     return read, {"type": "integer", "minimum": low, "maximum": high}
 
 
-def number(most: float) -> tuple[Callable[[str], float], dict[str, Any]]:
+def number(most: float) -> tuple[Callable[[str], float], dict[str, object]]:
     """Reader and schema of a number from -most to most."""
 
     def read(text: str) -> float:
@@ -152,11 +152,11 @@ def _cells(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(","))
 
 
-def text(pattern: str, wrong: str, most: int | None = None, read: Callable[[str], Any] = str) -> Callable[[str], Any]:
+def text(pattern: str, wrong: str, most: int | None = None, read: Callable[[str], object] = str) -> Callable[[str], object]:
     """Reader of a text of a pattern. wrong: what is said of one that has another."""
     whole = re.compile(pattern)
 
-    def checked(given: str) -> Any:
+    def checked(given: str) -> object:
         if (most is not None and len(given) > most) or not whole.fullmatch(given):
             raise ValueError(wrong)
         return read(given)
@@ -165,7 +165,7 @@ def text(pattern: str, wrong: str, most: int | None = None, read: Callable[[str]
 
 
 # ---- keys -------------------------------------------------------------------------------------------------------------------------------
-_READ: Mapping[str, Callable[[str], Any]] = {"box": _box, "polygon": _polygon, "cells": _cells, "at": _place}
+_READ: Mapping[str, Callable[[str], object]] = {"box": _box, "polygon": _polygon, "cells": _cells, "at": _place}
 
 
 def grammar(kind: type[Struct], *without: str) -> Grammar:

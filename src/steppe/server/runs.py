@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from steppe.control.rendezvous import RUN_FILE
 from steppe.control.server.engine_process import MISTAKE, STARTING
@@ -182,7 +181,7 @@ def _archived(folder: Path, closing: ExitStack) -> None:
     closing.close()
 
 
-def _write(path: Path, content: Mapping[str, Any]) -> None:
+def _write(path: Path, content: Mapping[str, object]) -> None:
     with suppress(OSError):  # the disk may be full
         write_whole(path, json.dumps(content).encode())
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from steppe.errors import Mistake
 
@@ -101,10 +100,10 @@ class ServeOptions:
         _named(self.launchers)
 
     @cached_property
-    def where(self) -> dict[str, Any]:
+    def where(self) -> dict[str, object]:
         """Host and port, or uds; ssl_certfile and ssl_keyfile. Raises `Mistake` for an address that cannot be."""
         host, port = _address(self.bind)
-        found: dict[str, Any] = {"uds": str(self.uds)} if self.uds else {"host": host, "port": port}
+        found: dict[str, object] = {"uds": str(self.uds)} if self.uds else {"host": host, "port": port}
         return found | ({"ssl_certfile": str(self.tls_cert), "ssl_keyfile": str(self.tls_key)} if self.tls_cert else {})
 
     @cached_property

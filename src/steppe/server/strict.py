@@ -2,7 +2,7 @@
 
 import json
 import math
-from typing import Any, TypeVar
+from typing import NoReturn, TypeVar
 
 from msgspec import Struct
 
@@ -25,7 +25,7 @@ def decode(body: bytes, kind: type[Request], limits: Limits) -> Request:
     return fitted(parse(body, limits.depth), kind)
 
 
-def parse(body: bytes, depth: int) -> Any:
+def parse(body: bytes, depth: int) -> object:
     """The value of a JSON text; raises Refused, bad-json."""
     try:
         value = json.loads(
@@ -50,7 +50,7 @@ def _too_deep(depth: int) -> Refused:
     return Refused("bad-json", f"The body is nested in more than {depth} levels.", allowed=depth)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         seen: set[str] = set()
@@ -59,7 +59,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _not_finite(text: str) -> Any:
+def _not_finite(text: str) -> NoReturn:
     raise Refused("bad-json", f"{text} is no number of JSON. Give a finite number.", value=text)
 
 

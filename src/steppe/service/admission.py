@@ -5,10 +5,9 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -70,7 +69,7 @@ async def prepare(request: NewRun, folder: Path, allowed: Sequence[Path]) -> Non
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-async def models(service: Service) -> dict[str, Any]:
+async def models(service: Service) -> Mapping[str, dict[str, object]]:
     """What the models that are installed say of themselves, by name."""
     if service.catalogue is None:
         service.catalogue = json.loads(await answer_of("steppe.jobs.catalogue"))

@@ -8,7 +8,6 @@ import shutil
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from steppe.api import NewRun, canonical
 from steppe.control import Refused
@@ -73,8 +72,8 @@ class Begun:
         write_whole(self.folder / FILE, json.dumps(self._said | {"answer": answer.decode()}).encode(), mode=0o600)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, object]:
     with suppress(OSError, ValueError):
-        found: dict[str, Any] = json.loads(path.read_text())
+        found: dict[str, object] = json.loads(path.read_text())
         return found
     return {}

@@ -1,19 +1,18 @@
 """Changes of variables: checked and converted before they go into the journal, so that no replay depends on a unit or a polygon."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from steppe.api import Change, VariableInfo
-from steppe.array_types import Floats
+from steppe.api.documents import ChangeArguments
+from steppe.array_types import Array, Floats
 from steppe.control import Refused
 from steppe.service import regions, uploads
 from steppe.service.service import Service
 
 
-async def arguments_of(service: Service, run: str, change: Change) -> dict[str, Any]:
+async def arguments_of(service: Service, run: str, change: Change) -> ChangeArguments:
     """The arguments of a `set` order: {variable, operation, value | upload, cells}, in the variable's own unit. Cells are stored.
 
     Raises
@@ -27,7 +26,7 @@ async def arguments_of(service: Service, run: str, change: Change) -> dict[str, 
     return arguments
 
 
-async def checked(service: Service, run: str, change: Change) -> tuple[dict[str, Any], regions.Cells | None]:
+async def checked(service: Service, run: str, change: Change) -> tuple[ChangeArguments, regions.Cells | None]:
     """The arguments of a `set` order but for the cells, and the packed cells, None for all. Nothing is stored. Raises Refused."""
     variable = service.variable(run, change.variable, every=True)
     if not variable.settable:
@@ -44,7 +43,7 @@ async def checked(service: Service, run: str, change: Change) -> tuple[dict[str,
         _check(value, value, change, variable)
     else:
         await service.in_thread(_check_upload, service, run, change, variable, count)
-    arguments = {
+    arguments: ChangeArguments = {
         "variable": variable.name,
         "operation": change.operation,
         "value": value,
@@ -56,7 +55,7 @@ async def checked(service: Service, run: str, change: Change) -> tuple[dict[str,
     return arguments, cells
 
 
-def previewed(service: Service, run: str, change: Mapping[str, Any], chosen: regions.Cells | None, before: Floats) -> dict[str, Any]:
+def previewed(service: Service, run: str, change: ChangeArguments, chosen: regions.Cells | None, before: Floats) -> dict[str, object]:
     """What a change would do: how many cells it reaches, their means by area, and what is allowed.
 
     chosen: its packed cells, None for all; before: the values of all cells, (cells,), or those of each level one behind the other.
@@ -66,9 +65,10 @@ def previewed(service: Service, run: str, change: Mapping[str, Any], chosen: reg
     known = service.known(run)
     cells = np.arange(known.grid.n_cells) if chosen is None else chosen
     variable, here = known.variables[change["variable"]], before.reshape(-1, known.grid.n_cells)[:, cells]
-    by: Any = change["value"]
+    by: float | Array | None = change["value"]
     if change["upload"]:
         by = np.frombuffer(uploads.read(service.run(run).folder, change["upload"]), np.dtype(variable.dtype).newbyteorder("<"))
+    assert by is not None, "a value or an upload is given"
     after = {"set": np.broadcast_to(by, here.shape), "scale": here * by, "add": here + by}[change["operation"]]
     low, high = (-math.inf if variable.low is None else variable.low), (math.inf if variable.high is None else variable.high)
     weights = known.grid.cell_area[cells]
@@ -88,7 +88,7 @@ def _mean(values: Floats, weights: Floats) -> float | None:
     return float(least + np.average(values[there] - least, weights=np.broadcast_to(weights, values.shape)[there]))
 
 
-def repr_region(change: Change) -> Any:
+def repr_region(change: Change) -> str | dict[str, list[object]]:
     """The region as it was given, for readers of the journal; long ones are cut."""
     if isinstance(change.region, str):
         return change.region

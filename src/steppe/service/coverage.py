@@ -3,13 +3,14 @@
 Rows and columns are a Grid, cells a MultiPoint or, over time, a MultiPointSeries, series at places a collection of PointSeries.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from steppe.api import VariableInfo
+from steppe.api.documents import RunFacts
 from steppe.array_types import Array
 from steppe.control import Refused
 from steppe.service.moments import clock_of
@@ -18,15 +19,15 @@ CRS84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
 STANDARD_NAMES = "http://vocab.nerc.ac.uk/standard_name/"
 CALENDARS = "https://cfconventions.org/cf-conventions/cf-conventions.html#calendar-"
 GREGORIAN = ("standard", "proleptic_gregorian")
-Json = dict[str, Any]
+Json = dict[str, object]
 
 
-def of_grid(values: Array, variable: VariableInfo, steps: Sequence[int], lat: Array, lon: Array, facts: Mapping[str, Any]) -> bytes:
+def of_grid(values: Array, variable: VariableInfo, steps: Sequence[int], lat: Array, lon: Array, facts: RunFacts) -> bytes:
     """Rows and columns. values: (steps, rows, columns), or (rows, columns) of one step; lat, lon: their centres [degrees]."""
     return _document(values, variable, steps, {"x": _axis(lon), "y": _axis(lat)}, ["y", "x"], "Grid", facts)
 
 
-def of_cells(values: Array, variable: VariableInfo, steps: Sequence[int], lat: Array, lon: Array, facts: Mapping[str, Any]) -> bytes:
+def of_cells(values: Array, variable: VariableInfo, steps: Sequence[int], lat: Array, lon: Array, facts: RunFacts) -> bytes:
     """Cells one by one. values: (steps, cells), or (cells,) of one step; lat, lon: their centres [degrees]."""
     points = [[x, y] for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
     composite = {"dataType": "tuple", "coordinates": ["x", "y"], "values": points}
@@ -34,9 +35,7 @@ def of_cells(values: Array, variable: VariableInfo, steps: Sequence[int], lat: A
     return _document(values, variable, steps, {"composite": composite}, ["composite"], kind, facts)
 
 
-def of_series(
-    values: Array, variable: VariableInfo, steps: Sequence[int], places: Sequence[tuple[float, float]], facts: Mapping[str, Any]
-) -> bytes:
+def of_series(values: Array, variable: VariableInfo, steps: Sequence[int], places: Sequence[tuple[float, float]], facts: RunFacts) -> bytes:
     """A collection of one series a place. values: (steps, places); places: longitude and latitude [degrees]."""
     time = _time(steps, facts)
     if not time:
@@ -54,7 +53,7 @@ def of_series(
 
 
 def _document(
-    values: Array, variable: VariableInfo, steps: Sequence[int], axes: Json, names: list[str], kind: str, facts: Mapping[str, Any]
+    values: Array, variable: VariableInfo, steps: Sequence[int], axes: Json, names: list[str], kind: str, facts: RunFacts
 ) -> bytes:
     time = _time(steps, facts)
     if time:
@@ -74,7 +73,7 @@ def _axis(degrees: Array) -> Json:
     return {"values": degrees.tolist()}
 
 
-def _time(steps: Sequence[int], facts: Mapping[str, Any]) -> Json:
+def _time(steps: Sequence[int], facts: RunFacts) -> Json:
     """The axis of the beginnings of what was done last, as in NetCDF; none for a model without time.
 
     With hours and zone also where steps are days: readers want them, though the standard does not.
@@ -85,7 +84,7 @@ def _time(steps: Sequence[int], facts: Mapping[str, Any]) -> Json:
     return {"t": {"values": [f"{clock.moment(step).isoformat()}Z" for step in steps]}}
 
 
-def _referencing(timed: bool, facts: Mapping[str, Any]) -> list[Json]:
+def _referencing(timed: bool, facts: RunFacts) -> list[Json]:
     found: list[Json] = [{"coordinates": ["x", "y"], "system": {"type": "GeographicCRS", "id": CRS84}}]
     if timed:
         calendar = facts["clock"]["calendar"]

@@ -5,12 +5,13 @@ import math
 from collections.abc import Mapping, Sequence
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from steppe.api import encode_head
+from steppe.api.documents import ArrayHead
 from steppe.array_types import Array, Floats, Integers
 from steppe.control import Refused
 from steppe.control.wire import Buffer
@@ -18,6 +19,9 @@ from steppe.service import coverage
 from steppe.service.limits import WorkLimits
 from steppe.service.moments import cf_times
 from steppe.service.service import RunDescription
+
+if TYPE_CHECKING:
+    import netCDF4
 
 MISSING = -32768  # of int16: no value
 AXES: Mapping[str, Mapping[str, str]] = {
@@ -44,11 +48,11 @@ class Content(NamedTuple):
 
     head: bytes
     body: Buffer
-    facts: Mapping[str, Any] = MappingProxyType({})
+    facts: Mapping[str, object] = MappingProxyType({})
 
 
 def encode(
-    form: str, head: Mapping[str, Any], body: Buffer, dtype: str | None, known: RunDescription, places: CellPlaces, limits: WorkLimits
+    form: str, head: ArrayHead, body: Buffer, dtype: str | None, known: RunDescription, places: CellPlaces, limits: WorkLimits
 ) -> Content:
     """An array in a format. head: what the engine says of it; places: where it lies, for those formats that say so.
 
@@ -80,7 +84,7 @@ def encode(
         return Content(b"", _netcdf(values, head, known, places))
 
 
-def _as(values: Array, dtype: str, head: Mapping[str, Any]) -> tuple[Array, dict[str, Any]]:
+def _as(values: Array, dtype: str, head: ArrayHead) -> tuple[Array, ArrayHead]:
     """The values in another type; int16 are levels between the least and the greatest: value = offset + scale x level."""
     if dtype != "int16":
         return values.astype(np.dtype(dtype).newbyteorder("<")), {**head, "dtype": dtype}
@@ -93,15 +97,16 @@ def _as(values: Array, dtype: str, head: Mapping[str, Any]) -> tuple[Array, dict
     return levels, {**head, "dtype": "int16", "scale": scale, "offset": offset, "missing": MISSING}
 
 
-def _npy(values: Array, head: Mapping[str, Any]) -> Content:
+def _npy(values: Array, head: ArrayHead) -> Content:
     front = io.BytesIO()
     np.lib.format.write_array_header_1_0(front, np.lib.format.header_data_from_array_1_0(values))
     names = ("variable", "units", "step", "date", "scenario", "box", "lat", "scale", "offset", "missing")
-    facts = {name: head[name] for name in names if head.get(name) is not None} | {"dims": ",".join(head["dims"])}
+    said: Mapping[str, object] = head
+    facts = {name: said[name] for name in names if said.get(name) is not None} | {"dims": ",".join(head["dims"])}
     return Content(front.getvalue(), values.data.cast("B") if values.size else b"", facts)
 
 
-def _json(values: Array, head: Mapping[str, Any]) -> bytes:
+def _json(values: Array, head: Mapping[str, object]) -> bytes:
     flat = coverage.decimals(values)
     nested: list[Any] = flat
     for length in reversed(values.shape[1:]):
@@ -126,7 +131,7 @@ def _json(values: Array, head: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode({**{name: head[name] for name in names if name in head}, "values": nested if values.shape else flat[0]})
 
 
-def _csv(values: Array, head: Mapping[str, Any], known: RunDescription, places: CellPlaces) -> bytes:
+def _csv(values: Array, head: ArrayHead, known: RunDescription, places: CellPlaces) -> bytes:
     if places.cells is not None:
         cells = places.cells
         pairs = list(zip(known.grid.cell_lon[cells].tolist(), known.grid.cell_lat[cells].tolist(), strict=True))
@@ -138,7 +143,7 @@ def _csv(values: Array, head: Mapping[str, Any], known: RunDescription, places: 
     return csv_rows([date or head.get("step") for date in dates], pairs, values.reshape(len(dates), len(pairs)))
 
 
-def csv_rows(dates: Sequence[Any], places: Sequence[tuple[float, float]], values: Array, levels: Sequence[float] = ()) -> bytes:
+def csv_rows(dates: Sequence[object], places: Sequence[tuple[float, float]], values: Array, levels: Sequence[float] = ()) -> bytes:
     """A table time,longitude,latitude,value: a row for each date and place; values (dates, places). What has no value has no number.
 
     levels: of each place, for a column of them behind the time.
@@ -153,7 +158,7 @@ def csv_rows(dates: Sequence[Any], places: Sequence[tuple[float, float]], values
     return "\n".join([f"time,{'level,' if levels else ''}longitude,latitude,value", *rows, ""]).encode()
 
 
-def _coverage(values: Array, head: Mapping[str, Any], known: RunDescription, places: CellPlaces) -> bytes:
+def _coverage(values: Array, head: ArrayHead, known: RunDescription, places: CellPlaces) -> bytes:
     variable, steps = known.variables[str(head["variable"])], head.get("steps") or [head.get("step", 0)]
     if places.cells is not None:
         lat, lon = known.grid.cell_lat[places.cells], known.grid.cell_lon[places.cells]
@@ -163,7 +168,7 @@ def _coverage(values: Array, head: Mapping[str, Any], known: RunDescription, pla
     return coverage.of_grid(values, variable, steps, places.lat, places.lon, known.facts)
 
 
-def _netcdf(values: Array, head: Mapping[str, Any], known: RunDescription, places: CellPlaces) -> bytes:
+def _netcdf(values: Array, head: ArrayHead, known: RunDescription, places: CellPlaces) -> bytes:
     import netCDF4  # 0.1 s, and few ask for it
 
     facts, name = known.facts, str(head["variable"])
@@ -185,7 +190,7 @@ def _netcdf(values: Array, head: Mapping[str, Any], known: RunDescription, place
         for axis, degrees in (("lat", places.lat), ("lon", places.lon)):
             data.createDimension(axis, len(degrees))
             _coordinate(data, axis, (axis,), degrees)
-    steps = head.get("steps") or [head.get("step")]
+    steps = head.get("steps") or [head["step"]]
     data.createDimension("time", len(steps))
     time = data.createVariable("time", "f8", ("time",))
     time.standard_name, time.axis = "time", "T"
@@ -207,7 +212,7 @@ def _netcdf(values: Array, head: Mapping[str, Any], known: RunDescription, place
     return bytes(data.close())
 
 
-def _coordinate(data: Any, axis: str, dims: tuple[str, ...], degrees: Array) -> None:
+def _coordinate(data: "netCDF4.Dataset", axis: str, dims: tuple[str, ...], degrees: Array) -> None:
     variable = data.createVariable(axis, "f8", dims)
     variable.setncatts(AXES[axis])
     variable[:] = degrees

@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Mapping
 from math import ceil, floor, log10
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
 from steppe.api import Fit
+from steppe.api.documents import ArrayHead, ScenarioStatus
 from steppe.api.query import MapQuery
 from steppe.control import Refused
 from steppe.control.wire import Buffer
@@ -26,7 +27,7 @@ TOGETHER = 16  # steps of a series that the engine is asked for at once: one tha
 class MapValues(NamedTuple):
     """An array of one step, or of several one behind the other, and what it is. cells: of its region, None for all or those of a box."""
 
-    head: Mapping[str, Any]
+    head: ArrayHead
     body: Buffer
     cells: regions.Cells | None = None
 
@@ -38,11 +39,11 @@ class Meant(NamedTuple):
     run: str
     query: MapQuery
     inner: MapQuery
-    scenario: Mapping[str, Any]
+    scenario: ScenarioStatus
     steps: list[int] | None
     is_now: bool
 
-    def version(self, head: Mapping[str, Any] | None = None) -> str:
+    def version(self, head: Mapping[str, object] | None = None) -> str:
         """Names the state that is answered: the branch, the step and what happened at it. head: of an answer; None: before there is one."""
         if head is None:
             head = self.scenario if self.steps is None else {"step": self.steps[-1], "seq": self.scenario["seq"]}
@@ -81,6 +82,7 @@ async def ask(service: Service, what: Meant) -> MapValues:
     run, scenario, query, cells = service.run(what.run), what.query.scenario, what.inner, None
     if what.query.polygon or what.query.cells:
         cells = await service.in_thread(regions.asked, service.known(what.run).grid, what.query)
+        assert cells is not None, "a region is named"
         query = replace(query, chosen=cells.astype("<u4").tobytes())
     if what.steps is not None and len(what.steps) > 1:
         return MapValues(*await _stacked(service, what, query, what.steps), cells)
@@ -105,8 +107,8 @@ async def content(service: Service, what: Meant, piece: MapValues, digest: str) 
     if form == "raw" and (query.dtype is None or np.dtype(query.dtype) == np.dtype(head["dtype"])):
         return Content(service.front(what.run, query.scenario, what.inner.name, digest, head), body)
     places = _placed(known, what, piece) if form in PLACED else encode.CellPlaces()
-    arguments = (form, {**head, "scenario": query.scenario}, body, query.dtype, known, places, service.limits)
-    return await asyncio.to_thread(encode.encode, *arguments)
+    whole: ArrayHead = {**head, "scenario": query.scenario}
+    return await asyncio.to_thread(encode.encode, form, whole, body, query.dtype, known, places, service.limits)
 
 
 def _placed(known: RunDescription, what: Meant, piece: MapValues) -> encode.CellPlaces:
@@ -119,9 +121,10 @@ def _placed(known: RunDescription, what: Meant, piece: MapValues) -> encode.Cell
     if what.inner.packed:
         return encode.CellPlaces(cells=inside[::stride])
     if query.in_pixels or not isinstance(grid, Raster):
-        if head.get("box") is None:
+        box = head.get("box")
+        if box is None:
             raise Refused("not-acceptable", "This format needs even degrees. Ask for format=raw or packed=1.", allowed=["raw", "npy"])
-        west, south, east, north = head["box"]
+        west, south, east, north = box
         rows, columns = head["shape"][-2:]
         lat = head.get("lat", north - (np.arange(rows) + 0.5) * (north - south) / rows)
         return encode.CellPlaces(lat=np.round(lat, 10), lon=np.round(west + (np.arange(columns) + 0.5) * (east - west) / columns, 10))
@@ -131,7 +134,7 @@ def _placed(known: RunDescription, what: Meant, piece: MapValues) -> encode.Cell
     return encode.CellPlaces(lat=grid.lat[row.min() : row.max() + 1 : stride], lon=grid.lon[column.min() : column.max() + 1 : stride])
 
 
-def steps_of(time: str, known: RunDescription, scenario: Mapping[str, Any], most: int) -> list[int] | None:
+def steps_of(time: str, known: RunDescription, scenario: ScenarioStatus, most: int) -> list[int] | None:
     """The steps that a request means, None for the last finished one.
 
     Raises
@@ -163,24 +166,27 @@ def steps_of(time: str, known: RunDescription, scenario: Mapping[str, Any], most
     return list(range(first, last + 1))
 
 
-async def _stacked(service: Service, what: Meant, query: MapQuery, steps: list[int]) -> tuple[Mapping[str, Any], bytes]:
+async def _stacked(service: Service, what: Meant, query: MapQuery, steps: list[int]) -> tuple[ArrayHead, bytes]:
     """The arrays of several steps one behind the other, (time, ...)."""
     run, scenario, most = service.run(what.run), what.query.scenario, service.limits.reply
     bodies: list[Buffer] = []
-    heads: list[Mapping[str, Any]] = []
+    heads: list[ArrayHead] = []
     total = 0
     for begin in range(0, len(steps), TOGETHER):
         some = steps[begin : begin + TOGETHER]
-        for head, body in await asyncio.gather(*(run.get(scenario, replace(query, step=step)) for step in some)):
+        for said, body in await asyncio.gather(*(run.get(scenario, replace(query, step=step)) for step in some)):
             total += memoryview(body).nbytes
-            heads.append(head)
+            heads.append(said)
             bodies.append(body)
         if total > most:
             raise Refused("not-acceptable", f"The answer has more than {most:,} bytes. Ask for less.")
     last = heads[-1]
-    head = {**last, "shape": [len(steps), *last["shape"]], "dims": ["time", *last["dims"]]}
-    head |= {"steps": steps, "dates": [each.get("date") for each in heads]}
-    head |= next(({"rounded": each["rounded"]} for each in heads if "rounded" in each), {})
+    head: ArrayHead = {**last, "shape": [len(steps), *last["shape"]], "dims": ["time", *last["dims"]]}
+    head["steps"], head["dates"] = steps, [each.get("date") for each in heads]
+    for each in heads:
+        if "rounded" in each:
+            head["rounded"] = each["rounded"]
+            break
     return head, b"".join(bodies)
 
 

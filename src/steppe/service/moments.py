@@ -1,13 +1,13 @@
 """Dates of requests as steps of the run, and back."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
+from steppe.api.documents import RunFacts
 from steppe.array_types import Floats
 from steppe.clock import DAY, Clock, parse_instant
 from steppe.control import Refused
@@ -19,13 +19,13 @@ def _clock(start: str, seconds: float | None, calendar: str) -> Clock:
     return Clock(parse_instant(start, calendar), None if seconds is None else timedelta(seconds=seconds), calendar)
 
 
-def clock_of(facts: Mapping[str, Any]) -> Clock:
+def clock_of(facts: RunFacts) -> Clock:
     """The clock that an engine described: {start, step: seconds or null, calendar}."""
     said = facts["clock"]
     return _clock(said["start"], said["step"], said["calendar"])
 
 
-def step_behind(date: str, facts: Mapping[str, Any], position: str) -> int:
+def step_behind(date: str, facts: RunFacts, position: str) -> int:
     """The step that is reached when a date is done, 1 ... steps of the run: a date names the state at its end. Of steps shorter than a day
     the instant of the beginning names step 0.
 
@@ -38,7 +38,7 @@ def step_behind(date: str, facts: Mapping[str, Any], position: str) -> int:
     return _inside(clock.done, date, range(1 if clock.of_days else 0, steps + 1), clock, steps, position)
 
 
-def step_before(date: str, facts: Mapping[str, Any], position: str) -> int:
+def step_before(date: str, facts: RunFacts, position: str) -> int:
     """The step at whose beginning a date begins, 0 ... steps of the run - 1: where what happens on that date takes effect.
 
     Raises
@@ -50,7 +50,7 @@ def step_before(date: str, facts: Mapping[str, Any], position: str) -> int:
     return _inside(clock.index, date, range(steps), clock, steps, position)
 
 
-def _dated(value: str, facts: Mapping[str, Any], position: str) -> tuple[Clock, int]:
+def _dated(value: str, facts: RunFacts, position: str) -> tuple[Clock, int]:
     """The clock of a run with dates, and its steps."""
     clock = clock_of(facts)
     if clock.step is None:
@@ -72,7 +72,7 @@ def _inside(find: Callable[[str], int], date: str, allowed: range, clock: Clock,
     return step
 
 
-def check_yearly(day: str, facts: Mapping[str, Any], position: str) -> str:
+def check_yearly(day: str, facts: RunFacts, position: str) -> str:
     """A month-day that the run has.
 
     Raises
@@ -90,19 +90,19 @@ def check_yearly(day: str, facts: Mapping[str, Any], position: str) -> str:
     raise Refused("date-outside-forcing", text, value=day, allowed=span, position=position)
 
 
-def date_of(step: int, facts: Mapping[str, Any]) -> str | None:
+def date_of(step: int, facts: RunFacts) -> str | None:
     """The date that is done at a step, the first date at step 0; None for models without time."""
     said = facts["clock"]
     return _date(said["start"], said["step"], said["calendar"], step)
 
 
-def begin_of(step: int, facts: Mapping[str, Any]) -> str | None:
+def begin_of(step: int, facts: RunFacts) -> str | None:
     """When a step begins, as `step_before` takes it; None for models without time."""
     clock = clock_of(facts)
     return None if clock.step is None else clock.begin(step)
 
 
-def cf_times(steps: Sequence[int], facts: Mapping[str, Any]) -> tuple[Floats, dict[str, str]]:
+def cf_times(steps: Sequence[int], facts: RunFacts) -> tuple[Floats, dict[str, str]]:
     """The moments of steps that are done, as CF has them: in days, with units and calendar; without time the steps."""
     clock, done = clock_of(facts), np.asarray(steps, np.float64)
     if clock.step is None:

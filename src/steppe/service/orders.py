@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
 
 from steppe.api import (
+    At,
     CheckpointRequest,
     Leave,
     NewScenario,
@@ -23,6 +24,7 @@ from steppe.api import (
     Step,
     canonical,
 )
+from steppe.api.documents import RunFacts
 from steppe.api.query import MapQuery
 from steppe.control import Command, Order, Refused
 from steppe.control.orders import FORKS
@@ -40,7 +42,7 @@ OVER = ("done", "failed", "cancelled")
 class Receipt(NamedTuple):
     """An order that is in the journal. operation: as it is now, with version and target; again: the order had been accepted before."""
 
-    operation: Mapping[str, Any]
+    operation: Mapping[str, object]
     again: bool
 
     @property
@@ -93,13 +95,13 @@ class Orders:
         return self.service.run(self.name)
 
     @property
-    def facts(self) -> Mapping[str, Any]:
+    def facts(self) -> RunFacts:
         """What the engine said of the run; raises Refused, engine-recovering."""
         return self.service.known(self.name).facts
 
     async def step(self, request: Step) -> Receipt:
         """Computes on."""
-        arguments: dict[str, Any] = {}
+        arguments: dict[str, object] = {}
         if request.until is not None:
             arguments["until"] = step_behind(request.until, self.facts, "$.until")
         elif request.end:
@@ -127,7 +129,7 @@ class Orders:
         when = request.when if isinstance(request.when, str) else self.moment(request.when, "$.when", step_before)
         return await self.order("set", request.scenario, arguments, request, when)
 
-    async def preview(self, request: Set) -> dict[str, Any]:
+    async def preview(self, request: Set) -> dict[str, object]:
         """What a change would do where the scenario stands now."""
         self.service.scenario(self.name, request.scenario)
         change, cells = await checked(self.service, self.name, request)
@@ -201,7 +203,7 @@ class Orders:
         self,
         kind: str,
         scenario: str,
-        arguments: Mapping[str, Any],
+        arguments: Mapping[str, object],
         request: Struct,
         when: str | int = "after",
         more: Sequence[Order] = (),
@@ -220,13 +222,13 @@ class Orders:
             if names := [*digests_of(each)]:
                 with suppress(OSError):  # the engine finds it all the same, and the sweep keeps it
                     await asyncio.to_thread(uploads.settle, run.folder, names)
-        found = await run.settled(accepted.seq, self._wait) or {}
+        found: Mapping[str, object] = await run.settled(accepted.seq, self._wait) or {}
         said = {name: found[name] for name in OperationInfo.__struct_fields__ if name in found}
         said |= {"version": accepted.version, "target": accepted.target, "at_step": found.get("at_step", accepted.at_step)}
         return Receipt(said, accepted.again)
 
     def _made(
-        self, kind: str, scenario: str, arguments: Mapping[str, Any], request: Struct, when: str | int = "after", part: str = ""
+        self, kind: str, scenario: str, arguments: Mapping[str, object], request: Struct, when: str | int = "after", part: str = ""
     ) -> Order:
         """An order as the journal takes it. part: tells the orders of one request apart."""
         return Order(
@@ -247,6 +249,9 @@ class Orders:
         """This very order, if it is in the journal already: then it is answered as it was."""
         return self.run.journal.ordered_by(self.who.name, self.key)
 
-    def moment(self, at: Any, position: str, step_at: Callable[[str, Mapping[str, Any], str], int]) -> int:
+    def moment(self, at: At | Rewind, position: str, step_at: Callable[[str, RunFacts, str], int]) -> int:
         """The step of a {step | date}. step_at: what a date means."""
-        return int(at.step) if at.date is None else step_at(at.date, self.facts, f"{position}.date")
+        if at.date is not None:
+            return step_at(at.date, self.facts, f"{position}.date")
+        assert at.step is not None, "one of both is given"
+        return at.step

@@ -1,7 +1,6 @@
 """Polygons of requests: their faults are found before any cell is tested."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ PAIRS = 10_000_000  # of sides that are compared; a second of work
 CHUNK = 500_000  # of them at once
 
 
-def check_polygon(corners: Any) -> None:
+def check_polygon(corners: object) -> None:
     """Refuses a polygon that has less than three corners or more than 10,000, no places, or sides that cross.
 
     Corners are (longitude, latitude); the last may repeat the first.

@@ -1,12 +1,12 @@
 """Regions of requests as packed cells: what was accepted does not depend on how a polygon is cut later."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import EXACTLY_ONE, RegionRequest
+from steppe.api.query import MapQuery, SeriesQuery
 from steppe.control import Refused
 from steppe.errors import GridError, InactiveError, OutsideError
 from steppe.grid import Grid, RegionLike
@@ -37,7 +37,7 @@ def cells_of(grid: Grid, region: str | RegionRequest) -> Cells | None:
     return select(grid, {given: getattr(region, given)})
 
 
-def named(query: Any, *names: str) -> str | None:
+def named(query: object, *names: str) -> str | None:
     """Which of the ways to name a region a query uses; None: it is of all cells.
 
     Raises
@@ -51,14 +51,14 @@ def named(query: Any, *names: str) -> str | None:
     return given[0] if given else None
 
 
-def asked(grid: Grid, query: Any) -> Cells | None:
+def asked(grid: Grid, query: MapQuery | SeriesQuery) -> Cells | None:
     """The packed cells of the box, polygon or cells of a query, None for all; raises Refused."""
     way = named(query)
     if way is None:
         return None
-    if way == "cells":
+    if query.cells:
         return listed(grid, query.cells)
-    if way == "polygon":
+    if query.polygon:
         check_polygon([*query.polygon])
     return select(grid, {way: list(getattr(query, way))})
 

@@ -14,7 +14,7 @@ Request = TypeVar("Request", bound=Struct)
 _WHERE = re.compile(r"^(.*?)(?: - at `(\$.*)`)?$", re.DOTALL)
 
 
-def fitted(value: Any, kind: type[Request]) -> Request:
+def fitted(value: object, kind: type[Request]) -> Request:
     """The request that a plain value says.
 
     Raises
@@ -58,7 +58,7 @@ def _misfit(text: str, value: Any, kind: type[Struct]) -> Refused:
     return Refused("bad-field", f"{what} at {where}.", value=given, position=where)
 
 
-def _at(value: Any, where: str) -> Any:
+def _at(value: object, where: str) -> str | float | None:
     """What stands at a path, when it is a short thing."""
     for name, index in re.findall(r"\.(\w+)|\[([0-9]+)\]", where):
         if index:

@@ -1,8 +1,7 @@
 """Events and triggers: what is to happen by itself in a scenario from now on, until it is removed."""
 
-from typing import Any
-
 from steppe.api import EventRequest, Remove, Trigger
+from steppe.api.documents import RuleEffect
 from steppe.api.expression import ExpressionError, parse
 from steppe.control import Command, Refused
 from steppe.control.server.supervisor import Supervisor
@@ -11,7 +10,7 @@ from steppe.service.moments import begin_of, check_yearly, step_before
 from steppe.service.orders import Orders, Receipt
 
 
-def events(run: Supervisor) -> list[dict[str, Any]]:
+def events(run: Supervisor) -> list[dict[str, object]]:
     """Changes that are still to come, those of one order too."""
     names = {each["branch"]: each["name"] for each in run.scenarios()}
     waiting = [(names.get(row.branch, ""), row, row.at_step) for row in run.journal.waiting("set")]
@@ -30,7 +29,7 @@ def events(run: Supervisor) -> list[dict[str, Any]]:
     ]
 
 
-def triggers(run: Supervisor) -> list[dict[str, Any]]:
+def triggers(run: Supervisor) -> list[dict[str, object]]:
     """Triggers, and what each has done."""
     return [
         {
@@ -46,7 +45,7 @@ def triggers(run: Supervisor) -> list[dict[str, Any]]:
     ]
 
 
-def _rules(run: Supervisor, kind: str) -> list[tuple[str, Command, list[dict[str, Any]]]]:
+def _rules(run: Supervisor, kind: str) -> list[tuple[str, Command, list[RuleEffect]]]:
     """Scenario, order and deeds of all of a kind; scenarios that a rewind has left have none any more."""
     names = [each["name"] for each in run.scenarios() if "@" not in each["name"]]
     return [(name, row, told) for name in names for row, told in run.rules(name) if row.kind == kind]
@@ -54,7 +53,7 @@ def _rules(run: Supervisor, kind: str) -> list[tuple[str, Command, list[dict[str
 
 async def add_event(orders: Orders, request: EventRequest) -> Receipt:
     """A change at a step or date that is still to come, or every year."""
-    arguments: dict[str, Any] = {"change": await arguments_of(orders.service, orders.name, request)}
+    arguments: dict[str, object] = {"change": await arguments_of(orders.service, orders.name, request)}
     if request.when.yearly is not None:
         arguments["yearly"] = check_yearly(request.when.yearly, orders.facts, "$.when.yearly")
     else:

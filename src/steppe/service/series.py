@@ -1,14 +1,15 @@
 """Series: values at some places, or of a region, over time. `points` thins them and names the steps that have no value."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from steppe.api import Gap, SeriesInfo, Thinned
+from steppe.api.documents import ArrayHead
 from steppe.api.query import Along, MapQuery, SeriesQuery
 from steppe.array_types import Array, Integers
 from steppe.control import Refused
@@ -29,7 +30,7 @@ class SeriesValues(NamedTuple):
 
     values: Array
     gaps: list[Gap]
-    head: Mapping[str, Any]
+    head: ArrayHead
 
 
 async def series(service: Service, run: str, name: str, query: SeriesQuery) -> Content:
@@ -75,7 +76,7 @@ async def series(service: Service, run: str, name: str, query: SeriesQuery) -> C
     places = [] if region != "at" else [(float(known.grid.cell_lon[cell]), float(known.grid.cell_lat[cell])) for cell in cells]
     heights = [value for value in levels for _ in places]  # of each line of a profile
     places *= max(1, len(levels))
-    rounded = {name: found.head[name] for name in ("rounded",) if name in found.head}
+    rounded = {"rounded": found.head["rounded"]} if "rounded" in found.head else {}
     if form == "coverage-json":
         if heights:
             raise Refused("not-acceptable", "CoverageJSON has series of one level. Name it, or ask for json or csv.", position="level")
@@ -101,16 +102,20 @@ async def series(service: Service, run: str, name: str, query: SeriesQuery) -> C
     return Content(msgspec.json.encode(reply), b"", rounded)
 
 
-def _cells(grid: Grid, query: SeriesQuery) -> Any:
+def _cells(grid: Grid, query: SeriesQuery) -> Array:
     """Packed cells: of each place, or of the region."""
-    return np.array([regions.located(grid, *place) for place in query.at]) if query.at else regions.asked(grid, query)
+    if query.at:
+        return np.array([regions.located(grid, *place) for place in query.at])
+    found = regions.asked(grid, query)
+    assert found is not None, "a place or a region is named"
+    return found
 
 
 async def _gathered(service: Service, name: str, scenario: str, query: MapQuery, along: Along) -> SeriesValues:
     """All steps of a series, as many at once as the engine gives."""
     values: list[Array] = []
     gaps: list[Gap] = []
-    whole: dict[str, Any] = {}
+    whole: ArrayHead = {}
     at, last = along.steps
     run, branch = service.run(name), service.scenario(name, scenario)["branch"]
     kept = run.followed.kept(SeriesKey(scenario, query.name, query.chosen, along.region), branch)
@@ -125,6 +130,7 @@ async def _gathered(service: Service, name: str, scenario: str, query: MapQuery,
         head, body = await run.get(scenario, replace(query, along=replace(along, steps=(at, stop))))
         values.append(np.frombuffer(body, head["dtype"]).reshape(head["shape"]))
         whole |= head
+        assert isinstance(head["missing"], list), "it is of a series"
         for first, end, reason in head["missing"]:
             if gaps and gaps[-1].last == first - 1 and gaps[-1].reason == reason:
                 gaps[-1].last = end
@@ -134,7 +140,7 @@ async def _gathered(service: Service, name: str, scenario: str, query: MapQuery,
     return SeriesValues(np.concatenate(values), gaps, whole)
 
 
-def _region_rows(when: list[Any], values: Array) -> bytes:
+def _region_rows(when: Sequence[str | int], values: Array) -> bytes:
     rows = (f"{date},{','.join('' if text == 'nan' else text for text in map(str, row))}" for date, row in zip(when, values, strict=True))
     return "\n".join([f"time,{','.join(REDUCED)}", *rows, ""]).encode()
 

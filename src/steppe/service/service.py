@@ -7,11 +7,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import ParamSpec, Protocol, TypeVar
 
 import msgspec
 
 from steppe.api import VariableInfo, by_name, encode_head
+from steppe.api.documents import ArrayHead, OperationStatus, RunFacts, ScenarioStatus
 from steppe.control import Refused
 from steppe.control.server.supervisor import Supervisor
 from steppe.errors import RequestError
@@ -20,6 +21,8 @@ from steppe.levels import Layered, which_level
 from steppe.service.limits import WorkLimits
 from steppe.service.moments import date_of
 
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
 FRONTS = 1000  # that are kept; likewise of scenarios
 
 
@@ -27,7 +30,7 @@ FRONTS = 1000  # that are kept; likewise of scenarios
 class RunDescription:
     """The facts that the engine reported of a run, read."""
 
-    facts: Mapping[str, Any]
+    facts: RunFacts
     variables: Layered[VariableInfo]
     grid: Grid
 
@@ -75,11 +78,11 @@ class Service:
         self.runs, self.limits, self.read_only = dict(runs), limits, read_only
         self.opener, self.readable = opener, readable
         self.opening = asyncio.Lock()
-        self.catalogue: dict[str, Any] | None = None  # of models, once a client has asked
+        self.catalogue: Mapping[str, dict[str, object]] | None = None  # of models, once a client has asked
         self.draining = asyncio.Event()  # set: no more orders are taken, streams end
         self._known: dict[str, RunDescription] = {}
-        self._told: dict[tuple[str, int], tuple[Mapping[str, Any], Mapping[str, Any] | None, msgspec.Raw]] = {}
-        self._fronts: OrderedDict[tuple[str, str, str, str], tuple[Mapping[str, Any], bytes]] = OrderedDict()
+        self._told: dict[tuple[str, int], tuple[ScenarioStatus, RunFacts | None, msgspec.Raw]] = {}
+        self._fronts: OrderedDict[tuple[str, str, str, str], tuple[ArrayHead, bytes]] = OrderedDict()
 
     async def begun(self, name: str) -> None:
         """Is called when a run was begun, before its client hears of it."""
@@ -89,7 +92,7 @@ class Service:
         if self.draining.is_set():
             raise Refused("draining", f"The server is ending and takes no more {what}.")
 
-    def front(self, run: str, scenario: str, variable: str, query: str, head: Mapping[str, Any]) -> bytes:
+    def front(self, run: str, scenario: str, variable: str, query: str, head: ArrayHead) -> bytes:
         """What stands before an array in the format raw; kept while the supervisor answers with the same head."""
         key = (run, scenario, variable, query)
         kept = self._fronts.get(key)
@@ -101,7 +104,7 @@ class Service:
             self._fronts.popitem(last=False)
         return front
 
-    def told(self, run: str, scenario: Mapping[str, Any]) -> msgspec.Raw:
+    def told(self, run: str, scenario: ScenarioStatus) -> msgspec.Raw:
         """A scenario with its date, as JSON; kept while the supervisor gives the same."""
         facts, key = self.runs[run].facts, (run, scenario["branch"])
         kept = self._told.get(key)
@@ -112,13 +115,13 @@ class Service:
                 del self._told[next(iter(self._told))]
         return kept[2]
 
-    def info(self, name: str) -> dict[str, Any]:
+    def info(self, name: str) -> dict[str, object]:
         """How a run stands: what its supervisor knows, dates, and the version of its main scenario."""
         run = self.run(name)
-        found = run.info()
-        facts, scenarios = run.facts, found["scenarios"]
+        state, facts = run.info(), run.facts
+        scenarios = state["scenarios"]
         main = next((each for each in scenarios if each["name"] == "main"), scenarios[0])
-        found |= {"version": main.get("version", found.get("version", "")), "scenarios": [self.told(name, each) for each in scenarios]}
+        found: dict[str, object] = {**state, "scenarios": [self.told(name, each) for each in scenarios], "version": main.get("version", "")}
         return found | ({"model": facts["model"], "calendar": facts["clock"]["calendar"]} if facts else {})
 
     def run(self, name: str) -> Supervisor:
@@ -128,7 +131,7 @@ class Service:
             raise unknown_run(name, sorted(self.runs))
         return found
 
-    def operation(self, run: str, seq: int) -> Mapping[str, Any]:
+    def operation(self, run: str, seq: int) -> OperationStatus:
         """What became of an order; raises Refused, unknown-operation."""
         found = self.run(run).operation(seq)
         if found is None:
@@ -143,7 +146,7 @@ class Service:
             if facts is None:
                 info = self.run(name).info()
                 if info["state"] == "failed":
-                    raise Refused("engine-failed", (info.get("problem") or {}).get("text", "The engine gave up."))
+                    raise Refused("engine-failed", str((info.get("problem") or {}).get("text", "The engine gave up.")))
                 raise Refused("engine-recovering", f'The engine of "{name}" is being started for the first time. Ask again in a second.')
             variables = by_name(map(variable_info, facts["variables"]))
             known = self._known[name] = RunDescription(facts, variables, from_plain(facts["grid"]))
@@ -171,16 +174,16 @@ class Service:
             raise Refused("bad-query", which_level(name, *levels), value=name, allowed=[0, last], position="level")
         return found
 
-    async def in_thread(self, call: Callable[..., Any], *arguments: Any) -> Any:
+    async def in_thread(self, call: Callable[Given, Found], *arguments: Given.args, **named: Given.kwargs) -> Found:
         """What `call` gives, in a thread of its own; raises Refused, too-costly, when that takes too long."""
         seconds = self.limits.work_seconds
         try:
             async with asyncio.timeout(seconds):
-                return await asyncio.to_thread(call, *arguments)
+                return await asyncio.to_thread(call, *arguments, **named)
         except TimeoutError:
             raise Refused("too-costly", f"This takes more than {seconds:g} s.") from None
 
-    def scenario(self, run: str, name: str) -> Mapping[str, Any]:
+    def scenario(self, run: str, name: str) -> ScenarioStatus:
         """Where a scenario stands; raises Refused, unknown-scenario."""
         found = self.run(run).scenario(name)
         if found is not None:
@@ -194,7 +197,7 @@ def unknown_run(name: str, there: Sequence[str]) -> Refused:
     return Refused("unknown-run", f'There is no run "{name[:64]}".', value=name[:64], allowed=there)
 
 
-def variable_info(facts: Mapping[str, Any]) -> VariableInfo:
+def variable_info(facts: Mapping[str, object]) -> VariableInfo:
     """A variable as the engine declared it."""
     found: VariableInfo = msgspec.convert({name: facts[name] for name in VariableInfo.__struct_fields__ if name in facts}, VariableInfo)
     return found

@@ -11,11 +11,11 @@ that the run declared: no path is made of an address.
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from steppe.api import VariableInfo
+from steppe.api.documents import ArrayHead, ScenarioStatus
 from steppe.api.query import MapQuery
 from steppe.array_types import Array
 from steppe.control import Refused
@@ -31,7 +31,7 @@ CRS = "crs"
 DESCRIPTION = "zarr.json"
 
 
-def group_part(service: Service, run: str, scenario: str, part: str) -> dict[str, Any]:
+def group_part(service: Service, run: str, scenario: str, part: str) -> dict[str, object]:
     """The description of the group; readers ask for other files of older versions first. Raises Refused, unknown-path."""
     known, found = service.known(run), service.scenario(run, scenario)
     if part != DESCRIPTION:
@@ -39,7 +39,7 @@ def group_part(service: Service, run: str, scenario: str, part: str) -> dict[str
     return group(known, found)
 
 
-async def array_part(service: Service, run: str, scenario: str, name: str, part: str) -> dict[str, Any] | tuple[Buffer, Mapping[str, Any]]:
+async def array_part(service: Service, run: str, scenario: str, name: str, part: str) -> dict[str, object] | tuple[Buffer, ArrayHead]:
     """The description of an array, or the bytes of a chunk of it and what the engine said of them; raises Refused, unknown-path."""
     known, stands = service.known(run), service.scenario(run, scenario)
     if part == DESCRIPTION:
@@ -81,7 +81,7 @@ def coordinates_of(known: RunDescription) -> dict[str, tuple[tuple[str, ...], Ar
     return found | {name: ((name,), axes[name].astype("<f8")) for name in grid.shape}
 
 
-def group(known: RunDescription, scenario: Mapping[str, Any]) -> dict[str, Any]:
+def group(known: RunDescription, scenario: ScenarioStatus) -> dict[str, object]:
     """The description of the group, with those of its arrays."""
     facts = known.facts
     attributes = {
@@ -96,7 +96,7 @@ def group(known: RunDescription, scenario: Mapping[str, Any]) -> dict[str, Any]:
     return {"zarr_format": 3, "node_type": "group", "attributes": known_attributes, "consolidated_metadata": inside}
 
 
-def arrays(known: RunDescription) -> dict[str, dict[str, Any]]:
+def arrays(known: RunDescription) -> dict[str, dict[str, object]]:
     """Name -> description of each array."""
     shape = known.grid.shape
     found = {
@@ -121,7 +121,7 @@ def chunk_of(part: str, known: RunDescription, variable: VariableInfo) -> tuple[
     return (int(found[1]), name) if name in known.variables else None
 
 
-def _said(known: RunDescription, coordinate: str) -> dict[str, Any]:
+def _said(known: RunDescription, coordinate: str) -> Mapping[str, object]:
     if coordinate == "time":
         _, said = cf_times([], known.facts)
         return said | ({"long_name": "step"} if known.facts["clock"]["step"] is None else {"standard_name": "time", "axis": "T"})
@@ -132,7 +132,7 @@ def _said(known: RunDescription, coordinate: str) -> dict[str, Any]:
     return dict(AXES[coordinate])
 
 
-def _of_variable(known: RunDescription, variable: VariableInfo) -> dict[str, Any]:
+def _of_variable(known: RunDescription, variable: VariableInfo) -> dict[str, object]:
     said = {name: getattr(variable, name) for name in ("units", "long_name", "standard_name", "cell_methods")}
     if variable.rounded:
         said["comment"] = f"Steps that cannot be computed again quickly come from records, which are rounded to {variable.rounded}."
@@ -144,8 +144,8 @@ def _of_variable(known: RunDescription, variable: VariableInfo) -> dict[str, Any
 
 
 def _described(
-    shape: tuple[int, ...], chunk: tuple[int, ...], dtype: np.dtype[Any], dims: tuple[str, ...], attributes: Mapping[str, Any]
-) -> dict[str, Any]:
+    shape: tuple[int, ...], chunk: tuple[int, ...], dtype: np.dtype, dims: tuple[str, ...], attributes: Mapping[str, object]
+) -> dict[str, object]:
     return {
         "zarr_format": 3,
         "node_type": "array",

@@ -13,8 +13,10 @@ from steppe.view.colour import DIFFERENCE, Colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 
 WIDTH = 11.0  # [inch] of the figure; at 150 dots an inch as wide as a laptop's screen
@@ -55,7 +57,7 @@ class LinePlot(NamedTuple):
     """One line over time; lines of one title share a panel. dates: cftime, datetime or datetime64, one for each value."""
 
     title: str
-    dates: Sequence[Any]
+    dates: Sequence[object]
     values: Array
     units: str
     label: str = ""
@@ -65,7 +67,7 @@ class ScenarioBand(NamedTuple):
     """Lines of scenarios in one panel: each of them, their median, the band of 10 to 90 %. values (scenario, time), NaN where missing."""
 
     title: str
-    dates: Sequence[Any]
+    dates: Sequence[object]
     values: Array
     units: str
     scenarios: Sequence[str]
@@ -129,7 +131,9 @@ def _squeeze(drawn: MapPlot) -> float:
     return max(float(np.cos(np.deg2rad((np.min(drawn.lat) + np.max(drawn.lat)) / 2.0))), 0.1)
 
 
-def draw_map(figure: "Figure", drawn: MapPlot, corner: tuple[float, float], cell: tuple[float, float], columns: int) -> Any:
+def draw_map(
+    figure: "Figure", drawn: MapPlot, corner: tuple[float, float], cell: tuple[float, float], columns: int
+) -> "PathCollection | AxesImage":
     """Draws a map with its upper left corner at a place in inches; returns the artist, whose `set_array` changes the values.
 
     cell: width of its frame, total height.
@@ -142,7 +146,9 @@ def draw_map(figure: "Figure", drawn: MapPlot, corner: tuple[float, float], cell
     axes = _axes(figure, left, corner[1] - ABOVE - height, cell[0], height)
     axes.set_aspect(1.0 / _squeeze(drawn), anchor="NW")
     if np.ndim(drawn.values) == 1:
-        image: Any = axes.scatter(drawn.lon, drawn.lat, c=drawn.values, s=36, edgecolors=INK, linewidths=0.5, **style)
+        image: PathCollection | AxesImage = axes.scatter(
+            drawn.lon, drawn.lat, c=drawn.values, s=36, edgecolors=INK, linewidths=0.5, **style
+        )
         axes.margins(0.1)
     else:
         _draw_coast(axes, drawn)

@@ -75,7 +75,7 @@ def draw_timeline(path: Path, title: str, ranks: Sequence[Spans]) -> None:
     whole = {kind: sum(total[kind] for total in totals) for kind in KINDS}
     spent = sum(whole.values()) or 1.0
     handles = [Patch(color=COLOURS[kind], label=f"{kind} {100.0 * whole[kind] / spent:.1f} %") for kind in KINDS]
-    place: Any = {"loc": "upper left", "bbox_to_anchor": (0.2 / WIDTH, 1.0 - 0.46 / height), "borderaxespad": 0.0}
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.2 / WIDTH, 1.0 - 0.46 / height), "borderaxespad": 0.0}
     figure.legend(handles=[*handles, Patch(color=SEA, label="nothing")], ncols=len(KINDS) + 1, frameon=False, fontsize=8.5, **place)
     figure.savefig(path, format="png")
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 from steppe.control.framing import BadFrame, FrameReader, attach_cells, frame
 from steppe.control.rendezvous import Rendezvous, nonce
@@ -37,7 +36,7 @@ class ServerConnection:
         Called on that thread when a server has accepted the engine.
     """
 
-    def __init__(self, folder: Path, epoch: int, ranks: int, receive: Callable[[Any], None], connected: Callable[[], None]) -> None:
+    def __init__(self, folder: Path, epoch: int, ranks: int, receive: Callable[[Message], None], connected: Callable[[], None]) -> None:
         self._folder, self._epoch, self._ranks, self._receive, self._connected = folder, epoch, ranks, receive, connected
         self._socket: socket.socket | TlsClient | None = None
         self._lock = threading.Lock()  # one message at a time
@@ -118,7 +117,7 @@ class ServerConnection:
             self._disconnect()
 
 
-def _receive(connection: socket.socket | TlsClient, reader: FrameReader) -> Any:
+def _receive(connection: socket.socket | TlsClient, reader: FrameReader) -> Message:
     while True:
         count = connection.recv_into(reader.space())
         if not count:

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from steppe.control.engine.session_protocol import SessionProtocol
 from steppe.control.wire import AcknowledgeFrames, Buffer, ChannelFrames, Hide, Message, Position, Show
@@ -31,7 +30,7 @@ def at_once(work: Callable[[], None]) -> None:
 @dataclass
 class _Channel:
     show: Show
-    span: list[Any] | None
+    span: list[object] | None
     free: bool = True  # the last frame was taken
     due: float = 0.0  # time of the next frame
     shown: tuple[Position, ...] = ()  # positions of the branches in the last frame

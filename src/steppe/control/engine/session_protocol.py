@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
+from steppe.api.documents import ArrayHead, RunFacts
 from steppe.api.query import MapQuery
 from steppe.control.wire import BEGINNING, Buffer, Leg, Outcome, Position, RuleFiring, SavedCheckpoint
 
@@ -12,7 +13,7 @@ from steppe.control.wire import BEGINNING, Buffer, Leg, Outcome, Position, RuleF
 class SessionProtocol(Protocol):
     """The branches of one run, which an engine steps."""
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> RunFacts:
         """Describes the run in types of JSON: declarations, grid, clock, `steps`, parameters."""
 
     @property
@@ -46,7 +47,7 @@ class SessionProtocol(Protocol):
     def acknowledge(self, branch: int, step: int, source: str) -> None:
         """Acknowledges the effect of a rule; it is not reported again."""
 
-    def apply(self, branch: int, place: int, kind: str, arguments: dict[str, Any]) -> Outcome:
+    def apply(self, branch: int, place: int, kind: str, arguments: dict[str, object]) -> Outcome:
         """Changes the state of a branch, which then stands at (step, place). An impossible change has an outcome, too, and no effect."""
 
     def save(self, branch: int, pin: bool = False) -> SavedCheckpoint:
@@ -64,10 +65,10 @@ class SessionProtocol(Protocol):
     def has_room(self) -> bool:
         """True if the disk has room for the next writes of a branch."""
 
-    def get(self, branch: int, query: MapQuery) -> tuple[dict[str, Any], Buffer]:
+    def get(self, branch: int, query: MapQuery) -> tuple[ArrayHead, Buffer]:
         """Values or an image of the last step."""
 
     def frames(
-        self, branches: Sequence[int], query: MapQuery, bits: int, span: Sequence[Any] | None
-    ) -> tuple[list[Any], Callable[[], Buffer]]:
+        self, branches: Sequence[int], query: MapQuery, bits: int, span: Sequence[object] | None
+    ) -> tuple[list[object], Callable[[], Buffer]]:
         """A frame of each branch at its position: the common span, and a function that makes the bytes of all, on any thread."""

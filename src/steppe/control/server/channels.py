@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from steppe.api.query import MapQuery
 from steppe.control.wire import AcknowledgeFrames, ChannelFrames, Hide, Position, Show
@@ -42,9 +42,9 @@ class Channel:
     frames: tuple[memoryview, ...] = ()
     branches: list[int] = field(default_factory=list)
     positions: tuple[Position, ...] = ()
-    span: list[Any] | None = None
+    span: list[object] | None = None
     viewers: dict[Callable[[], None], float] = field(default_factory=dict)
-    made: dict[Any, Any] = field(default_factory=dict)
+    made: dict[tuple[int, int, int], bytes] = field(default_factory=dict)
     """Values derived from the newest frames, shared by the viewers."""
     asked: Show | None = None  # as sent to the connected engine
     interval: float = 0.0  # [s] between frames at least: the least of all viewers

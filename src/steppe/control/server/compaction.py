@@ -16,7 +16,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from steppe.control.orders import CHANGES, FIRST_NAME, RULES, Command
 from steppe.control.server.journal import Journal
@@ -119,11 +118,11 @@ class _NewJournal:
         return kept, of
 
     @property
-    def _names(self) -> dict[str, Any]:
+    def _names(self) -> dict[str, object]:
         step, place = self._begin.position
         return {"main": self._main.id, "step": step, "place": place}
 
-    def _legs(self) -> Iterator[dict[str, Any]]:
+    def _legs(self) -> Iterator[dict[str, object]]:
         """The legs whose rows are kept."""
         for leg in (*self._before, Leg(self._main.id, OPEN_END, OPEN_END)):
             yield self._names | {"leg": leg.branch, "end": leg.step, "end_place": leg.seq}
@@ -144,7 +143,7 @@ class _NewJournal:
         """Copies the commands after the checkpoint, and those that made the rules in it. All of them belong to `main` now."""
         of_main = COLUMNS.replace("branch", ":main", 1)
 
-        def copy(which: str, names: dict[str, Any]) -> None:
+        def copy(which: str, names: dict[str, object]) -> None:
             base.execute(f"INSERT INTO command({COLUMNS}) SELECT {of_main} FROM old.command WHERE {which}", names)
 
         copy(OWN, self._names)

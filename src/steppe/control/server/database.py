@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from steppe.errors import DamagedError, NoSpaceError
 
 ADVICE = (
-    "Put a copy of it back. Without the file the run goes on from the newest checkpoint of main, "
+    "Put a copy of it back. Without the file the run continues from the newest checkpoint of main, "
     "and all orders and all other scenarios are gone with it."
 )
 DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -24,7 +24,7 @@ class Database(sqlite3.Connection):
         self.path = path
         self.text_factory = self._text
 
-    def execute(self, text: str, values: Any = ()) -> sqlite3.Cursor:
+    def execute(self, text: str, values: object = ()) -> sqlite3.Cursor:
         """Runs a statement.
 
         Raises
@@ -92,7 +92,7 @@ class _JournalCursor(sqlite3.Cursor):
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             self._raise(error)
 
-    def fetchall(self) -> list[Any]:
+    def fetchall(self) -> list[object]:
         try:
             return super().fetchall()
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from steppe.control.orders import Refused
 from steppe.control.server.journal import Journal
@@ -36,7 +36,7 @@ CUTS = 5  # connections that may end in a minute, before an engine that connects
 A_MINUTE = 20  # deaths in a minute, at any places, after which the run has failed
 MISTAKE = "exit code 2"  # status of an engine with wrong input: the next one would end the same way
 NO_ROOM = "no room for its log"  # status of an engine that was not started; its log has the reason
-GOES_ON = "The run goes on by itself when the disk has room."
+GOES_ON = "The run continues by itself when the disk has room."
 LINES = 20  # of its log that clients see
 
 
@@ -112,7 +112,7 @@ class EngineProcess:
         self._starting = starting
         self._journal, self._scheduler, self._launcher, self._supervisor = journal, scheduler, launcher, supervisor
         self.state = "absent"
-        self.problem: dict[str, Any] | None = None  # the reason of a failure
+        self.problem: dict[str, object] | None = None  # the reason of a failure
         self.full = ""  # the error of a full disk; "" when the engine has room
         self.deaths = 0
         self.link: Link | None = None
@@ -320,7 +320,7 @@ class EngineProcess:
         self.after("launch", PAUSES[max(here, 1) - 1], self._launch)
         self._supervisor.changed()
 
-    def fail(self, code: str, text: str, **facts: Any) -> None:
+    def fail(self, code: str, text: str, **facts: object) -> None:
         """Stops the run until a client steers it again."""
         self.full = ""
         self.state, self.problem = "failed", {"code": code, "text": text, **facts, "log": self._log}
@@ -330,7 +330,9 @@ class EngineProcess:
     def refusal(self) -> Refused:
         """The refusal of orders and questions for a run without an engine."""
         facts = self.problem or {"text": "The run has no engine; start it."}
-        return Refused("engine-failed", facts["text"], **{name: value for name, value in facts.items() if name not in ("code", "text")})
+        return Refused(
+            "engine-failed", str(facts["text"]), **{name: value for name, value in facts.items() if name not in ("code", "text")}
+        )
 
     def close(self, keep: bool) -> None:
         """Stops supervising. keep: the engine saves its state and ends; otherwise it goes on and waits for another server."""

@@ -14,6 +14,7 @@ rewind does the same: the new branch forks from the end of the branch that the r
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from steppe.control.orders import ACTIONS, CHANGES, FIRST_NAME, FORKS, NAMINGS, BranchRecord, CommandReceipt, Order, Refused
@@ -26,7 +27,7 @@ from steppe.control.wire import OPEN_END, Position
 class Journal(Outcomes):
     """The journal of one run, for its one writer; see `JournalFile` for opening and `JournalRecords` for reading."""
 
-    def describe(self, facts: dict[str, Any]) -> None:
+    def describe(self, facts: Mapping[str, object]) -> None:
         """Stores the engine's description of the run."""
         content = json.dumps(facts).encode()
         self._base.execute("UPDATE run SET facts = ?", ((checksum(content) + content).decode(),))
@@ -124,7 +125,7 @@ class Journal(Outcomes):
             text = f"Step {step} is past or beyond the end: {branch.name} is at step {branch.shown_step} of {steps}."
             raise Refused("step-passed", text, value=step, allowed=[branch.shown_step, steps - 1])
 
-    def _target(self, arguments: dict[str, Any], branch: BranchRecord, steps: int) -> int:
+    def _target(self, arguments: Mapping[str, Any], branch: BranchRecord, steps: int) -> int:
         text = "SELECT seq FROM command INDEXED BY command_open WHERE branch = ? AND kind = 'pause' AND outcome IS NULL"
         if waiting := self._one(text, (branch.id,)):
             text = f"Pause {waiting[0]} is being carried out. Send this order with a new key after it."

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from steppe.control.orders import FIRST_BRANCH, FIRST_NAME
 from steppe.control.server.database import Database
@@ -63,6 +63,7 @@ TABLES = {
     "refusal": "number, who, key, request, code, detail AS reason, facts",
 }  # columns that are read
 
+Found = TypeVar("Found")
 KNOWN = 500  # branches whose legs and versions are cached, about
 UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)  # errors that do not mean damage
 
@@ -89,7 +90,7 @@ class JournalFile:
 
     def __init__(self, path: Path | str, durable: bool = False) -> None:
         self._versions: dict[int, str] = {}  # by branch, as far as requested
-        self._read: dict[Any, Any] = {}  # branches and commands, until the next write
+        self._read: dict[object, Any] = {}  # branches and commands, until the next write
         self._writes = -1
         self._left: dict[str, int] = {}  # number of left branches, by name
         self._before: dict[int, list[Leg]] = {}  # by branch, the legs of its ancestors
@@ -115,7 +116,7 @@ class JournalFile:
         except sqlite3.DatabaseError as error:
             self._base.close()
             if error.sqlite_errorcode & 0xFF in UNWRITABLE:
-                raise Failure(f'"{path}" cannot be written: {error}. Make room or give the right to write; the run goes on then.') from None
+                raise Failure(f'"{path}" cannot be written: {error}. Make room or allow writing; then the run continues.') from None
             self._base.damaged(error)
 
     def _check_schema(self, path: Path | str, does: str) -> None:
@@ -190,16 +191,17 @@ class JournalFile:
         for cache in (self._read, self._left, self._versions):
             cache.clear()
 
-    def _cached(self, key: Any, find: Callable[[], Any]) -> Any:
+    def _cached(self, key: object, find: Callable[[], Found]) -> Found:
         """The result of `find`, cached until the next write."""
         if self._writes != self._base.total_changes:
             self._read.clear()
             self._writes = self._base.total_changes
         if key not in self._read:
             self._read[key] = find()
-        return self._read[key]
+        found: Found = self._read[key]
+        return found
 
-    def _one(self, text: str, values: tuple[Any, ...] | dict[str, Any] = ()) -> Any:
+    def _one(self, text: str, values: tuple[object, ...] | Mapping[str, object] = ()) -> Any:
         return self._base.execute(text, values).fetchone()
 
 

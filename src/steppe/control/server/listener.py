@@ -9,7 +9,7 @@ import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from steppe.control.framing import BODY_LIMIT, BadFrame, FrameReader, frame
 from steppe.control.rendezvous import Rendezvous, nonce
@@ -121,7 +121,7 @@ class _Caller(asyncio.BufferedProtocol):
         self._listener = listener
         self._reader = FrameReader(at_engine=False, body_limit=0)
         self._nonce = nonce()
-        self._receive: Callable[[Any, bytearray], None] = self._prove
+        self._receive: Callable[[Message, bytearray], None] = self._prove
         self._transport: asyncio.Transport | None = None
         self._known, self._stranger = False, True
         self._timer = asyncio.get_running_loop().call_later(UNPROVED, self._refuse, "it did not authenticate in time")
@@ -151,7 +151,7 @@ class _Caller(asyncio.BufferedProtocol):
         if found:
             self._receive(*found)
 
-    def _prove(self, message: Any, body: bytearray) -> None:
+    def _prove(self, message: Message, body: bytearray) -> None:
         rendezvous = self._listener.rendezvous
         if not isinstance(message, Hello) or not rendezvous.is_proof(message.proof, self._nonce, message.epoch):
             self._refuse("it did not prove that it knows the secret of door.json")
@@ -162,7 +162,7 @@ class _Caller(asyncio.BufferedProtocol):
         self.send(Welcome(rendezvous.prove(message.nonce)))
         self._listener.supervisor.engine_connected(self, message)
 
-    def _pass_on(self, message: Any, body: bytearray) -> None:
+    def _pass_on(self, message: Message, body: bytearray) -> None:
         if isinstance(message, Hello):
             self._refuse("an engine sent a second Hello")
             return

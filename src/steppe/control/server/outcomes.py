@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
 
 from steppe.control.orders import ReplayDiffersError
 from steppe.control.server.journal_file import COMMAND
@@ -22,7 +22,7 @@ class Outcomes(Receipts):
         changes = "shown_step = :step, target = max(target, :step)"
         self._base.execute(f"UPDATE branch SET {changes} WHERE id = :branch AND shown_step < :step", {"step": step, "branch": branch})
 
-    def _insert(self, *values: Any) -> None:
+    def _insert(self, *values: object) -> None:
         self._base.execute(f"INSERT INTO command({COMMAND}, request) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values)
 
     def _next_place(self) -> int:
@@ -102,7 +102,7 @@ class Outcomes(Receipts):
             (step, json.dumps(self.reason(by)), branch, step),
         )
 
-    def reason(self, by: int) -> dict[str, Any]:
+    def reason(self, by: int) -> dict[str, object]:
         """The detail of a cancelled command: the command that cancelled it, its kind and its sender."""
         command = self.command(by)
         kind, who = (command.kind, command.who) if command else ("", "")
@@ -127,11 +127,11 @@ class Outcomes(Receipts):
                 self._end(seq, "done" if outcome.ok else "failed", step, outcome.detail)
         return row[0] is None
 
-    def end(self, seq: int, outcome: str, step: int, detail: dict[str, Any]) -> None:
+    def end(self, seq: int, outcome: str, step: int, detail: Mapping[str, object]) -> None:
         """Stores the end of a command."""
         self._end(seq, outcome, step, detail)
 
-    def _end(self, seq: int, outcome: str, step: int, detail: dict[str, Any]) -> None:
+    def _end(self, seq: int, outcome: str, step: int, detail: Mapping[str, object]) -> None:
         self._base.execute(
             "UPDATE command SET outcome = ?, ended_step = ?, detail = ? WHERE seq = ? AND outcome IS NULL",
             (outcome, step, json.dumps(detail), seq),

@@ -6,10 +6,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from steppe.api.documents import ArrayHead
 from steppe.api.query import MapQuery
 from steppe.control.framing import detach_cells
 from steppe.control.orders import Refused
@@ -23,7 +24,7 @@ NOT_LOADED = "engine-recovering"  # the code of an engine for a branch that it h
 AT_ONCE = 64  # questions under way to an engine, at most
 FRESH = 0.02  # [s] for which an answer counts as the present while the run goes on: the time between two positions of an engine
 
-Answer = tuple[dict[str, Any], Buffer]
+Answer = tuple[ArrayHead, Buffer]
 Key = tuple[int, MapQuery]
 Tell = Callable[[Answer | Refused], None]
 

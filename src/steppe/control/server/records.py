@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from steppe.api.documents import CheckpointStatus, RuleEffect, RunFacts
 from steppe.control.orders import ACTIONS, CHANGES, RULES, BranchRecord, Command, JournalStart, Refused
 from steppe.control.server.journal_file import BRANCH, COMMAND, KNOWN, JournalFile
 from steppe.control.wire import BEGINNING, OPEN_END, Leg, Position
@@ -38,7 +39,7 @@ class JournalRecords(JournalFile):
         return self._begins[branch]
 
     @property
-    def facts(self) -> dict[str, Any] | None:
+    def facts(self) -> RunFacts | None:
         """The engine's description of the run; None before the first one, and if it is damaged: every engine sends it again."""
         (kept,) = self._one("SELECT CAST(facts AS BLOB) FROM run")
         if kept is None:
@@ -212,7 +213,7 @@ class JournalRecords(JournalFile):
         shown = self.branch(branch).shown_step
         return [each for each in there if each.arguments.get("step") is None or each.arguments["step"] >= shown]
 
-    def effects(self, branch: int, source: str) -> list[dict[str, Any]]:
+    def effects(self, branch: int, source: str) -> list[RuleEffect]:
         """The effects of a rule on the path of a branch, in order: step, kind and text."""
         rows = self._base.execute("SELECT branch, step, kind, text FROM emission WHERE source = ? ORDER BY step", (source,))
         ends = {leg.branch: (leg.step, leg.seq) for leg in self._legs(branch)}
@@ -245,7 +246,7 @@ class JournalRecords(JournalFile):
         """The number of the newest command; 0 before the first."""
         return int(self._one("SELECT coalesce(max(seq), 0) FROM command")[0])
 
-    def checkpoints(self, branches: Sequence[int] | None = None) -> list[dict[str, Any]]:
+    def checkpoints(self, branches: Sequence[int] | None = None) -> list[CheckpointStatus]:
         """Durable checkpoints, newest last. branches: only those of these branches that may still exist, the newest and pinned ones."""
         text = f"SELECT {COMMAND} FROM command INDEXED BY command_by_kind WHERE kind = 'checkpoint' AND outcome = 'done'"
         done = self._base.execute(text).fetchall()
@@ -268,7 +269,7 @@ class JournalRecords(JournalFile):
         """The number of the last start of an engine; 0 before the first."""
         return int(self._one("SELECT coalesce(max(epoch), 0) FROM engine")[0])
 
-    def emissions(self, after: int) -> list[tuple[int, dict[str, Any]]]:
+    def emissions(self, after: int) -> list[tuple[int, dict[str, object]]]:
         """The messages to clients after a number."""
         rows = self._base.execute(
             "SELECT number, branch, step, source, kind, text FROM emission WHERE number > ? ORDER BY number", (after,)

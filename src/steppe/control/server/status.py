@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
-from typing import Any
 
+from steppe.api.documents import CheckpointStatus, OperationStatus, RuleEffect, RunOverview, ScenarioStatus
 from steppe.control.orders import BranchRecord, Command
 from steppe.control.server.dispatch import Dispatch
 from steppe.control.server.engine_process import GOES_ON, EngineProcess, Scheduler
 from steppe.control.server.journal import Journal
 from steppe.control.wire import FULL, OPEN_END, BranchFailure, Position
 
-Rule = tuple[Command, list[dict[str, Any]]]  # an event or trigger, and its effects
+Rule = tuple[Command, list[RuleEffect]]  # an event or trigger, and its effects
 CACHED = 1000  # branches whose status is cached
 WAITED_FOR = ("starting", "loading", "compiling", "recovering")
 
@@ -41,14 +41,14 @@ class RunStatus:
         self._kept: dict[int, int] = {}  # by branch, the first step that can be shown again soon
         self.arrays: dict[str, float] = {}  # numbers of the models' global arrays
         self._waiting = ("", 0.0)  # the state for which clients wait, and since when
-        self._cache: dict[int, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # by branch: all on which its status depends; the status
+        self._cache: dict[int, tuple[tuple[object, ...], ScenarioStatus]] = {}  # by branch: all on which its status depends; the status
 
     @property
     def full(self) -> str:
         """The reason for which the run waits for room on the disk; "" if it does not."""
         return self.process.full or next((each.text for each in self.dispatch.full.values()), "")
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> RunOverview:
         """The state of the run, from memory, with the newest of the scenarios that rewinds have left: a calibration leaves thousands."""
         left, open_ = ([self._scenario(branch) for branch in some.values()] for some in (self.dispatch.left, self.dispatch.open))
         states = [each["state"] for each in open_]
@@ -79,11 +79,11 @@ class RunStatus:
             self._waiting = state, self._scheduler.now()
         return round(self._scheduler.now() - self._waiting[1], 1) if state in WAITED_FOR else None
 
-    def scenarios(self) -> list[dict[str, Any]]:
+    def scenarios(self) -> list[ScenarioStatus]:
         """The status of each scenario; read only."""
         return [self._scenario(branch) for branch in self.journal.branches()]
 
-    def scenario(self, name: str) -> dict[str, Any] | None:
+    def scenario(self, name: str) -> ScenarioStatus | None:
         """The status of a scenario; None if there is none."""
         found = self._named(name)
         return self._scenario(found) if found else None
@@ -92,7 +92,7 @@ class RunStatus:
         """The branch of a scenario: after a rewind, the one that can be continued."""
         return next((branch for branch in self.dispatch.open.values() if branch.name == name), None) or self.journal.find(name)
 
-    def _scenario(self, branch: BranchRecord) -> dict[str, Any]:
+    def _scenario(self, branch: BranchRecord) -> ScenarioStatus:
         """The status of a branch; the same object as long as nothing has changed."""
         course = self.dispatch.courses.get(branch.id)
         position, failed = (course.position, course.failed) if course else (None, None)
@@ -105,7 +105,7 @@ class RunStatus:
                 del self._cache[next(iter(self._cache))]
         return kept[1]
 
-    def _scenario_of(self, branch: BranchRecord, position: Position | None, failed: BranchFailure | None) -> dict[str, Any]:
+    def _scenario_of(self, branch: BranchRecord, position: Position | None, failed: BranchFailure | None) -> ScenarioStatus:
         steps = self.facts["steps"] if self.facts else OPEN_END
         state = ("paused" if failed.code == FULL else "failed") if failed else "finished" if branch.shown_step >= steps else "ready"
         if state == "ready" and branch.target > branch.shown_step:
@@ -125,24 +125,26 @@ class RunStatus:
             "problem": _problem(failed) if failed else None,
         }
 
-    def operation(self, seq: int) -> dict[str, Any] | None:
+    def operation(self, seq: int) -> OperationStatus | None:
         """The status of a command; None if there is none of this number."""
         command = self.journal.command(seq)
         if command is None:
             return None
         branch = self.dispatch.branch(command.branch)
         state = command.outcome or ("running" if self.process.link else "queued")
-        found: dict[str, Any] = {"id": seq, "run": self.name, "kind": command.kind, "scenario": branch.name, "state": state}
+        found: OperationStatus = {"id": seq, "run": self.name, "kind": command.kind, "scenario": branch.name, "state": state}
         found |= {"at_step": command.at_step, "target": command.target, "ended_step": command.ended_step}
         if command.target is not None:
             found |= {"done": min(branch.shown_step, command.target), "total": command.target}
         if command.outcome in ("failed", "cancelled"):
-            return found | {"problem": command.detail or None}
+            found["problem"] = command.detail or None
+            return found
         course = self.dispatch.courses.get(command.branch)
         failed = self.dispatch.full.get(command.branch, course.failed if course else None)
         if command.outcome is None and failed:
-            found |= {"problem": _problem(failed)}
-        return found | {"result": command.detail}
+            found["problem"] = _problem(failed)
+        found["result"] = command.detail
+        return found
 
     def rules(self, scenario: str) -> list[Rule]:
         """The events and triggers of a scenario, and the effects of each.
@@ -155,7 +157,7 @@ class RunStatus:
         branch = self.journal.branch(scenario).id
         return [(each, self.journal.effects(branch, f"{each.kind}:{each.seq}")) for each in self.journal.rules(branch)]
 
-    def checkpoints(self, newest: bool = False) -> list[dict[str, Any]]:
+    def checkpoints(self, newest: bool = False) -> list[CheckpointStatus]:
         """Durable checkpoints. newest: only of the scenarios in `info`, those that may still exist."""
         return self.journal.checkpoints([*self.dispatch.open, *self.dispatch.left] if newest else None)
 
@@ -165,7 +167,7 @@ class RunStatus:
         for call in self._watchers:
             call()
 
-    async def settled(self, seq: int, seconds: float) -> dict[str, Any] | None:
+    async def settled(self, seq: int, seconds: float) -> OperationStatus | None:
         """The status of an operation once it is over, or after some seconds."""
         command = self.journal.command(seq)
         if command is not None and command.outcome is None and seconds > 0:
@@ -187,7 +189,7 @@ class RunStatus:
         for seq in [seq for seq in self._waiters if (command := self.journal.command(seq)) and command.outcome]:
             self._settle(seq)
 
-    async def happenings(self, after: int) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+    async def happenings(self, after: int) -> AsyncIterator[tuple[int, Mapping[str, object]]]:
         """Messages to clients after a number, until the run ends; number 0: something of `info` has changed."""
         async with aclosing(self.changes()) as changes:
             async for _ in changes:

@@ -10,7 +10,9 @@ import asyncio
 import json
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
+from steppe.api.documents import ArrayHead
 from steppe.api.query import MapQuery
 from steppe.control.orders import FORKS, NAMINGS, CommandReceipt, Order, Refused, ReplayDiffersError
 from steppe.control.server.branch_closer import BranchCloser
@@ -184,7 +186,7 @@ class Supervisor(RunStatus):
         """Takes a message for clients, or about the engine itself; then asks the engine what waits."""
         match message:
             case Data(id, position, head):
-                asked = self.questions.came(id, position, (head, body))
+                asked = self.questions.came(id, position, (cast(ArrayHead, head), body))
                 if asked is not None:
                     self._stands(asked, position)
             case Same(id):
@@ -289,7 +291,7 @@ class Supervisor(RunStatus):
         if self.process.state == "failed" and order.kind not in STILL_POSSIBLE:
             return self.process.refusal()
         if self.full:
-            text = f"{self.full} The disk is full, and nothing of this order was stored. Make room; then the run goes on by itself."
+            text = f"{self.full} The disk is full, and nothing of this order was stored. Make room; then the run continues by itself."
             return Refused("disk-full", text)
         if self.facts is None:
             return Refused("engine-recovering", "The engine is being started for the first time; ask again in a second.")

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xxhash
@@ -13,6 +12,7 @@ from steppe.comm import MessageRequest, World
 from steppe.comm.world import STORE_TAG
 from steppe.files import writing
 from steppe.grid import Ownership
+from steppe.grid.ownership import Columns
 from steppe.io.checkpoints.contents import HEAD, Contents, Digests, TileRun, moved, pieces
 from steppe.timeline import span
 
@@ -63,7 +63,7 @@ class Draft:
 
     def exchange(self, world: World) -> None:
         """Brings parts of tiles to the ranks that write them; every rank calls it."""
-        coming: list[tuple[MessageRequest, Array, Array, Any]] = []
+        coming: list[tuple[MessageRequest, Array, Array, Columns]] = []
         at = 0
         for tile in self._deal.written:
             for peer, columns in tile.parts:

@@ -1,5 +1,6 @@
 """Cloud-optimised GeoTIFF: one variable of one record a file, with its place, unit and meaning, for QGIS and other maps."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def _tags(source: ExportSource, name: str) -> dict[str, str]:
     return found | {key: str(about[key]) for key in ("title", "source", "weather_summary", "license") if about.get(key)}
 
 
-def _encoded(values: NDArray[np.floating[Any]], profile: dict[str, Any], tags: dict[str, str]) -> bytes:
+def _encoded(values: NDArray[np.floating], profile: Mapping[str, object], tags: dict[str, str]) -> bytes:
     """The bytes of a file; made in memory, since GDAL does not report why it cannot write to a disk."""
     with _rasterio().io.MemoryFile() as memory:
         with memory.open(**profile, dtype=values.dtype.name) as file:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steppe.clock import EPOCH
 from steppe.io.axis import Axis
@@ -205,7 +206,7 @@ def _write_scenarios(file: "netCDF4.Dataset", ensemble: Ensemble) -> None:
         variable[:] = np.where(np.isfinite(values), values, FILL)
 
 
-def _attributes(source: ExportSource, name: str) -> dict[str, Any]:
+def _attributes(source: ExportSource, name: str) -> dict[str, object]:
     """Those of the store, and the kind of content as ACDD names it."""
     made = {"coverage_content_type": "modelResult"} if source.about.get("steppe_kind") == "output" else {}
     return source.attributes(name) | made
@@ -216,7 +217,7 @@ def _create(file: "netCDF4.Dataset", name: str, dtype: str, dims: tuple[str, ...
     return file.createVariable(name, dtype, dims, **settings)
 
 
-def _put(file: "netCDF4.Dataset", name: str, values: Any, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> None:
+def _put(file: "netCDF4.Dataset", name: str, values: ArrayLike, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> None:
     """A small variable, whole."""
     values = np.asarray(values)
     values = values.astype(values.dtype.newbyteorder("="))
@@ -236,7 +237,7 @@ def _write_axis(file: "netCDF4.Dataset", axis: Axis) -> None:
     _put(file, f"{axis.name}_bnds", np.stack([axis.starts, axis.stops], 1).astype(np.float64), (axis.name, "bnds"), {})
 
 
-def _rounded(file: "netCDF4.Dataset", source: ExportSource, attributes: dict[str, Any]) -> dict[str, Any]:
+def _rounded(file: "netCDF4.Dataset", source: ExportSource, attributes: dict[str, object]) -> dict[str, object]:
     """The same; the variable that says how values were rounded (CF 1.12, section 8.4) is copied along."""
     name = str(attributes.get("quantization", ""))
     if name and name not in file.variables:
@@ -250,7 +251,7 @@ def _write_about(file: "netCDF4.Dataset", source: ExportSource, extent: Mapping[
     skipped = ("Conventions", "history", "steppe_kind", "steppe_format", "steppe_progress")
     about = {key: value for key, value in source.about.items() if key not in skipped}
     lines = [*filter(None, [str(source.about.get("history", ""))]), f"{now} {history}"]
-    found: dict[str, Any] = {"Conventions": "CF-1.11, ACDD-1.3", **about, "history": "\n".join(lines), "date_created": now, **extent}
+    found: dict[str, object] = {"Conventions": "CF-1.11, ACDD-1.3", **about, "history": "\n".join(lines), "date_created": now, **extent}
     if source.unfinished:
         found["unfinished_scenarios"] = source.unfinished
     if "summary" not in found and found.get("weather_summary"):
@@ -273,12 +274,12 @@ def _extent(source: ExportSource) -> dict[str, float]:
     }
 
 
-def _plain(attributes: Mapping[str, object], dtype: str = "float32") -> dict[str, Any]:
+def _plain(attributes: Mapping[str, object], dtype: str = "float32") -> dict[str, object]:
     """Attributes as NetCDF holds them: text, numbers in the type of the values, tables as JSON."""
     return {name: _value(name, value, dtype) for name, value in attributes.items()}
 
 
-def _value(name: str, value: Any, dtype: str) -> Any:
+def _value(name: str, value: object, dtype: str) -> object:
     if isinstance(value, Mapping | list):
         return json.dumps(value, ensure_ascii=False)
     if name in ("valid_min", "valid_max", "valid_range"):

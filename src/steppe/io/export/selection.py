@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ class ExportBlock(NamedTuple):
     """Chosen records first, first + 1 ...: values (records, [levels,] chosen cells) in `ExportSource.dtype`, NaN where missing."""
 
     first: int
-    values: NDArray[np.floating[Any]]
+    values: NDArray[np.floating]
 
 
 class Window(NamedTuple):
@@ -43,7 +43,7 @@ class Window(NamedTuple):
         """Rows and columns of a map."""
         return self.rows.stop - self.rows.start, self.columns.stop - self.columns.start
 
-    def spread(self, values: NDArray[np.floating[Any]], fill: float) -> NDArray[np.floating[Any]]:
+    def spread(self, values: NDArray[np.floating], fill: float) -> NDArray[np.floating]:
         """Values (..., wanted cells) as maps (..., rows, columns), `fill` where there is no such cell or no value."""
         maps = np.full((*values.shape[:-1], self.shape[0] * self.shape[1]), fill, values.dtype)
         maps[..., self.place] = np.where(np.isfinite(values), values, values.dtype.type(fill))

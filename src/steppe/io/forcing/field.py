@@ -6,7 +6,7 @@ Only the chunks that hold the wanted rows and columns of a record are read. Reco
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite, prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import cftime
 import numpy as np
@@ -18,6 +18,7 @@ from steppe.grid import UNEVEN, Raster, is_axis
 from steppe.io.forcing.field_store import FieldStore, reason
 from steppe.io.forcing.scan import ForcingProblem
 from steppe.io.forcing.units import SAME, conversion
+from steppe.levels import Space
 from steppe.variable import Variable
 
 if TYPE_CHECKING:
@@ -68,9 +69,7 @@ class Field:
         Its dims, units, times, rows, columns or levels differ from those of the model or the run.
     """
 
-    def __init__(
-        self, store: FieldStore, variable: Variable, grid: Raster, spaces: Mapping[str, object], or_else: str = TAKES_GRID
-    ) -> None:
+    def __init__(self, store: FieldStore, variable: Variable, grid: Raster, spaces: Mapping[str, Space], or_else: str = TAKES_GRID) -> None:
         self.name, self.variable, self.dtype, self.calendar = variable.name, variable, np.dtype(variable.dtype), store.calendar
         self._or_else = or_else
         self._path, self._where, self._grid = store.path, f'"{store.path}", variable "{variable.name}"', grid
@@ -190,7 +189,7 @@ class Field:
         """Neighbouring rows and columns of the file, either way round."""
         time, leading, lat, lon = self._dims
         first = block * self.block
-        where: dict[Any, slice] = {lat: slice(int(rows.min()), int(rows.max()) + 1), lon: slice(int(columns.min()), int(columns.max()) + 1)}
+        where: dict[str, slice] = {lat: slice(int(rows.min()), int(rows.max()) + 1), lon: slice(int(columns.min()), int(columns.max()) + 1)}
         if time is not None:
             where[time] = slice(first, first + self.length(block))
         try:
@@ -217,7 +216,7 @@ class Field:
     def _places(self, what: str, found: Array, wanted: Array, spacing: float) -> Array:
         """The places of rows or columns of the grid in the file: neighbours, either way round."""
 
-        def off(one: Any, other: Any) -> Array:
+        def off(one: Array, other: Array) -> Array:
             apart = np.abs(one - other)
             return np.asarray(np.minimum(apart % 360.0, -apart % 360.0) if what == "longitudes" else apart)
 
@@ -233,7 +232,7 @@ class Field:
             f"{wanted.size} from {wanted[0]:g} to {wanted[-1]:g}. Regrid the store{self._or_else}."
         )
 
-    def _turn(self, store: FieldStore, dim: str, name: str, space: Any) -> slice:
+    def _turn(self, store: FieldStore, dim: str, name: str, space: Space | None) -> slice:
         """The slice of a dim of the file that gives the order of a space of the model."""
         if space is None:
             return slice(None)

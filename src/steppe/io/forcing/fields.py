@@ -15,7 +15,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from steppe.io.forcing.field import Between, Field
 from steppe.io.forcing.field_store import FieldStore
 from steppe.io.forcing.scan import ForcingProblem
 from steppe.io.forcing.stream import ReadCounters
+from steppe.levels import Space
 from steppe.timeline import span
 from steppe.variable import Variable
 
@@ -71,7 +71,7 @@ class FieldReader:
         steps: range,
         grid: Grid,
         at: str = "middle",
-        spaces: Mapping[str, Any] | None = None,
+        spaces: Mapping[str, Space] | None = None,
     ) -> None:
         if not isinstance(grid, Raster):
             raise ForcingError(

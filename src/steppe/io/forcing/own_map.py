@@ -13,10 +13,11 @@ from steppe.grid import Grid, Raster
 from steppe.io.forcing.field import Field
 from steppe.io.forcing.field_store import FieldStore
 from steppe.io.forcing.store import read_static
+from steppe.levels import Space
 from steppe.variable import Variable
 
 
-def read_map(path: Path, name: str, variable: Variable, spaces: Mapping[str, object], grid: Grid) -> Floats:
+def read_map(path: Path, name: str, variable: Variable, spaces: Mapping[str, Space], grid: Grid) -> Floats:
     """A variable without time of a store, in the unit of what it is read for: float64 (cells,), or (levels, cells) if the store has levels.
 
     Parameters

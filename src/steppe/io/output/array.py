@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,7 +125,7 @@ class OutputArray:
                     raise DamagedError(f'"{path}" is missing: output before the checkpoint was removed. Start with --fresh.')
 
 
-def bitround(values: NDArray[np.floating[Any]], bits: int) -> Singles:
+def bitround(values: NDArray[np.floating], bits: int) -> Singles:
     """float32 values with `bits` bits of the mantissa kept, rounded half to even; NaN and infinities stay. Rounding twice changes nothing.
 
     Kloewer et al. (2021), Nature Computational Science 1, 713-724, doi:10.1038/s43588-021-00156-2.

@@ -92,7 +92,7 @@ class Output:
         """Lengths of a record before its columns: the number of levels, if it has some."""
         return (len(self.levels[1].values),) if self.levels else ()
 
-    def attributes(self) -> dict[str, Any]:
+    def attributes(self) -> dict[str, object]:
         """CF attributes of the array."""
         found = self.variable.attributes()
         if self.method == "sum":  # of days: a rate becomes an amount; limits and standard name are those of one day

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from time import perf_counter, sleep
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from steppe.comm import MessageRequest, Serial, World
 from steppe.comm.world import STORE_TAG
 from steppe.errors import Failure, FolderError, SteppeError
 from steppe.grid import Ownership
+from steppe.grid.ownership import Columns
 from steppe.io.output.array import OutputArray
 from steppe.io.output.store import Group, check_format, group_attributes, mark
 from steppe.io.shard import layout_of, synchronise
@@ -180,7 +180,7 @@ class OutputWriter:
         """
         if self._world.size == 1:
             return
-        coming: dict[int, list[tuple[Array, Any]]] = {}  # of each rank: the rows and columns where its records go
+        coming: dict[int, list[tuple[Array, Columns]]] = {}  # of each rank: the rows and columns where its records go
         going: dict[int, list[Array]] = {}
         moved = []
         for array in self._arrays.values():
@@ -204,7 +204,7 @@ class OutputWriter:
                     self._submit_row(array, row, rows.stop)
             array.exchanged = array.count
 
-    def _pass(self, coming: Mapping[int, Sequence[tuple[Array, Any]]], going: Mapping[int, Sequence[Array]]) -> None:
+    def _pass(self, coming: Mapping[int, Sequence[tuple[Array, Columns]]], going: Mapping[int, Sequence[Array]]) -> None:
         """Receives columns of arrays and sends others, in one message between two ranks."""
         parts = {peer: [np.empty_like(rows[..., columns], order="C") for rows, columns in targets] for peer, targets in coming.items()}
         rooms = {peer: _bytes(arrays) for peer, arrays in parts.items()}

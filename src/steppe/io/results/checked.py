@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from xarray.backends import BackendArray
 from xarray.core.indexing import ExplicitIndexer, IndexingSupport, explicit_indexing_adapter
 
@@ -18,6 +19,10 @@ from steppe.io.shard_file import read_chunk
 
 if TYPE_CHECKING:
     import xarray
+
+
+Key = tuple[int | np.integer | slice | Array, ...]
+"""The numbers of the wanted elements, by dimension."""
 
 
 class CheckedArray(BackendArray):
@@ -32,7 +37,7 @@ class CheckedArray(BackendArray):
     def __getitem__(self, key: ExplicitIndexer) -> Any:
         return explicit_indexing_adapter(key, self.shape, IndexingSupport.OUTER, self.read)
 
-    def read(self, key: tuple[Any, ...]) -> Array:
+    def read(self, key: Key) -> Array:
         """Rows, levels and cells by numbers, slices or arrays of numbers; only the chunks that hold some of them are read."""
         wanted = [np.atleast_1d(np.arange(length)[part]) for length, part in zip(self.shape, key, strict=True)]
         values = np.empty([len(numbers) for numbers in wanted], self.dtype)
@@ -52,14 +57,14 @@ class CheckedArray(BackendArray):
 class StackedArray(BackendArray):
     """Arrays of one name as one (members, rows, [levels,] cells). A member has so many rows; NaN stands for those that it does not have."""
 
-    def __init__(self, arrays: Sequence[CheckedArray | None], rows: Sequence[int], shape: tuple[int, ...], dtype: Any) -> None:
+    def __init__(self, arrays: Sequence[CheckedArray | None], rows: Sequence[int], shape: tuple[int, ...], dtype: DTypeLike) -> None:
         self.shape, self.dtype = (len(arrays), *shape), np.dtype(dtype)
         self._arrays, self._rows = arrays, rows
 
     def __getitem__(self, key: ExplicitIndexer) -> Any:
         return explicit_indexing_adapter(key, self.shape, IndexingSupport.OUTER, self._read)
 
-    def _read(self, key: tuple[Any, ...]) -> Array:
+    def _read(self, key: Key) -> Array:
         members, rows, *others = (np.atleast_1d(np.arange(length)[part]) for length, part in zip(self.shape, key, strict=True))
         values = np.full((len(members), len(rows), *map(len, others)), np.nan, self.dtype)
         for i, member in enumerate(members):

@@ -5,9 +5,9 @@ values. The time axis ends with the last committed record: a NaN in the dataset 
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -103,7 +103,7 @@ def _check(store: Path, group: Path, raw: "xarray.Dataset", axis_of: Mapping[str
 def _labelled(dataset: "xarray.Dataset", ensemble: Ensemble) -> "xarray.Dataset":
     """The same, with names and settings of scenarios as coordinates; an attribute names unfinished ones."""
     names = np.array([member.name for member in ensemble.members])
-    columns: dict[str, Any] = {
+    columns: dict[str, tuple[str, Array, dict[str, object]]] = {
         about["coordinate"]: ("scenario", ensemble.values(column), {k: v for k, v in about.items() if k != "coordinate"})
         for column, about in ensemble.columns.items()
     }
@@ -156,7 +156,7 @@ def _spread(array: "xarray.DataArray", places: Mapping[str, "xarray.DataArray"])
     return type(array)(maps.reshape(*before, *raster), here, dims, array.name, array.attrs)
 
 
-def is_packed(dims: Sequence[Any]) -> bool:
+def is_packed(dims: Sequence[Hashable]) -> bool:
     """Whether an array of these dimensions holds records: (time, cell), (time, region), or with levels between the two."""
     return len(dims) in (2, 3) and str(dims[0]).startswith("time") and dims[-1] in ("cell", "region")
 
@@ -216,7 +216,7 @@ def _check_files(group: Path, name: str, records: int, columns: int) -> None:
                 raise DamagedError(f'"{path}" is missing. Restore the file, or make the store again.')
 
 
-def _coordinates(dataset: "xarray.Dataset") -> list[Any]:
+def _coordinates(dataset: "xarray.Dataset") -> list[Hashable]:
     """Data variables that are coordinates of place and time."""
     told = {"crs", QUANTIZATION}
     return [name for name in dataset.data_vars if str(name).startswith("cell_") or str(name).endswith("_bnds") or name in told]

@@ -138,10 +138,11 @@ class StoredRecords:
         between = () if level is not None else layout.chunk[1:-1]
         found = np.empty((stop - first, *between, wanted.size), np.float64 if packed else layout.dtype)
         for j in np.unique(wanted // layout.chunk[-1]):
-            here: Any = np.flatnonzero(wanted // layout.chunk[-1] == j)
-            inside: Any = wanted[here] % layout.chunk[-1]
+            places = np.flatnonzero(wanted // layout.chunk[-1] == j)
+            here: Array | slice = places
+            inside: Array | slice = wanted[places] % layout.chunk[-1]
             if columns is None:  # copied in one piece
-                here, inside = slice(here[0], here[-1] + 1), slice(0, here.size)
+                here, inside = slice(places[0], places[-1] + 1), slice(0, places.size)
             for i in range(first // layout.chunk[0], -(-stop // layout.chunk[0])):
                 chunk = read_chunk(self.path, name, (i, int(j)), layout)
                 chunk = chunk if level is None else chunk[:, level]

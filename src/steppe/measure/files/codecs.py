@@ -1,7 +1,7 @@
 """The codecs of Steppe's stores, and data like the maps that models read."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numcodecs import Blosc, Zstd, blosc
@@ -16,7 +16,7 @@ class Codec(NamedTuple):
 
     name: str
     compress: Callable[[NDArray[np.int16]], bytes]
-    decompress: Callable[[bytes, Any], Any]
+    decompress: Callable[[bytes, NDArray[np.int16]], object]
 
 
 def codecs() -> list[Codec]:

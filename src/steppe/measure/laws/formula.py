@@ -10,7 +10,6 @@ import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,8 @@ from steppe.measure.laws.points import MB, US, SamplePoints, medians
 
 OUTLIERS = (3.0, 10.0)  # times as long, uniformly distributed
 Function = Callable[[Floats], Floats]
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+Value = float | Floats
+_BINARY: dict[type[ast.operator], Callable[[Value, Value], Value]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -63,7 +63,7 @@ def read_formulas(path: Path) -> list[Formula]:
     return found
 
 
-def _laws(held: Any, names: list[str]) -> Iterator[tuple[list[str], dict[str, Any]]]:
+def _laws(held: object, names: list[str]) -> Iterator[tuple[list[str], dict[str, str | None]]]:
     if isinstance(held, dict):
         if {"t0", "r_inf"} <= set(held):
             yield names, held
@@ -72,7 +72,7 @@ def _laws(held: Any, names: list[str]) -> Iterator[tuple[list[str], dict[str, An
             yield from _laws(inner, [*names, name])
 
 
-def _formula(path: Path, names: list[str], law: dict[str, Any]) -> Formula:
+def _formula(path: Path, names: list[str], law: dict[str, str | None]) -> Formula:
     title, groups = names[-1], " ".join(names[:-1]).replace("_", "-")
     operation = next((one for one in (*AGGREGATE, "barrier") if f" {title}".endswith(f" {one}")), "")
     environment = title.removesuffix(operation).strip()
@@ -92,7 +92,7 @@ def _function(path: Path, title: str, text: str | None, unit: float) -> Function
     return lambda p: np.asarray(unit * _evaluate(tree, p), float) * np.ones_like(p)
 
 
-def _evaluate(tree: ast.expr, p: Floats) -> Any:
+def _evaluate(tree: ast.expr, p: Floats) -> Value:
     match tree:
         case ast.Constant(value=int() | float() as value):
             return float(value)
@@ -103,7 +103,8 @@ def _evaluate(tree: ast.expr, p: Floats) -> Any:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_evaluate(operand, p)
         case ast.Call(func=ast.Name(id="log"), args=[argument], keywords=[]):
-            return np.log(_evaluate(argument, p))
+            logarithm: Value = np.log(_evaluate(argument, p))
+            return logarithm
     raise ValueError(f"{ast.unparse(tree)} is not understood")
 
 

@@ -3,20 +3,21 @@
 # Numba declares types for some of its functions only.
 # mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, call-arg, var-annotated, unreachable"
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
+from steppe.array_types import Floats, Integers
 from steppe.comm.raw import ADDRESS, call, seconds
+from steppe.measure.messages.loops import Port
 
 TAG = 8
 READING = 8  # [bytes] of a time
+Reading = tuple[Floats, np.int64, np.int64]  # memory for a time, its address, address of a status
 _WTIME, _SEND, _RECV = (ADDRESS[name] for name in ("Wtime", "Send", "Recv"))
 
 
 @njit(cache=True)
-def ask(port: Any, other: Any, memory: Any, found: Any) -> int:
+def ask(port: Port, other: np.int64, memory: Reading, found: Floats) -> int:
     """Asks another rank for its time, again and again. found (n, 3) [s]: own time, the other's, own time.
 
     memory: float64 (1,) for the other's time, its address, address of a status.
@@ -32,7 +33,7 @@ def ask(port: Any, other: Any, memory: Any, found: Any) -> int:
 
 
 @njit(cache=True)
-def answer(port: Any, other: Any, memory: Any, n: int) -> int:
+def answer(port: Port, other: np.int64, memory: Reading, n: int) -> int:
     """Sends another rank the time, n times; memory as in `ask`."""
     (f, comm, byte, _), (mine, at, status), bad = port, memory, 0
     for _ in range(n):
@@ -43,7 +44,9 @@ def answer(port: Any, other: Any, memory: Any, n: int) -> int:
 
 
 @njit(cache=True)
-def collective_at(f: Any, function: Any, arguments: Any, first: float, width: float, begins: Any, ends: Any) -> int:
+def collective_at(
+    f: Integers, function: np.int64, arguments: tuple[np.int64, ...], first: float, width: float, begins: Floats, ends: Floats
+) -> int:
     """A collective operation, begun at `first`, `first + width` ... of this rank's clock [s].
 
     begins, ends (n,): when it began and ended on this rank, after the time at which it was due [s].

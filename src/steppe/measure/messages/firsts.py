@@ -8,14 +8,13 @@ the message is read and written.
 # mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, call-arg, var-annotated, unreachable"
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from steppe.array_types import Floats
 from steppe.comm.raw import ADDRESS, Raw, call, page_buffer, pointers, seconds
-from steppe.measure.messages.loops import port_of
+from steppe.measure.messages.loops import Port, port_of
 from steppe.measure.messages.plan import FIRST, TOUCHED, Task
 
 TAG = 9
@@ -24,7 +23,7 @@ _WTIME, _BARRIER, _SEND, _RECV = (ADDRESS[name] for name in ("Wtime", "Barrier",
 
 
 @njit(cache=True)
-def message(port: Any, n: Any, buffer: Any, status: Any, before: int, times: Any) -> int:
+def message(port: Port, n: np.int64, buffer: np.int64, status: np.int64, before: int, times: Floats) -> int:
     """n bytes from rank 0 to 1 and an empty answer, after `before` others on the same buffer. times (1,) [s]: of the last one."""
     (f, comm, byte, rank), bad, nothing = port, 0, np.int64(0)
     bad += call(f[_BARRIER], (comm,)) != 0

@@ -10,12 +10,10 @@ of reading the clock is subtracted.
 # Numba declares types for some of its functions only.
 # mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, call-arg, var-annotated, unreachable"
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-from steppe.array_types import Floats
+from steppe.array_types import Floats, Integers
 from steppe.comm.raw import ADDRESS, Raw, call, seconds
 from steppe.errors import Failure
 from steppe.measure.messages.plan import WINDOW
@@ -24,6 +22,10 @@ TAG = 7
 _WTIME, _WTICK, _BARRIER, _SEND, _RECV = (ADDRESS[name] for name in ("Wtime", "Wtick", "Barrier", "Send", "Recv"))
 _ISEND, _IRECV, _WAIT, _WAITALL = (ADDRESS[name] for name in ("Isend", "Irecv", "Wait", "Waitall"))
 Int = np.int64
+Port = tuple[Integers, np.int64, np.int64, np.int64]
+Memory = tuple[Integers, Integers, np.int64]
+Arguments = tuple[np.int64, ...]
+Operation = tuple[np.int64, Arguments, np.int64]  # function, its arguments, communicator or window
 
 
 def of_all(raw: Raw, times: Floats, bad: int) -> Floats:
@@ -40,13 +42,13 @@ def of_all(raw: Raw, times: Floats, bad: int) -> Floats:
     return np.asarray(each[:, :-1])
 
 
-def port_of(raw: Raw) -> tuple[Any, ...]:
+def port_of(raw: Raw) -> Port:
     """The port of the ranks that messages pass between."""
     return raw.addresses, Int(raw.comm), Int(raw.byte), Int(raw.rank)
 
 
 @njit(cache=True)
-def ticks(f: Any, found: Any) -> None:
+def ticks(f: Integers, found: Floats) -> None:
     """Fills `found` (n,) with differences of successive readings of the clock [s]: TICK1."""
     before = seconds(f[_WTIME])
     for i in range(found.size):
@@ -56,7 +58,7 @@ def ticks(f: Any, found: Any) -> None:
 
 
 @njit(cache=True)
-def empty(f: Any, times: Any, k: int, cost: float) -> int:
+def empty(f: Integers, times: Floats, k: int, cost: float) -> int:
     """The loop itself, with MPI_Wtick, which returns a constant, in place of an operation."""
     for block in range(times.size):
         begin = seconds(f[_WTIME])
@@ -67,7 +69,9 @@ def empty(f: Any, times: Any, k: int, cost: float) -> int:
 
 
 @njit(cache=True)
-def ping_pong(port: Any, sizes: Any, memory: Any, times: Any, k: int, cost: float) -> int:
+def ping_pong(
+    port: Port, sizes: tuple[np.int64, np.int64, np.int64], memory: tuple[Integers, np.int64], times: Floats, k: int, cost: float
+) -> int:
     """A round trip between ranks 0 and 1, by the number of ways. sizes: bytes there, bytes back, ways."""
     (f, comm, byte, rank), (there, back, ways), (buffers, status), bad = port, sizes, memory, 0
     call(f[_BARRIER], (comm,))
@@ -85,7 +89,7 @@ def ping_pong(port: Any, sizes: Any, memory: Any, times: Any, k: int, cost: floa
 
 
 @njit(cache=True)
-def window(port: Any, n: Any, memory: Any, times: Any, k: int, cost: float) -> int:
+def window(port: Port, n: np.int64, memory: Memory, times: Floats, k: int, cost: float) -> int:
     """The share of one message of n bytes in `WINDOW` of them one way, from rank 0 to 1, with one acknowledgement."""
     (f, comm, byte, rank), (buffers, requests, statuses), bad = port, memory, 0
     call(f[_BARRIER], (comm,))
@@ -108,7 +112,7 @@ def window(port: Any, n: Any, memory: Any, times: Any, k: int, cost: float) -> i
 
 
 @njit(cache=True)
-def window_both(port: Any, n: Any, memory: Any, times: Any, k: int, cost: float) -> int:
+def window_both(port: Port, n: np.int64, memory: Memory, times: Floats, k: int, cost: float) -> int:
     """The share of one message of n bytes in `WINDOW` each way at once between ranks 0 and 1, with one acknowledgement each way."""
     (f, comm, byte, rank), (buffers, requests, statuses), bad = port, memory, 0
     other = np.int64(1) - rank
@@ -130,7 +134,7 @@ def window_both(port: Any, n: Any, memory: Any, times: Any, k: int, cost: float)
 
 
 @njit(cache=True)
-def exchange(port: Any, n: Any, memory: Any, work: float, times: Any, k: int, cost: float) -> int:
+def exchange(port: Port, n: np.int64, memory: Memory, work: float, times: Floats, k: int, cost: float) -> int:
     """The time of an exchange of n bytes beyond `work` [s], which ranks 0 and 1 do before they wait for it.
 
     The work reads the clock and does not call MPI: it hides only messages that the library or the network moves alone.
@@ -154,7 +158,7 @@ def exchange(port: Any, n: Any, memory: Any, work: float, times: Any, k: int, co
 
 
 @njit(cache=True)
-def collective(f: Any, function: Any, arguments: Any, comm: Any, times: Any, k: int, cost: float) -> int:
+def collective(f: Integers, function: np.int64, arguments: Arguments, comm: np.int64, times: Floats, k: int, cost: float) -> int:
     """A collective operation after a barrier, timed on this rank."""
     bad = 0
     apart = function != f[_BARRIER]
@@ -172,7 +176,7 @@ def collective(f: Any, function: Any, arguments: Any, comm: Any, times: Any, k: 
 
 
 @njit(cache=True)
-def started(f: Any, operation: Any, request: Any, work: float, times: Any, k: int, cost: float) -> int:
+def started(f: Integers, operation: Operation, request: tuple[np.int64, np.int64], work: float, times: Floats, k: int, cost: float) -> int:
     """A collective operation that this rank starts after a barrier and waits for, beyond `work` [s] in between.
 
     The work reads the clock and does not call MPI. operation: function, arguments, communicator; request: addresses of it and of a status.
@@ -196,7 +200,7 @@ def started(f: Any, operation: Any, request: Any, work: float, times: Any, k: in
 
 
 @njit(cache=True)
-def pack(f: Any, function: Any, arguments: Any, position: Any, times: Any, k: int, cost: float) -> int:
+def pack(f: Integers, function: np.int64, arguments: Arguments, position: Integers, times: Floats, k: int, cost: float) -> int:
     """The packing of a buffer. position: int64 (1,), which packing moves."""
     bad = 0
     for block in range(times.size):

@@ -8,14 +8,13 @@ rank 0  the same, once, while the owner computes outside of MPI     does the lib
 # mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, call-arg, var-annotated, unreachable"
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from steppe.array_types import Floats
 from steppe.comm.raw import ADDRESS, MpiWindow, Raw, call, seconds
-from steppe.measure.messages.loops import port_of
+from steppe.measure.messages.loops import Operation, Port, port_of
 from steppe.measure.messages.plan import ALLOCATED, COMPUTES, WORK, Task
 
 TAG = 8
@@ -26,7 +25,7 @@ _WTIME, _BARRIER, _SEND, _RECV, _FLUSH = (ADDRESS[name] for name in ("Wtime", "B
 
 
 @njit(cache=True)
-def one_sided(port: Any, operation: Any, message: Any, work: float, times: Any, k: int, cost: float) -> int:
+def one_sided(port: Port, operation: Operation, message: tuple[np.int64, np.int64], work: float, times: Floats, k: int, cost: float) -> int:
     """An operation on memory of rank 1 and its flush, timed on rank 0, k of them a block.
 
     Rank 1 waits for a message; with `work` > 0 it first reads the clock for so many seconds in each block, and does not call MPI.

@@ -9,12 +9,12 @@ advise   ADVISE (1995): n bytes there, none back; the first message apart, then 
 import mmap
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from msgspec.structs import replace
 
-from steppe.array_types import Floats
+from steppe.array_types import Bytes, Floats
 from steppe.comm.raw import ADDRESS, PRIVATE, Raw, page_buffer, pointers
 from steppe.measure.laws.operation import OperationFit, fit
 from steppe.measure.laws.points import medians
@@ -99,7 +99,7 @@ def _acknowledged(part: Raw, memory: str, n: int, cost: float) -> Floats:
     return np.asarray(of_all(part, times, bad)[0])
 
 
-def _fresh(n: int) -> Any:
+def _fresh(n: int) -> Bytes:
     """Memory that was never written, on small pages."""
     memory = mmap.mmap(-1, max(n, 1), flags=PRIVATE)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
@@ -113,7 +113,7 @@ def _packed(part: Raw, name: str, n: int, cost: float) -> Floats | None:
     position, form = np.zeros(1, Int), np.frombuffer(b"external32\0", np.uint8)
     room, at = Int(n + SPARE), Int(position.ctypes.data)
     from_, to, named = pointers([source, target, form])
-    arguments: tuple[Any, ...]
+    arguments: tuple[int | np.int64, ...]
     if name == PACKED:
         function, arguments = "Pack", (from_, n, part.byte, to, room, at, part.comm)
     else:

@@ -9,9 +9,9 @@ a busy machine all ranks miss some.
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steppe.array_types import Floats
 from steppe.comm.raw import Raw
@@ -37,11 +37,13 @@ class Windows:
         self.found: dict[str, bool] = {}  # series -> true if some pass had enough samples that were begun in time
         self.last, self.lost = [0] * size, [0.0] * size  # by the rank that began last: missed times, delays [s]
 
-    def load(self, part: Raw, function: Any, arguments: tuple[Any, ...]) -> None:
+    def load(self, part: Raw, function: np.int64, arguments: tuple[np.int64, ...]) -> None:
         """Compiles the loop of an operation; otherwise the first common time would pass during the compilation."""
         collective_at(part.addresses, function, arguments, 0.0, 0.0, *np.empty((2, 0)))
 
-    def times(self, part: Raw, function: Any, arguments: tuple[Any, ...], blocks: int, operation: float, end: float, cost: float) -> Floats:
+    def times(
+        self, part: Raw, function: np.int64, arguments: tuple[np.int64, ...], blocks: int, operation: float, end: float, cost: float
+    ) -> Floats:
         """Seconds from the common begin to the last end of at most `blocks` operations (n,), fewer, or none, when the time is over.
 
         operation [s]: how long one takes at least; end: of the steady clock [s], on rank 0; cost [s] of reading the clock.
@@ -71,9 +73,9 @@ class Windows:
                 width = min(widest, 2.0 * width)
         return np.concatenate(kept) if kept else np.empty(0)
 
-    def _count(self, begun: Floats) -> Any:
+    def _count(self, begun: Floats) -> NDArray[np.bool_]:
         """True for the samples (n,) that some rank began late; counts them. begun (ranks, n) [s] after the common time."""
-        late = begun.max(axis=0) > LATE
+        late: NDArray[np.bool_] = begun.max(axis=0) > LATE
         missed = np.flatnonzero(late & ~np.concatenate([[False], late[:-1]]))
         for rank, time_ in zip(begun[:, missed].argmax(axis=0), begun[:, missed].max(axis=0), strict=True):
             self.last[int(rank)] += 1

@@ -4,11 +4,10 @@ Importing this imports Numba.
 """
 
 # Numba declares types for some of its functions only.
-# mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, call-arg"
+# mypy: disable-error-code="untyped-decorator, no-untyped-call, no-any-return, call-arg, arg-type"
 
 import ctypes
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from llvmlite import ir
@@ -19,6 +18,8 @@ from steppe.array_types import Array
 from steppe.kernels import vecmath
 from steppe.kernels.cache import MachineFunction, vector_bytes
 from steppe.kernels.compiling import compiled, inline, machine_code
+from steppe.kernels.numba_internals import Context, Signature, Typed, TypingContext
+from steppe.kernels.primitives import Precision
 
 NUMBERS = 1 << 14  # of a call: they fit into the cache of a core
 VECTORS = 12  # independent vectors: every processor has registers for so many
@@ -28,12 +29,12 @@ FUNCTIONS = ("exp", "log", "power", "tanh", "sin")
 
 
 @intrinsic
-def _multiply_add(context: Any, address: Any, a: Any, b: Any) -> Any:
+def _multiply_add(_context: TypingContext, address: types.Type, a: types.Type, b: types.Type) -> Typed:
     """v = a v + b, `DEPTH` times, for `VECTORS` independent vectors at an address."""
     if not (isinstance(address, types.Integer) and isinstance(a, types.Float)):
         return None
 
-    def emit(lowering: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, values: Sequence[ir.Value]) -> ir.Value:
         number = ir.DoubleType() if signature.args[1] == types.float64 else ir.FloatType()
         lanes = vector_bytes() // (signature.args[1].bitwidth // 8)
         kind = ir.VectorType(number, lanes)
@@ -47,35 +48,35 @@ def _multiply_add(context: Any, address: Any, a: Any, b: Any) -> Any:
             held = [builder.fadd(builder.fmul(v, factor, flags=one), addend, flags=one) for v in held]
         for place, v in zip(each, held, strict=True):
             builder.store(v, place, align=align)
-        return lowering.get_dummy_value()
+        return context.get_dummy_value()
 
     return types.void(address, a, b), emit
 
 
-def _spread(builder: Any, value: Any, kind: Any) -> Any:
+def _spread(builder: ir.IRBuilder, value: ir.Value, kind: ir.VectorType) -> ir.Value:
     one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
     return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count))
 
 
 @njit(cache=True, nogil=True)
-def multiply_add(x: Any, a: Any, b: Any, sweeps: int) -> None:
+def multiply_add(x: Array, a: float | np.floating, b: float | np.floating, sweeps: int) -> None:
     """x (n,) = a x + b, `DEPTH` times a sweep. x: as long as `VECTORS` vectors."""
     for _ in range(sweeps):
         _multiply_add(x.ctypes.data, a, b)
 
 
-def multiply_add_of(real: Any) -> tuple[Callable[[int], None], Array]:
+def multiply_add_of(real: Precision) -> tuple[Callable[[int], None], Array]:
     """A function that does v = FACTOR v + ADDEND `DEPTH` times for each sweep; and its numbers v."""
     x = np.full(VECTORS * vector_bytes() // np.dtype(real).itemsize, 0.5, real)
     return lambda sweeps: multiply_add(x, real(FACTOR), real(ADDEND), sweeps), x
 
 
-def loop_of(name: str, real: Any) -> Callable[[int], None]:
+def loop_of(name: str, real: Precision) -> Callable[[int], None]:
     """A function that computes a named function of `NUMBERS` numbers from 0.5 to 2 in each sweep."""
     function = compiled(vecmath.FORMULAS[getattr(vecmath, name)], real)
     call = function if name == "power" else inline(lambda x, y: function(x))
 
-    def loop(x: Any, y: Any, result: Any, n: int, sweeps: int) -> None:
+    def loop(x: Array, y: Array, result: Array, n: int, sweeps: int) -> None:
         for _ in range(sweeps):
             for i in range(n):
                 result[i] = call(x[i], y[i])

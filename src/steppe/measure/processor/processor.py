@@ -6,13 +6,14 @@ Streams go through arrays far larger than the largest cache, a piece a block, an
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from steppe.array_types import Floats
+from steppe.array_types import Floats, Integers
 from steppe.comm import host_memory
 from steppe.errors import Mistake
+from steppe.kernels.primitives import Precision
 from steppe.measure.processor.arithmetic import DEPTH, FUNCTIONS, NUMBERS, loop_of, multiply_add_of
 from steppe.measure.processor.cores import Cores
 from steppe.measure.processor.streams import LINE, add, chase, copy, gather, ring, scale, triad
@@ -33,7 +34,7 @@ SWEEPS, CALLS = 20_000, 20  # of a block: over numbers that are multiplied, over
 STREAMS = {"copy": (copy, 2), "scale": (scale, 2), "add": (add, 3), "triad": (triad, 3)}  # loops, and numbers moved for each element
 PRECISION = 0.02
 BUDGET, QUICK_BUDGET = 3.0, 0.6  # [s] of a series
-REALS = (np.float64, np.float32)
+REALS: tuple[Precision, ...] = (np.float64, np.float32)
 Task = Callable[[], list[Measured]]
 
 
@@ -89,7 +90,7 @@ class Processor:
     def _streams(self, cores: Cores, title: str) -> Iterator[Task]:
         """Copy, scale, add and triad, each core with arrays of its own."""
         each = max(2 * PIECE, self.length // 8 // cores.size)
-        held: list[Any] = [None] * cores.size
+        held: list[list[Floats]] = [[]] * cores.size
 
         def touch(number: int) -> None:
             held[number] = [np.full(each, 1.0 + i) for i in range(ARRAYS)]
@@ -105,7 +106,7 @@ class Processor:
         for name, loop, count in (("random reads, each after the last", chase, STEPS), ("random reads, independent", gather, READS)):
             state = starts.copy()
 
-            def read(number: int, loop: Any = loop, count: int = count, state: Any = state) -> None:
+            def read(number: int, loop: Callable[..., int] = loop, count: int = count, state: Integers = state) -> None:
                 state[number] = loop(self._links, state[number], count)
 
             works = [partial(read, number) for number in range(cores.size)]

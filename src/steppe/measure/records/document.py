@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
+from steppe.array_types import Array, Floats
 from steppe.errors import Mistake
 from steppe.files import write_whole, writing
 from steppe.measure.laws.law import Law
@@ -122,24 +123,24 @@ def document_of(held: object) -> Document:
     return document
 
 
-def _clock(parts: Iterable[Mapping[str, Any]]) -> TimingClock:
+def _clock(parts: Iterable[Mapping[str, object]]) -> TimingClock:
     """All members of the parts, later ones over earlier ones, in the order of their declaration."""
     held = {name: value for part in parts for name, value in part.items()}
     known = [name for name in TimingClock.__annotations__ if name in held]
     return cast(TimingClock, {name: held[name] for name in dict.fromkeys([*known, *held])})
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Array | np.generic) -> object:
     """Numbers of NumPy as those of Python."""
     return value.tolist()
 
 
-def _array(_kind: type, values: Any) -> Any:
+def _array(_kind: type, values: Sequence[float]) -> Floats:
     """A column of points."""
     return np.array(values, float)
 
 
-def document_schema() -> dict[str, Any]:
+def document_schema() -> dict[str, object]:
     """The JSON schema of a document."""
     column = {"type": "array", "items": {"type": "number"}}
     return msgspec.json.schema(Document, schema_hook=lambda _kind: column)

@@ -1,7 +1,6 @@
 """The machine and the clock of a document as names and texts with units, and its warnings."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from steppe.measure.records.document import Document
 
@@ -26,7 +25,7 @@ def warnings_of(document: Document) -> list[str]:
     ]
 
 
-def facts_of(told: Mapping[str, Any], of: str = "") -> dict[str, str]:
+def facts_of(told: Mapping[str, object], of: str = "") -> dict[str, str]:
     """The text of each fact by its name; facts of a part have the name of the part before theirs."""
     found: dict[str, str] = {}
     for name, fact in told.items():

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import fields, replace
 
@@ -199,7 +198,7 @@ def _machine(document: Document) -> str:
     return f"<h2>The machine</h2><table>{rows}</table>" if facts else ""
 
 
-def _without_samples(series: dict[str, Any]) -> dict[str, Any]:
+def _without_samples(series: dict[str, object]) -> dict[str, object]:
     """The values of a series without its samples and its defaults, which a reader puts in again."""
     defaults = {field.name: field.default_factory() if callable(field.default_factory) else field.default for field in fields(Measured)}
     return {name: "" if name == "samples" else value for name, value in series.items() if value != defaults[name]}

@@ -1,7 +1,6 @@
 """Measured messages as texts for a terminal."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -69,7 +68,7 @@ def _pace(clock: TimingClock) -> str:
     return f"; it gains {clock['pace'] * 1e6:+.3g} us in a second of the host's own" if "pace" in clock else ""
 
 
-def _progress(mpi: dict[str, Any]) -> str:
+def _progress(mpi: Mapping[str, str]) -> str:
     """Empty for older files."""
     return f", asynchronous progress {mpi['asynchronous_progress']}" if "asynchronous_progress" in mpi else ""
 

@@ -5,34 +5,37 @@
 
 import ctypes
 import time
-from typing import Any
 
 import numpy as np
 from numba import njit
 
+from steppe.array_types import Floats, Integers
 from steppe.comm.raw import call
 from steppe.measure.timing.ticks import Ticks, read_ticks
 
 FUNCTIONS = ("clock_gettime", "pread", "pwrite", "fsync", "memcpy")
 CLOCK, READ, WRITE, SYNC, COPY = range(len(FUNCTIONS))
+Steady = tuple[Integers, Integers, np.int64]  # see `steady_clock`
+FileMemory = tuple[np.int64, np.int64]  # descriptor of a file, address of memory
+Requests = tuple[Integers, Integers]  # places and sizes [bytes]
 MONOTONIC = np.int64(time.CLOCK_MONOTONIC)
 
 
-def addresses() -> Any:
+def addresses() -> Integers:
     """The addresses of `FUNCTIONS` (5,) int64."""
     libc = ctypes.CDLL(None)
     return np.array([ctypes.cast(getattr(libc, name), ctypes.c_void_p).value for name in FUNCTIONS], np.int64)
 
 
 @njit(cache=True)
-def now(f: Any, moment: Any, at: Any) -> float:
+def now(f: Integers, moment: Integers, at: np.int64) -> float:
     """The steady clock [s]. moment: int64 (2,), `at` its address."""
     call(f[CLOCK], (MONOTONIC, at))
     return moment[0] + 1e-9 * moment[1]
 
 
 @njit(cache=True)
-def ticks(f: Any, moment: Any, at: Any, found: Any) -> None:
+def ticks(f: Integers, moment: Integers, at: np.int64, found: Floats) -> None:
     """Differences of successive readings of the clock (n,) [s]."""
     before = now(f, moment, at)
     for i in range(found.size):
@@ -40,7 +43,7 @@ def ticks(f: Any, moment: Any, at: Any, found: Any) -> None:
         before += found[i]
 
 
-def steady_clock() -> tuple[Any, Any, np.int64]:
+def steady_clock() -> Steady:
     """Addresses of the system's functions, where the clock writes, int64 (2,), and the address of that."""
     moment = np.zeros(2, np.int64)
     return addresses(), moment, np.int64(moment.ctypes.data)
@@ -54,7 +57,7 @@ def steady_ticks() -> Ticks:
 
 
 @njit(cache=True)
-def transfer(steady: Any, function: Any, file: Any, requests: Any, times: Any, k: int, cost: float) -> int:
+def transfer(steady: Steady, function: int, file: FileMemory, requests: Requests, times: Floats, k: int, cost: float) -> int:
     """Does requests, k of them a block; returns how many were not done whole.
 
     steady: see `steady_clock`; function: READ or WRITE; file: descriptor, address of memory; requests: places and sizes [bytes].
@@ -69,7 +72,7 @@ def transfer(steady: Any, function: Any, file: Any, requests: Any, times: Any, k
 
 
 @njit(cache=True)
-def write_durably(steady: Any, file: Any, places: Any, size: Any, times: Any) -> int:
+def write_durably(steady: Steady, file: FileMemory, places: Integers, size: np.int64, times: Floats) -> int:
     """Writes `size` bytes at each of `places`, then waits until they are on the disk. times (2,) [s]: until written, until durable."""
     (f, moment, at), (descriptor, memory), bad = steady, file, 0
     begin = now(f, moment, at)
@@ -82,7 +85,9 @@ def write_durably(steady: Any, file: Any, places: Any, size: Any, times: Any) ->
 
 
 @njit(cache=True)
-def read_and_broadcast(f: Any, broadcast: Any, reads: bool, file: Any, requests: Any) -> int:
+def read_and_broadcast(
+    f: Integers, broadcast: tuple[np.int64, np.int64, np.int64], reads: bool, file: FileMemory, requests: Requests
+) -> int:
     """One rank reads requests, and all get them; returns how many failed. broadcast: function, type of a byte, communicator."""
     (function, byte, comm), (descriptor, memory), (places, sizes), bad = broadcast, file, requests, 0
     for i in range(places.size):

@@ -5,7 +5,7 @@ all rates at the times of the solver's stages, for runs that must meet reference
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from steppe.models.air.rosenbrock import step_of
 
 FIRST_STEP = 1.0  # [s] of a run
 APART = 0.01  # [s] over which a change of rates in time is measured
+Seconds = TypeVar("Seconds", float, Floats)
 
 
 class BoxState(NamedTuple):
@@ -161,6 +162,6 @@ class ChemistryBox:
         return steps, rejected, -1, clipped
 
 
-def _hour_angle(seconds: Any, midnight: float) -> Any:
+def _hour_angle(seconds: Seconds, midnight: float) -> Seconds:
     """[rad] of the sun, 2 pi at noon."""
     return (1.0 + (seconds - midnight) / (0.5 * DAY)) * np.pi

@@ -12,7 +12,7 @@ from steppe.models.air.mechanism import NUMBERS
 class Entry:
     """where: file, line and reaction, for messages. values: of the entry. text: numbers may be written as text, as in OpenAtmos files."""
 
-    def __init__(self, where: str, values: Any, text: bool = False) -> None:
+    def __init__(self, where: str, values: object, text: bool = False) -> None:
         self.where, self.text = where, text
         if not isinstance(values, Mapping):
             raise self.refused(f"{values!r} stands where a table of names and values is expected.")
@@ -55,7 +55,7 @@ class Entry:
                 raise self.refused(f'"{key}" is not known here.{nearest(str(key), known)}')
 
 
-def checked_species(entry: Entry, names: Any) -> dict[str, int]:
+def checked_species(entry: Entry, names: object) -> dict[str, int]:
     """Species and their numbers.
 
     Raises
@@ -75,7 +75,7 @@ def checked_species(entry: Entry, names: Any) -> dict[str, int]:
     return found
 
 
-def number_of(entry: Entry, name: Any, species: Mapping[str, int], what: str = "") -> int:
+def number_of(entry: Entry, name: object, species: Mapping[str, int], what: str = "") -> int:
     """The number of a species; raises `ModelError` if there is none of this name. what: the part of the entry that names it."""
     if not isinstance(name, str):
         raise entry.refused(f"{what}{name!r} stands where a species is expected.{_boolean(name)}")
@@ -84,7 +84,7 @@ def number_of(entry: Entry, name: Any, species: Mapping[str, int], what: str = "
     return species[name]
 
 
-def _hint(value: Any) -> str:
+def _hint(value: object) -> str:
     if isinstance(value, str):
         try:
             float(value)
@@ -94,5 +94,5 @@ def _hint(value: Any) -> str:
     return ""
 
 
-def _boolean(name: Any) -> str:
+def _boolean(name: object) -> str:
     return ' In YAML a bare NO is false and a bare ON is true: write names in quotes, as "NO".' if isinstance(name, bool) else ""

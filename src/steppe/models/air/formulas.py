@@ -6,9 +6,9 @@ IEEE 754 has it; the functions are those of `steppe.kernels.vecmath`. These take
 
 import ast
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steppe.array_types import Floats
 from steppe.errors import ModelError, nearest
@@ -17,7 +17,13 @@ from steppe.kernels.vecmath import cos, exp, log, power, sin, sqrt
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt")
 POWER = len(FUNCTIONS)
-OPERATIONS: Mapping[type, Callable[[Any, Any], Any]] = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide}
+Values = Floats | np.float64
+OPERATIONS: Mapping[type, Callable[[Values, Values], Values]] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.divide,
+}
 
 
 def read_formula(text: str, known: Collection[str]) -> ast.expr:
@@ -53,9 +59,9 @@ def parsed(formulas: Mapping[str, str]) -> dict[str, ast.expr]:
     return trees
 
 
-def compute(trees: Mapping[str, ast.expr], values: Mapping[str, Any]) -> Floats:
+def compute(trees: Mapping[str, ast.expr], values: Mapping[str, ArrayLike]) -> Floats:
     """The value of the last tree of `parsed`. values: of T and tod, numbers or arrays of one shape."""
-    names: dict[str, Any] = {name: np.asarray(value, np.float64) for name, value in values.items()}
+    names: dict[str, Values] = {name: np.asarray(value, np.float64) for name, value in values.items()}
     with np.errstate(all="ignore"):
         for name, tree in trees.items():
             names[name] = _value(tree, names)
@@ -84,7 +90,7 @@ def _check(node: ast.AST, text: str, known: Collection[str]) -> None:
         _check(part, text, known)
 
 
-def _value(node: ast.AST, names: Mapping[str, Any]) -> Any:
+def _value(node: ast.AST, names: Mapping[str, Values]) -> Values:
     """Of a tree that was checked."""
     if isinstance(node, ast.Constant):
         return np.float64(node.value)  # type: ignore[arg-type]
@@ -99,7 +105,7 @@ def _value(node: ast.AST, names: Mapping[str, Any]) -> Any:
     return operation(left, right) if operation else _of_kernel(POWER, left, right)
 
 
-def _of_kernel(function: int, x: Any, y: Any) -> Floats:
+def _of_kernel(function: int, x: ArrayLike, y: ArrayLike) -> Floats:
     x, y = np.broadcast_arrays(x, y)
     found = np.empty(x.shape)
     apply(function, found.size, np.array(x, np.float64), np.array(y, np.float64), found)

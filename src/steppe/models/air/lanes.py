@@ -7,7 +7,6 @@ light begins or ends the next step is at most `NEW_LIGHT`: rates jump there, and
 """
 
 from functools import cache
-from typing import Any
 
 from steppe.array_types import Floats, Integers
 from steppe.kernels import FieldKernel, field_kernel
@@ -30,8 +29,8 @@ SUN_S, SUN_C, SUN_PHASE, SUN_LIT, SUN_FIRST, SUN_SECOND = range(PER_CELL)
 
 
 def load(
-    lanes: int, i: int, n: int, cells: int, codes: Any, seconds: float, sun: Any, scale: Any, at: Any, stride: int, c: Any, carried: Any,
-    width: int, rates: Any, k: Any, base: Any, y: Any, lost: Any, lane: Any,
+    lanes: int, i: int, n: int, cells: int, codes: Integers, seconds: float, sun: Floats, scale: Floats, at: Integers, stride: int,
+    c: Floats, carried: Floats, width: int, rates: Floats, k: Floats, base: Floats, y: Floats, lost: Floats, lane: Floats,
 ) -> None:  # fmt: skip
     """Cell n goes into lane i."""
     for s in range(codes[N_SPECIES]):
@@ -47,7 +46,9 @@ def load(
     lane[STOP * lanes + i] = min(seconds, sun[SUN_FIRST * cells + n])
 
 
-def shine(lanes: int, n_varying: int, slant: Any, lane: Any, tried: Any, base: Any, now: Any, later: Any, slope: Any) -> None:
+def shine(
+    lanes: int, n_varying: int, slant: Floats, lane: Floats, tried: Floats, base: Floats, now: Floats, later: Floats, slope: Floats
+) -> None:
     """Rates of photolysis at both ends of the steps, and their change at the beginning."""
     for i in range(lanes):
         angle = TURN * lane[T * lanes + i] + lane[PHASE * lanes + i]
@@ -65,7 +66,7 @@ def shine(lanes: int, n_varying: int, slant: Any, lane: Any, tried: Any, base: A
             later[v * lanes + i] = b * exp(-slant[v] / lane[LATER * lanes + i])
 
 
-def judge(lanes: int, species: int, rtol: float, atol: float, y: Any, z: Any, error: Any, lane: Any) -> None:
+def judge(lanes: int, species: int, rtol: float, atol: float, y: Floats, z: Floats, error: Floats, lane: Floats) -> None:
     """The norm of the errors, at most 1 where a step is accepted, and what its length is multiplied by for the next one."""
     for i in range(lanes):
         lane[NORM * lanes + i] = 0.0
@@ -82,7 +83,7 @@ def judge(lanes: int, species: int, rtol: float, atol: float, y: Any, z: Any, er
         lane[GROWTH * lanes + i] = where(norm >= 0.0, min(max(wanted, 0.2), 5.0), 0.2)
 
 
-def take(lanes: int, species: int, y: Any, z: Any, lost: Any, lane: Any) -> None:
+def take(lanes: int, species: int, y: Floats, z: Floats, lost: Floats, lane: Floats) -> None:
     """Accepted steps become concentrations; a negative one becomes 0 and is counted."""
     for s in range(species):
         for i in range(lanes):
@@ -93,7 +94,7 @@ def take(lanes: int, species: int, y: Any, z: Any, lost: Any, lane: Any) -> None
             y[at] = where(yes, kept, y[at])
 
 
-def follow(lanes: int, i: int, seconds: float, tried: float, lane: Any) -> None:
+def follow(lanes: int, i: int, seconds: float, tried: float, lane: Floats) -> None:
     """Time and length of the step of lane i after an attempt."""
     h = lane[H * lanes + i]
     wanted = tried * lane[GROWTH * lanes + i]

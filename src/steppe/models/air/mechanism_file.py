@@ -3,7 +3,6 @@
 import json
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -42,7 +41,7 @@ def _read(text: str, file: str) -> Mechanism:
     return read_plain(content, file, _lines(text))
 
 
-def _parsed(text: str, file: str) -> Any:
+def _parsed(text: str, file: str) -> object:
     """Of JSON or YAML."""
     try:
         return json.loads(text) if file.endswith(".json") else yaml.safe_load(text)

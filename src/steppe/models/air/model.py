@@ -73,11 +73,11 @@ class Air(FieldModel):
         self._take_levels(HeightLevels.even())
 
     @classmethod
-    def of(cls, table: dict[str, Any]) -> Self:
+    def of(cls, table: dict[str, object]) -> Self:
         """See `Defaults`. Takes mechanism, given (rates from outside: name -> number) and lanes."""
         return cls(table)
 
-    def again(self, table: dict[str, Any]) -> Self:
+    def again(self, table: dict[str, object]) -> Self:
         """See `Model`. The mechanism is read once: its file may change while a run goes on."""
         return type(self)(table, self.mechanism)
 
@@ -305,7 +305,7 @@ class Air(FieldModel):
         return self._reactions
 
 
-def _given(table: Any, mechanism: Mechanism) -> dict[str, float]:
+def _given(table: object, mechanism: Mechanism) -> dict[str, float]:
     """The rates from outside that a run gives; raises `ModelError` if they are not those that the mechanism takes."""
     where = f"[parameters] given = {table!r}"
     if not isinstance(table, dict) or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in table.values()):

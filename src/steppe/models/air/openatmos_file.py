@@ -25,7 +25,7 @@ FORMS = {
 }
 
 
-def read_openatmos(content: Any, file: str) -> Mechanism:
+def read_openatmos(content: object, file: str) -> Mechanism:
     """The mechanism of a parsed file. file: its name, for messages.
 
     Raises
@@ -54,7 +54,7 @@ def read_openatmos(content: Any, file: str) -> Mechanism:
 
 
 def _processes(
-    entry: Entry, n: int, species: Mapping[str, int], fixed: Mapping[Any, Entry], details: Mapping[Any, Mapping[str, Any]]
+    entry: Entry, n: int, species: Mapping[str, int], fixed: Mapping[object, Entry], details: Mapping[object, Mapping[str, object]]
 ) -> list[Process]:
     """One reaction; two of one with branches."""
     kind = entry.values.get("type")
@@ -86,7 +86,7 @@ def _processes(
     return made
 
 
-def _numbers(entry: Entry, kind: str, unit: float, gas: Mapping[str, Any]) -> tuple[float, ...]:
+def _numbers(entry: Entry, kind: str, unit: float, gas: Mapping[str, object]) -> tuple[float, ...]:
     """Of the form, in molecule, cm3, s. unit: what a rate is multiplied by. gas: what is known of the first reactant."""
     form = FORMS[kind]
     if kind in GIVEN:
@@ -121,11 +121,11 @@ def _side(entry: Entry, key: str) -> list[tuple[Any, float]]:
     return found
 
 
-def _products(entry: Entry, key: str, species: Mapping[str, int], fixed: Mapping[Any, Entry]) -> tuple[tuple[int, float], ...]:
+def _products(entry: Entry, key: str, species: Mapping[str, int], fixed: Mapping[object, Entry]) -> tuple[tuple[int, float], ...]:
     return tuple((number_of(entry, name, species), times) for name, times in _side(entry, key) if name not in fixed)
 
 
-def _whole(entry: Entry, name: Any, times: float) -> int:
+def _whole(entry: Entry, name: object, times: float) -> int:
     if times not in (1.0, 2.0, 3.0):
         raise entry.refused(f"it has {times:g} of the reactant {name}, and 1, 2 or 3 is expected.")
     return int(times)

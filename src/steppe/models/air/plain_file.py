@@ -24,7 +24,7 @@ KEYS = ("name", "version", "constants", "h2o", "zenith", "species", "rates", "re
 TERM = re.compile(r"(?:([0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+) +)?([A-Za-z]\S*)")
 
 
-def read_plain(content: Any, file: str, lines: Sequence[int] = ()) -> Mechanism:
+def read_plain(content: object, file: str, lines: Sequence[int] = ()) -> Mechanism:
     """The mechanism of a parsed file. file: its name, for messages; lines: of its reactions.
 
     Raises
@@ -58,7 +58,7 @@ def read_plain(content: Any, file: str, lines: Sequence[int] = ()) -> Mechanism:
     )
 
 
-def _where(file: str, number: int, each: Any, lines: Sequence[int]) -> str:
+def _where(file: str, number: int, each: object, lines: Sequence[int]) -> str:
     at = f", line {lines[number]}" if number < len(lines) else ""
     label = each.get("n", number + 1) if isinstance(each, Mapping) else number + 1
     return f'"{file}"{at}, reaction {label}'
@@ -66,7 +66,7 @@ def _where(file: str, number: int, each: Any, lines: Sequence[int]) -> str:
 
 def _table(whole: Entry, *keys: str) -> Entry:
     """A table of the file; empty if it has none of this name."""
-    values: Any = whole.values
+    values: object = whole.values
     for key in keys:
         values = values.get(key, {}) if isinstance(values, Mapping) else values
     return Entry(f"{whole.where}, {'.'.join(map(str, keys))}", values)

@@ -16,7 +16,6 @@ OpenAtmos files; T [K], p [Pa], [M] and other amounts [molecule cm-3], k [molecu
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -102,18 +101,18 @@ class Rates:
         return compute(self._humidity, {"T": temperature, "tod": tod})
 
 
-def thermal(T: float, A: float, B: float, C: float, D: float) -> Any:
+def thermal(T: float, A: float, B: float, C: float, D: float) -> float:
     """A exp(C/T) (T/D)^B."""
     return A * exp(C / T) * power(T / D, B)
 
 
-def broadened(r: float, Fc: float, N: float) -> Any:
+def broadened(r: float, Fc: float, N: float) -> float:
     """Fc^(N/(N + log10(r)^2))."""
     x = log(r) / LN10
     return power(Fc, N / (N + x * x))
 
 
-def branching(T: float, M: float, n: float) -> Any:
+def branching(T: float, M: float, n: float) -> float:
     """A(T, [M], n) of reactions of NO with organic peroxy radicals."""
     low = 2.0e-22 * exp(n) * M
     r = low / (0.43 * power(T / 298.0, -8.0))

@@ -14,7 +14,6 @@ without a check.
 """
 
 from functools import cache
-from typing import Any
 
 from steppe.array_types import Floats, Integers
 from steppe.kernels import FieldKernel, field_kernel
@@ -37,7 +36,7 @@ from steppe.models.air.program import (
 )
 
 
-def plus(lanes: int, n: int, codes: Any, c: int, yields: Any, q: int, v: Any, total: Any) -> None:
+def plus(lanes: int, n: int, codes: Integers, c: int, yields: Floats, q: int, v: Floats, total: Floats) -> None:
     """total += the sum of n rows of v, which stand at codes[c], each times its yield, from yields[q] on."""
     u = 0
     while u + 4 <= n:
@@ -57,7 +56,7 @@ def plus(lanes: int, n: int, codes: Any, c: int, yields: Any, q: int, v: Any, to
             total[i] += s0 * v[r0 + i]
 
 
-def minus(lanes: int, n: int, codes: Any, c: int, a: Any, x: Any, total: Any) -> None:
+def minus(lanes: int, n: int, codes: Integers, c: int, a: Floats, x: Floats, total: Floats) -> None:
     """total -= the sum of n products of rows of a and of x, which stand in pairs at codes[c]."""
     u = 0
     while u + 3 <= n:
@@ -77,7 +76,7 @@ def minus(lanes: int, n: int, codes: Any, c: int, a: Any, x: Any, total: Any) ->
             total[i] -= a[a0 + i] * x[x0 + i]
 
 
-def multiply(lanes: int, n: int, codes: Any, c: int, k: Any, at: int, y: Any, v: Any, to: int) -> None:
+def multiply(lanes: int, n: int, codes: Integers, c: int, k: Floats, at: int, y: Floats, v: Floats, to: int) -> None:
     """v[to ...] = k[at ...] times n rows of y, which stand at codes[c]."""
     if n == 1:
         a = codes[c] * lanes
@@ -96,7 +95,7 @@ def multiply(lanes: int, n: int, codes: Any, c: int, k: Any, at: int, y: Any, v:
                 v[to + i] = v[to + i] * y[a + i]
 
 
-def gather(lanes: int, codes: Any, c: int, yields: Any, q: int, v: Any, total: Any, f: Any) -> None:
+def gather(lanes: int, codes: Integers, c: int, yields: Floats, q: int, v: Floats, total: Floats, f: Floats) -> None:
     """f (species, lanes): by species, the sum of the speeds v that change it; the table is at codes[c] and yields[q]."""
     for s in range(codes[N_SPECIES]):
         n = codes[c]
@@ -109,7 +108,7 @@ def gather(lanes: int, codes: Any, c: int, yields: Any, q: int, v: Any, total: A
         q += n
 
 
-def change(lanes: int, codes: Any, yields: Any, k: Any, y: Any, v: Any, total: Any, f: Any) -> None:
+def change(lanes: int, codes: Integers, yields: Floats, k: Floats, y: Floats, v: Floats, total: Floats, f: Floats) -> None:
     """f = dy/dt at rates k (processes, lanes); v: their speeds."""
     c = codes[SPEEDS]
     for p in range(codes[N_PROCESSES]):
@@ -118,7 +117,7 @@ def change(lanes: int, codes: Any, yields: Any, k: Any, y: Any, v: Any, total: A
     gather(lanes, codes, codes[CHANGES], yields, 0, v, total, f)
 
 
-def drift(lanes: int, codes: Any, yields: Any, slope: Any, y: Any, v: Any, total: Any, f: Any) -> None:
+def drift(lanes: int, codes: Integers, yields: Floats, slope: Floats, y: Floats, v: Floats, total: Floats, f: Floats) -> None:
     """f = df/dt at constant y: slope (varying, lanes) is the change of their rates."""
     varying = codes[N_VARYING]
     c, at, done = codes[SPEEDS], 0, 0
@@ -131,7 +130,7 @@ def drift(lanes: int, codes: Any, yields: Any, slope: Any, y: Any, v: Any, total
     gather(lanes, codes, at, yields, codes[VARYING_YIELDS], v, total, f)
 
 
-def factor(lanes: int, codes: Any, yields: Any, k: Any, y: Any, h: Any, v: Any, total: Any, a: Any) -> None:
+def factor(lanes: int, codes: Integers, yields: Floats, k: Floats, y: Floats, h: Floats, v: Floats, total: Floats, a: Floats) -> None:
     """a (elements, lanes) = the factors of 2/h - J; v: derivatives of the speeds."""
     c, q = codes[PARTIALS], codes[ELEMENT_YIELDS]
     for p in range(codes[N_PARTIALS]):
@@ -163,7 +162,7 @@ def factor(lanes: int, codes: Any, yields: Any, k: Any, y: Any, h: Any, v: Any, 
                 a[to + i] = total[i] * a[diagonal + i]
 
 
-def solve(lanes: int, codes: Any, a: Any, total: Any, x: Any) -> None:
+def solve(lanes: int, codes: Integers, a: Floats, total: Floats, x: Floats) -> None:
     """x (species, lanes) becomes the solution of a x = x."""
     c = codes[FORWARD]
     for _ in range(codes[N_SPECIES]):
@@ -185,7 +184,7 @@ def solve(lanes: int, codes: Any, a: Any, total: Any, x: Any) -> None:
         c += 3 + 2 * n
 
 
-def place(lanes: int, codes: Any, rates: Any, k: Any) -> None:
+def place(lanes: int, codes: Integers, rates: Floats, k: Floats) -> None:
     """The rates of the processes that vary."""
     for n in range(codes[N_VARYING]):
         to = codes[codes[VARYING] + n] * lanes
@@ -195,23 +194,23 @@ def place(lanes: int, codes: Any, rates: Any, k: Any) -> None:
 
 def attempt(
     lanes: int,
-    codes: Any,
-    yields: Any,
-    h: Any,
-    now: Any,
-    later: Any,
-    slope: Any,
-    k: Any,
-    y: Any,
-    a: Any,
-    v: Any,
-    total: Any,
-    f: Any,
-    u1: Any,
-    u2: Any,
-    u3: Any,
-    z: Any,
-    error: Any,
+    codes: Integers,
+    yields: Floats,
+    h: Floats,
+    now: Floats,
+    later: Floats,
+    slope: Floats,
+    k: Floats,
+    y: Floats,
+    a: Floats,
+    v: Floats,
+    total: Floats,
+    f: Floats,
+    u1: Floats,
+    u2: Floats,
+    u3: Floats,
+    z: Floats,
+    error: Floats,
 ) -> None:
     """One step; z = y after it, error = its estimated error. k: rates, of which those that vary are overwritten."""
     species = codes[N_SPECIES]

@@ -41,7 +41,7 @@ def held(x: float, other: float) -> Any:
     return most(least(bound, 0.0), least(x, most(bound, 0.0)))
 
 
-def parts(n: int, s: int, inverse: Any, face: Any, near: Any, far: Any) -> None:
+def parts(n: int, s: int, inverse: Floats, face: Floats, near: Floats, far: Floats) -> None:
     """The weights of both edges of the upwind cell in the mean of the swept volume, of each face of a tile.
 
     With C, the swept part of the cell's mass, the mean of the parabola is mean + near (edge - mean) - far (other edge - mean), where
@@ -53,7 +53,7 @@ def parts(n: int, s: int, inverse: Any, face: Any, near: Any, far: Any) -> None:
         far[p] = courant * (1.0 - courant)
 
 
-def fluxes(n: int, s: int, q: Any, slope: Any, edge: Any, face: Any, near: Any, far: Any, moved: Any) -> None:
+def fluxes(n: int, s: int, q: Floats, slope: Floats, edge: Floats, face: Floats, near: Floats, far: Floats, moved: Floats) -> None:
     """moved: tracer mass that goes through each face, before element p, from mixing ratios q; at 3s <= p < n - 2s."""
     for p in range(s, n - s):
         slope[p] = limited_slope(q[p] - q[p - s], q[p + s] - q[p])
@@ -66,7 +66,7 @@ def fluxes(n: int, s: int, q: Any, slope: Any, edge: Any, face: Any, near: Any, 
         moved[p] = face[p] * (mean + (near[p] * held(front, back) - far[p] * held(back, front)))
 
 
-def record(flow: float, at: int, size: int, sign: float, through: Any) -> None:
+def record(flow: float, at: int, size: int, sign: float, through: Floats) -> None:
     """Adds a flow through an end of a line to what went in there, or to what went out. sign: 1 where a positive flow goes in."""
     through[at] += most(sign * flow, 0.0)
     through[at + size] += most(-sign * flow, 0.0)

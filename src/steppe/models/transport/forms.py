@@ -6,7 +6,6 @@ q1, q2, q3, q4, layer                Kent et al. (2014), DCMIP 1-1 and 1-2: by h
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from steppe.array_types import Floats
 CENTRES = (5.0 * np.pi / 6.0, 7.0 * np.pi / 6.0)  # longitudes of the two, on the equator [rad]
 
 
-def distance(lat: Any, lon: Any, lat0: float, lon0: float) -> Floats:
+def distance(lat: Floats | float, lon: Floats | float, lat0: float, lon0: float) -> Floats:
     """The great circle to a place [rad]."""
     cosine = np.sin(lat0) * np.sin(lat) + np.cos(lat0) * np.cos(lat) * np.cos(lon - lon0)
     return np.asarray(np.arccos(np.clip(cosine, -1.0, 1.0)))

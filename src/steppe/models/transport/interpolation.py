@@ -25,10 +25,10 @@ SIXTH = 1.0 / 6.0
 
 
 @cache
-def slope_of(limited: bool) -> Callable[[float, float], Any]:
+def slope_of(limited: bool) -> Callable[[float, float], float]:
     """A function (difference, slope) for the slope at an end of an interval over which a tracer differs so much."""
 
-    def free(difference: float, slope: float) -> Any:
+    def free(difference: float, slope: float) -> float:
         return slope
 
     def monotone(difference: float, slope: float) -> Any:
@@ -39,10 +39,10 @@ def slope_of(limited: bool) -> Callable[[float, float], Any]:
 
 
 @cache
-def interval(limited: bool) -> Callable[[float, float, float, float, float], Any]:
+def interval(limited: bool) -> Callable[[float, float, float, float, float], float]:
     """A function (f0, f1, slopes at both, s) for the value at s, from 0 to 1, between f0 and f1."""
 
-    def free(f0: float, f1: float, first: float, last: float, s: float) -> Any:
+    def free(f0: float, f1: float, first: float, last: float, s: float) -> float:
         a = 1.0 - s
         return f0 + ((f1 - f0) * (s * s * (3.0 - 2.0 * s)) + s * a * (first * a - last * s))
 
@@ -53,11 +53,11 @@ def interval(limited: bool) -> Callable[[float, float, float, float, float], Any
 
 
 @cache
-def over_levels(limited: bool) -> Callable[..., Any]:
+def over_levels(limited: bool) -> Callable[[Floats, int, Floats, Floats, float, int, int], float]:
     """A function (work, at, slopes, coordinate, height, k, levels): the value at a height, of the four levels about level k at work[at]."""
     between, slope = interval(limited), slope_of(limited)
 
-    def value(work: Any, at: int, slopes: Any, coordinate: Any, height: float, k: int, levels: int) -> Any:
+    def value(work: Floats, at: int, slopes: Floats, coordinate: Floats, height: float, k: int, levels: int) -> Any:
         if levels == 1:
             return work[at]
         d0, d1, d2 = work[at + 1] - work[at], work[at + 2] - work[at + 1], work[at + 3] - work[at + 2]
@@ -89,7 +89,7 @@ def ccm(limited: bool, one_piece: bool) -> FieldKernel:
     """
     between, slope, upright, load = interval(limited), slope_of(limited), over_levels(limited), neighbours(one_piece)
 
-    def across(work: Any, a: int, to: int, w0: float, w1: float, w2: float, w3: float, w4: float, w5: float, s: float) -> None:
+    def across(work: Floats, a: int, to: int, w0: float, w1: float, w2: float, w3: float, w4: float, w5: float, s: float) -> None:
         """From four values at work[a] to one at work[to], of each layer. Slopes are stored before they are used, for vectors of layers."""
         for m in range(LAYERS):
             d0, d1, d2 = work[a + 4 + m] - work[a + m], work[a + 8 + m] - work[a + 4 + m], work[a + 12 + m] - work[a + 8 + m]
@@ -98,7 +98,7 @@ def ccm(limited: bool, one_piece: bool) -> FieldKernel:
         for m in range(LAYERS):
             work[to + m] = between(work[a + 4 + m], work[a + 8 + m], work[32 + m], work[36 + m], s)
 
-    def line(work: Any, at: int, table: Any, shift: int, base: int, i: int, columns: int, layers: int, s: float) -> None:
+    def line(work: Floats, at: int, table: Integers, shift: int, base: int, i: int, columns: int, layers: int, s: float) -> None:
         """Along a row."""
         j, k = after(i, columns), after(after(i, columns), columns)
         a0, a1, a2, a3 = base + before(i, columns) * layers, base + i * layers, base + j * layers, base + k * layers
@@ -170,9 +170,9 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
     upright, load = over_levels(limited), neighbours(one_piece)
 
     def line(
-        work: Any,
+        work: Floats,
         at: int,
-        table: Any,
+        table: Integers,
         shift: int,
         base: int,
         i2: int,

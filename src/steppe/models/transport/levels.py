@@ -6,9 +6,10 @@ A run has the 18 levels of CCM, levels of equal height or of equal pressure, or 
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steppe.array_types import Floats
 from steppe.errors import ModelError
@@ -77,7 +78,7 @@ class HybridLevels(NamedTuple):
         return found.reshape(-1, 6)
 
 
-def hybrid(a: Any, b: Any) -> HybridLevels:
+def hybrid(a: ArrayLike, b: ArrayLike) -> HybridLevels:
     """Levels between interfaces with these coefficients, from the top.
 
     Raises
@@ -98,7 +99,7 @@ def hybrid(a: Any, b: Any) -> HybridLevels:
     )
 
 
-def pressures(middle: Any) -> HybridLevels:
+def pressures(middle: ArrayLike) -> HybridLevels:
     """Levels at constant pressures [Pa]; interfaces lie half-way between them, and as far beyond the first and the last.
 
     Raises
@@ -130,7 +131,7 @@ def heights(n: int) -> HybridLevels:
     return _checked(HybridLevels(middle, np.exp(-edges / SCALE_HEIGHT), np.zeros(n + 1), space))
 
 
-def chosen(asked: Any, wind: str, columns: Mapping[str, tuple[Floats, str]]) -> HybridLevels:
+def chosen(asked: object, wind: str, columns: Mapping[str, tuple[Floats, str]]) -> HybridLevels:
     """The levels of a run. asked: as the run file has it, None where it does not say; columns: name -> values and unit, of its winds.
 
     Raises

@@ -1,11 +1,11 @@
 """The transport model; see the package."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from steppe.array_types import Floats
+from steppe.array_types import Array, Floats
 from steppe.errors import ModelError
 from steppe.grid import Box
 from steppe.kernels.vecmath import exp
@@ -34,7 +34,7 @@ class Transport(FieldModel):
     needs = Needs(unit="boxes", halo={"y": 0, "x": 0})
     choices = CHOICES
 
-    def __init__(self, table: dict[str, Any]) -> None:
+    def __init__(self, table: dict[str, object]) -> None:
         self.tracers = tracers_of(table.pop("tracers", TRACERS))
         self._asked = table.pop("levels", None)
         self.iterations = _whole(table, "iterations", 3, 100)
@@ -46,7 +46,7 @@ class Transport(FieldModel):
         self._settle(levels.chosen("L18" if of_winds else self._asked, self._wind, {}), False)
 
     @classmethod
-    def of(cls, table: dict[str, Any]) -> Self:
+    def of(cls, table: dict[str, object]) -> Self:
         """See `Defaults`. Takes tracers, levels, iterations, page [KiB] and cache [MiB]."""
         return cls(table)
 
@@ -72,7 +72,12 @@ class Transport(FieldModel):
         self.variables = {variable.name: variable for variable in variables_of(self.tracers, self._wind, vertical)}
 
     def initialise(
-        self, share: Box, parameters: Mapping[str, Any], state: Mapping[str, Any] | None, options: Mapping[str, Any], reach: Reach
+        self,
+        share: Box,
+        parameters: Mapping[str, float | Array],
+        state: Mapping[str, float | Array] | None,
+        options: Mapping[str, str],
+        reach: Reach,
     ) -> None:
         """See `Model`. Tracers begin with their forms, paths at the cells themselves."""
         y, x = (slice(first, first + length) for first, length in zip(share.origin, share.shape, strict=True))
@@ -141,7 +146,7 @@ class Transport(FieldModel):
             values[self.levels.lowest] = 0.0
 
 
-def _whole(table: dict[str, Any], name: str, usual: int, most: int) -> int:
+def _whole(table: dict[str, object], name: str, usual: int, most: int) -> int:
     """Takes a whole number out of the table."""
     found = table.pop(name, usual)
     if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= most:

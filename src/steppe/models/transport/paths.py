@@ -28,19 +28,19 @@ BEFORE, AFTER = 1, 2  # columns that the array of the wind has before the first 
 COMPONENTS = 3  # of the wind
 
 
-def within(value: Any, low: Any, high: Any) -> Any:
+def within(value: Any, low: float, high: float) -> Any:
     """The number, or the end of the range that it lies beyond."""
     return min(max(value, low), high)
 
 
 @cache
-def neighbours(one_piece: bool) -> Callable[..., Any]:
+def neighbours(one_piece: bool) -> Callable[[Integers, int, int], Floats]:
     """A function (table, shift, i) for the float64 from element i of an array on, as far as its page goes."""
 
-    def of_piece(table: Any, shift: int, i: int) -> Any:
+    def of_piece(table: Integers, shift: int, i: int) -> Any:
         return float64s(table[0] + 8 * i)
 
-    def of_page(table: Any, shift: int, i: int) -> Any:
+    def of_page(table: Integers, shift: int, i: int) -> Any:
         return float64s(element_address(table, shift, i, 8))
 
     return of_piece if one_piece else of_page
@@ -96,7 +96,7 @@ def locate(
                 height[p] = points[q + 3 * size]
 
 
-def level_before(height: Any, levels: Any, coordinate: Any, guess: Any) -> Any:
+def level_before(height: float, levels: int, coordinate: Floats, guess: int) -> int:
     """The level at or before a height, at most the last but one."""
     k = guess
     while k > 0 and height < coordinate[k]:
@@ -106,13 +106,13 @@ def level_before(height: Any, levels: Any, coordinate: Any, guess: Any) -> Any:
     return k
 
 
-def row_before(latitude: Any, latitudes: Any, about: Any) -> Any:
+def row_before(latitude: float, latitudes: Floats, about: int) -> int:
     """The row of the tables at or before a latitude. about: this row, or one beside it."""
     row = about - 1 if latitude > latitudes[about] else about
     return row + 1 if latitude <= latitudes[row + 1] else row
 
 
-def turned_column(column: Any, shift: Any, columns: Any) -> Any:
+def turned_column(column: int, shift: int, columns: int) -> int:
     """A column moved to the east by half of all columns at most."""
     moved = column + shift
     return moved - columns if moved >= columns else moved
@@ -126,7 +126,7 @@ def wind_at(one_piece: bool) -> FieldKernel:
     """
     of = neighbours(one_piece)
 
-    def two(table: Any, shift: int, high: int, low: int, near: float, far: float, work: Any, to: int, first: bool) -> None:
+    def two(table: Integers, shift: int, high: int, low: int, near: float, far: float, work: Floats, to: int, first: bool) -> None:
         """Adds four neighbours of two levels with weights, side by side, to work[to .. to + 3], or begins with them."""
         if one_piece or not (split(high, shift) or split(low, shift)):
             f, g = of(table, shift, high), of(table, shift, low)
@@ -138,7 +138,7 @@ def wind_at(one_piece: bool) -> FieldKernel:
                 work[to + m] = both if first else work[to + m] + both
 
     def across(
-        table: Any,
+        table: Integers,
         shift: int,
         r0: int,
         r1: int,
@@ -151,7 +151,7 @@ def wind_at(one_piece: bool) -> FieldKernel:
         y1: float,
         y2: float,
         y3: float,
-        work: Any,
+        work: Floats,
         to: int,
     ) -> None:
         """Four columns of a component, of four rows and two levels."""
@@ -217,7 +217,7 @@ def wind_at(one_piece: bool) -> FieldKernel:
     return interpolate
 
 
-def longitude(x: Any, y: Any) -> tuple[Any, Any, Any]:
+def longitude(x: float, y: float) -> tuple[float, float, float]:
     """Cosine and sine of the longitude of a point on the unit sphere, and the cosine of its latitude; at a pole, longitude 0."""
     cos_lat = sqrt(x * x + y * y)
     inverse = 1.0 / max(cos_lat, 1e-300)

@@ -34,7 +34,7 @@ class Tracer(NamedTuple):
     age: bool = False
 
 
-def tracers_of(asked: Any) -> tuple[Tracer, ...]:
+def tracers_of(asked: object) -> tuple[Tracer, ...]:
     """The tracers of [parameters] tracers = { name = form, ... }, or a list of names.
 
     Raises
@@ -52,7 +52,7 @@ def tracers_of(asked: Any) -> tuple[Tracer, ...]:
     return tuple(_tracer(name, asked[name]) for name in sorted(asked, key=str))  # in one order on all ranks, however the table came
 
 
-def _tracer(name: Any, said: Any) -> Tracer:
+def _tracer(name: object, said: object) -> Tracer:
     where = f"[parameters] tracers.{name}"
     if not isinstance(name, str) or not name.isidentifier() or name in RESERVED or name.startswith(BEGINNINGS):
         raise ModelError(f"{where}: this name is taken, or none. Choose another, of letters, digits and _.")
@@ -86,7 +86,7 @@ def _tracer(name: Any, said: Any) -> Tracer:
     return Tracer(name, form, half_life, source, tuple(levels), tuple(box) if box else None, str(table.get("units", "1")))
 
 
-def _number(where: str, text: Any, unit: str) -> float:
+def _number(where: str, text: object, unit: str) -> float:
     """A number with its unit, in another unit."""
     from cf_units import Unit
 

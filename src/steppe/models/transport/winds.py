@@ -6,7 +6,7 @@ dcmip11, dcmip12      three-dimensional deformation, and a circulation like Hadl
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from steppe.models.transport.levels import P0, SCALE_HEIGHT, TOP
 DAY = 86_400.0  # [s]
 RADIUS = 6_371_220.0  # [m] of the Earth, as in CCM and DCMIP
 TAU = 2.0 * np.pi
-Formula = Callable[[float, float, float, float, float, Any], tuple[float, float, float]]
+Formula = Callable[[float, float, float, float, float, Floats], tuple[float, float, float]]
 
 
 class Wind(NamedTuple):
@@ -32,7 +32,7 @@ class Wind(NamedTuple):
     period: float | None = None
 
 
-def _rotation(cos_lon: float, sin_lon: float, cos_lat: float, sin_lat: float, height: float, c: Any) -> tuple[float, float, float]:
+def _rotation(cos_lon: float, sin_lon: float, cos_lat: float, sin_lat: float, height: float, c: Floats) -> tuple[float, float, float]:
     return c[0] * (cos_lat * c[1] + cos_lon * sin_lat * c[2]), -c[0] * sin_lon * c[2], 0.0
 
 
@@ -40,7 +40,7 @@ def _rotation_constants(instant: float, period: float, angle: float) -> Floats:
     return np.array([TAU / period, np.cos(angle), np.sin(angle)])
 
 
-def _deforming(cos_lon: float, sin_lon: float, cos_lat: float, sin_lat: float, height: float, c: Any) -> tuple[float, float, float]:
+def _deforming(cos_lon: float, sin_lon: float, cos_lat: float, sin_lat: float, height: float, c: Floats) -> tuple[float, float, float]:
     sine, cosine = sin_lon * c[1] - cos_lon * c[2], cos_lon * c[1] + sin_lon * c[2]
     return c[0] * sine * sine * 2.0 * sin_lat * cos_lat + c[3] * cos_lat, c[0] * 2.0 * sine * cosine * cos_lat, 0.0
 
@@ -50,7 +50,7 @@ def _deforming_constants(instant: float, period: float, angle: float) -> Floats:
     return np.array([10.0 / period * np.cos(np.pi * instant / period), np.cos(turned), np.sin(turned), TAU / period])
 
 
-def _divergent(cos_lon: float, sin_lon: float, cos_lat: float, sin_lat: float, height: float, c: Any) -> tuple[float, float, float]:
+def _divergent(cos_lon: float, sin_lon: float, cos_lat: float, sin_lat: float, height: float, c: Floats) -> tuple[float, float, float]:
     sine, cosine = sin_lon * c[1] - cos_lon * c[2], cos_lon * c[1] + sin_lon * c[2]
     square = cos_lat * cos_lat
     return -c[0] * 0.5 * (1.0 - cosine) * 2.0 * sin_lat * cos_lat * square + c[3] * cos_lat, c[0] * 0.5 * sine * square * cos_lat, 0.0
@@ -60,7 +60,7 @@ def _divergent_constants(instant: float, period: float, angle: float) -> Floats:
     return np.array([0.5, 1.0, 1.0, 1.0]) * _deforming_constants(instant, period, angle)
 
 
-def _dcmip11(cos_lon: float, sin_lon: float, cos_lat: float, sin_lat: float, height: float, c: Any) -> tuple[float, float, float]:
+def _dcmip11(cos_lon: float, sin_lon: float, cos_lat: float, sin_lat: float, height: float, c: Floats) -> tuple[float, float, float]:
     sine, cosine = sin_lon * c[1] - cos_lon * c[2], cos_lon * c[1] + sin_lon * c[2]
     pressure = P0 * exp(-height / SCALE_HEIGHT)
     near, far = exp((pressure - P0) / c[6]), exp((c[5] - pressure) / c[6])
@@ -85,7 +85,7 @@ def _dcmip11_constants(instant: float, period: float, angle: float) -> Floats:
     )
 
 
-def _dcmip12(cos_lon: float, sin_lon: float, cos_lat: float, sin_lat: float, height: float, c: Any) -> tuple[float, float, float]:
+def _dcmip12(cos_lon: float, sin_lon: float, cos_lat: float, sin_lat: float, height: float, c: Floats) -> tuple[float, float, float]:
     square = sin_lat * sin_lat
     sine, cosine = sin_lat * (5.0 - 20.0 * square + 16.0 * square * square), cos_lat * (1.0 - 12.0 * square + 16.0 * square * square)
     thin, at = exp(height / SCALE_HEIGHT), c[1] * height

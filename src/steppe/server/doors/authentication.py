@@ -3,13 +3,11 @@
 Then its role is compared with the one that the route needs.
 """
 
-from collections.abc import Mapping
-from typing import Any
 from urllib.parse import parse_qs
 
 from steppe.control import Refused
 from steppe.server.access import Visitor
-from steppe.server.request import Request
+from steppe.server.request import Request, Scope
 from steppe.service.principal import check_role as check
 from steppe.service.service import unknown_run
 
@@ -71,7 +69,7 @@ def _refuse_query(request: Request, query: bytes) -> None:
         )
 
 
-def cookie_name(scope: Mapping[str, Any]) -> str:
+def cookie_name(scope: Scope) -> str:
     """The name of the cookie; servers on other ports of the same machine have others."""
     server = scope.get("server")
     return f"steppe_{server[1] if server and server[1] else 0}"

@@ -39,7 +39,7 @@ class _Cursor:
 class Cursors:
     """The cursors of one viewer, one a stream. say: sends a message."""
 
-    def __init__(self, run: Supervisor, say: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(self, run: Supervisor, say: Callable[[Mapping[str, object]], None]) -> None:
         self._run, self._say = run, say
         self.placed: dict[int, _Cursor] = {}
         """By stream."""
@@ -122,7 +122,7 @@ def _packed(grid: Grid) -> Integers:
     return found
 
 
-def _number(value: Any) -> dict[str, Any]:
+def _number(value: Any) -> dict[str, object]:
     """A value and its shortest decimal."""
     missing = not math.isfinite(value) if value.dtype.kind == "f" else value == np.iinfo(value.dtype).min
     return {"value": None, "text": ""} if missing else {"value": float(str(value)), "text": str(value)}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from steppe.api import PROTOCOL
+from steppe.api.documents import CheckpointStatus, RunFacts, ScenarioStatus
 from steppe.control.server.channels import View
 from steppe.server.live.line import TEXT, message_of
 from steppe.server.live.ranges import Ranges
@@ -54,11 +55,11 @@ class Feed:
         self._task: asyncio.Task[None] | None = None
         self._known = False  # what the run is
         self._event = 0  # the last that was reported
-        self._info: dict[str, Any] = {}
-        self._progress: list[Any] = []
+        self._info: dict[str, object] = {}
+        self._progress: list[dict[str, object]] = []
         self._seldom_at, self._timer = 0.0, cast(asyncio.TimerHandle | None, None)
         self._last, self._open = 0, list[int]()  # commands: the last, and those that are not over
-        self._checkpoints: list[dict[str, Any]] = []
+        self._checkpoints: list[CheckpointStatus] = []
         self._kept: dict[str, list[int]] = {}
         self._viewers = 0  # as reported
 
@@ -120,7 +121,7 @@ class Feed:
         """The state of the run."""
         return _text({"type": "info", **self._context.info(self.run)})
 
-    def _steers(self) -> dict[str, Any] | None:
+    def _steers(self) -> dict[str, object] | None:
         """The client of the last order."""
         last = self._context.run(self.run).journal.command(self._last)
         return {"who": last.who, "kind": last.kind, "id": last.seq, "at": last.accepted_at} if last else None
@@ -141,7 +142,7 @@ class Feed:
             self._tell({"type": "ranges", "ranges": news})
 
     async def _follow(self) -> None:
-        happenings: AsyncIterator[tuple[int, dict[str, Any]]] = self._context.run(self.run).happenings(0)
+        happenings: AsyncIterator[tuple[int, Mapping[str, object]]] = self._context.run(self.run).happenings(0)
         old = True  # of the events
         async with aclosing(happenings) as following:  # type: ignore[type-var]
             async for number, what in following:
@@ -182,7 +183,7 @@ class Feed:
         if self._task is not None:
             self._look()
 
-    def _look_at_what_moves(self, progress: list[Any]) -> None:
+    def _look_at_what_moves(self, progress: list[dict[str, object]]) -> None:
         run = self._context.run(self.run)
         if progress != self._progress:
             self._progress = progress
@@ -198,7 +199,7 @@ class Feed:
             self._viewers = len(self._listeners)
             self._tell({"type": "viewers", "viewers": self._viewers})
 
-    def _stripped(self, info: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+    def _stripped(self, info: Mapping[str, Any]) -> tuple[dict[str, object], list[dict[str, object]]]:
         """The state without the members that change at every step; and these."""
         scenarios = [msgspec.json.decode(each) for each in info["scenarios"]]
         resting = [{key: value for key, value in each.items() if key not in MOVING} for each in scenarios]
@@ -218,7 +219,7 @@ class Feed:
                 ended = run.journal.command(seq)
                 self._tell({"type": "command", **(found or {}), "who": ended.who if ended else ""})
 
-    def _tell(self, what: Mapping[str, Any]) -> None:
+    def _tell(self, what: Mapping[str, object]) -> None:
         self._texts.append(_text(what))
         self.count += 1
         self._call()
@@ -228,15 +229,15 @@ class Feed:
             tell()
 
 
-def _text(what: Mapping[str, Any]) -> bytes:
+def _text(what: Mapping[str, object]) -> bytes:
     return message_of(msgspec.json.encode(what), TEXT)
 
 
-def _kept(scenarios: Any) -> dict[str, list[int]]:
+def _kept(scenarios: Iterable[ScenarioStatus]) -> dict[str, list[int]]:
     """The first and last kept step of each scenario."""
     return {each["name"]: [each["kept"], each["step"]] for each in scenarios if each.get("kept") is not None}
 
 
-def _forcing(facts: Mapping[str, Any]) -> dict[str, str | None] | None:
-    first, last = date_of(1, facts), date_of(int(facts["steps"]), facts)
+def _forcing(facts: RunFacts) -> dict[str, str | None] | None:
+    first, last = date_of(1, facts), date_of(facts["steps"], facts)
     return None if first is None else {"first": first, "last": last}

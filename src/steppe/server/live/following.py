@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class _FollowedLine:
 class FollowedSeries:
     """The lines of one viewer. say: sends a message."""
 
-    def __init__(self, context: ServerContext, run: str, line: ViewerLink, say: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(self, context: ServerContext, run: str, line: ViewerLink, say: Callable[[Mapping[str, object]], None]) -> None:
         self._context, self._run, self._line, self._say = context, run, line, say
         self._lines: dict[int, _FollowedLine] = {}
 

@@ -83,7 +83,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         """A request; the application finds the line in its scope."""
         super().handle_connect(event)
         if self.response.status_code == 101:
-            cast(dict[str, Any], self.scope["extensions"])[EXTENSION] = self
+            cast(dict[str, object], self.scope["extensions"])[EXTENSION] = self
 
     async def send(self, message: Any) -> None:
         """Passes on what the application says."""
@@ -126,7 +126,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         super().connection_lost(exc)
         # the collector would find what holds itself only much later, and viewers come and go
         self.when_free, self.write = lambda: None, lambda message: None
-        cast(dict[str, Any], getattr(self, "scope", {}).get("extensions", {})).pop(EXTENSION, None)
+        cast(dict[str, object], getattr(self, "scope", {}).get("extensions", {})).pop(EXTENSION, None)
 
     def pause_writing(self) -> None:
         """The client does not read."""

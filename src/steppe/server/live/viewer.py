@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,6 +21,7 @@ from steppe.server.live.watched import StreamMap, stream_map
 from steppe.server.problems import problem
 
 if TYPE_CHECKING:
+    from steppe.api.query import MapQuery
     from steppe.control.server.supervisor import Supervisor
     from steppe.server.context import ServerContext
     from steppe.server.live.feed import Feed
@@ -110,10 +111,10 @@ class Viewer:
             self._line.write(text)
         self._told = self._feed.count
 
-    def _say(self, what: Mapping[str, Any]) -> None:
+    def _say(self, what: Mapping[str, object]) -> None:
         self._line.write(message_of(msgspec.json.encode(what), TEXT))
 
-    def _say_if_he_reads(self, what: Mapping[str, Any]) -> None:
+    def _say_if_he_reads(self, what: Mapping[str, object]) -> None:
         if self._line.free:
             self._say(what)
 
@@ -203,7 +204,7 @@ class Viewer:
             twice = next(number for number in numbers if numbers.count(number) > 1)
             raise Refused("bad-field", f"Stream {twice} comes twice. Give each a number of its own.", value=twice, position="$.watch")
         seen = [stream_map(self._context, self._name, each) for each in streams]
-        groups: dict[Any, dict[str, tuple[Stream, StreamMap]]] = {}
+        groups: dict[tuple[MapQuery, int, tuple[float, float] | None], dict[str, tuple[Stream, StreamMap]]] = {}
         for stream, view in zip(streams, seen, strict=True):
             group = groups.setdefault((view.query, stream.bits, view.span), {})
             if stream.scenario in group:
@@ -231,7 +232,7 @@ class Viewer:
         for stream, seen in group.values():
             self._streams[stream.stream] = watching, stream, seen
 
-    def _told_of(self, stream: Stream, seen: StreamMap) -> dict[str, Any]:
+    def _told_of(self, stream: Stream, seen: StreamMap) -> dict[str, object]:
         watching = self._streams[stream.stream][0]
         chosen = {"stream": stream.stream, "bits": stream.bits, "range": stream.range, "rate": stream.rate}
         return {**seen.told, **chosen, "pair": list(watching.streams)}
@@ -267,5 +268,4 @@ def _bytes_of(channel: Channel, index: int, stream: int, flags: int) -> bytes:
     key = index, stream, flags
     if key not in channel.made:
         channel.made[key] = message_of(numbered(channel.frames[index], stream, channel.count & 0xFFFFFFFF, flags), BINARY)
-    found: bytes = channel.made[key]
-    return found
+    return channel.made[key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class StreamMap(NamedTuple):
 
     query: MapQuery
     span: tuple[float, float] | None
-    told: dict[str, Any]
+    told: dict[str, object]
 
 
 def stream_map(context: ServerContext, run: str, stream: Stream) -> StreamMap:

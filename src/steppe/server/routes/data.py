@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -39,7 +39,7 @@ def plan(query: bytes, what: str, accept: bytes) -> MapPlan:
     """
     wanted = MapQuery(**read_query(query, GRAMMARS[what]))
     named = "png" if what == "image" else wanted.format
-    form: Any = named or form_of(accept, FORMATS)
+    form = named or form_of(accept, FORMATS)
     return MapPlan(replace(wanted, format=form), f"{zlib.crc32(query + form.encode()):08x}", () if named else ACCEPTED)
 
 
@@ -72,12 +72,12 @@ async def _answer(request: Request, what: str) -> Response:
     return Response(200, found.head, FORMATS[query.format or "raw"].encode(), headers, (found.body,), cache=ASK_AGAIN)
 
 
-def _header(value: Any) -> bytes:
+def _header(value: object) -> bytes:
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text.encode("ascii", "backslashreplace").replace(b"\r", b" ").replace(b"\n", b" ")
 
 
-def rounding(head: Mapping[str, Any]) -> Headers:
+def rounding(head: Mapping[str, object]) -> Headers:
     """The header of an answer with values of a record that was rounded."""
     return ((b"steppe-rounded", str(head["rounded"]).encode()),) if "rounded" in head else ()
 

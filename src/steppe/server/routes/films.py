@@ -4,10 +4,10 @@ import asyncio
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import Any
 
 from steppe.control import Refused
 from steppe.control.orders import folder_of
@@ -50,7 +50,7 @@ async def film(request: Request) -> Response:
 class FilmProcess:
     """A film under way. It is the `film` of the context until a client has it, or none has asked for it for `limits.film_asked`."""
 
-    def __init__(self, context: ServerContext, wanted: dict[str, Any]) -> None:
+    def __init__(self, context: ServerContext, wanted: Mapping[str, object]) -> None:
         self.wanted, self.done = wanted, {"part": 0.0, "date": None}
         self._context, self._asked, self._over = context, monotonic(), False
         self._process: subprocess.Popen[bytes] | None = None

@@ -21,7 +21,7 @@ async def runs(request: Request) -> Response:
 async def info(request: Request) -> Response:
     """GET runs/{run}."""
     found = request.context.info(request.parameters["run"])
-    return tagged(request, msgspec.json.encode(found), found["version"])
+    return tagged(request, msgspec.json.encode(found), str(found["version"]))
 
 
 def tagged(request: Request, content: bytes, version: str = "v") -> Response:

@@ -5,9 +5,8 @@ The live socket is elsewhere (`server.live`); `live` here refuses a request with
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import suppress
-from typing import Any
 
 import msgspec
 
@@ -38,10 +37,10 @@ def _stream(lines: AsyncGenerator[bytes]) -> Response:
     return Response(200, media=b"text/event-stream", headers=((b"x-accel-buffering", b"no"),), stream=lines)
 
 
-async def _changes(request: Request, seq: int) -> AsyncGenerator[tuple[int, dict[str, Any]]]:
+async def _changes(request: Request, seq: int) -> AsyncGenerator[tuple[int, Mapping[str, object]]]:
     """The states of an operation; two of the same content are sent once."""
     run = request.run
-    last: dict[str, Any] = {}
+    last: dict[str, object] = {}
     happenings = run.happenings(1 << 60)
     try:
         async for _ in happenings:
@@ -54,11 +53,11 @@ async def _changes(request: Request, seq: int) -> AsyncGenerator[tuple[int, dict
 
 
 async def _lines(
-    request: Request, happenings: AsyncIterator[tuple[int, dict[str, Any]]], unnumbered: str = "info"
+    request: Request, happenings: AsyncIterator[tuple[int, Mapping[str, object]]], unnumbered: str = "info"
 ) -> AsyncGenerator[bytes]:
     yield b"retry: 1000\n\n"
     draining = asyncio.ensure_future(request.context.draining.wait())
-    following: asyncio.Future[tuple[int, dict[str, Any]]] = asyncio.ensure_future(anext(happenings))
+    following: asyncio.Future[tuple[int, Mapping[str, object]]] = asyncio.ensure_future(anext(happenings))
     try:
         while True:
             await asyncio.wait((following, draining), timeout=QUIET, return_when=asyncio.FIRST_COMPLETED)
@@ -82,7 +81,7 @@ async def _lines(
         await _end(happenings)
 
 
-async def _end(happenings: AsyncIterator[Any]) -> None:
+async def _end(happenings: AsyncIterator[object]) -> None:
     close = getattr(happenings, "aclose", None)
     if close is not None:
         await close()

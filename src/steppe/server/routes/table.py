@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -29,7 +29,7 @@ class Route(NamedTuple):
     handler: Callable[[Request], Awaitable[Response]]
     summary: str
     codes: tuple[int, ...]
-    reply: Any
+    reply: object
     request: type[Struct] | str | None = None
     query: Grammar | None = None
     steering: bool = False
