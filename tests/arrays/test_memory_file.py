@@ -228,7 +228,7 @@ def test_writes_of_several_ranks_to_the_same_bytes_are_found_on_every_rank(tmp_p
         ),
         (lambda w, p: MemoryFile(p / "y", "w", w), 'cannot be opened with mode "w" and size=None'),
         (lambda w, p: MemoryFile(p / "y", "w", w, size=-1), 'mode "w" and size=-1'),
-        (lambda w, p: MemoryFile(p / "x", "r", w, size=3), 'x" cannot be opened with mode "r" and size=3'),
+        (lambda w, p: MemoryFile(p / "x", "r", w, size=3), 'x" is opened with mode "r" and size=3. Leave `size` out'),
         (
             lambda w, p: MemoryFile(p / f"{w.rank}", "w", w, size=3),
             r'The ranks disagree: rank 0 is in the opening \(mode "w", size=3, check=False\) of ".*0", rank 1 in .*1"',

@@ -1,13 +1,32 @@
 """What a caller gives to an array: indices, values and factors are checked, and keys as NumPy has them become flat indices."""
 
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from steppe.array_types import Array, Integers
-from steppe.arrays.access import first_outside
+from steppe.arrays.access import DTYPES, first_outside
 from steppe.errors import ArrayError, IndexOutOfRangeError
+
+
+def described(shape: int | Sequence[int], dtype: DTypeLike) -> tuple[str, tuple[int, ...], np.dtype]:
+    """What is wrong with them, or "", and both in NumPy's form."""
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        return f"{dtype!r} is no dtype of NumPy. An array holds {', '.join(DTYPES)}.", (), np.dtype("float64")
+    try:
+        lengths = tuple(operator.index(n) for n in (shape if isinstance(shape, Sequence | np.ndarray) else (shape,)))
+    except TypeError:
+        return f"a shape has whole numbers, not {shape!r}.", (), kind
+    if kind.name not in DTYPES:
+        return f"an array holds {', '.join(DTYPES)}, not {kind}.", (), kind
+    if any(n < 0 for n in lengths):
+        return f"the shape {lengths} has a negative length.", (), kind
+    return "", lengths, kind
 
 
 class ElementInputs:

@@ -3,7 +3,6 @@
 On one host all ranks see the same memory. Elements on other hosts are asked for by messages (`far`); the calls are the same.
 """
 
-import operator
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from steppe.array_types import Array, Integers
-from steppe.arrays.access import DTYPES, access, elsewhere
-from steppe.arrays.element_inputs import ElementInputs, flat_index, is_basic
+from steppe.arrays.access import access, elsewhere
+from steppe.arrays.element_inputs import ElementInputs, described, flat_index, is_basic
 from steppe.arrays.far import FETCH_UPDATE, SCATTER, UPDATE, Far, Traffic, handler
 from steppe.arrays.layout import PAGE, Kind, PageLayout
 from steppe.arrays.ordered import Log, apply_in_order
@@ -26,20 +25,6 @@ from steppe.errors import ArrayError, IndexOutOfRangeError
 from steppe.kernels.elements import ONE_PAGE
 
 _NO_FAR = np.empty(0, np.int64)
-
-
-def _described(shape: int | Sequence[int], dtype: DTypeLike) -> tuple[str, tuple[int, ...], np.dtype]:
-    """What is wrong with them, or "", and both in NumPy's form."""
-    try:
-        kind = np.dtype(dtype)
-        lengths = tuple(operator.index(n) for n in ((shape,) if isinstance(shape, int | np.integer) else shape))
-    except TypeError as error:
-        return f"a shape has whole numbers, and a dtype is one of NumPy ({error}).", (), np.dtype("float64")
-    if kind.name not in DTYPES:
-        return f"an array holds {', '.join(DTYPES)}, not {kind}.", (), kind
-    if any(n < 0 for n in lengths):
-        return f"the shape {lengths} has a negative length.", (), kind
-    return "", lengths, kind
 
 
 class Fetch:
@@ -106,7 +91,7 @@ class GlobalArray:
         self._site.arrays += 1
         self.number = self._site.arrays
         self.name = name or f"array {self.number}"
-        problem, self.shape, self.dtype = _described(shape, dtype)
+        problem, self.shape, self.dtype = described(shape, dtype)
         said = problem or f"{self.dtype} {self.shape}, layout {layout}, pages of {page} bytes"
         self._site.meet(f'the making of "{self.name}" ({said})')
         if problem:
@@ -158,6 +143,10 @@ class GlobalArray:
     def own(self) -> Sequence[tuple[int, int]]:
         """The ranges (first, one after the last) of flat indices in this rank's own memory."""
         return self.layout.elements_of(self._site.rank)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """A copy of all elements, for NumPy's functions."""
+        return self[...].astype(dtype or self.dtype, copy=False)
 
     def __repr__(self) -> str:
         return f'<GlobalArray "{self.name}" {self.dtype} {self.shape} over {self._site.size} ranks>'
@@ -284,10 +273,10 @@ class GlobalArray:
         self._check()
         if self.whole is not None and is_basic(key):
             try:
-                return np.array(self.whole.reshape(self.shape)[key])
+                return np.array(self.whole.reshape(self.shape)[key])[()]  # one element is a number
             except IndexError as error:
                 raise IndexOutOfRangeError(f'"{self.name}" of shape {self.shape}: {error}.') from None
-        return self.gather(flat_index(self.name, self.shape, key))
+        return self.gather(flat_index(self.name, self.shape, key))[()]
 
     def __setitem__(self, key: Any, value: ArrayLike) -> None:
         """Stores elements, chosen as in NumPy."""
@@ -358,7 +347,7 @@ class GlobalArray:
         return self.pages_here()
 
     def free(self) -> None:
-        """Gives the memory back. Collective; every later call is an error.
+        """Gives the memory back. Collective; every later call is an error. Updates with keys after the last `sync` do not take place.
 
         With one host the memory of an array that no name refers to is given back as well, with several hosts at the end of the world.
         """
@@ -390,6 +379,8 @@ class GlobalArray:
         return chosen, x, np.empty(chosen.size if self._site.several else 0, np.int64)
 
     def _check(self) -> None:
+        if self._site.ended:
+            raise ArrayError(f'"{self.name}" belongs to a world that has ended. Use it within the `with` statement of the world.')
         if self._process != os.getpid():
             raise ArrayError(
                 f'"{self.name}" was made by process {self._process}; after a fork only its maker may use it.'

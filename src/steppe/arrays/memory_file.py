@@ -78,6 +78,8 @@ class MemoryFile:
         self._image = self._made(in_use) if mode == "w" else self._pool.take(about) or self._read(about, in_use)
         part = part_of(self.size, max(self._site.hosts) + 1)
         self._spread = SpreadImage(self._site, self._image, part) if self._site.several else None
+        if mode != "r":
+            self._site.unwritten[self.path] = self._discard
 
     def write_at(self, offsets: ArrayLike, lengths: ArrayLike, data: Buffer | Array) -> None:
         """Writes records. All ranks see them after the next `sync`, this rank at once. A later record of a call wins over an earlier one.
@@ -149,6 +151,8 @@ class MemoryFile:
 
     def write(self, data: Buffer | Array) -> int:
         """Writes at this rank's own position, and returns the number of bytes; raises as `write_at` does."""
+        if isinstance(data, str):
+            raise ArrayError(f'"{self.path}" takes bytes, not a text. Write data.encode().')
         source = flat_bytes(data)
         self.write_at(self._position, source.size, source)
         self._position += source.size
@@ -221,6 +225,7 @@ class MemoryFile:
             self._spread.close()
         self._pool.keep(image)
         self._image = None
+        self._site.unwritten.pop(self.path, None)
 
     def __enter__(self) -> Self:
         return self
@@ -232,6 +237,7 @@ class MemoryFile:
         else:
             self._discard()
             self._image = None
+            self._site.unwritten.pop(self.path, None)
 
     def _made(self, in_use: list[int]) -> FileImage:
         """Zeros for a new file, which is begun aside."""
@@ -292,6 +298,8 @@ class MemoryFile:
 
 def _about(path: str, mode: str, size: int | None) -> Identity:
     """Identity and size of a file that is to be read, or the size alone of one that is made; raises `ArrayError` for what does not fit."""
+    if mode in ("r", "r+") and size is not None:
+        raise ArrayError(f'"{path}" is opened with mode "{mode}" and size={size}. Leave `size` out: the file has one; mode "w" takes it.')
     if mode not in get_args(FileMode) or (size is None) is (mode == "w") or (size or 0) < 0:
         raise ArrayError(f'"{path}" cannot be opened with mode "{mode}" and size={size}. Give "r", "r+", or "w" with a size of 0 or more.')
     return identity_of(path) if size is None else (0, 0, size, 0, 0)

@@ -155,7 +155,11 @@ class ReadOnly:
 
     def __getitem__(self, key: Any) -> Array:
         """A copy of elements, chosen as in NumPy."""
-        return self.gather(flat_index(self._array.name, self._array.shape, key))
+        return self.gather(flat_index(self._array.name, self._array.shape, key))[()]
+
+    def __setitem__(self, key: Any, value: ArrayLike) -> None:
+        """Raises `ArrayError`: nothing is changed meanwhile."""
+        raise ArrayError(f'"{self._array.name}" is read-only until all ranks leave `read_only`; it cannot be changed now.')
 
     def flush(self) -> None:
         """Forgets the stored pages; those under way still come."""

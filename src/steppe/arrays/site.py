@@ -33,10 +33,20 @@ _SITES: "WeakKeyDictionary[World, ArraySite]" = WeakKeyDictionary()
 
 
 def site_of(world: World) -> "ArraySite":
-    """The site of this rank; at the first call all ranks of the world call it."""
+    """The site of this rank; at the first call all ranks of the world call it.
+
+    Raises
+    ------
+    ArrayError
+        The world has ended, or it is none.
+    """
+    if not hasattr(world, "at_close"):
+        raise ArrayError(f"{world!r} is no world. Give what open_world() returned.")
     if world not in _SITES:
         site = _SITES[world] = ArraySite(world)
         finalize(world, site.close).atexit = False
+    if _SITES[world].ended:
+        raise ArrayError("The world has ended. Make arrays, queues and files before, within the same `with open_world()`.")
     return _SITES[world]
 
 
@@ -50,6 +60,8 @@ class ArraySite:
         self.host = self.hosts[world.rank]
         self.mates = [rank for rank in range(world.size) if self.hosts[rank] == self.host]
         self.arrays = 0  # made so far
+        self.unwritten: dict[str, Callable[[], None]] = {}  # files that are open for writing, and what removes the new ones
+        self.ended = False
         self.served: dict[int, Callable[[PageRequest, memoryview], bytes | memoryview]] = {}  # by number of the array
         board = shared(world, self.hosts, 16 * len(self.mates))
         self._board: Integers = board.view(np.int64).reshape(-1, 2)
@@ -68,6 +80,7 @@ class ArraySite:
             )
         if self.several:
             self._open(world)
+        world.at_close(self._end)
 
     def _watch_next(self) -> None:
         """Starts the thread that watches the next rank of this host."""
@@ -94,6 +107,14 @@ class ArraySite:
         """Ends the job and names all ranks of this host that have ended: the launcher may have begun to kill the others."""
         ended = [rank for rank, process in zip(self.mates, self._board[:, 0].tolist(), strict=True) if process and _has_ended(process)]
         self._lost(f"{_ranks(ended).capitalize()} {'has' if len(ended) == 1 else 'have'} ended; the others would wait.")
+
+    def _end(self) -> None:
+        """Ends the world for arrays; a rank that is in another collective call is named."""
+        self.meet("the end of the world")
+        self.ended = True
+        for path, discard in self.unwritten.items():
+            discard()
+            raise ArrayError(f'"{path}" was not closed, so nothing of it was written. Close it, or open it in a `with` statement.')
 
     def _leave(self) -> None:
         self._seat[0] = 0

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from steppe.arrays.global_array import GlobalArray
 from steppe.arrays.site import site_of
 from steppe.comm import World
@@ -32,8 +34,8 @@ class WorkQueue:
     """
 
     def __init__(self, world: World, n: int, least: int = 1, within_host: bool = False) -> None:
-        if n < 0 or least < 1:
-            raise ArrayError(f"A queue has {n} tasks in chunks of at least {least}. Expected 0 or more, and 1 or more.")
+        if not all(isinstance(each, int | np.integer) for each in (n, least)) or n < 0 or least < 1:
+            raise ArrayError(f"A queue has {n} tasks in chunks of at least {least}. Expected whole numbers, 0 or more and 1 or more.")
         site = site_of(world)
         self.n, self._least = n, least
         self._ranks = len(site.mates) if within_host else world.size
@@ -53,7 +55,7 @@ class WorkQueue:
         return range(self._seen, min(self._seen + chunk, self.n))
 
     def __iter__(self) -> Iterator[range]:
-        """The chunks of this rank, until no task is left."""
+        """The chunks of this rank, until no task is left; none in a second loop without `reset`."""
         while chunk := self.take():
             yield chunk
 

@@ -49,6 +49,8 @@ def open_mpi(launch: Launch, host: str | None = None, on_abort: Callable[[int], 
     check_pair(launch, library)
     from mpi4py import MPI
 
+    if MPI.Is_finalized():
+        raise Mistake("MPI has ended in this process, and begins once. Open one world, and leave it at the end of the program.")
     ours = not MPI.Is_initialized()
     if ours:
         initialise(launch, library, MPI.THREAD_SERIALIZED)
@@ -319,6 +321,7 @@ class Mpi(ClosedAtEnd):
             passing.wait()
         for persistent in list(self._persistent):
             persistent.close()
+        self.begin_close()
         self._closed = True
         self.barrier()
         self.call_ends()

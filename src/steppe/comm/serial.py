@@ -89,7 +89,8 @@ class Serial(ClosedAtEnd):
         raise Failure(message)
 
     def close(self) -> None:
-        """Calls what `at_end` was given."""
+        """Calls what `at_close` and `at_end` were given."""
+        self.begin_close()
         self.call_ends()
 
 

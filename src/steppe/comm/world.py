@@ -80,6 +80,16 @@ class ClosedAtEnd(ABC):
 
     def __init__(self) -> None:
         self._ends: list[Callable[[], None]] = []
+        self._closings: list[Callable[[], None]] = []
+
+    def at_close(self, function: Callable[[], None]) -> None:
+        """Has `function` called when all ranks begin to close the world; it may send messages, and raise."""
+        self._closings.append(function)
+
+    def begin_close(self) -> None:
+        """Calls what `at_close` was given, once."""
+        while self._closings:
+            self._closings.pop()()
 
     def at_end(self, function: Callable[[], None]) -> None:
         """Has `function` called by `call_ends`."""
@@ -205,6 +215,10 @@ class World(Protocol):
 
     def agree(self, ok: bool) -> bool:
         """True on every rank when `ok` is true on all of them; called before every commit."""
+        ...
+
+    def at_close(self, function: Callable[[], None]) -> None:
+        """Has `function` called when all ranks begin to close the world; it may send messages, and raise."""
         ...
 
     def at_end(self, function: Callable[[], None]) -> None:

@@ -148,6 +148,10 @@ class RecordingWorld(ClosedAtEnd):
         """Ends all ranks."""
         self._world.abort(message, code)
 
+    def at_close(self, function: Callable[[], None]) -> None:
+        """Passed on to the recorded world."""
+        self._world.at_close(function)
+
     def at_end(self, function: Callable[[], None]) -> None:
         """Passed on to the recorded world."""
         self._world.at_end(function)
@@ -267,7 +271,8 @@ class ReplayWorld(ClosedAtEnd):
         raise Failure(message)
 
     def close(self) -> None:
-        """Calls what `at_end` was given."""
+        """Calls what `at_close` and `at_end` were given."""
+        self.begin_close()
         self.call_ends()
 
     def _past(self, name: str) -> Array:

@@ -199,7 +199,8 @@ class Threads(ClosedAtEnd):
         raise Failure(message)
 
     def close(self) -> None:
-        """Calls what `at_end` was given; `run_threads` ends all."""
+        """Calls what `at_close` and `at_end` were given; `run_threads` ends all."""
+        self.begin_close()
         self.call_ends()
 
     def _meet(self, call: str, array: Array) -> list[Array]:
