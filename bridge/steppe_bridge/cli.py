@@ -55,7 +55,12 @@ def main(arguments: list[str] | None = None, name: str = "steppe-bridge") -> int
     words = sys.argv[1:] if arguments is None else arguments
     end = words.index("--") if "--" in words else len(words)
     try:
-        options = _parser(name).parse_args(words[:end])
+        parser = _parser(name)
+        options, rest = parser.parse_known_args(words[:end])
+        if rest and options.command in ("run", "site") and end == len(words) and not rest[0].startswith("-"):
+            raise Mistake(f'"{rest[0]}" belongs to no option: {_place_of_program(name, options.command)}')
+        if rest:
+            parser.error(f"unrecognized arguments: {shlex.join(rest)}")
         if options.command == "key":
             make_key(options.file)
             return 0
@@ -63,11 +68,15 @@ def main(arguments: list[str] | None = None, name: str = "steppe-bridge") -> int
             _doctor(options)
             return 0
         if not words[end + 1 :]:
-            raise Mistake(f'There is no program: it stands after "--", as in `{name} {options.command} ... -- ./program arguments`.')
+            raise Mistake(f"There is no program: {_place_of_program(name, options.command)}")
         return _run(options, words[end + 1 :]) if options.command == "run" else _site(options, words[end + 1 :])
     except Mistake as error:
         sys.stderr.write(f"steppe bridge: {error}\n")
         return MISTAKE
+
+
+def _place_of_program(name: str, command: str) -> str:
+    return f'the program stands after "--", as in `{name} {command} ... -- ./program arguments`.'
 
 
 def _parser(name: str) -> _Parser:

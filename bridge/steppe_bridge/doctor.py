@@ -91,10 +91,18 @@ def _end(doctor: Doctor, connections: int, compress: str) -> Iterator[Rank]:
         except (OSError, subprocess.TimeoutExpired):
             gateway.kill()
             words = gateway.communicate()[1].strip().removeprefix("steppe bridge: ")
-            raise Mistake(words or "The gateway ended and did not say why.") from None
+            raise Mistake(_without_names(doctor, words) or "The gateway ended and did not say why.") from None
         finally:
             gateway.kill()
             gateway.wait()
+
+
+def _without_names(doctor: Doctor, sentence: str) -> str:
+    """A sentence of the gateway for a reader that has named no sites."""
+    me, other = doctor.names
+    for name, end in ((f"site {me}", "this end"), (f"site {other}", "the other end"), ("the first site", "the other end")):
+        sentence = sentence.replace(name, end).replace(name.capitalize(), end.capitalize())
+    return sentence
 
 
 def _other(rank: Rank) -> int:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from steppe_bridge.errors import BRIDGE_FAILED, Mistake, quoted
+from steppe_bridge.errors import BRIDGE_FAILED, MISTAKE, Mistake, quoted
 from steppe_bridge.key import make_key
 from steppe_bridge.output import Event, pass_on, say_link, say_world
 from steppe_bridge.process import ENDING, on_signals, send, start
@@ -55,6 +55,8 @@ def read_places(texts: list[str]) -> list[Place]:
     names = [place.name for place in places]
     if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
         raise Mistake(f"Each site needs a name of its own; {quoted(twice)} is there twice.")
+    if lost := next((place for place in places if place.host == "local" and not Path(place.options.get("folder", ".")).is_dir()), None):
+        raise Mistake(f'Site "{lost.name}" cannot be started in "{lost.options["folder"]}": there is no such folder.')
     if "join" in places[0].options or any("listen" in place.options for place in places[1:]):
         raise Mistake(f'The first site, "{places[0].name}", may have listen=, the others join=.')
     return places
@@ -145,7 +147,7 @@ class _Sites:
 
     async def _start_there(self, place: Place, site: list[str]) -> Process:
         """The key, and for the first site what follows, comes on standard input."""
-        folder = f"cd {shlex.quote(place.options['folder'])} && " if "folder" in place.options else ""
+        folder = f"cd {shlex.quote(place.options['folder'])} || exit {MISTAKE}; " if "folder" in place.options else ""
         remote = f"{folder}{place.options.get('command', 'steppe-bridge')} {shlex.join([*site, '--key', '-', '--', *self._run.program])}"
         stdin, feed = os.pipe()
         try:

@@ -126,6 +126,7 @@ class _Supervisor:
         self._gateway: Process
         self._launch: Process | None = None
         self._world = self._failed = self._said = False  # said: a sentence of the gateway
+        self._stopped = False  # the gateway, when nothing had failed
         self._ended = self._told = False  # the launch, the gateway: by this, so that its code means nothing
         self._asked = 0  # the code for the signal that asked for an end
 
@@ -215,6 +216,7 @@ class _Supervisor:
 
     def _tell(self, event: Event) -> None:
         self._world |= event["event"] == "world"
+        self._stopped |= event["event"] == "stopped"
         if self._site.led:
             _write(event_line(event))
         elif event["event"] == "world" and not self._site.quiet:
@@ -246,10 +248,15 @@ class _Supervisor:
             _write(f"steppe bridge: {words}.\n".format(f'"{self._site.name}"').encode())
 
     def _code(self) -> int:
-        """The program's own code, also by MPI_Abort at another site; else 75 if the bridge failed; else 0."""
+        """The program's own code, also of another site; else 75 if the bridge failed; else 0.
+
+        The gateway knows how the first rank ended. The launcher reports that of any rank, also of one that it or the gateway has ended.
+        """
         gateway, launch = self._codes()
-        if gateway > 0 and gateway != BRIDGE_FAILED and not self._told:
+        if gateway > 0 and not self._stopped and not (gateway == BRIDGE_FAILED and self._asked):
             return gateway
+        if gateway < 0 and not self._told:
+            return BRIDGE_FAILED
         if launch > 0 and not self._ended:
             return launch
         return self._asked or (BRIDGE_FAILED if self._failed or not self._world or gateway or launch else 0)

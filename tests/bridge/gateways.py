@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import steppe_bridge.rank
 
 FAILED = 75
+MISTAKE = 2
 
 
 class Rank(steppe_bridge.rank.Rank):

@@ -50,7 +50,19 @@ def test_an_end_whose_other_end_does_not_come_says_so(key: Path) -> None:
     alone = start("--join", f"127.0.0.1:{free_port()}", "--key", key, "--timeout", 1)
     _, errors = alone.communicate(timeout=20)
     assert alone.returncode == 2
-    assert re.fullmatch(r"steppe bridge: Site second has not reached the first site at 127.0.0.1:\d+ within 1 s.\n", errors)
+    assert re.fullmatch(r"steppe bridge: This end has not reached the other end at 127.0.0.1:\d+ within 1 s.\n", errors)
+
+
+def test_an_end_says_that_one_came_with_another_key(key: Path, tmp_path: Path) -> None:
+    subprocess.run([*COMMAND[:-1], "key", tmp_path / "wrong"], check=True)
+    port = free_port()
+    first = start("--listen", f"127.0.0.1:{port}", "--key", key, "--timeout", 4)
+    second = start("--join", f"127.0.0.1:{port}", "--key", tmp_path / "wrong", "--timeout", 4)
+    refused = f"The gateway at 127.0.0.1:{port} refused the key in {tmp_path}/wrong."
+    assert second.communicate(timeout=20)[1] == f"steppe bridge: {refused}\n"
+    why = "A connection from 127.0.0.1 did not prove the key."
+    assert first.communicate(timeout=20)[1] == f"steppe bridge: The other end has not come within 4 s. {why}\n"
+    assert (first.returncode, second.returncode) == (2, 2)
 
 
 def test_a_key_that_is_not_there_is_named(tmp_path: Path, gateway_program: Path) -> None:

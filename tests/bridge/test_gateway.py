@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from steppe_bridge.rank import ABORT, ACKNOWLEDGE, BYE, CREDIT, FRAGMENT, HELLO, MACHINE, MESSAGE, PAYLOAD, Frame
-from tests.bridge.gateways import FAILED, Rank, Sites, can_read, free_port, part
+from tests.bridge.gateways import FAILED, MISTAKE, Rank, Sites, can_read, free_port, part
 from tests.bridge.wan import start_wan
 
 
@@ -100,13 +100,13 @@ def test_another_key_is_refused_and_the_others_are_served(sites: Sites) -> None:
 def test_a_key_that_others_can_read_is_refused(sites: Sites) -> None:
     key = sites.key("open", mode=0o640)
     code, sentence = sites.first("a", 1, "a,b", key=key).ended()
-    assert (code, sentence) == (FAILED, say(f"The key file {key} has mode 0640, others can use it; chmod 600 {key}."))
+    assert (code, sentence) == (MISTAKE, say(f"The key file {key} has mode 0640, others can use it; chmod 600 {key}."))
 
 
 def test_a_short_key_is_refused(sites: Sites) -> None:
     key = sites.key("short")
     key.write_bytes(b"secret")
-    assert sites.first("a", 1, "a,b", key=key).ended() == (FAILED, say(f"The key file {key} has 6 bytes; a key has at least 32."))
+    assert sites.first("a", 1, "a,b", key=key).ended() == (MISTAKE, say(f"The key file {key} has 6 bytes; a key has at least 32."))
 
 
 def test_a_name_that_is_taken_or_not_expected_is_refused(sites: Sites) -> None:
@@ -157,6 +157,15 @@ def test_a_site_that_never_comes_is_named(sites: Sites) -> None:
     sentence = "Site c has not come within 1 s."
     assert [gateway.ended() for gateway in (first, other)] == [(FAILED, say(sentence))] * 2
     assert [rank.receive().payload.decode() for rank in ranks] == [sentence] * 2
+
+
+def test_a_site_that_never_comes_is_named_with_why_others_were_refused(sites: Sites) -> None:
+    first = sites.first("a", 1, "a,b", "--timeout", 4)
+    port = first.event("listening")["port"]
+    sites.other("b", 1, port, key=sites.key("wrong")).ended()
+    sites.other("c", 1, port).ended()
+    why = "2 connections were refused, the last one for this: Site c is not among the sites that take part: a,b."
+    assert first.ended() == (FAILED, say(f"Site b has not come within 4 s. {why}"))
 
 
 def test_a_first_site_that_is_not_there_is_named(sites: Sites) -> None:

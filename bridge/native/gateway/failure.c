@@ -19,14 +19,26 @@ void event(const char *format, ...) {
     fflush(stdout);
 }
 
+static void say(const char *format, va_list list) {
+    fputs("steppe bridge: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+}
+
 _Noreturn void fail(const char *format, ...) {
     va_list list;
     va_start(list, format);
-    fputs("steppe bridge: ", stderr);
-    vfprintf(stderr, format, list);
+    say(format, list);
     va_end(list);
-    fputc('\n', stderr);
     exit(BRIDGE_FAILURE);
+}
+
+_Noreturn void mistake(const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    say(format, list);
+    va_end(list);
+    exit(MISTAKE);
 }
 
 void send_abort(struct connection *to) {
@@ -123,6 +135,14 @@ void malformed(struct connection *c) {
         connection_close(c);
 }
 
+/* Counts a gateway that was refused; `expired` says why the last one was. */
+void turn_away(const char *why) {
+    if (++g.refused <= EVENTS)
+        event("{\"event\": \"refused\", \"why\": \"%s\"}", why);
+    g.turned_away++;
+    snprintf(g.why, sizeof g.why, "%s", why);
+}
+
 /* Tells the other end why, and closes when that is flushed. */
 void refuse(struct connection *c, const char *format, ...) {
     char sentence[SENTENCE_TO_STRANGER];
@@ -130,7 +150,9 @@ void refuse(struct connection *c, const char *format, ...) {
     va_start(list, format);
     vsnprintf(sentence, sizeof sentence, format, list);
     va_end(list);
-    if (++g.refused <= EVENTS)
+    if (c->kind == NEW_SITE)
+        turn_away(sentence);
+    else if (++g.refused <= EVENTS)
         event("{\"event\": \"refused\", \"why\": \"%s\"}", sentence);
     send_frame(c, (struct frame){.type = FRAME_ABORT, .source = -1, .tag = BRIDGE_FAILURE, .length = (uint32_t)strlen(sentence)}, sentence);
     c->leaving = true;
@@ -147,7 +169,11 @@ void expired(void) {
             length += snprintf(list + length, sizeof list - (size_t)length, "%s%s", n++ ? ", " : "", g.sites[s].name);
     }
     if (n) {
-        abort_world(BRIDGE_FAILURE, "Site%s %s ha%s not come within %d s.", n > 1 ? "s" : "", list, n > 1 ? "ve" : "s", g.timeout);
+        char others[64] = "";
+        if (g.turned_away > 1)
+            snprintf(others, sizeof others, " %d connections were refused, the last one for this:", g.turned_away);
+        abort_world(BRIDGE_FAILURE, "Site%s %s ha%s not come within %d s.%s%s%s", n > 1 ? "s" : "", list, n > 1 ? "ve" : "s", g.timeout, others,
+                    g.turned_away ? " " : "", g.why);
     } else if (!g.come) {
         abort_world(BRIDGE_FAILURE, "No rank of site %s has come within %d s: the program may be static, or may not use MPI.", g.name, g.timeout);
     } else if (g.come < g.ranks) {

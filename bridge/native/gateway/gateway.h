@@ -47,6 +47,8 @@ enum limits {
     NAME = 64,
     ADDRESS = 64,
     BRIDGE_FAILURE = 75,
+    MISTAKE = 2,             /* in the options: nothing was started */
+    WHY = 512,
 };
 
 /* Bytes that wait, in chunks. `next`, `waits` and `served` (the turn that it had last) are of the round robin of a link. */
@@ -174,6 +176,8 @@ struct gateway {
     bool asked, bye_sent;
     int code;
     char sentence[1024];
+    int turned_away; /* gateways that were refused; `why`: the last one */
+    char why[WHY];
 
     struct connection *connections, *last; /* the oldest first */
     struct connection **locals;            /* by local rank */
@@ -286,7 +290,9 @@ void malformed(struct connection *connection);
 void refuse(struct connection *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void expired(void);
 void settle(void); /* ENDING, ABORTING: exits when all is flushed, or at the limit */
+void turn_away(const char *why);
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void mistake(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -1,4 +1,5 @@
-/* Options, the loop, the clock. Exit code 0 after an orderly end, 75 when the bridge failed, else the code that a rank gave MPI_Abort. */
+/* Options, the loop, the clock. Exit code 0 after an orderly end, 75 when the bridge failed, 2 for a mistake in the options,
+ * else the code that a rank ended with, or gave MPI_Abort. */
 #include "gateway.h"
 
 #include <errno.h>
@@ -41,15 +42,14 @@ static void stop(struct connection *signals) {
         return;
     if (g.phase == ABORTING || g.phase == ENDING)
         exit(g.phase == ENDING ? 0 : g.code);
+    event("{\"event\": \"stopped\"}"); /* else the supervisor could not tell this from a failure of before */
     abort_world(BRIDGE_FAILURE, "Site %s was stopped.", g.name);
 }
 
 static void handle(struct connection *c, uint32_t events) {
     if (c->fd < 0)
         return; /* closed by an earlier event of this round */
-    if (c->kind == SIGNALS)
-        stop(c);
-    else if (c->kind == LISTENS_TO_RANKS || c->kind == LISTENS_TO_NODES || c->kind == LISTENS_TO_SITES)
+    if (c->kind == LISTENS_TO_RANKS || c->kind == LISTENS_TO_NODES || c->kind == LISTENS_TO_SITES)
         accept_all(c);
     else
         connection_ready(c, events);
@@ -123,8 +123,16 @@ int main(int count, char **words) {
         int wait = g.phase == RUNNING ? TICK_RUNNING : TICK_STARTING;
         int n = epoll_wait(g.epoll, events, EVENTS, more ? 0 : wait);
         g.now = clock_ms();
-        for (int i = 0; i < n; i++)
-            handle(events[i].data.ptr, events[i].events);
+        struct connection *signals = NULL;
+        for (int i = 0; i < n; i++) {
+            struct connection *c = events[i].data.ptr;
+            if (c->kind == SIGNALS)
+                signals = c;
+            else
+                handle(c, events[i].events);
+        }
+        if (signals) /* last: the end of a rank ends its launcher, and so the supervisor stops this gateway */
+            stop(signals);
         for (struct connection *c = g.connections, *next; more && c && c->fd >= 0; c = next) {
             next = c->next;
             if (c->more && !c->paused)

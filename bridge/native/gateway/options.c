@@ -40,15 +40,15 @@ static void read_key(const char *path, unsigned char *key) {
     struct stat about;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &about))
-        fail("The key file %s cannot be read: %s.", path, strerror(errno));
+        mistake("The key file %s cannot be read: %s.", path, strerror(errno));
     if (about.st_uid != geteuid())
-        fail("The key file %s must belong to the user that runs the bridge.", path);
+        mistake("The key file %s must belong to the user that runs the bridge.", path);
     if (about.st_mode & 077)
-        fail("The key file %s has mode %04o, others can use it; chmod 600 %s.", path, about.st_mode & 07777, path);
+        mistake("The key file %s has mode %04o, others can use it; chmod 600 %s.", path, about.st_mode & 07777, path);
     ssize_t length = read(fd, bytes, sizeof bytes);
     close(fd);
     if (length < KEY_LEAST)
-        fail("The key file %s has %zd bytes; a key has at least %d.", path, length < 0 ? 0 : length, KEY_LEAST);
+        mistake("The key file %s has %zd bytes; a key has at least %d.", path, length < 0 ? 0 : length, KEY_LEAST);
     EVP_Digest(bytes, (size_t)length, key, NULL, EVP_sha256(), NULL);
     OPENSSL_cleanse(bytes, sizeof bytes);
 }
@@ -57,7 +57,7 @@ static int number(const char *option, const char *word, int most) {
     char *end;
     long value = strtol(word, &end, 10);
     if (*end || end == word || value < 1 || value > most)
-        fail("--%s %s is no number from 1 to %d.", option, word, most);
+        mistake("--%s %s is no number from 1 to %d.", option, word, most);
     return (int)value;
 }
 
@@ -88,7 +88,7 @@ void read_options(int count, char **words) {
         case 'z':
             g.presses = press_is_there() && !strcmp(optarg, "auto");
             if (strcmp(optarg, "auto") && strcmp(optarg, "never"))
-                fail("--compress %s is not known; it is auto or never.", optarg);
+                mistake("--compress %s is not known; it is auto or never.", optarg);
             break;
         case 'N': g.nodes = optarg; break;
         case 'S': g.secret_path = optarg; break;
@@ -96,25 +96,25 @@ void read_options(int count, char **words) {
         case 'm':
             g.turns = !strcmp(optarg, "turns");
             if (!g.turns && strcmp(optarg, "blocks"))
-                fail("--map %s is not known; it is blocks or turns.", optarg);
+                mistake("--map %s is not known; it is blocks or turns.", optarg);
             break;
-        default: fail("The option %s is not known, or lacks its value.", words[optind - 1]);
+        default: mistake("The option %s is not known, or lacks its value.", words[optind - 1]);
         }
     }
     if (optind < count)
-        fail("The word %s belongs to no option.", words[optind]);
+        mistake("The word %s belongs to no option.", words[optind]);
     if (!g.name || !g.ranks || !g.socket_path || !g.key_path)
-        fail("--name, --ranks, --socket and --key are needed.");
+        mistake("--name, --ranks, --socket and --key are needed.");
     if (!is_name(g.name))
-        fail("--name %.80s is no name of a site: it has 1 to %d letters, digits, dots, dashes.", g.name, NAME - 1);
+        mistake("--name %.80s is no name of a site: it has 1 to %d letters, digits, dots, dashes.", g.name, NAME - 1);
     if (!g.join == !g.expect || (g.expect && !g.listen))
-        fail("The first site has --listen and --expect, the others have --join.");
+        mistake("The first site has --listen and --expect, the others have --join.");
     if (g.listen && !split_address(g.listen, host, sizeof host, port))
-        fail("--listen %s is not HOST:PORT.", g.listen);
+        mistake("--listen %s is not HOST:PORT.", g.listen);
     if (g.join && !split_address(g.join, host, sizeof host, port))
-        fail("--join %s is not HOST:PORT.", g.join);
+        mistake("--join %s is not HOST:PORT.", g.join);
     if (!g.nodes != !g.secret_path || (g.nodes && !split_address(g.nodes, host, sizeof host, port)))
-        fail("--nodes HOST:PORT and --secret FILE belong together.");
+        mistake("--nodes HOST:PORT and --secret FILE belong together.");
     read_key(g.key_path, g.key);
     if (g.secret_path)
         read_key(g.secret_path, g.secret);

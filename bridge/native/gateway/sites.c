@@ -290,16 +290,16 @@ void sites_begin(void) {
         length = strcspn(at, ",");
         struct site *site = &g.sites[g.n_sites];
         if (g.n_sites == SITES || length >= NAME)
-            fail("--expect %s names more than %d sites, or one with a name of more than %d characters.", g.expect, SITES, NAME - 1);
+            mistake("--expect %s names more than %d sites, or one with a name of more than %d characters.", g.expect, SITES, NAME - 1);
         memcpy(site->name, at, length);
         site->name[length] = 0;
         if (!is_name(site->name) || find_site(site->name) >= 0)
-            fail("--expect %s names a site twice, or a name has other characters than letters, digits, dots and dashes.", g.expect);
+            mistake("--expect %s names a site twice, or a name has other characters than letters, digits, dots and dashes.", g.expect);
         g.n_sites++;
     }
     g.me = g.first = find_site(g.name);
     if (g.me < 0)
-        fail("--expect %s does not name this site, %s.", g.expect, g.name);
+        mistake("--expect %s does not name this site, %s.", g.expect, g.name);
     g.sites[g.me].ranks = g.ranks;
     if (g.n_sites == 1)
         send_roster();

@@ -274,6 +274,7 @@ bool task_yield(void); /* false outside of a task */
 void helper_enter(void);
 void helper_leave(void);
 void helper_recall(void);
+void helper_end(void); /* before the process ends */
 bool helper_works(void); /* it alone: no function of MPI may be called */
 bool helper_defers(struct operation *o); /* true if it has finished the operation, which is completed after the recall */
 

@@ -104,6 +104,12 @@ void helper_recall(void) {
     receive_match_deferred();
 }
 
+/* The process ends, whatever the library does: takes the link alone. A thread that is just taking it back may have it already. */
+void helper_end(void) {
+    for (int naps = 0; naps < NAPS && !changes(LENT, OWN); naps++)
+        usleep(NAP);
+}
+
 /* A function that the library has called, as for the attributes of a duplicate, may have called MPI, and so have recalled the link. */
 void helper_leave(void) {
     if (bridge_mode == BRIDGE_LENT)

@@ -31,6 +31,7 @@
 int bridge_mode = BRIDGE_UNKNOWN;
 struct world world;
 static bool linked;
+static pid_t process; /* of the rank, not one that it forked */
 static char library_file[4096];
 static bool library_ours;
 
@@ -63,6 +64,31 @@ void bridge_enter(void) {
         find_mpi();
 }
 
+/* The gateway says it, once for all sites. */
+static void end_world(int code, const char *sentence) {
+    linked = false;
+    link_control(FRAME_ABORT, -1, code, 0, 0, sentence, (uint32_t)strlen(sentence));
+    for (int i = 0; i < 100 && link_unsent(); i++, usleep(10000))
+        link_write();
+}
+
+/* A rank that calls exit before MPI_Finalize: only here is its code known for certain, as the launcher reports that of any rank. */
+static void ended(int code, void *unused) {
+    (void)unused;
+    code &= 255; /* what a process can return */
+    if (!linked || !code || getpid() != process)
+        return;
+    if (bridge_mode == BRIDGE_LENT)
+        helper_end();
+    char sentence[200];
+    snprintf(sentence, sizeof sentence, "Rank %d of site %s (world rank %d) ended with code %d, without MPI_Finalize.", world.local_of[world.rank],
+             world.names[world.site], world.rank, code);
+    end_world(code, sentence);
+}
+
+/* Its handler runs after those of the program, which may call MPI_Finalize. */
+__attribute__((constructor)) static void watch_end(void) { on_exit(ended, NULL); }
+
 void stop(const char *format, ...) {
     char sentence[1024] = "steppe bridge: ";
     size_t start = strlen(sentence);
@@ -70,11 +96,9 @@ void stop(const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(sentence + start, sizeof sentence - start, format, arguments);
     va_end(arguments);
-    if (linked) { /* the gateway says it, once for all sites */
-        link_control(FRAME_ABORT, -1, EXIT_BRIDGE, 0, 0, sentence + start, (uint32_t)strlen(sentence + start));
-        for (int i = 0; i < 100 && link_unsent(); i++, usleep(10000))
-            link_write();
-    } else
+    if (linked)
+        end_world(EXIT_BRIDGE, sentence + start);
+    else
         fprintf(stderr, "%s\n", sentence);
     _exit(EXIT_BRIDGE);
 }
@@ -167,7 +191,7 @@ static void join(void) {
         _exit(frame.tag ? frame.tag : EXIT_BRIDGE); /* an ABORT: its gateway has said why */
     read_world(&frame, payload);
     link_start(world.size, world.window);
-    linked = true;
+    linked = true, process = getpid();
     PMPI_Comm_group(MPI_COMM_WORLD, &world.local);
     if (world.sites > 1) {
         int *ranks = grow(NULL, (size_t)world.size * sizeof(int));
@@ -214,9 +238,7 @@ int bridge_Abort(MPI_Comm handle, int code) {
     (void)handle; /* as most libraries do, all are ended */
     char sentence[100];
     snprintf(sentence, sizeof sentence, "Rank %d of the world called MPI_Abort with code %d.", world.rank, code);
-    link_control(FRAME_ABORT, -1, code, 0, 0, sentence, (uint32_t)strlen(sentence));
-    for (int i = 0; i < 100 && link_unsent(); i++, usleep(10000))
-        link_write();
+    end_world(code, sentence);
     return PMPI_Abort(MPI_COMM_WORLD, code);
 }
 
