@@ -59,6 +59,12 @@ def test_nothing_is_printed_when_it_is_to_be_quiet(call, folder):
         (["emep66", "--rates", "exakt"], '--rates "exakt" is unknown. Write one of model, exact.'),
         (["emep66", "--units", "ug m-3"], '--units "ug m-3" is unknown. Write one of molecule cm-3, mol m-3, ppb.'),
         (["emep66", "--rtol", "0"], "--rtol 0 is too small."),
+        (["emep66", "--rtol", "1"], "--rtol 1 is too large. Write a number below 1"),
+        (["emep66", "--step", "inf"], "--step inf is no amount. Write a number above 0."),
+        (["emep66", "--hours", "nan"], "--hours nan is no hour. Write a number"),
+        (["emep66", "--hours", "inf"], "--hours inf is no hour. Write a number"),
+        (["emep66", "--plot", "no/box.png"], '"no/box.png" cannot be written: there is no folder "no". Make it'),
+        (["emep66", "--plot", "box.jpg"], '--plot "box.jpg" is no name of a PNG file. Give a name that ends in .png.'),
         (["emep66", "--hours", "5", "--species", "XY"], "Mechanism emep66 has no XY."),
         (["emep66", "--set", "temperature=25"], "temperature = 25 K is outside its limits, 150 to 400 K."),
         (["emep66", "--conditions", "none.csv"], 'The conditions "none.csv" cannot be read'),
@@ -70,6 +76,28 @@ def test_a_mistake_is_named_and_nothing_is_written(words, said, call, folder):
     assert code == Exit.MISTAKE
     assert said in error
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--csv", "no/box.csv"], '"no/box.csv" cannot be written: there is no folder "no". Make it'),
+        (["--csv", "."], '"." is a folder, expected the name of a file'),
+        (["--csv", "a.png", "--plot", "./a.png"], '--csv and --plot are both "a.png". Give each a name of its own.'),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_named_before_the_run(words, said, call, folder):
+    code, _, error = call("box", "three.yaml", *words)
+    assert code == Exit.MISTAKE
+    assert said in error
+    assert "100 %" not in error
+
+
+def test_so_much_of_a_species_that_the_unit_is_a_slip_is_told(call, folder):
+    (folder / "box.csv").write_text("CONC.O3,40\n", encoding="utf-8")
+    code, _, error = call("box", "emep66", "--hours", "4.01", "--conditions", "box.csv", "--quiet")
+    assert code == Exit.DONE
+    assert error == "steppe: O3 begins at 2.4e+19 molecule cm-3, 94 % of the air. CONC.O3 without a unit is in mol m-3.\n"
 
 
 def test_a_solver_that_cannot_go_on_names_the_hour_and_the_species(call, folder):

@@ -1,5 +1,7 @@
 """`steppe box`: the chemistry of one cell of air."""
 
+import sys
+from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
@@ -75,14 +77,20 @@ def box(
     """
     from steppe.jobs.box_run import run_box, shown, write_picture, write_table
 
+    _check_places(csv, plot)
     for name, value, words in (("rates", rates, RATES), ("units", units, UNITS)):
         if value not in words:
             raise Mistake(f'--{name} "{value}" is unknown. Write one of {", ".join(words)}.')
     for name, number in (("every", every), ("step", step), ("rtol", rtol), ("atol", atol)):
-        if not number > 0.0:
-            raise Mistake(f"--{name} {number:g} is too small. Write a number above 0.")
+        if not number > 0.0 or not isfinite(number):
+            raise Mistake(f"--{name} {number:g} is {'too small' if number <= 0.0 else 'no amount'}. Write a number above 0.")
+    if rtol >= 1.0:
+        raise Mistake(f"--rtol {rtol:g} is too large. Write a number below 1, such as 0.01.")
+    if hours is not None and not isfinite(hours):
+        raise Mistake(f"--hours {hours:g} is no hour. Write a number, such as --hours 28.")
     with CountBar("box", quiet) as tell:
-        run = run_box(mechanism, hours, every, conditions, set or (), rtol, atol, step, rates == "exact", units, species or (), tell)
+        exact = rates == "exact"
+        run = run_box(mechanism, hours, every, conditions, set or (), rtol, atol, step, exact, units, species or (), tell, _warn)
     names = species or shown(run)
     if csv is not None:
         write_table(run, csv)
@@ -104,3 +112,19 @@ def box(
     for made in (csv, plot):
         if made is not None:
             print(made)
+
+
+def _check_places(csv: Path | None, plot: Path | None) -> None:
+    """Raises `Mistake` when a file that shall be written at the end cannot be."""
+    from steppe.measure import check_target
+
+    if plot is not None and plot.suffix.lower() != ".png":
+        raise Mistake(f'--plot "{plot}" is no name of a PNG file. Give a name that ends in .png.')
+    if csv is not None and plot is not None and csv.resolve() == plot.resolve():
+        raise Mistake(f'--csv and --plot are both "{plot}". Give each a name of its own.')
+    check_target(csv)
+    check_target(plot)
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(f"steppe: {text}\n")

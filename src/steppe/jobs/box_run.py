@@ -10,7 +10,7 @@ import numpy as np
 
 from steppe.array_types import Floats
 from steppe.errors import Mistake, nearest
-from steppe.files import write_whole
+from steppe.files import write_whole, writing
 from steppe.models.air.chemistry_box import BoxState, ChemistryBox
 from steppe.models.air.conditions import Conditions, molecules_to
 from steppe.models.air.mechanism_file import read_mechanism
@@ -45,8 +45,9 @@ def run_box(
     units: str,
     species: Sequence[str] = (),
     tell: Callable[[float, str], None] = lambda part, now: None,
+    warn: Callable[[str], None] = lambda text: None,
 ) -> BoxRun:
-    """Runs it to an hour since midnight of the first day. species: those that will be shown.
+    """Runs it to an hour since midnight of the first day. species: those that will be shown. warn: takes what is probably a slip.
 
     Raises
     ------
@@ -60,6 +61,8 @@ def run_box(
         if name not in read.species:
             raise Mistake(f"Mechanism {read.name} has no {name}.{nearest(name, read.species)}")
     known = Conditions.of(read, conditions, settings)
+    for remark in known.remarks:
+        warn(remark)
     start = known.here.start
     last = end if end is not None else float(read.box.get("end", 3600.0 * (start + 24.0))) / 3600.0
     if last <= start:
@@ -83,7 +86,8 @@ def write_table(run: BoxRun, path: Path) -> None:
     rows.writerow(["time [h]", *(f"{name} [{run.units}]" for name in run.values)])
     for n, hour in enumerate(run.hours):
         rows.writerow([repr(float(hour)), *(repr(float(each[n])) for each in run.values.values())])
-    write_whole(path, text.getvalue().encode())
+    with writing(path):
+        write_whole(path, text.getvalue().encode())
 
 
 def shown(run: BoxRun) -> list[str]:
@@ -94,4 +98,5 @@ def shown(run: BoxRun) -> list[str]:
 
 def write_picture(run: BoxRun, path: Path, species: Sequence[str]) -> None:
     """A panel for each species, over the hours."""
-    write_whole(path, draw_box(run.mechanism, run.units, run.hours, {name: run.values[name] for name in species}))
+    with writing(path):
+        write_whole(path, draw_box(run.mechanism, run.units, run.hours, {name: run.values[name] for name in species}))

@@ -61,6 +61,41 @@ def test_a_setting_comes_last(tmp_path):
     assert found.air["mixing_height"] == 2000.0
 
 
+def test_parts_of_the_air_do_not_depend_on_the_order(given, tmp_path):
+    settings = ["NO2=10 ppb", "temperature=280"]
+    emission = "PHOTO.ja=0"
+
+    def amounts(*texts):
+        return Conditions.of(given, None, [emission, *texts]).initial["A"]
+
+    warm, cold = amounts("A=10 ppb"), amounts("temperature=280", "A=10 ppb")
+    assert cold == pytest.approx(warm * 298.15 / 280.0, rel=1e-12)
+    assert amounts("A=10 ppb", "temperature=280") == cold
+    assert amounts("A=10 ppb", "M=1e19", "temperature=280") == pytest.approx(1e11)
+    assert of_file(tmp_path, "CONC.A [ppb],10\nENV.temperature,280\n", given, [emission]).initial["A"] == cold
+    assert of_file(tmp_path, "CONC.A [ppb],10\n", given, [emission, "temperature=280"]).initial["A"] == cold
+    assert Conditions.of(EMEP, None, settings).initial == Conditions.of(EMEP, None, settings[::-1]).initial
+
+
+def test_water_in_parts_of_the_air_does_not_depend_on_the_order(given):
+    assert Conditions.of(given, None, ["PHOTO.ja=0", "H2O=10 ppm", "M=1e19"]).air["H2O"] == pytest.approx(1e14)
+
+
+def test_a_pressure_counts_where_a_mechanism_has_no_air_of_its_own(given):
+    low, usual = (Conditions.of(given, None, ["PHOTO.ja=0", *more]).here.M for more in (["pressure=500 hPa"], []))
+    assert low == pytest.approx(usual * 0.5e5 / 101_325.0)
+    assert Conditions.of(EMEP, None, ["pressure=90000", "M=2.0e19"]).air["pressure"] == 90_000.0
+
+
+def test_a_species_of_much_of_the_air_is_remarked(tmp_path):
+    assert of_file(tmp_path, "CONC.O3,40\n").remarks == [
+        "O3 begins at 2.4e+19 molecule cm-3, 94 % of the air. CONC.O3 without a unit is in mol m-3."
+    ]
+    assert Conditions.of(EMEP, None, ["O3=4e8 ppb"]).remarks == ["O3 begins at 1e+19 molecule cm-3, 40 % of the air."]
+    assert of_file(tmp_path, "CONC.O3,40\n", settings=["O3=40 ppb"]).remarks == []
+    assert Conditions.of(EMEP).remarks == []
+
+
 def test_a_rate_that_counts_for_nothing_need_not_be_given(given):
     assert Conditions.of(given, None, ["PHOTO.ja=1e-4"]).given == {"PHOTO.ja": 1e-4}
 
@@ -94,7 +129,12 @@ def test_a_day_begins_where_the_sun_gives_light(given):
         ("CONC.ISOPREN=1", 'mechanism emep66 has no ISOPREN. Did you mean "ISOPRE"'),
         ("O3=many", "O3 is 'many'. Write a number [molecule cm-3]."),
         ("O3=-1", "O3 = -1 molecule cm-3 is outside its limits"),
-        ("O3=1 pound", 'O3 has the unit "pound". Write molecule cm-3, mol m-3'),
+        ("O3=1 pound", 'O3 has the unit "pound". Write molecule cm-3, mol m-3, mol/m3, molec cm-3, ppm, ppb, ppt.'),
+        ("M=1 ppb", 'M has the unit "ppb". Write molecule cm-3, mol m-3, mol/m3, molec cm-3.'),
+        ("O3=40ppb", "O3 is '40ppb'. Write a space before the unit: 40 ppb."),
+        ("temperature=25 F", 'temperature has the unit "F". Write K, degC.'),
+        ("rate_factor_r36=-0.5", "rate_factor_r36 = -0.5 is outside its limits, 0 to 1e+06."),
+        ("pressure=90000", "mechanism emep66 has its own M, 2.55e+19 molecule cm-3, so pressure has no effect. Set M instead."),
         ("temperature=25", "temperature = 25 K is outside its limits, 150 to 400 K."),
         ("ENV.temprature=290", "ENV.temprature is unknown. Known are temperature, pressure"),
         ("rate_factor_r999=1", "mechanism emep66 has no reaction r999."),
@@ -112,15 +152,39 @@ def test_a_setting_that_is_wrong_is_refused_by_name(setting, said):
     [
         ("", "are empty. Write lines such as"),
         ("CONC.O3,1e-6\nCONC.XY,1\n", 'box.csv", line 2: mechanism emep66 has no XY.'),
-        ("CONC.O3,\n", "CONC.O3 is ''. Write a number [molecule cm-3]."),
+        ("CONC.O3,\n", 'box.csv", line 1: CONC.O3 has no value. Write one'),
+        ("O3,\n", 'box.csv", line 1: O3 has no value. Write one'),
         ("CONC.O3,CONC.NO\n1e-6,1e-8\n2e-6,1e-8\n", "has 2 rows of conditions. A box takes one"),
+        ("CONC.O3,CONC.NO\n1e-6\n", 'box.csv", line 2 has 1 value for 2 names.'),
+        ("CONC.O3,CONC.NO\n1e-6,1e-8,1e-8\n", 'box.csv", line 2 has 3 values for 2 names.'),
+        ("CONC.O3,CONC.NO\n1e-6,\n", 'box.csv", line 2: CONC.NO has no value.'),
+        ("CONC.O3,1e-6\nCONC.NO,1e-8\nCONC.O3,2e-6\n", 'box.csv", lines 1 and 3 have CONC.O3 twice. Remove one.'),
+        ("CONC.O3,CONC.O3\n1e-6,1e-8\n", 'box.csv", line 1 has CONC.O3 twice. Remove one.'),
+        ("time.s,CONC.O3\n3600,1e-6\n", 'box.csv", line 2: time.s is 3600, and 0 is expected, the start. Conditions that change in time'),
+        ("CONC.O3;1e-6\n", 'box.csv", line 1: a semicolon separates name and value. Separate them with a comma'),
+        ("CONC.O3\t1e-6\n", 'box.csv", line 1: a tab separates name and value. Separate them with a comma'),
+        ("CONC.O3,2,5e-6\n", "line 1: CONC.O3 has 2 values, and 1 is expected. Write a point in a number"),
+        ("CONC.O3,40ppb\n", "CONC.O3 is '40ppb'. Write the unit behind the name: CONC.O3 [ppb]."),
+        ("O3,40ppb\n", "O3 is '40ppb'. Write the unit behind the name: O3 [ppb]."),
+        ("parameter,value\n", "are empty. Write lines such as"),
     ],
-    ids=["empty", "unknown species", "no value", "several rows"],
 )
 def test_a_file_that_is_wrong_is_refused_with_its_line(text, said, tmp_path):
     with pytest.raises(ModelError) as caught:
         of_file(tmp_path, text)
     assert said in str(caught.value)
+
+
+def test_a_column_of_time_may_be_there_at_the_start(tmp_path):
+    assert of_file(tmp_path, "time.s,CONC.O3\n0.0,1e-6\n").initial["O3"] == pytest.approx(1e-6 * MOLECULES)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "latin.csv").write_bytes("# südlich\nCONC.O3,1e-6\n".encode("latin-1"))
+    with pytest.raises(ModelError, match=r'latin\.csv" cannot be read: this is no text file in UTF-8\.'):
+        Conditions.of(EMEP, tmp_path / "latin.csv")
+    with pytest.raises(ModelError, match=r'none\.csv" cannot be read: No such file or directory\.'):
+        Conditions.of(EMEP, tmp_path / "none.csv")
 
 
 def test_a_rate_from_outside_that_lacks_is_named(given):

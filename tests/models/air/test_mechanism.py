@@ -83,7 +83,7 @@ MISTAKES = {
     "a missing number": ("A: 1.8e-12, ", "", 'line 9, reaction 2, rate: "A" is missing. Add it, as a number.'),
     "an unknown number": ("C: -1370.0", "c: -1370.0", '"c" is not known here.'),
     "an unknown rate": ("rate: J3", "rate: J4", '"rate" is "J4", and rates has none of this name. Known: J3.'),
-    "no rate": (", rate: J3", "", '"rate" is None, and a table is expected'),
+    "no rate": (", rate: J3", "", '"rate" is missing, and a table is expected'),
     "an unknown species of an element": ('"NO2": 1}}', '"N2O5": 2}}', 'elements.N: there is no species "N2O5".'),
     "an element without species": ('{N: {"NO": 1, "NO2": 1}}', "{N: {}}", "elements.N: it names no species."),
     "no arrow": ("NO2 -> NO + O3", "NO2 NO + O3", """"eq" is 'NO2 NO + O3', and an equation is expected"""),
@@ -104,6 +104,41 @@ MISTAKES = {
     "an unknown function in a formula": ("0.5*T", "tan(T)", '"tan(T)" calls "tan", which is not known here.'),
     "a name that a formula must not have": ("0.5*T", "T.real", '"T.real" has "T.real", and numbers, names, + - * / ** and sin, cos'),
     "a formula that is none": ("0.5*T", "0.5*", '"0.5*" is no formula: '),
+    "a negative rate": (
+        "A: 1.8e-12",
+        "A: -1.8e-12",
+        'line 9, reaction 2, rate: "A" is -1.8e-12, and 0 or more is expected.',
+    ),
+    "a negative rate of several": ("A: 0.0145", "A: -0.0145", 'line 8, reaction 1, rate J3: "A" is -0.0145, and 0 or more is expected.'),
+    "a negative flux": (
+        "{type: loss, k: 1.0e-20, third: [M]}",
+        "{type: emission, flux: -1.0e+11}",
+        '"flux" is -1e+11, and 0 or more is expected.',
+    ),
+    "a negative velocity": (
+        "{type: loss, k: 1.0e-20, third: [M]}",
+        "{type: deposition, vd: -0.5}",
+        '"vd" is -0.5, and 0 or more is expected.',
+    ),
+    "an unknown third body": (
+        "third: [M]",
+        'third: ["N2"]',
+        'line 10, reaction self, rate: "third" has "N2", which is not known. Possible are M, O2, H2O; add others to constants.',
+    ),
+    "a third body as a species": (
+        "NO + O3 ->",
+        "NO + M ->",
+        'there is no species "M". Known: NO, NO2, O3. Correct the name, or add it to species. '
+        "For a third body write it in the rate: third: [M].",
+    ),
+    "a rate that is empty": ("rate: J3", "rate: ", 'line 8, reaction 1: "rate" is empty, and a table is expected'),
+    "a number that is empty": ("A: 1.8e-12", "A: ", 'line 9, reaction 2, rate: "A" is empty. Write a number.'),
+    "a species list that is missing": ('species: ["NO", "NO2", "O3"]\n', "", '"species" is missing, and a list of names is expected'),
+    "an element that is empty": (
+        '{N: {"NO": 1, "NO2": 1}}',
+        "{N: }",
+        "elements.N: it is empty, and a table of names and values is expected.",
+    ),
     "no YAML": ("rates:\n  J3: {", "rates:\n  J3: {{", "this is no YAML:"),
     "no reactions": ("reactions:", "reactionen:", '"reactionen" is not known here. Did you mean "reactions"?'),
     "a reaction that is no table": ('{n: 1, eq: "NO2 -> NO + O3", rate: J3}', "J3", "reaction 1: 'J3' stands where a table"),
@@ -117,6 +152,25 @@ def test_a_mistake_in_a_plain_file_is_named(mistake, tmp_path):
     with pytest.raises(ModelError, match=re.escape(says)) as refused:
         read_mechanism(written(tmp_path, SMALL.replace(text, other, 1)))
     assert str(refused.value).startswith(f'Mechanism "{tmp_path / "small.yaml"}"')
+
+
+def test_exponents_and_temperatures_of_a_rate_may_be_negative(tmp_path):
+    text = SMALL.replace("C: -1370.0", "B: -2.8, C: -1370.0, E: -1.0e-6")
+    assert read_mechanism(written(tmp_path, text)).processes[1].rate.numbers == (1.8e-12, -2.8, -1370.0, 300.0, -1e-6)
+
+
+def test_a_third_body_may_be_a_constant(tmp_path):
+    text = SMALL.replace("constants: {M: 2.55e+19}", "constants: {M: 2.55e+19, N2: 1.99e+19}").replace("third: [M]", 'third: ["N2", H2O]')
+    assert read_mechanism(written(tmp_path, text)).processes[2].rate.third == ("N2", "H2O")
+
+
+def test_a_negative_factor_of_an_openatmos_file_is_named(tmp_path):
+    text = (
+        '{"species": [{"name": "A"}], "phases": [], "reactions": '
+        '[{"type": "EMISSION", "name": "a", "products": [{"name": "A"}], "scaling factor": -1}]}'
+    )
+    with pytest.raises(ModelError, match=re.escape('reaction 1 (a): "scaling factor" is -1, and 0 or more is expected.')):
+        read_mechanism(written(tmp_path, text, "a.json"))
 
 
 def test_yaml_that_does_not_parse_is_named_with_its_line(tmp_path):

@@ -46,6 +46,17 @@ def test_a_scenario_with_half_of_the_emissions_begins_where_the_run_is(folder):
             assert float(half["emitted_NO"].mean()) == pytest.approx(0.5 * float(sim["emitted_NO"].mean()), rel=1e-12)
 
 
+def test_an_event_halves_the_emissions_from_its_date_on(folder):
+    run = folder / "run.toml"
+    run.write_text(run.read_text() + "[[event]]\ndate = 2001-06-21T00:20:00\nset = { emission_factor = 0.5 }\n")
+    with steppe.Simulation(run) as sim:
+        emitted = []
+        for _ in range(4):
+            sim.step(1)
+            emitted.append(float(sim["emitted_NO"].mean()))
+    assert emitted == pytest.approx([emitted[0], emitted[0], 0.5 * emitted[0], 0.5 * emitted[0]], rel=1e-12)
+
+
 def test_a_mechanism_beside_the_run_file_is_found_from_any_folder(folder, tmp_path_factory, monkeypatch):
     mechanism = read_mechanism("emep66")
     (folder / "own.yaml").write_text(

@@ -1,10 +1,11 @@
 """The conditions of a run of one cell: where it is, its air, what begins in it, and rates from outside.
 
-They come from the mechanism's own `box`, then from a table of conditions, then from single settings; later ones count. Names are those of
-MUSICA's examples: ENV.temperature, CONC.O3, PHOTO.jno2, USER.x, EMIS.x, LOSS.x, SURF.x; without prefix they are of ENV or of a species.
+They come from the mechanism's own `box`, then from a table of conditions, then from single settings; later ones count. Those of the air are
+taken before those of species, which may be written in parts of it. Names are those of MUSICA's examples: ENV.temperature, CONC.O3,
+PHOTO.jno2, USER.x, EMIS.x, LOSS.x, SURF.x; without prefix they are of ENV or of a species.
 """
 
-import csv
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import acos, isfinite, pi, radians, sin
@@ -12,14 +13,19 @@ from math import cos as cosine
 from pathlib import Path
 
 from steppe.errors import ModelError, nearest
-from steppe.models.air.mechanism import MOLECULES, Mechanism
+from steppe.models.air.conditions_table import PREFIXES, Row, read_rows
+from steppe.models.air.mechanism import MOLECULES, Mechanism, Process
 from steppe.models.air.rates import NUMBER, RADIUS
 
 BOLTZMANN = 1.380649e-23  # [J K-1] SI
 LEAST_COSINE = 0.0107  # of the sun's zenith angle, below which there is no photolysis; the edge of the day of the EMEP problem
 O2_OF_AIR = 0.2095  # molecules of oxygen in one of air, where a mechanism does not say
 HOUR, DAY = 3600.0, 86_400.0  # [s]
-PREFIXES = ("ENV", "CONC", "PHOTO", "USER", "EMIS", "LOSS", "SURF")
+PARTS = {"ppm": 1e-6, "ppb": 1e-9, "ppt": 1e-12}  # of the air
+MUCH = 0.1  # of the air; more of a species is most probably a slip of the unit
+MOST_OF_AIR = ("N2", "O2")
+UNWRITTEN = ("", "1")  # units that are not shown
+WITH_UNIT = re.compile(r"([+-]?[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|[+-]?\.[0-9]+)\s*([A-Za-z#].*)")  # a number and its unit in one
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,8 @@ FACTORS = {  # to the unit of a name: of concentrations and of what else is writ
 class Conditions:
     """What is known of the cell.
 
-    initial: species -> [molecule cm-3]. given: name -> number, of rates from outside. factors: label of a process -> its factor.
+    initial: species -> [molecule cm-3]. given: name -> number, of rates from outside. factors: label of a process -> its factor. remarks:
+    what is most probably a slip.
     """
 
     mechanism: Mechanism
@@ -64,6 +71,7 @@ class Conditions:
     initial: dict[str, float] = field(default_factory=dict)
     given: dict[str, float] = field(default_factory=dict)
     factors: dict[str, float] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, mechanism: Mechanism, table: Path | None = None, settings: Iterable[str] = ()) -> "Conditions":
@@ -74,7 +82,8 @@ class Conditions:
         Raises
         ------
         ModelError
-            A name is unknown to the mechanism, a value is no number or outside its limits, or a rate from outside is not given.
+            A name is unknown to the mechanism, or has no effect; a value is no number or outside its limits; or a rate from outside is
+            not given.
         """
         found = cls(mechanism)
         box = mechanism.box
@@ -89,15 +98,13 @@ class Conditions:
         if "mixing_height_cm" in mechanism.constants:
             found.air["mixing_height"] = 0.01 * mechanism.constants["mixing_height_cm"]
         found.initial.update({name: float(value) for name, value in box.get("initial", {}).items()})
-        if table is not None:
-            for where, name, unit, values in _rows(table):
-                found._take(where, name, unit, values)
-        for text in settings:
-            name, sign, value = text.partition("=")
-            if not sign:
-                raise ModelError(f'--set "{text}" is no setting. Write NAME=VALUE, such as --set temperature=290.')
-            number, _, unit = value.strip().partition(" ")
-            found._take(f'--set "{text}"', name.strip(), unit.strip(), [number])
+        units = {unit for pair in FACTORS for unit in pair} | {unit for *_, unit in LIMITS.values()} | {*PARTS, "degC"}
+        rows = [] if table is None else read_rows(table, (*mechanism.species, *LIMITS), units)
+        rows += [_setting(text) for text in settings]
+        for row in sorted(rows, key=lambda row: found._rank(row.name)):
+            found._take(row.where, row.name, row.unit, row.values)
+        found._refuse_pressure(rows)
+        found._remark(rows)
         if lacking := [name for name in found._wanted() if name not in found.given]:
             more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
             raise ModelError(
@@ -137,8 +144,43 @@ class Conditions:
             elif process.rate.form == "given" and process.rate.numbers[:1] != (0.0,):
                 yield process.rate.name
 
+    def _rank(self, name: str) -> int:
+        """In which order an entry is taken: the air, its parts, and all else, which may be written in ppb of the air."""
+        kind, _, rest = name.partition(".")
+        short = rest if kind in ("ENV", "CONC") else name
+        if short not in LIMITS or (kind != "ENV" and short in self.mechanism.species):
+            return 2
+        return 1 if short in ("O2", "H2O") else 0
+
+    def _refuse_pressure(self, rows: Iterable[Row]) -> None:
+        """Raises `ModelError` where a pressure is given that counts for nothing."""
+        own = self.mechanism.constants.get("M")
+        if own is None or any(row.name in ("M", "ENV.M", "CONC.M") for row in rows) or any(map(_of_pressure, self.mechanism.processes)):
+            return
+        for row in rows:
+            if row.name in ("pressure", "ENV.pressure"):
+                raise ModelError(
+                    f"{row.where}: mechanism {self.mechanism.name} has its own M, {own:g} molecule cm-3, so pressure has no effect. "
+                    "Set M instead."
+                )
+
+    def _remark(self, rows: Iterable[Row]) -> None:
+        """Notes species of which there is so much that the unit is most probably a slip."""
+        air = float(self.here.M or 0.0)
+        last = {row.name.removeprefix("CONC."): row for row in rows}
+        for species, row in last.items():
+            amount = self.initial.get(species, 0.0)
+            if species not in self.mechanism.species or species in MOST_OF_AIR or amount <= MUCH * air:
+                continue
+            unit = "" if row.unit else f" {row.name} without a unit is in {'mol m-3' if row.name != species else 'molecule cm-3'}."
+            part = f"{100.0 * amount / air:.0f} % of the air" if air else "and there is no air"
+            self.remarks.append(f"{species} begins at {amount:.2g} molecule cm-3, {part}.{unit}")
+
     def _take(self, where: str, name: str, unit: str, values: list[str]) -> None:
         kind, _, rest = name.partition(".")
+        most = 2 if kind == "SURF" else 1
+        if len(values) > most:
+            raise ModelError(f"{where}: {name} has {len(values)} values, and {most} is expected. Write a point in a number, as 2.5e-6.")
         if kind == "CONC" or (kind not in PREFIXES and name in self.mechanism.species):
             species = rest if kind == "CONC" else name
             if species not in self.mechanism.species:
@@ -185,67 +227,46 @@ class Conditions:
         try:
             value = float(values[0])
         except (ValueError, IndexError):
-            raise ModelError(f"{where}: {name} is {values[0] if values else ''!r}. Write a number [{wanted}].") from None
+            written = values[0] if values else ""
+            raise ModelError(f"{where}: {name} is {written!r}. {_advice(where, name, written, wanted)}") from None
         if unit in ("degC", "Celsius", "C") and wanted == "K":
             value, unit = value + 273.15, "K"
-        if unit in ("ppb", "ppm", "ppt") and wanted == "molecule cm-3":
-            value, unit = value * {"ppm": 1e-6, "ppb": 1e-9, "ppt": 1e-12}[unit] * float(self.here.M or 0.0), wanted
+        of_air = wanted == "molecule cm-3" and name.rpartition(".")[2] != "M"
+        if unit in PARTS and of_air:
+            value, unit = value * PARTS[unit] * float(self.here.M or 0.0), wanted
         if unit not in ("", wanted):
             if (wanted, unit) not in FACTORS:
-                units = [other for to, other in FACTORS if to == wanted]
-                raise ModelError(f'{where}: {name} has the unit "{unit}". Write {", ".join([wanted, *units])}.')
+                units = [wanted, *(other for to, other in FACTORS if to == wanted), *(PARTS if of_air else ()), *["degC"] * (wanted == "K")]
+                raise ModelError(f'{where}: {name} has the unit "{unit}". Write {", ".join(units)}.')
             value *= FACTORS[wanted, unit]
         if not isfinite(value) or not low <= value <= high:
-            raise ModelError(f"{where}: {name} = {value:g} {wanted} is outside its limits, {low:g} to {high:g} {wanted}.")
+            shown = f" {wanted}" if wanted not in UNWRITTEN else ""
+            raise ModelError(f"{where}: {name} = {value:g}{shown} is outside its limits, {low:g} to {high:g}{shown}.")
         return value
 
 
-def _rows(path: Path) -> Iterator[tuple[str, str, str, list[str]]]:
-    """Place in the file, name, unit and values of each entry: one in a line (name, value, perhaps a second), or one in a column."""
-    try:
-        lines = [[cell.strip() for cell in row] for row in csv.reader(path.read_text(encoding="utf-8-sig").splitlines())]
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f'The conditions "{path}" cannot be read: {error}') from None
-    numbered = [(n, row) for n, row in enumerate(lines, 1) if any(row) and not row[0].startswith("#")]
-    if not numbered:
-        raise ModelError(f'The conditions "{path}" are empty. Write lines such as CONC.O3,2.5e-6 or ENV.temperature,290.')
-    header, rest = numbered[0][1], numbered[1:]
-    if len(header) > 1 and rest and all(_named(cell) for cell in header if cell):
-        n, values = rest[0]
-        if len(rest) > 1:
-            raise ModelError(f'"{path}" has {len(rest)} rows of conditions. A box takes one: conditions that change in time are not read.')
-        for column, value in zip(header, values, strict=False):
-            name, unit = _split(column)
-            if not name.startswith("time"):
-                yield f'"{path}", line {n}', name, unit, [value]
-        return
-    for n, row in numbered:
-        name, unit = _split(row[0])
-        if n == numbered[0][0] and not _named(row[0]) and len(row) > 1 and not _is_number(row[1]):
-            continue  # names of the columns
-        yield f'"{path}", line {n}', name, unit, [cell for cell in row[1:] if cell]
+def _setting(text: str) -> Row:
+    """The entry of a text such as "O3 = 40 ppb"."""
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise ModelError(f'--set "{text}" is no setting. Write NAME=VALUE, such as --set temperature=290.')
+    number, _, unit = value.strip().partition(" ")
+    return Row(f'--set "{text}"', name.strip(), unit.strip(), [number])
 
 
-def _named(cell: str) -> bool:
-    return cell.split(".")[0] in (*PREFIXES, "time") or cell.startswith("time")
+def _advice(where: str, name: str, written: str, wanted: str) -> str:
+    """How to write a value that is no number."""
+    if (match := WITH_UNIT.fullmatch(written)) and wanted != "1":
+        if where.startswith("--set"):
+            return f"Write a space before the unit: {match[1]} {match[2]}."
+        return f"Write the unit behind the name: {name} [{match[2]}]."
+    return "Write a number." if wanted in UNWRITTEN else f"Write a number [{wanted}]."
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _split(text: str) -> tuple[str, str]:
-    """Name and unit of "CONC.O3 [mol m-3]" or "CONC.O3.mol m-3"; the unit may be missing."""
-    if text.endswith("]") and "[" in text:
-        name, _, unit = text[:-1].partition("[")
-        return name.strip(), unit.strip()
-    units = {unit for pair in FACTORS for unit in pair} | {unit for *_, unit in LIMITS.values()}
-    name, _, last = text.rpartition(".")
-    return (name, last) if name.count(".") and last in units else (text, "")
+def _of_pressure(process: Process) -> bool:
+    """Whether the rate of a process depends on the pressure, and not through M alone."""
+    form = process.rate.form
+    return form in ("arrhenius", "taylor") and process.rate.numbers[4] != 0.0
 
 
 def molecules_to(unit: str, air: BoxPlace) -> float:

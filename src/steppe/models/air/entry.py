@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from steppe.errors import ModelError, nearest
-from steppe.models.air.mechanism import NUMBERS
+from steppe.models.air.mechanism import AT_LEAST_0, NUMBERS
 
 
 class Entry:
@@ -15,6 +15,8 @@ class Entry:
     def __init__(self, where: str, values: object, text: bool = False) -> None:
         self.where, self.text = where, text
         if not isinstance(values, Mapping):
+            if values is None:
+                raise self.refused("it is empty, and a table of names and values is expected.")
             raise self.refused(f"{values!r} stands where a table of names and values is expected.")
         self.values: Mapping[str, Any] = {key: value for key, value in values.items() if not str(key).startswith("__")}
 
@@ -22,30 +24,41 @@ class Entry:
         """The error to raise."""
         return ModelError(f"Mechanism {self.where}: {problem}")
 
-    def number(self, key: str, default: float | None = None) -> float:
-        """The finite number of a key.
+    def unlike(self, key: str, expected: str) -> ModelError:
+        """The error of a key whose value is missing, or not what is expected."""
+        value = self.values.get(key)
+        is_not = "missing" if key not in self.values else "empty" if value is None else repr(value)
+        return self.refused(f'"{key}" is {is_not}, and {expected}')
+
+    def number(self, key: str, default: float | None = None, at_least_0: bool = False) -> float:
+        """The finite number of a key. at_least_0: it is not negative.
 
         Raises
         ------
         ModelError
-            There is none and no default, or it is no number.
+            There is none and no default, it is no number, or it is negative.
         """
         if key not in self.values:
             if default is None:
                 raise self.refused(f'"{key}" is missing. Add it, as a number.')
             return default
         value = self.values[key]
+        if value is None:
+            raise self.refused(f'"{key}" is empty. Write a number.')
         found = math.nan
         if not isinstance(value, bool) and (self.text or not isinstance(value, str)):
             with suppress(TypeError, ValueError, OverflowError):
                 found = float(value)
         if not math.isfinite(found):
             raise self.refused(f'"{key}" is {value!r}, and a number is expected.{_hint(value)}')
+        if at_least_0 and found < 0.0:
+            raise self.refused(f'"{key}" is {found:g}, and 0 or more is expected. A negative rate would make matter.')
         return found
 
     def numbers(self, form: str, names: Mapping[str, str] | None = None) -> tuple[float, ...]:
         """The numbers of a form of rate. names: key of `NUMBERS` -> key of the file, where they differ."""
-        return tuple(self.number((names or {}).get(key, key), default) for key, default in NUMBERS[form].items())
+        known = names or {}
+        return tuple(self.number(known.get(key, key), default, key in AT_LEAST_0) for key, default in NUMBERS[form].items())
 
     def only(self, known: Iterable[str]) -> None:
         """Raises `ModelError` for a key that is not known."""
@@ -63,6 +76,8 @@ def checked_species(entry: Entry, names: object) -> dict[str, int]:
     ModelError
         One is no text, stands there twice, or there is none.
     """
+    if names is None:
+        raise entry.unlike("species", 'a list of names is expected, such as ["NO", "NO2", "O3"].')
     if not isinstance(names, Sequence) or isinstance(names, str) or not names:
         raise entry.refused(f"species is {names!r}, and a list of names is expected.")
     found: dict[str, int] = {}
@@ -75,12 +90,16 @@ def checked_species(entry: Entry, names: object) -> dict[str, int]:
     return found
 
 
-def number_of(entry: Entry, name: object, species: Mapping[str, int], what: str = "") -> int:
-    """The number of a species; raises `ModelError` if there is none of this name. what: the part of the entry that names it."""
+def number_of(entry: Entry, name: object, species: Mapping[str, int], what: str = "", third: Iterable[str] = ()) -> int:
+    """The number of a species; raises `ModelError` if there is none of this name.
+
+    what: the part of the entry that names it. third: names that may be third bodies of a rate.
+    """
     if not isinstance(name, str):
         raise entry.refused(f"{what}{name!r} stands where a species is expected.{_boolean(name)}")
     if name not in species:
-        raise entry.refused(f'{what}there is no species "{name}".{nearest(name, species)} Correct the name, or add it to species.')
+        more = f" For a third body write it in the rate: third: [{name}]." if name in third else ""
+        raise entry.refused(f'{what}there is no species "{name}".{nearest(name, species)} Correct the name, or add it to species.{more}')
     return species[name]
 
 

@@ -26,6 +26,8 @@ NUMBERS: Mapping[str, Mapping[str, float | None]] = {
     "given": {"scale": 1.0},
     "ho2_ho2": {},
 }
+# Of these a negative one would make matter of nothing: rate constants and their factors, fluxes, velocities of deposition.
+AT_LEAST_0 = ("A", "k0_A", "kinf_A", "X", "k", "scale", "vd", "flux", "probability", "diffusion")
 
 
 class Rate(NamedTuple):

@@ -59,7 +59,7 @@ def _processes(
     """One reaction; two of one with branches."""
     kind = entry.values.get("type")
     if kind not in FORMS:
-        raise entry.refused(f'"type" is {kind!r}, and a form of rate is expected.{nearest(str(kind), FORMS)}')
+        raise entry.unlike("type", f"a form of rate is expected.{nearest(str(kind), FORMS)}")
     entry = Entry(f"{entry.where} ({entry.values.get('name', kind)})", entry.values, text=True)
     surface = kind == "SURFACE"
     left = [(entry.values.get("gas-phase species"), 1.0)] if surface else _side(entry, "reactants")
@@ -90,16 +90,17 @@ def _numbers(entry: Entry, kind: str, unit: float, gas: Mapping[str, object]) ->
     """Of the form, in molecule, cm3, s. unit: what a rate is multiplied by. gas: what is known of the first reactant."""
     form = FORMS[kind]
     if kind in GIVEN:
-        scale = entry.number("scaling factor", 1.0)
+        scale = entry.number("scaling factor", 1.0, at_least_0=True)
         return (scale * MOLECULES if kind == "EMISSION" else scale * (unit if kind == "USER_DEFINED" else 1.0),)
     if kind == "SURFACE":
         known = Entry(f"{entry.where}, its species", gas, text=True)
-        diffusion, weight = known.number("diffusion coefficient [m2 s-1]"), known.number("molecular weight [kg mol-1]")
+        diffusion = known.number("diffusion coefficient [m2 s-1]", at_least_0=True)
+        weight = known.number("molecular weight [kg mol-1]")
         if weight <= 0.0:
             raise entry.refused(f"the molecular weight of its species is {weight:g}, and a number above 0 is expected [kg mol-1].")
-        return entry.number("reaction probability", 1.0), diffusion, weight
+        return entry.number("reaction probability", 1.0, at_least_0=True), diffusion, weight
     if kind == "BRANCHED_NO_RO2":
-        x, y, a0, n = (entry.number(key) for key in ("X", "Y", "a0", "n"))
+        x, y, a0, n = (entry.number(key, at_least_0=key == "X") for key in ("X", "Y", "a0", "n"))
         return x * unit, y, a0, n, 0.0
     numbers = entry.numbers(form)
     if kind == "TROE":  # k0 has the air as one more reactant

@@ -21,6 +21,7 @@ from steppe.models.air.mechanism import NUMBERS, Mechanism, Process, Rate
 
 FORMS = {"loss": "constant"} | {form: form for form in NUMBERS if form not in ("branched", "surface", "taylor")}
 KEYS = ("name", "version", "constants", "h2o", "zenith", "species", "rates", "reactions", "elements", "box")
+THIRDS = ("M", "O2", "H2O")  # concentrations that any mechanism may name, beside its constants
 TERM = re.compile(r"(?:([0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+) +)?([A-Za-z]\S*)")
 
 
@@ -38,15 +39,16 @@ def read_plain(content: object, file: str, lines: Sequence[int] = ()) -> Mechani
     rates = {name: _table(whole, "rates", name) for name in _table(whole, "rates").values}
     entries = whole.values.get("reactions")
     if not isinstance(entries, list) or not entries:
-        raise whole.refused(f"reactions is {entries!r}, and a list of reactions is expected.")
+        raise whole.unlike("reactions", "a list of reactions is expected.")
+    constants = _table(whole, "constants")
+    third = (*THIRDS, *(name for name in constants.values if name not in (*THIRDS, "mixing_height_cm")))
     processes: dict[str, Process] = {}
     for number, each in enumerate(entries):
         entry = Entry(_where(file, number, each, lines), each)
-        process = _process(entry, number, species, rates)
+        process = _process(entry, number, species, rates, third)
         if process.label in processes:
             raise entry.refused(f'another reaction has the label "{process.label}" too. Give each reaction an "n" of its own.')
         processes[process.label] = process
-    constants = _table(whole, "constants")
     return Mechanism(
         name=str(whole.values.get("name", file)),
         species=tuple(species),
@@ -72,7 +74,7 @@ def _table(whole: Entry, *keys: str) -> Entry:
     return Entry(f"{whole.where}, {'.'.join(map(str, keys))}", values)
 
 
-def _process(entry: Entry, number: int, species: Mapping[str, int], rates: Mapping[str, Entry]) -> Process:
+def _process(entry: Entry, number: int, species: Mapping[str, int], rates: Mapping[str, Entry], thirds: Sequence[str]) -> Process:
     entry.only(("n", "eq", "rate"))
     name = entry.values.get("n", number + 1)
     label = f"r{name}" if isinstance(name, int) and not isinstance(name, bool) else name
@@ -80,17 +82,17 @@ def _process(entry: Entry, number: int, species: Mapping[str, int], rates: Mappi
         raise entry.refused(f'"n" is {name!r}, and a whole number or a name of letters, digits and _ is expected.')
     equation = entry.values.get("eq")
     if not isinstance(equation, str) or equation.count("->") != 1:
-        raise entry.refused(f'"eq" is {equation!r}, and an equation is expected, such as "NO + O3 -> NO2".')
-    left, right = (_side(entry, equation, side, species) for side in equation.split("->"))
+        raise entry.unlike("eq", 'an equation is expected, such as "NO + O3 -> NO2".')
+    left, right = (_side(entry, equation, side, species, thirds) for side in equation.split("->"))
     reactants: list[int] = []
     for who, times in left:
         if times not in (1.0, 2.0, 3.0):
             raise entry.refused(f'"{equation.strip()}" has {times:g} of a reactant, and 1, 2 or 3 is expected.')
         reactants += [who] * int(times)
-    return Process(label, equation.strip(), tuple(reactants), right, _rate(entry, rates))
+    return Process(label, equation.strip(), tuple(reactants), right, _rate(entry, rates, thirds))
 
 
-def _side(entry: Entry, equation: str, side: str, species: Mapping[str, int]) -> tuple[tuple[int, float], ...]:
+def _side(entry: Entry, equation: str, side: str, species: Mapping[str, int], thirds: Sequence[str]) -> tuple[tuple[int, float], ...]:
     """(species, coefficient) of one side of an equation."""
     found = []
     for term in re.split(r"\s\+\s", side.strip()) if side.strip() else ():
@@ -103,28 +105,31 @@ def _side(entry: Entry, equation: str, side: str, species: Mapping[str, int]) ->
             raise entry.refused(
                 f'"{equation.strip()}" cannot be read at "{term.strip()}". Write terms as "NO" or "0.5 HO2", with " + " between.'
             )
-        found.append((number_of(entry, match[2], species, f'"{equation.strip()}": '), times))
+        found.append((number_of(entry, match[2], species, f'"{equation.strip()}": ', thirds), times))
     return tuple(found)
 
 
-def _rate(entry: Entry, rates: Mapping[str, Entry]) -> Rate:
+def _rate(entry: Entry, rates: Mapping[str, Entry], thirds: Sequence[str]) -> Rate:
     given = entry.values.get("rate")
     if isinstance(given, str):
         if given not in rates:
             raise entry.refused(f'"rate" is "{given}", and rates has none of this name.{nearest(given, rates)}')
-        found = rates[given]
+        found = Entry(f"{entry.where}, rate {given}", rates[given].values)
     elif isinstance(given, Mapping):
         found = Entry(f"{entry.where}, rate", given)
     else:
-        raise entry.refused(f'"rate" is {given!r}, and a table is expected, such as {{type: arrhenius, A: 1.8e-12, C: -1370.0}}.')
+        raise entry.unlike("rate", "a table is expected, such as {type: arrhenius, A: 1.8e-12, C: -1370.0}.")
     kind = found.values.get("type")
     if kind not in FORMS:
-        raise found.refused(f'"type" is {kind!r}, and a form of rate is expected.{nearest(str(kind), FORMS)}')
+        raise found.unlike("type", f"a form of rate is expected.{nearest(str(kind), FORMS)}")
     form = FORMS[kind]
     found.only(("type", "id", "third", *NUMBERS[form]))
     third = found.values.get("third", [])
     if not isinstance(third, list) or not all(isinstance(each, str) for each in third):
-        raise found.refused(f'"third" is {third!r}, and a list of names is expected, such as [M, O2].')
+        raise found.unlike("third", "a list of names is expected, such as [M, O2].")
+    for each in third:
+        if each not in thirds:
+            raise found.refused(f'"third" has "{each}", which is not known. Possible are {", ".join(thirds)}; add others to constants.')
     name = str(found.values.get("id", given if isinstance(given, str) else ""))
     if form == "given" and not name:
         raise found.refused('"id" is missing. Add the name under which the rate is given, such as "PHOTO.jo2".')

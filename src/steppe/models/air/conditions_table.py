@@ -1,0 +1,128 @@
+"""The rows of a table of conditions, a CSV file: one entry on each line, or names in the first line and values in the second."""
+
+import csv
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from steppe.errors import ModelError
+
+PREFIXES = ("ENV", "CONC", "PHOTO", "USER", "EMIS", "LOSS", "SURF")
+SEPARATORS = {";": "a semicolon", "\t": "a tab"}  # of other programs; a comma is expected
+
+
+class Row(NamedTuple):
+    """Place of an entry, for messages; name, unit ("" if there is none) and values of it."""
+
+    where: str
+    name: str
+    unit: str
+    values: list[str]
+
+
+def read_rows(path: Path, names: Collection[str], units: Collection[str]) -> list[Row]:
+    """The entries of a file. names: those that need no prefix. units: those that may stand behind a dot, as in "CONC.O3.mol m-3".
+
+    Raises
+    ------
+    ModelError
+        It cannot be read, is empty, has another separator, has a name twice or without a value, or has conditions that change in time.
+    """
+    numbered = _cells(path)
+    header, rest = numbered[0][1], numbered[1:]
+    if len(header) > 1 and rest and all(_prefixed(cell) for cell in header if cell):
+        return _of_columns(path, header, rest, units)
+    found: dict[str, tuple[int, Row]] = {}
+    for n, row in numbered:
+        name, unit = _split(row[0], units)
+        if n == numbered[0][0] and not (_prefixed(name) or name in names) and any(row[1:]) and not _numeric(row[1]):
+            continue  # names of the columns
+        values = [cell for cell in row[1:] if cell]
+        _take(path, found, n, n, Row(f'"{path}", line {n}', name, unit, values))
+    if not found:
+        raise _empty(path)
+    return [row for _, row in found.values()]
+
+
+def _cells(path: Path) -> list[tuple[int, list[str]]]:
+    """Number and cells of each line that has some."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ModelError(f'The conditions "{path}" cannot be read: {error.strerror}.') from None
+    except UnicodeDecodeError:
+        raise ModelError(f'The conditions "{path}" cannot be read: this is no text file in UTF-8. Save it as CSV in UTF-8.') from None
+    lines = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines())]
+    numbered = [(n, row) for n, row in enumerate(lines, 1) if any(row) and not row[0].startswith("#")]
+    if not numbered:
+        raise _empty(path)
+    for n, row in numbered:
+        for sign, called in SEPARATORS.items():
+            if any(sign in cell for cell in row):
+                raise ModelError(f'"{path}", line {n}: {called} separates name and value. Separate them with a comma, as CONC.O3,2.5e-6.')
+    return numbered
+
+
+def _empty(path: Path) -> ModelError:
+    return ModelError(f'The conditions "{path}" are empty. Write lines such as CONC.O3,2.5e-6 or ENV.temperature,290.')
+
+
+def _of_columns(path: Path, header: Sequence[str], rest: Sequence[tuple[int, list[str]]], units: Collection[str]) -> list[Row]:
+    """The entries of a file with names in its first line and values in its second."""
+    if len(rest) > 1:
+        raise ModelError(f'"{path}" has {len(rest)} rows of conditions. A box takes one: conditions that change in time are not read.')
+    (n, values), names = rest[0], _without_end(header)
+    values = _without_end(values) if len(values) > len(names) else values
+    if len(values) != len(names):
+        some = f"{len(values)} value{'s' * (len(values) != 1)}"
+        raise ModelError(f'"{path}", line {n} has {some} for {len(names)} names. Write one value for each name.')
+    found: dict[str, tuple[int, Row]] = {}
+    for column, value in zip(names, values, strict=True):
+        name, unit = _split(column, units)
+        if name == "time":
+            if value and not (_numeric(value) and float(value) == 0.0):
+                raise ModelError(
+                    f'"{path}", line {n}: {column} is {value}, and 0 is expected, the start. Conditions that change in time are not read.'
+                )
+            continue
+        _take(path, found, n - 1, n, Row(f'"{path}", line {n}', name, unit, [value] if value else []))
+    return [row for _, row in found.values()]
+
+
+def _take(path: Path, found: dict[str, tuple[int, Row]], line: int, line_of_value: int, row: Row) -> None:
+    """Adds an entry. line: of its name."""
+    if not row.values:
+        raise ModelError(f'"{path}", line {line_of_value}: {row.name} has no value. Write one, as {row.name},1.0e-6, or remove the name.')
+    short = row.name.removeprefix("CONC.").removeprefix("ENV.")
+    if short in found:
+        before = found[short][0]
+        both = f"lines {before} and {line} have" if before != line else f"line {line} has"
+        raise ModelError(f'"{path}", {both} {row.name} twice. Remove one.')
+    found[short] = line, row
+
+
+def _without_end(cells: Sequence[str]) -> list[str]:
+    """Without the empty cells behind the last one that is not."""
+    last = max((n for n, cell in enumerate(cells, 1) if cell), default=0)
+    return list(cells[:last])
+
+
+def _prefixed(cell: str) -> bool:
+    return cell.split(".")[0] in PREFIXES or _split(cell, ("s",))[0] == "time"
+
+
+def _numeric(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _split(text: str, units: Collection[str]) -> tuple[str, str]:
+    """Name and unit of "CONC.O3 [mol m-3]" or "CONC.O3.mol m-3"; the unit may be missing."""
+    if text.endswith("]") and "[" in text:
+        name, _, unit = text[:-1].partition("[")
+        return name.strip(), unit.strip()
+    name, _, last = text.rpartition(".")
+    return (name, last) if (name.count(".") or name == "time") and last in units else (text, "")
