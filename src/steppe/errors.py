@@ -242,7 +242,7 @@ def _lines(error: BaseException) -> list[tuple[str, int]]:
 
 
 def in_words(error: BaseException) -> str:
-    """An error of Python as one sentence, with the nearest name for one that does not exist.
+    r"""An error of Python as one sentence, with the nearest name for one that does not exist.
 
     Examples
     --------

@@ -8,12 +8,13 @@ import errno
 import fcntl
 import mmap
 import os
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from steppe.errors import Failure, NoSpaceError
+from steppe.errors import Failure, Mistake, NoSpaceError
 
 DIRECT = range(1 << 18, 1 << 26)  # bytes of files that are written past the system's cache: no small ones, and memory stays bounded
 BLOCK = 4096  # bytes of which they are multiples on their way
@@ -178,6 +179,21 @@ def take(file: int, *, shared: bool = False, wait: bool = False) -> bool:
 def holder(file: int) -> str:
     """What the process that holds a lock wrote into the open lock file."""
     return os.pread(file, 200, 0).decode(errors="replace").strip() or "a process that just began"
+
+
+def check_writable(path: Path | None) -> None:
+    """Raises `Mistake` when a file that shall be written later cannot be: its folder is none, or takes no files."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise Mistake(f'"{path}" is a folder, expected the name of a file that can be written.')
+    if not path.parent.is_dir():
+        raise Mistake(f'"{path}" cannot be written: there is no folder "{path.parent}". Make it, or give another place.')
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise Mistake(f'"{path}" cannot be written: {error.strerror}. Give another place.') from None
 
 
 @contextmanager

@@ -21,7 +21,10 @@ with open_world() as world:
 {after}
 """
 MISTAKES = {  # within, after the world -> the sentence
-    ("MemoryFile(sys.argv[1], 'w', world, size=9).write_at(0, 1, b'a')", ""): "was not closed, so nothing of it was written.",
+    (
+        "MemoryFile(sys.argv[1], 'w', world, size=9).write_at(0, 1, b'a')",
+        "",
+    ): "was not closed; what was written after its last flush is lost.",
     ("WorkQueue(world, 10.0)", ""): "A queue has 10.0 tasks in chunks of at least 1. Expected whole numbers",
     ("GlobalArray(world, 1e3)", ""): "a shape has whole numbers, not 1000.0.",
     ("GlobalArray(world, 3, 'floot')", ""): "'floot' is no dtype of NumPy. An array holds int32, int64, float32, float64.",

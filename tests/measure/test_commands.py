@@ -12,8 +12,8 @@ import pytest
 
 from steppe.cli.progress import Shares
 from steppe.errors import Mistake
+from steppe.files import check_writable
 from steppe.measure import Document, joined, read_document
-from steppe.measure.records.document import check_target
 from tests.comm.mpis import ROOT, mpiexec_of, run_ranks
 from tests.measure.made import series_of
 from tests.measure.ranks import CORES, refused, two_cores
@@ -95,18 +95,18 @@ def test_an_interrupt_of_all_leaves_one_document_and_one_page(ranks, tmp_path):
 
 
 def test_results_are_refused_where_they_cannot_be_written(tmp_path):
-    check_target(None)
-    check_target(tmp_path / "a.json")
+    check_writable(None)
+    check_writable(tmp_path / "a.json")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(Mistake, match="is a folder, expected the name of a file"):
-        check_target(tmp_path)
+        check_writable(tmp_path)
     with pytest.raises(Mistake, match=r'cannot be written: there is no folder ".*no"\. Make it, or give another place'):
-        check_target(tmp_path / "no" / "a.json")
+        check_writable(tmp_path / "no" / "a.json")
     undo = mount_small_disk(tmp_path / "disk", "100k")
     try:
         subprocess.run(["mount", "-o", "remount,ro", str(tmp_path / "disk")], check=True)
         with pytest.raises(Mistake, match="cannot be written: Read-only file system"):
-            check_target(tmp_path / "disk" / "a.json")
+            check_writable(tmp_path / "disk" / "a.json")
     finally:
         undo()
 

@@ -18,7 +18,7 @@ from steppe.arrays.element_inputs import ElementInputs, described, flat_index, i
 from steppe.arrays.far import FETCH_UPDATE, SCATTER, UPDATE, Far, Traffic, handler
 from steppe.arrays.layout import PAGE, Kind, PageLayout
 from steppe.arrays.ordered import Log, apply_in_order
-from steppe.arrays.reading import RawPages, ReadOnly, size_of
+from steppe.arrays.reading import RawPages, ReadOnly, read_only_error, size_of
 from steppe.arrays.site import ArraySite, site_of
 from steppe.comm import World, shared
 from steppe.errors import ArrayError, IndexOutOfRangeError
@@ -374,7 +374,7 @@ class GlobalArray:
         """Flat indices (n,), values (n,), and room for positions of elements on other hosts."""
         self._check()
         if self._reading:
-            raise ArrayError(f'"{self.name}" is read-only until all ranks leave `read_only`; it cannot be changed now.')
+            raise read_only_error(self.name)
         chosen, x = self.inputs.indices_and_values(index, value)
         return chosen, x, np.empty(chosen.size if self._site.several else 0, np.int64)
 

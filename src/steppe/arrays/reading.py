@@ -31,6 +31,11 @@ class RawPages(NamedTuple):
     shift: int
 
 
+def read_only_error(name: str) -> ArrayError:
+    """The error of a write to an array while all ranks read it."""
+    return ArrayError(f'"{name}" is read-only until all ranks leave `read_only`; it cannot be changed now.')
+
+
 def size_of(text: int | str) -> int:
     """Bytes of a size such as "64 MiB".
 
@@ -159,7 +164,7 @@ class ReadOnly:
 
     def __setitem__(self, key: Any, value: ArrayLike) -> None:
         """Raises `ArrayError`: nothing is changed meanwhile."""
-        raise ArrayError(f'"{self._array.name}" is read-only until all ranks leave `read_only`; it cannot be changed now.')
+        raise read_only_error(self._array.name)
 
     def flush(self) -> None:
         """Forgets the stored pages; those under way still come."""

@@ -112,9 +112,10 @@ class ArraySite:
         """Ends the world for arrays; a rank that is in another collective call is named."""
         self.meet("the end of the world")
         self.ended = True
-        for path, discard in self.unwritten.items():
+        for discard in self.unwritten.values():
             discard()
-            raise ArrayError(f'"{path}" was not closed, so nothing of it was written. Close it, or open it in a `with` statement.')
+        for path in self.unwritten:
+            raise ArrayError(f'"{path}" was not closed; what was written after its last flush is lost. Close it, or open it by `with`.')
 
     def _leave(self) -> None:
         self._seat[0] = 0

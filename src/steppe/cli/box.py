@@ -116,14 +116,14 @@ def box(
 
 def _check_places(csv: Path | None, plot: Path | None) -> None:
     """Raises `Mistake` when a file that shall be written at the end cannot be."""
-    from steppe.measure import check_target
+    from steppe.files import check_writable
 
     if plot is not None and plot.suffix.lower() != ".png":
         raise Mistake(f'--plot "{plot}" is no name of a PNG file. Give a name that ends in .png.')
     if csv is not None and plot is not None and csv.resolve() == plot.resolve():
         raise Mistake(f'--csv and --plot are both "{plot}". Give each a name of its own.')
-    check_target(csv)
-    check_target(plot)
+    check_writable(csv)
+    check_writable(plot)
 
 
 def _warn(text: str) -> None:

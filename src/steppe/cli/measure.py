@@ -81,14 +81,15 @@ def fit(
     json
         Write the fits to this file, for `steppe measure predict` and others.
     """
-    from steppe.measure import check_target, find_weaknesses, laws_of, lines_of, of_fit, read_table, remarks_of, weaknesses_text
+    from steppe.files import check_writable
+    from steppe.measure import find_weaknesses, laws_of, lines_of, of_fit, read_table, remarks_of, weaknesses_text
     from steppe.measure import fit as fit_points
 
     if (file is None) == (laws is None):
         raise Mistake("Give a table of times, or known laws with --laws; one of them.")
     if spread is not None and not 0.0 < spread < 1.0:
         raise Mistake(f"--spread {spread:g} must lie between 0 and 1: it is relative to the time.")
-    check_target(json)
+    check_writable(json)
     if file is not None:
         series = read_table(file, unit, spread)
         fits = [fit_points(one.points, one.name, protocol) for one in series]

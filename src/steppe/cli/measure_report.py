@@ -19,10 +19,11 @@ def report(file: Path, /, *, html: Path | None = None) -> None:
     html
         The file to write; by default beside the first one.
     """
-    from steppe.measure import check_target, read_document, write_report
+    from steppe.files import check_writable
+    from steppe.measure import read_document, write_report
 
     path = html or file.with_suffix(".html")
-    check_target(path)
+    check_writable(path)
     document = read_document(file)
     write_report(document, path)
     sys.stdout.write(f"{path}\n")

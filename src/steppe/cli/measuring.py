@@ -30,10 +30,10 @@ class Targets:
     """
 
     def __init__(self, json: Path | None, html: Path | None) -> None:
-        from steppe.measure import check_target
+        from steppe.files import check_writable
 
-        check_target(json)
-        check_target(html)
+        check_writable(json)
+        check_writable(html)
         self._json, self._html = json, html
 
     def finish(self, document: "Document", text: str) -> Exit:

@@ -1,7 +1,7 @@
 """A plain function over arrays and numbers as machine code: for the loops of field models, and for sums.
 
     @field_kernel
-    def warm(cells: int, rate: float, now: Floats, new: Floats) -> None:
+    def warm(cells: int, rate: float, now: NDArray[np.float64], new: NDArray[np.float64]) -> None:
         for i in range(cells):
             new[i] = now[i] * exp(rate)                  # of steppe.kernels.vecmath
 
@@ -133,7 +133,7 @@ def field_kernel(function: Callable[..., None]) -> FieldKernel:
     Parameters
     ----------
     function
-        Each parameter has a type: `int`, `float` or `Floats` (float32, whole numbers, bool). Inside, an array is flat, in
+        Each parameter has a type: `int`, `float` or `NDArray[np.float64]` (float32, whole numbers, bool). Inside, an array is flat, in
         row-major order, and has no length; indices are not checked. Results go into arrays. The function may call other plain functions and
         those of `steppe.kernels.vecmath`; all reals have the precision of the arrays. Arrays of a call must not overlap.
 
@@ -146,7 +146,7 @@ def field_kernel(function: Callable[..., None]) -> FieldKernel:
     --------
     >>> from numpy.typing import NDArray
     >>> @field_kernel
-    ... def halve(cells: int, values: Floats) -> None:
+    ... def halve(cells: int, values: NDArray[np.float64]) -> None:
     ...     for i in range(cells):
     ...         values[i] = 0.5 * values[i]
     >>> values = np.array([[1.0, 2.0], [3.0, 4.0]])

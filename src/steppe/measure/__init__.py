@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from steppe.measure.processor.processor import check_cell as check_cell
     from steppe.measure.processor.processor import measure_processor as measure_processor
     from steppe.measure.records.document import Document as Document
-    from steppe.measure.records.document import check_target as check_target
     from steppe.measure.records.document import fit_again as fit_again
     from steppe.measure.records.document import joined as joined
     from steppe.measure.records.document import made_now as made_now

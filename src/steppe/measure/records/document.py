@@ -6,7 +6,6 @@ A reader refuses a newer version; older ones will be converted here.
 
 import json
 import re
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -153,21 +152,6 @@ def write_document(document: Document, path: Path) -> None:
     """
     with writing(path):
         write_whole(path, msgspec.json.format(document_json(document), indent=1) + b"\n")
-
-
-def check_target(path: Path | None) -> None:
-    """Raises `Mistake` when a file that shall be written later cannot be: its folder is none, or takes no files."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise Mistake(f'"{path}" is a folder, expected the name of a file that can be written.')
-    if not path.parent.is_dir():
-        raise Mistake(f'"{path}" cannot be written: there is no folder "{path.parent}". Make it, or give another place.')
-    try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise Mistake(f'"{path}" cannot be written: {error.strerror}. Give another place.') from None
 
 
 def joined(documents: Sequence[Document]) -> Document:
