@@ -1,10 +1,12 @@
 import os
+import re
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -51,6 +53,29 @@ def halve(cells: int, by: float, values: Singles) -> None:
         values[i] = 0.5 * values[i] - by
 
 
+class Place(NamedTuple):
+    first: int
+    values: Doubles
+
+
+class Table(NamedTuple):
+    n: int
+    place: Place
+    factor: float
+
+
+def add(n: int, to: Place, total: Doubles) -> None:
+    for i in range(n):
+        total[i] = total[i] + to.values[to.first + i]
+
+
+@field_kernel
+def look_up(table: Table, at: NDArray[np.int64], total: Doubles) -> None:
+    for i in range(table.n):
+        total[i] = table.factor * table.place.values[at[i]]
+    add(table.n, table.place, total)
+
+
 WARM = """
 import sys
 import numpy as np
@@ -78,6 +103,31 @@ def test_a_kernel_of_singles_computes_in_single_precision() -> None:
     expected = np.float32(0.5) * values - np.float32(0.1)
     halve(100, 0.1, values)
     assert values.tobytes() == expected.tobytes()
+
+
+def test_arrays_and_numbers_may_come_in_groups() -> None:
+    random = np.random.default_rng(3)
+    at, values, total = np.array([3, 0, 4, 1]), random.random(6), np.zeros(4)
+    table = Table(4, Place(2, values), 0.3)
+    look_up(table, at, total)
+    assert (total == 0.3 * values[at] + values[2:]).all()
+    interpreted = np.zeros(4)
+    look_up.function(table, at, interpreted)
+    assert total.tobytes() == interpreted.tobytes()
+
+
+def test_a_group_that_does_not_fit_is_named() -> None:
+    at, values = np.arange(4), np.zeros(6)
+    for table, says in (
+        (Place(2, values), 'takes "table" as Table(...), it was given a Place.'),
+        (Table(4, (2, values), 0.3), 'takes "place" as Place(...), it was given a tuple.'),  # type: ignore[arg-type]
+        (Table(4, Place(2, values.astype("f4")), 0.3), 'takes "table.place.values" as a contiguous array of float64, it was given one of'),  # type: ignore[arg-type]
+        (Table(4, Place(2, values), "x"), "takes \"table.factor\" as float, it was given 'x'."),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(ModelError, match=re.escape(says)):
+            look_up(table, at, np.zeros(4))
+    with pytest.raises(ModelError, match=r'"table\.place\.values" and "total" share memory'):
+        look_up(Table(4, Place(2, values), 0.3), at, values)
 
 
 def test_a_warm_start_imports_no_numba(tmp_path: Path) -> None:
@@ -176,7 +226,7 @@ def test_a_parameter_that_says_nothing_is_named() -> None:
     def two(one: Doubles, other: Singles) -> None:
         one[0] = other[0]
 
-    with pytest.raises(ModelError, match=r'Kernel "silent" declares "values" as None\. Write int, float or NDArray'):
+    with pytest.raises(ModelError, match=r'Kernel "silent" declares "values" as None\. Write int, float, NDArray'):
         field_kernel(silent)
     with pytest.raises(ModelError, match='Kernel "text" declares "values" as'):
         field_kernel(text)

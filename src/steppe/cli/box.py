@@ -75,7 +75,8 @@ def box(
     quiet
         No progress, and no list.
     """
-    from steppe.jobs.box_run import run_box, shown, write_picture, write_table
+    from steppe.jobs.box_run import read_conditions, run_box, shown, write_picture, write_table
+    from steppe.models.air.chemistry_box import ChemistryBox
 
     _check_places(csv, plot)
     for name, value, words in (("rates", rates, RATES), ("units", units, UNITS)):
@@ -88,9 +89,11 @@ def box(
         raise Mistake(f"--rtol {rtol:g} is too large. Write a number below 1, such as 0.01.")
     if hours is not None and not isfinite(hours):
         raise Mistake(f"--hours {hours:g} is no hour. Write a number, such as --hours 28.")
+    known = read_conditions(mechanism, conditions, set or (), species or ())
+    for remark in known.remarks:
+        sys.stderr.write(f"steppe: {remark}\n")
     with CountBar("box", quiet) as tell:
-        exact = rates == "exact"
-        run = run_box(mechanism, hours, every, conditions, set or (), rtol, atol, step, exact, units, species or (), tell, _warn)
+        run = run_box(ChemistryBox(known, rtol, atol, step, rates == "exact"), hours, every, units, tell)
     names = species or shown(run)
     if csv is not None:
         write_table(run, csv)
@@ -124,7 +127,3 @@ def _check_places(csv: Path | None, plot: Path | None) -> None:
         raise Mistake(f'--csv and --plot are both "{plot}". Give each a name of its own.')
     check_writable(csv)
     check_writable(plot)
-
-
-def _warn(text: str) -> None:
-    sys.stderr.write(f"steppe: {text}\n")

@@ -32,43 +32,42 @@ class BoxRun(NamedTuple):
     absent: int
 
 
-def run_box(
-    mechanism: str,
-    end: float | None,
-    every: float,
-    conditions: Path | None,
-    settings: Sequence[str],
-    rtol: float,
-    atol: float,
-    step: float,
-    exact: bool,
-    units: str,
-    species: Sequence[str] = (),
-    tell: Callable[[float, str], None] = lambda part, now: None,
-    warn: Callable[[str], None] = lambda text: None,
-) -> BoxRun:
-    """Runs it to an hour since midnight of the first day. species: those that will be shown. warn: takes what is probably a slip.
+def read_conditions(mechanism: str, conditions: Path | None, settings: Sequence[str], species: Sequence[str] = ()) -> Conditions:
+    """A mechanism with its conditions. species: those that will be shown.
 
     Raises
     ------
     ModelError
-        The mechanism or its conditions are wrong, or the solver cannot go on.
+        The mechanism or its conditions are wrong.
     Mistake
-        The end is not after the start, or the mechanism does not have one of the species.
+        The mechanism does not have one of the species.
     """
     read = read_mechanism(mechanism)
     for name in species:
         if name not in read.species:
             raise Mistake(f"Mechanism {read.name} has no {name}.{nearest(name, read.species)}")
-    known = Conditions.of(read, conditions, settings)
-    for remark in known.remarks:
-        warn(remark)
+    return Conditions.of(read, conditions, settings)
+
+
+def run_box(
+    box: ChemistryBox, end: float | None, every: float, units: str, tell: Callable[[float, str], None] = lambda part, now: None
+) -> BoxRun:
+    """Runs it to an hour since midnight of the first day, with rows so many minutes apart.
+
+    Raises
+    ------
+    ModelError
+        The solver cannot go on.
+    Mistake
+        The end is not after the start.
+    """
+    known, read = box.conditions, box.conditions.mechanism
     start = known.here.start
     last = end if end is not None else float(read.box.get("end", 3600.0 * (start + 24.0))) / 3600.0
     if last <= start:
         raise Mistake(f"--hours {last:g} is not after the start, hour {start:g}. Hours are counted from midnight of the first day.")
     states: list[BoxState] = []
-    for state in ChemistryBox(known, rtol, atol, step, exact).run(3600.0 * last, 60.0 * every):
+    for state in box.run(3600.0 * last, 60.0 * every):
         states.append(state)
         tell((state.seconds / 3600.0 - start) / (last - start), f"hour {state.seconds / 3600.0:g}")
     factor = molecules_to(units, known.here)

@@ -9,16 +9,18 @@
 
 It is compiled at its first call, once a node, and cached; a warm start imports no Numba. As for the step of a cell model, code that would
 be slow or differ between machines is refused with its line.
+
+Arrays and numbers that belong together may be one argument, a NamedTuple of them: the machine code takes what is in it one after the other.
 """
 
 import ctypes
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import update_wrapper
 from importlib.metadata import version
 from itertools import pairwise
 from threading import Lock
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -26,12 +28,21 @@ from steppe.errors import ModelError
 from steppe.kernels import cache
 from steppe.kernels.primitives import Precision
 from steppe.kernels.source import fingerprint, in_memory
+from steppe.kernels.syntax import is_group
 
 LOG = logging.getLogger("steppe")
 KINDS = ("bool", "int8", "uint8", "int16", "int32", "int64", "float32", "float64")  # of numbers in arrays
 # What is taken for each, 0-d arrays among it.
 SCALARS: dict[str, type | tuple[type, ...]] = {"int": np.integer, "float": (np.integer, np.floating)}
 _LOCK = Lock()  # Numba compiles in one thread at a time
+Parts = Mapping[str, "str | Group"]  # name -> dtype of an array, one of `SCALARS`, or a group
+
+
+class Group(NamedTuple):
+    """An argument that holds several. kind: its class, a NamedTuple."""
+
+    kind: Any
+    parts: Parts
 
 
 class FieldKernel:
@@ -44,8 +55,8 @@ class FieldKernel:
         update_wrapper(self, function)
         self.function, self.name = function, function.__name__
         hints = get_type_hints(function)
-        names = function.__code__.co_varnames[: function.__code__.co_argcount]
-        self._kinds = {name: self._kind(name, hints.get(name)) for name in names}
+        self._parts = self._parts_of({name: hints.get(name) for name in function.__code__.co_varnames[: function.__code__.co_argcount]})
+        self._kinds = dict(_leaves(self._parts))
         reals = sorted({kind for kind in self._kinds.values() if str(kind).startswith("float")} - {"float"})
         if len(reals) > 1:
             raise ModelError(f'Kernel "{self.name}" has arrays of {" and ".join(reals)}. A kernel computes in one precision: choose one.')
@@ -61,10 +72,10 @@ class FieldKernel:
             An argument is missing or of another kind, an array is not contiguous, two arrays overlap, or, at the first call, the function
             cannot be compiled; the message names the line.
         """
-        if len(arguments) != len(self._kinds):
-            raise ModelError(f'Kernel "{self.name}" takes {len(self._kinds)} arguments ({", ".join(self._kinds)}), not {len(arguments)}.')
+        if len(arguments) != len(self._parts):
+            raise ModelError(f'Kernel "{self.name}" takes {len(self._parts)} arguments ({", ".join(self._parts)}), not {len(arguments)}.')
         found, spans = [], []
-        for (name, kind), value in zip(self._kinds.items(), arguments, strict=True):
+        for (name, kind), value in zip(self._kinds.items(), self._values(self._parts, arguments), strict=True):
             if kind in SCALARS:
                 if type(value) is not int and not isinstance(np.asarray(value)[()], SCALARS[kind]):
                     raise self._unfit(name, kind, value)
@@ -82,6 +93,26 @@ class FieldKernel:
                 raise ModelError(f'Kernel "{self.name}": "{one}" and "{other}" share memory. Give each argument an array of its own.')
         (self._linked or self._load())(*found)
 
+    def _parts_of(self, hints: Mapping[str, Any], within: str = "") -> Parts:
+        found: dict[str, str | Group] = {}
+        for name, hint in hints.items():
+            group = is_group(hint)
+            found[name] = (
+                Group(hint, self._parts_of(get_type_hints(hint), f"{within}{name}.")) if group else self._kind(within + name, hint)
+            )
+        return found
+
+    def _values(self, parts: Parts, given: Iterable[Any]) -> Iterator[Any]:
+        """Arrays and numbers, those of groups one after the other."""
+        for (name, part), value in zip(parts.items(), given, strict=True):
+            if isinstance(part, str):
+                yield value
+            elif type(value) is part.kind:
+                yield from self._values(part.parts, value)
+            else:
+                kind = part.kind.__name__
+                raise ModelError(f'Kernel "{self.name}" takes "{name}" as {kind}(...), it was given a {type(value).__name__}.')
+
     def _kind(self, name: str, hint: Any) -> str:
         """The dtype of an array, or one of `SCALARS`."""
         if hint in (int, float):
@@ -92,8 +123,8 @@ class FieldKernel:
         kind = np.dtype(dtype[0]).name if dtype and isinstance(dtype[0], type) else ""
         if kind not in KINDS:
             raise ModelError(
-                f'Kernel "{self.name}" declares "{name}" as {hint}. Write int, float or NDArray[...] of np.bool_ or one of '
-                f"{', '.join(KINDS[1:])}."
+                f'Kernel "{self.name}" declares "{name}" as {hint}. Write int, float, NDArray[...] of np.bool_ or one of '
+                f"{', '.join(KINDS[1:])}, or a NamedTuple of these."
             )
         return kind
 
@@ -122,9 +153,24 @@ class FieldKernel:
         LOG.debug("Compiling the kernel %s for this processor; it is kept for the next run.", self.name)
         types: Any = numba_types  # declared in part only
         scalars = {"int": types.int64, "float": getattr(types, self._real.__name__)}
-        kinds = (scalars.get(kind) or types.CPointer(getattr(types, "uint8" if kind == "bool" else kind)) for kind in self._kinds.values())
-        code = machine_code(translated(self.function, self._real), tuple(kinds), real=self._real)
+
+        def type_of(part: str | Group) -> Any:
+            if isinstance(part, Group):
+                return types.BaseTuple.from_types(tuple(map(type_of, part.parts.values())), part.kind)
+            return scalars.get(part) or types.CPointer(getattr(types, "uint8" if part == "bool" else part))
+
+        kinds = tuple(map(type_of, self._parts.values()))
+        code = machine_code(translated(self.function, self._real), kinds, real=self._real)
         return code.symbol, code.object_file
+
+
+def _leaves(parts: Parts, within: str = "") -> Iterator[tuple[str, str]]:
+    """Arrays and numbers in the order in which machine code takes them, by names such as "tile.face"."""
+    for name, part in parts.items():
+        if isinstance(part, Group):
+            yield from _leaves(part.parts, f"{within}{name}.")
+        else:
+            yield within + name, part
 
 
 def field_kernel(function: Callable[..., None]) -> FieldKernel:
@@ -133,9 +179,10 @@ def field_kernel(function: Callable[..., None]) -> FieldKernel:
     Parameters
     ----------
     function
-        Each parameter has a type: `int`, `float` or `NDArray[np.float64]` (float32, whole numbers, bool). Inside, an array is flat, in
-        row-major order, and has no length; indices are not checked. Results go into arrays. The function may call other plain functions and
-        those of `steppe.kernels.vecmath`; all reals have the precision of the arrays. Arrays of a call must not overlap.
+        Each parameter has a type: `int`, `float`, `NDArray[np.float64]` (float32, whole numbers, bool), or a NamedTuple of these. Inside,
+        an array is flat, in row-major order, and has no length; indices are not checked. Results go into arrays. The function may call
+        other plain functions and those of `steppe.kernels.vecmath`; all reals have the precision of the arrays. Arrays of a call must not
+        overlap. No function that is called inside may get an array twice, by itself and in a group, if one writes to it.
 
     Raises
     ------

@@ -6,7 +6,7 @@ import pytest
 from steppe.models.air.chemistry import Chemistry, darkness
 from steppe.models.air.lanes import SUN_C, SUN_FIRST, SUN_LIT, SUN_PHASE, SUN_S, SUN_SECOND, TURN
 from steppe.models.air.program import Program
-from steppe.models.air.rosenbrock import step_of
+from steppe.models.air.rosenbrock import Attempt, Tables, step_of
 
 from .plain import change, jacobian
 
@@ -46,9 +46,9 @@ def test_a_step_is_that_of_dense_matrices():
     program = Program.of(SPECIES, EQUATIONS, [0])
     y, k = cells(lanes)
     later, slope = k[:1] * 1.1, k[:1] * 0.01
-    work = [np.empty((rows, lanes)) for rows in (program.elements, program.rows, 1, *[SPECIES] * 6)]
-    step_of(lanes)(program.codes, program.yields, h, k[:1].copy(), later, slope, k.copy(), y, *work)
-    z, error = work[-2:]
+    step = Attempt.room(program, lanes)._replace(h=h, now=k[:1].copy(), later=later, slope=slope, k=k.copy(), y=y)
+    step_of(lanes)(Tables(program.codes, program.yields), step)
+    z, error = step.z, step.error
     for i in range(lanes):
         k1, dk = k[:, i].copy(), np.zeros(len(EQUATIONS))
         k1[0], dk[0] = later[0, i], slope[0, i]

@@ -110,12 +110,12 @@ def test_slopes_of_rows_at_equal_distances_are_caught(monkeypatch):
     assert round_the_earth(72, 90.0) > 10.0 * DIGITS
 
 
-def by_angles(levels, n_rows, n_columns, first_row, all_rows, half, per_speed, cos_lat, sin_lat, cos_lon, sin_lon, coordinate, *wind):
+def by_angles(some, half, per_speed, circles, coordinate, wind, points):
     """As `paths.turn`, but along longitude and latitude, where a small cosine of the latitude is replaced by a greater one."""
-    rows, shape, (u, v, _, points) = slice(first_row, first_row + n_rows), (levels, n_rows, n_columns), wind
-    lat = np.arctan2(sin_lat, cos_lat)[rows, None] - per_speed * v.reshape(shape)
-    lon = np.arctan2(sin_lon, cos_lon) - per_speed * u.reshape(shape) / np.maximum(cos_lat[rows, None], 0.1)
-    block = points.reshape(4, levels, all_rows, n_columns)
+    rows, shape = slice(some.first_row, some.first_row + some.n_rows), (some.levels, some.n_rows, some.n_columns)
+    lat = np.arctan2(circles.sin_lat, circles.cos_lat)[rows, None] - per_speed * wind.v.reshape(shape)
+    lon = np.arctan2(circles.sin_lon, circles.cos_lon) - per_speed * wind.u.reshape(shape) / np.maximum(circles.cos_lat[rows, None], 0.1)
+    block = points.reshape(4, some.levels, some.all_rows, some.n_columns)
     block[:3, :, rows] = np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)
 
 

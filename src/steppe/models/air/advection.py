@@ -16,7 +16,7 @@ import numpy as np
 
 from steppe.array_types import Floats
 from steppe.errors import ModelError
-from steppe.models.air.sweeps import HALO, across_rows, along_rows
+from steppe.models.air.sweeps import HALO, Swept, Tile, Walk, across_rows, along_rows
 
 Axis = Literal["x", "y", "z"]
 AXES = {"z": 0, "y": 1, "x": 2}
@@ -54,7 +54,7 @@ class SweepAdvection:
         self._lines = min(rows, max(1, TILE // width))
         self._wide = {"y": self._columns(rows), "z": self._columns(levels)}
         sizes = self._lines * width, *(wide * (n + 2 * HALO) for wide, n in zip(self._wide.values(), (rows, levels), strict=True))
-        self._scratch = np.zeros((8, max(sizes)))
+        self._tile = Tile(*np.zeros((len(Tile._fields), max(sizes))))
         self._nothing = np.zeros(species)
 
     def _columns(self, length: int) -> int:
@@ -63,7 +63,7 @@ class SweepAdvection:
     @property
     def nbytes(self) -> int:
         """Of the scratch."""
-        return self._scratch.nbytes
+        return sum(each.nbytes for each in self._tile)
 
     def ledger(self, axis: Axis) -> Floats:
         """Zeros for what goes (in or out, species, first or last side, level, y or x) of the box; (in or out, species, y, x) of its top."""
@@ -93,13 +93,15 @@ class SweepAdvection:
         for name, (given, expected) in shapes.items():
             if given.shape != expected:
                 raise ModelError(f'A sweep along {axis} takes "{name}" of shape {expected}, it was given one of {given.shape}.')
-        arrays = (air, flux, tracers, ledger, *self._scratch)
+        swept = Swept(air, flux, tracers, ledger)
         volume, incoming = levels * self._plane, self._nothing if above is None else above
         if axis == "x":
-            along_rows(species, levels, rows, columns, self._lines, *arrays)
+            along_rows(species, levels, rows, columns, self._lines, swept, self._tile)
         elif axis == "y":
             steps = self._plane, self._width, self._begin, (rows + 1) * columns, columns
-            across_rows(species, levels, rows, columns, self._wide["y"], 0, *steps, volume, incoming, *arrays)
+            walk = Walk(species, levels, rows, columns, self._wide["y"], 0, *steps, volume)
+            across_rows(walk, incoming, swept, self._tile)
         else:
             steps = self._width, self._plane, self._begin, columns, rows * columns
-            across_rows(species, rows, levels, columns, self._wide["z"], 1, *steps, volume, incoming, *arrays)
+            walk = Walk(species, rows, levels, columns, self._wide["z"], 1, *steps, volume)
+            across_rows(walk, incoming, swept, self._tile)

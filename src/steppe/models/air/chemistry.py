@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from steppe.array_types import Floats, Integers
-from steppe.models.air.lanes import PER_CELL, PER_LANE, SUN_FIRST, SUN_SECOND, integrate_of
+from steppe.models.air.lanes import PER_CELL, SUN_FIRST, SUN_SECOND, Cells, Lanes, Tolerance, integrate_of
 from steppe.models.air.program import Program
+from steppe.models.air.rosenbrock import Attempt, Tables
 
 LANES = 64
 
@@ -46,18 +47,17 @@ class Chemistry:
     """
 
     def __init__(self, program: Program, slant: Floats, rtol: float = 1e-2, atol: float = 1e4, lanes: int = LANES) -> None:
-        self.program, self.rtol, self.atol, self.lanes = program, rtol, atol, lanes
+        self.program, self.lanes = program, lanes
+        self._tables, self.tolerance = Tables(program.codes, program.yields), Tolerance(rtol, atol)
         self._slant = np.ascontiguousarray(slant, float)
-        n, v = program.species, program.varying
-        self._cell = np.zeros(lanes, np.int64)
-        shapes = [PER_LANE, 1, v, v, v, v, program.processes, n, program.elements, program.rows, 1, n, n, n, n, n, n, n]
+        self._state, self._step = Lanes.room(program.species, program.varying, lanes), Attempt.room(program, lanes)
         self._integrate = integrate_of(lanes)
-        self._work = [np.zeros((rows, lanes)) for rows in shapes]
 
     @property
     def nbytes(self) -> int:
         """Of the lanes."""
-        return sum(each.nbytes for each in self._work)
+        arrays = *self._state, *self._step.scratch, *(each for each in self._step if isinstance(each, np.ndarray))
+        return sum(each.nbytes for each in arrays)
 
     def advance(
         self, seconds: float, rates: Floats, sun: Floats, c: Floats, at: Integers, carried: Floats, scale: Floats | None = None
@@ -78,11 +78,10 @@ class Chemistry:
         scale
             (cells,): concentration [molecule cm-3] is c times this; None: 1.
         """
-        program, cells = self.program, len(at)
-        steps, failed, count = np.zeros((2, cells), np.int64), np.full(cells, -1), np.zeros(1, np.int64)
-        clipped = np.zeros((program.species, cells))
-        self._integrate(
-            cells, rates.shape[1], c[0].size, seconds, self.rtol, self.atol, program.codes, program.yields, self._slant, rates, sun,
-            np.ones(cells) if scale is None else scale, at, c, carried, clipped, steps, failed, count, self._cell, *self._work,
-        )  # fmt: skip
-        return ChemistryOutcome(steps[0], steps[1], clipped, failed, int(count[0]) * self.lanes)
+        n = len(at)
+        ones = np.ones(n) if scale is None else scale
+        steps, failed, clipped = np.zeros((2, n), np.int64), np.full(n, -1), np.zeros((self.program.species, n))
+        cells = Cells(n, seconds, rates.shape[1], c[0].size, rates, sun, ones, at, c, carried, clipped, steps, failed)
+        self._state.attempts[0] = 0
+        self._integrate(self.tolerance, self._tables, self._slant, cells, self._state, self._step)
+        return ChemistryOutcome(steps[0], steps[1], clipped, failed, int(self._state.attempts[0]) * self.lanes)

@@ -16,7 +16,7 @@ from steppe.models.air.conditions import DAY, HOUR, Conditions
 from steppe.models.air.lanes import LOW_SUN, MOST_STEPS, NEW_LIGHT, SHORTEST, SUN_C, SUN_LIT, SUN_PHASE, SUN_S
 from steppe.models.air.program import Program
 from steppe.models.air.rates import Rates
-from steppe.models.air.rosenbrock import step_of
+from steppe.models.air.rosenbrock import Attempt, Tables, step_of
 
 FIRST_STEP = 1.0  # [s] of a run
 APART = 0.01  # [s] over which a change of rates in time is measured
@@ -133,18 +133,16 @@ class ChemistryBox:
         return int(done.steps[0]), int(done.rejected[0]), int(done.failed[0]), done.clipped[:, 0]
 
     def _exactly(self, t: float, stop: float, c: Floats, carried: Floats) -> tuple[int, int, int, Floats]:
-        program, n = self._program, len(self.species)
         midnight, day = self._light(t, stop)
-        k, a, v = (np.empty((rows, 1)) for rows in (program.processes, program.elements, program.rows))
-        f, u1, u2, u3, z, error = np.empty((6, n, 1))
-        steps, rejected, clipped, after_rejection, h = 0, 0, np.zeros(n), False, float(carried[0])
+        step = Attempt.room(self._program, 1)._replace(y=c)
+        z, error = step.z, step.error
+        steps, rejected, clipped, after_rejection, h = 0, 0, np.zeros(len(self.species)), False, float(carried[0])
         while t < stop:
             tried = min(h, stop - t)
-            now, later, before, behind = self.rates_at(np.array([t, t + tried, t - APART, t + APART]), day, midnight).T[:, :, None].copy()
-            step_of(1)(
-                program.codes, program.yields, np.array([tried]), now, later, (behind - before) / (2.0 * APART), k, c, a, v, np.empty(1),
-                f, u1, u2, u3, z, error,
-            )  # fmt: skip
+            times = np.array([t, t + tried, t - APART, t + APART])
+            step.now[...], step.later[...], before, behind = self.rates_at(times, day, midnight).T[:, :, None]
+            step.h[...], step.slope[...] = tried, (behind - before) / (2.0 * APART)
+            step_of(1)(Tables(self._program.codes, self._program.yields), step)
             scaled = error / (self.atol + self.rtol * np.maximum(abs(c), abs(z)))
             norm = float(np.sqrt(np.mean(scaled * scaled)))
             factor = min(5.0, max(0.2, 0.9 * norm ** (-1.0 / 3.0))) if norm > 0.0 else 5.0 if norm == 0.0 else 0.2

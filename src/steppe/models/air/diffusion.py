@@ -6,6 +6,8 @@ step in one direction. The tridiagonal system of a column is solved by eliminati
 that of the lowest layer, depends on the species. All terms are positive and none is subtracted, so no mixing ratio becomes negative.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from steppe.array_types import Floats
@@ -30,40 +32,56 @@ def diffusivity(heights: Floats, friction_velocity: Floats, mixing_height: Float
     return np.where(z < mixing_height, np.maximum(mixed, LEAST), FREE)
 
 
-@field_kernel
-def solve(
-    species: int,
-    levels: int,
-    rows: int,
-    columns: int,
-    layers: int,
-    wide: int,
-    seconds: float,
-    thickness: Floats,
-    air: Floats,
-    diffusivity: Floats,
-    emission: Floats,
-    velocity: Floats,
-    tracers: Floats,
-    emitted: Floats,
-    deposited: Floats,
-    exchange: Floats,
-    total: Floats,
-    inverse: Floats,
-    lone: Floats,
-    q: Floats,
-) -> None:
-    """One step of all columns, some of a row at a time; arguments as in `Diffusion.step`.
+class Columns(NamedTuple):
+    """How many there are of each. layers: with emissions, from below; wide: columns of a row at a time."""
+
+    species: int
+    levels: int
+    rows: int
+    columns: int
+    layers: int
+    wide: int
+
+
+class Exchange(NamedTuple):
+    """What mixes, emits and deposits, and what becomes of it: see `Diffusion.step`."""
+
+    thickness: Floats
+    air: Floats
+    diffusivity: Floats
+    emission: Floats
+    velocity: Floats
+    tracers: Floats
+    emitted: Floats
+    deposited: Floats
+
+
+class Elimination(NamedTuple):
+    """Scratch.
 
     Of layer k: exchange, the air that it exchanges with the layer below in the step [kg]; inverse, 1 over the pivot; total, the pivot
     without that exchange. With m the mass of air, total_k = m_k + exchange_(k+1) total_(k+1) inverse_(k+1).
     lone is the mixing ratio if the layer below had none, found downward; q the mixing ratio, found upward.
     """
+
+    exchange: Floats
+    total: Floats
+    inverse: Floats
+    lone: Floats
+    q: Floats
+
+
+@field_kernel
+def solve(shape: Columns, seconds: float, given: Exchange, scratch: Elimination) -> None:
+    """One step of all columns, some of a row at a time."""
+    species, levels, rows, columns, layers = shape.species, shape.levels, shape.rows, shape.columns, shape.layers
+    thickness, air, emission, tracers = given.thickness, given.air, given.emission, given.tracers
+    exchange, total, inverse, lone, q = scratch.exchange, scratch.total, scratch.inverse, scratch.lone, scratch.q
     width = columns + 2 * HALO
     plane, area = (rows + 2 * HALO) * width, rows * columns
     for row in range(rows):
-        for first in range(0, columns, wide):
-            s = min(wide, columns - first)
+        for first in range(0, columns, shape.wide):
+            s = min(shape.wide, columns - first)
             base, column = (HALO + row) * width + HALO + first, row * columns + first
             for i in range(s):
                 exchange[i] = 0.0
@@ -72,7 +90,7 @@ def solve(
                 for i in range(s):
                     p = base + k * plane + i
                     density = air[p] / thickness[k] + air[p - plane] / thickness[k - 1]
-                    exchange[k * s + i] = seconds * diffusivity[(k - 1) * area + column + i] * density / distance
+                    exchange[k * s + i] = seconds * given.diffusivity[(k - 1) * area + column + i] * density / distance
             for i in range(s):
                 at = (levels - 1) * s + i
                 total[at] = air[base + (levels - 1) * plane + i]
@@ -89,7 +107,7 @@ def solve(
                     for i in range(s):
                         added = seconds * emission[(t * layers + k) * area + column + i]
                         tracers[here + k * plane + i] += added
-                        emitted[ground + i] += added
+                        given.emitted[ground + i] += added
                 for i in range(s):
                     at = (levels - 1) * s + i
                     lone[at] = tracers[here + (levels - 1) * plane + i] * inverse[at]
@@ -99,10 +117,10 @@ def solve(
                         at = k * s + i
                         lone[at] = (tracers[here + k * plane + i] + exchange[at + s] * lone[at + s]) * inverse[at]
                 for i in range(s):
-                    lost = seconds * (velocity[ground + i] / thickness[0]) * air[base + i]
+                    lost = seconds * (given.velocity[ground + i] / thickness[0]) * air[base + i]
                     q[i] = (tracers[here + i] + exchange[s + i] * lone[s + i]) / (total[i] + lost)
                     tracers[here + i] = air[base + i] * q[i]
-                    deposited[ground + i] += lost * q[i]
+                    given.deposited[ground + i] += lost * q[i]
                 for k in range(1, levels):
                     for i in range(s):
                         at = k * s + i
@@ -124,7 +142,7 @@ class Diffusion:
             )
         self._shape, self._layers, self._thickness = (species, levels, rows, columns), layers, thickness
         self._wide = min(columns, max(16, TILE // levels))
-        self._scratch = *np.zeros((4, levels * self._wide)), np.zeros(self._wide)
+        self._scratch = Elimination(*np.zeros((5, levels * self._wide)))
 
     def ledger(self) -> Floats:
         """Zeros for what each column gets and loses: (emitted or deposited, species, y, x)."""
@@ -168,5 +186,5 @@ class Diffusion:
         ):
             if given.shape != expected:
                 raise ModelError(f'Diffusion takes "{name}" of shape {expected}, it was given one of {given.shape}.')
-        arrays = self._thickness, air, diffusivity, emission, velocity, tracers, *ledger, *self._scratch
-        solve(*self._shape, self._layers, self._wide, seconds, *arrays)
+        exchange = Exchange(self._thickness, air, diffusivity, emission, velocity, tracers, *ledger)
+        solve(Columns(*self._shape, self._layers, self._wide), seconds, exchange, self._scratch)

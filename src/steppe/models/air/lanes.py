@@ -7,20 +7,24 @@ light begins or ends the next step is at most `NEW_LIGHT`: rates jump there, and
 """
 
 from functools import cache
+from typing import NamedTuple, Self
+
+import numpy as np
 
 from steppe.array_types import Floats, Integers
 from steppe.kernels import FieldKernel, field_kernel
 from steppe.kernels.vecmath import cos, exp, power, sin, where
 from steppe.models.air.program import N_PROCESSES, N_SPECIES, N_VARYING, VARYING
-from steppe.models.air.rosenbrock import attempt
+from steppe.models.air.rosenbrock import Attempt, Tables, attempt
 
 TURN = 7.27220521664304e-05  # [rad s-1] of the Earth below the sun: 2 pi / 86,400 s
 LOW_SUN = 0.005  # cos(theta) of a sun that is lower counts as this: stops are where light ends, which is above it
 NEW_LIGHT = 60.0  # [s]
 MOST_STEPS = 20_000  # of a cell; then the solver cannot go on
 SHORTEST = 1e-12  # [s] step, from which on the solver cannot go on
-# Numbers of each lane, in `lane`: length of the next step, time, next stop [s]; 1 or 0: light; s, c, phase of cos(theta); norm of errors;
-# 1 or 0: rejected before, accepted now; cos(theta) at both ends of the step and its change at the beginning; factor for the next length.
+# Numbers of each lane, in `Lanes.numbers`: length of the next step, time, next stop [s]; 1 or 0: light; s, c, phase of cos(theta); norm of
+# errors; 1 or 0: rejected before, accepted now; cos(theta) at both ends of the step and its change at the beginning; factor for the next
+# length.
 PER_LANE = 14
 H, T, STOP, LIT, S, C, PHASE, NORM, REJECTED, ACCEPT, COSINE, LATER, CHANGE, GROWTH = range(PER_LANE)
 # Numbers of each cell, in `sun`: s, c, phase of cos(theta); 1 or 0: light at first; the times [s] at which that changes.
@@ -28,28 +32,74 @@ PER_CELL = 6
 SUN_S, SUN_C, SUN_PHASE, SUN_LIT, SUN_FIRST, SUN_SECOND = range(PER_CELL)
 
 
-def load(
-    lanes: int, i: int, n: int, cells: int, codes: Integers, seconds: float, sun: Floats, scale: Floats, at: Integers, stride: int,
-    c: Floats, carried: Floats, width: int, rates: Floats, k: Floats, base: Floats, y: Floats, lost: Floats, lane: Floats,
-) -> None:  # fmt: skip
+class Tolerance(NamedTuple):
+    """Of the error of a step: atol [molecule cm-3] + rtol times the concentration."""
+
+    rtol: float
+    atol: float
+
+
+class Cells(NamedTuple):
+    """What the cells bring and take away; see `steppe.models.air.chemistry.Chemistry.advance`.
+
+    n: how many. seconds: for how long. width: columns of `rates`; stride: elements of a species in `c`. steps (taken or rejected, n).
+    status (n,): the species whose error is greatest where the solver cannot go on.
+    """
+
+    n: int
+    seconds: float
+    width: int
+    stride: int
+    rates: Floats
+    sun: Floats
+    scale: Floats
+    at: Integers
+    c: Floats
+    carried: Floats
+    clipped: Floats
+    steps: Integers
+    status: Integers
+
+
+class Lanes(NamedTuple):
+    """What each lane holds of its cell beside the step.
+
+    numbers (PER_LANE, lanes). cell (lanes,): -1 for none. base (varying, lanes): rates in full light. lost (species, lanes): negative
+    concentrations that became 0. attempts (1,): of all lanes, so far.
+    """
+
+    numbers: Floats
+    cell: Integers
+    base: Floats
+    lost: Floats
+    attempts: Integers
+
+    @classmethod
+    def room(cls, species: int, varying: int, lanes: int) -> Self:
+        """Zeros for some lanes."""
+        numbers, base, lost = (np.zeros((rows, lanes)) for rows in (PER_LANE, varying, species))
+        return cls(numbers, np.zeros(lanes, np.int64), base, lost, np.zeros(1, np.int64))
+
+
+def load(lanes: int, i: int, n: int, codes: Integers, cells: Cells, state: Lanes, step: Attempt) -> None:
     """Cell n goes into lane i."""
+    lane, sun, rates = state.numbers, cells.sun, cells.rates
     for s in range(codes[N_SPECIES]):
-        y[s * lanes + i] = c[s * stride + at[n]] * scale[n]
-        lost[s * lanes + i] = 0.0
+        step.y[s * lanes + i] = cells.c[s * cells.stride + cells.at[n]] * cells.scale[n]
+        state.lost[s * lanes + i] = 0.0
     for p in range(codes[N_PROCESSES]):
-        k[p * lanes + i] = rates[p * width + n]
+        step.k[p * lanes + i] = rates[p * cells.width + n]
     for v in range(codes[N_VARYING]):
-        base[v * lanes + i] = rates[codes[codes[VARYING] + v] * width + n]
-    lane[H * lanes + i], lane[T * lanes + i], lane[REJECTED * lanes + i] = carried[n], 0.0, 0.0
-    lane[LIT * lanes + i], lane[S * lanes + i] = sun[SUN_LIT * cells + n], sun[SUN_S * cells + n]
-    lane[C * lanes + i], lane[PHASE * lanes + i] = sun[SUN_C * cells + n], sun[SUN_PHASE * cells + n]
-    lane[STOP * lanes + i] = min(seconds, sun[SUN_FIRST * cells + n])
+        state.base[v * lanes + i] = rates[codes[codes[VARYING] + v] * cells.width + n]
+    lane[H * lanes + i], lane[T * lanes + i], lane[REJECTED * lanes + i] = cells.carried[n], 0.0, 0.0
+    lane[LIT * lanes + i], lane[S * lanes + i] = sun[SUN_LIT * cells.n + n], sun[SUN_S * cells.n + n]
+    lane[C * lanes + i], lane[PHASE * lanes + i] = sun[SUN_C * cells.n + n], sun[SUN_PHASE * cells.n + n]
+    lane[STOP * lanes + i] = min(cells.seconds, sun[SUN_FIRST * cells.n + n])
 
 
-def shine(
-    lanes: int, n_varying: int, slant: Floats, lane: Floats, tried: Floats, base: Floats, now: Floats, later: Floats, slope: Floats
-) -> None:
+def shine(lanes: int, n_varying: int, slant: Floats, state: Lanes, step: Attempt) -> None:
     """Rates of photolysis at both ends of the steps, and their change at the beginning."""
+    lane, tried, base, now, later, slope = state.numbers, step.h, state.base, step.now, step.later, step.slope
     for i in range(lanes):
         angle = TURN * lane[T * lanes + i] + lane[PHASE * lanes + i]
         end = angle + TURN * tried[i]
@@ -66,14 +116,15 @@ def shine(
             later[v * lanes + i] = b * exp(-slant[v] / lane[LATER * lanes + i])
 
 
-def judge(lanes: int, species: int, rtol: float, atol: float, y: Floats, z: Floats, error: Floats, lane: Floats) -> None:
+def judge(lanes: int, species: int, tolerance: Tolerance, step: Attempt, lane: Floats) -> None:
     """The norm of the errors, at most 1 where a step is accepted, and what its length is multiplied by for the next one."""
+    y, z, rtol, atol = step.y, step.z, tolerance.rtol, tolerance.atol
     for i in range(lanes):
         lane[NORM * lanes + i] = 0.0
     for s in range(species):
         for i in range(lanes):
             at = s * lanes + i
-            e = error[at] / (atol + rtol * max(abs(y[at]), abs(z[at])))
+            e = step.error[at] / (atol + rtol * max(abs(y[at]), abs(z[at])))
             lane[NORM * lanes + i] += e * e
     for i in range(lanes):
         norm = lane[NORM * lanes + i] / species
@@ -115,103 +166,62 @@ def integrate_of(lanes: int) -> FieldKernel:
     """The kernel of all cells, for a number of lanes that the compiler knows; see `steppe.models.air.chemistry.Chemistry.advance`."""
 
     @field_kernel
-    def integrate(
-        cells: int,
-        width: int,
-        stride: int,
-        seconds: float,
-        rtol: float,
-        atol: float,
-        codes: Integers,
-        yields: Floats,
-        slant: Floats,
-        rates: Floats,
-        sun: Floats,
-        scale: Floats,
-        at: Integers,
-        c: Floats,
-        carried: Floats,
-        clipped: Floats,
-        steps: Integers,
-        status: Integers,
-        count: Integers,
-        cell: Integers,
-        lane: Floats,
-        tried: Floats,
-        base: Floats,
-        now: Floats,
-        later: Floats,
-        slope: Floats,
-        k: Floats,
-        y: Floats,
-        a: Floats,
-        v: Floats,
-        total: Floats,
-        f: Floats,
-        u1: Floats,
-        u2: Floats,
-        u3: Floats,
-        z: Floats,
-        error: Floats,
-        lost: Floats,
-    ) -> None:
+    def integrate(tolerance: Tolerance, tables: Tables, slant: Floats, cells: Cells, state: Lanes, step: Attempt) -> None:
+        seconds, codes, cell, lane, y, lost = cells.seconds, tables.codes, state.cell, state.numbers, step.y, state.lost
         species = codes[N_SPECIES]
         for j in range(species * lanes):  # lanes of no cell: nothing is there, and nothing happens
             y[j], lost[j] = 0.0, 0.0
         for j in range(codes[N_PROCESSES] * lanes):
-            k[j] = 0.0
+            step.k[j] = 0.0
         for j in range(codes[N_VARYING] * lanes):
-            base[j] = 0.0
+            state.base[j] = 0.0
         for i in range(lanes):
             cell[i] = -1
             lane[H * lanes + i], lane[T * lanes + i], lane[STOP * lanes + i], lane[LIT * lanes + i] = seconds, 0.0, seconds, 0.0
             lane[S * lanes + i], lane[C * lanes + i], lane[PHASE * lanes + i] = 1.0, 0.0, 0.0
-        busy = min(lanes, cells)
+        busy = min(lanes, cells.n)
         for i in range(busy):
-            load(lanes, i, i, cells, codes, seconds, sun, scale, at, stride, c, carried, width, rates, k, base, y, lost, lane)
+            load(lanes, i, i, codes, cells, state, step)
             cell[i] = i
         following = busy
         while busy > 0:
-            count[0] += 1
+            state.attempts[0] += 1
             for i in range(lanes):
-                tried[i] = min(lane[H * lanes + i], lane[STOP * lanes + i] - lane[T * lanes + i])
-            shine(lanes, codes[N_VARYING], slant, lane, tried, base, now, later, slope)
-            attempt(lanes, codes, yields, tried, now, later, slope, k, y, a, v, total, f, u1, u2, u3, z, error)
-            judge(lanes, species, rtol, atol, y, z, error, lane)
-            take(lanes, species, y, z, lost, lane)
+                step.h[i] = min(lane[H * lanes + i], lane[STOP * lanes + i] - lane[T * lanes + i])
+            shine(lanes, codes[N_VARYING], slant, state, step)
+            attempt(lanes, tables, step)
+            judge(lanes, species, tolerance, step, lane)
+            take(lanes, species, y, step.z, lost, lane)
             for i in range(lanes):
                 n = cell[i]
                 if n < 0:
                     lane[H * lanes + i] = seconds
                     continue
-                follow(lanes, i, seconds, tried[i], lane)
-                steps[n] += 1 if lane[ACCEPT * lanes + i] > 0.5 else 0
-                steps[cells + n] += 1 if lane[ACCEPT * lanes + i] <= 0.5 else 0
-                failed = lane[H * lanes + i] < SHORTEST or steps[n] + steps[cells + n] > MOST_STEPS
+                follow(lanes, i, seconds, step.h[i], lane)
+                cells.steps[n] += 1 if lane[ACCEPT * lanes + i] > 0.5 else 0
+                cells.steps[cells.n + n] += 1 if lane[ACCEPT * lanes + i] <= 0.5 else 0
+                failed = lane[H * lanes + i] < SHORTEST or cells.steps[n] + cells.steps[cells.n + n] > MOST_STEPS
                 if failed:
                     worst, greatest = 0, 0.0
                     for s in range(species):
-                        e = abs(error[s * lanes + i]) / (atol + rtol * abs(y[s * lanes + i]))
+                        e = abs(step.error[s * lanes + i]) / (tolerance.atol + tolerance.rtol * abs(y[s * lanes + i]))
                         if not e <= greatest:
                             worst, greatest = s, e
-                    status[n] = worst
+                    cells.status[n] = worst
                 elif lane[T * lanes + i] < lane[STOP * lanes + i]:
                     continue
                 elif lane[STOP * lanes + i] < seconds:  # sunrise or sunset
-                    second = sun[SUN_SECOND * cells + n]
+                    second = cells.sun[SUN_SECOND * cells.n + n]
                     lane[STOP * lanes + i] = min(seconds, second) if lane[STOP * lanes + i] < second else seconds
                     lane[LIT * lanes + i] = 1.0 - lane[LIT * lanes + i]
                     lane[H * lanes + i] = min(lane[H * lanes + i], NEW_LIGHT)
                     continue
                 for s in range(species):
-                    c[s * stride + at[n]] = y[s * lanes + i] / scale[n]
-                    clipped[s * cells + n] += lost[s * lanes + i]
-                carried[n] = lane[H * lanes + i]
-                if following < cells:
-                    load(
-                        lanes, i, following, cells, codes, seconds, sun, scale, at, stride, c, carried, width, rates, k, base, y, lost,
-                        lane,
-                    )  # fmt: skip
+                    cells.c[s * cells.stride + cells.at[n]] = y[s * lanes + i] / cells.scale[n]
+                    cells.clipped[s * cells.n + n] += lost[s * lanes + i]
+                cells.carried[n] = lane[H * lanes + i]
+                if following < cells.n:
+                    load(lanes, i, following, codes, cells, state, step)
                     cell[i] = following
                     following += 1
                 else:

@@ -16,6 +16,7 @@ OpenAtmos files; T [K], p [Pa], [M] and other amounts [molecule cm-3], k [molecu
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,6 +42,19 @@ GAS = 8.31446261815324  # [J K-1 mol-1] SI
 PI = 3.141592653589793
 
 
+class RateTable(NamedTuple):
+    """What the rates are made of.
+
+    form (processes,): place in `FORMS`. numbers (processes, WIDTH): the last is how many there are. columns (processes, THIRDS + 2): of
+    the conditions that a rate is multiplied by, then of others that it needs; -1: none.
+    """
+
+    processes: int
+    form: Integers
+    numbers: Floats
+    columns: Integers
+
+
 class Rates:
     """The rates of a mechanism.
 
@@ -50,10 +64,10 @@ class Rates:
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
         processes = mechanism.processes
-        self._form = np.array([FORMS.index(process.rate.form) for process in processes], np.int64)
-        self.sunlit = np.flatnonzero(self._form == PHOTOLYSIS)
+        form = np.array([FORMS.index(process.rate.form) for process in processes], np.int64)
+        self.sunlit = np.flatnonzero(form == PHOTOLYSIS)
         self.slant = np.array([processes[p].rate.numbers[1] for p in self.sunlit], float)
-        self._numbers = np.zeros((len(processes), WIDTH))
+        numbers = np.zeros((len(processes), WIDTH))
         names = list(KNOWN)
         columns = np.full((len(processes), THIRDS + 2), -1, np.int64)
 
@@ -66,14 +80,15 @@ class Rates:
             rate = process.rate
             if len(rate.numbers) > WIDTH - 1 or len(rate.third) > THIRDS:
                 raise ModelError(f"Reaction {process.label} has {len(rate.numbers)} numbers; at most {WIDTH - 1} are taken.")
-            self._numbers[p, : len(rate.numbers)] = rate.numbers
-            self._numbers[p, -1] = len(rate.numbers)
+            numbers[p, : len(rate.numbers)] = rate.numbers
+            numbers[p, -1] = len(rate.numbers)
             columns[p, : len(rate.third)] = [column(name) for name in rate.third]
             if rate.form == "given" and rate.numbers[:1] != (0.0,):
                 columns[p, THIRDS] = column(rate.name)
             if rate.form == "surface":
                 columns[p, THIRDS:] = column(f"{rate.name}.{RADIUS}"), column(f"{rate.name}.{NUMBER}")
-        self._columns, self.names = columns, tuple(names)
+        self.names = tuple(names)
+        self._table = RateTable(len(processes), form, numbers, columns)
         self.used = sorted({names[c] for c in columns[columns >= 0]})
         self._humidity = parsed(mechanism.humidity)
 
@@ -93,8 +108,8 @@ class Rates:
         known = np.empty((len(self.names), cells))
         for name, row in zip(self.names, known, strict=True):
             row[...] = conditions.get(name, np.nan)
-        scale = np.ones(len(self._form)) if factors is None else factors
-        fill(cells, len(self._form), out.shape[1], self._form, self._numbers, self._columns, known, scale, out)
+        scale = np.ones(self._table.processes) if factors is None else factors
+        fill(cells, out.shape[1], self._table, known, scale, out)
 
     def humidity(self, temperature: Floats, tod: Floats) -> Floats:
         """H2O [molecule cm-3] by the formulas of the file, at temperatures [K] and seconds since midnight."""
@@ -120,19 +135,10 @@ def branching(T: float, M: float, n: float) -> float:
 
 
 @field_kernel
-def fill(
-    cells: int,
-    processes: int,
-    width: int,
-    form: Integers,
-    numbers: Floats,
-    columns: Integers,
-    known: Floats,
-    factors: Floats,
-    out: Floats,
-) -> None:
+def fill(cells: int, width: int, table: RateTable, known: Floats, factors: Floats, out: Floats) -> None:
     """out (processes, width): see `Rates`. known (names, cells)."""
-    for p in range(processes):
+    form, numbers, columns = table.form, table.numbers, table.columns
+    for p in range(table.processes):
         kind, x, to, c = form[p], p * WIDTH, p * width, p * (THIRDS + 2)
         n0, n1, n2, n3, n4 = numbers[x], numbers[x + 1], numbers[x + 2], numbers[x + 3], numbers[x + 4]
         n5, n6, n7 = numbers[x + 5], numbers[x + 6], numbers[x + 7]

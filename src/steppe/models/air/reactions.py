@@ -16,7 +16,7 @@ from steppe.array_types import Floats
 from steppe.models.air.chemistry import LANES, Chemistry
 from steppe.models.air.conditions import BOLTZMANN, O2_OF_AIR
 from steppe.models.air.declarations import in_the_air
-from steppe.models.air.lanes import PER_CELL
+from steppe.models.air.lanes import PER_CELL, Tolerance
 from steppe.models.air.mechanism import Mechanism
 from steppe.models.air.program import Program
 from steppe.models.air.rates import Rates
@@ -112,7 +112,7 @@ class Reactions:
         Where the solver cannot go on, the concentration of its species is NaN, and FAILED tells 1 + level x species + species.
         """
         for worker in self._workers:
-            worker.chemistry.rtol, worker.chemistry.atol = rtol, atol
+            worker.chemistry.tolerance = Tolerance(rtol, atol)
         self.columns[FAILED:] = 0.0
         if self._queue is not None:
             self._queue.reset()

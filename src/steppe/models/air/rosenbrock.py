@@ -14,6 +14,9 @@ without a check.
 """
 
 from functools import cache
+from typing import NamedTuple, Self
+
+import numpy as np
 
 from steppe.array_types import Floats, Integers
 from steppe.kernels import FieldKernel, field_kernel
@@ -33,11 +36,71 @@ from steppe.models.air.program import (
     UPPER,
     VARYING,
     VARYING_YIELDS,
+    Program,
 )
 
 
-def plus(lanes: int, n: int, codes: Integers, c: int, yields: Floats, q: int, v: Floats, total: Floats) -> None:
-    """total += the sum of n rows of v, which stand at codes[c], each times its yield, from yields[q] on."""
+class Tables(NamedTuple):
+    """The numbers of a program, see `steppe.models.air.program.Program`."""
+
+    codes: Integers
+    yields: Floats
+
+
+class Row(NamedTuple):
+    """Elements of an array from `first` on, one a lane."""
+
+    values: Floats
+    first: int
+
+
+class Scratch(NamedTuple):
+    """speeds (rows of the program, lanes); total (lanes,)."""
+
+    speeds: Floats
+    total: Floats
+
+
+class Attempt(NamedTuple):
+    """What a step is made of, and in.
+
+    h (lanes,): its length. now, later, slope (varying, lanes): the rates that vary, at both ends of the step, and their change at its
+    beginning. k (processes, lanes): all rates, of which those that vary are overwritten. y (species, lanes): concentrations before.
+    a (elements, lanes): the matrix. f, u1, u2, u3 (species, lanes): dy/dt and stages. z: concentrations after it; error: their estimated
+    error.
+    """
+
+    h: Floats
+    now: Floats
+    later: Floats
+    slope: Floats
+    k: Floats
+    y: Floats
+    a: Floats
+    scratch: Scratch
+    f: Floats
+    u1: Floats
+    u2: Floats
+    u3: Floats
+    z: Floats
+    error: Floats
+
+    @classmethod
+    def room(cls, program: Program, lanes: int) -> Self:
+        """Zeros for some lanes."""
+
+        def zeros(rows: int) -> Floats:
+            return np.zeros((rows, lanes))
+
+        n, v = program.species, program.varying
+        varying, stages = (zeros(v), zeros(v), zeros(v)), [zeros(n) for _ in range(6)]
+        scratch = Scratch(zeros(program.rows), zeros(1))
+        return cls(zeros(1), *varying, zeros(program.processes), zeros(n), zeros(program.elements), scratch, *stages)
+
+
+def plus(lanes: int, n: int, tables: Tables, c: int, q: int, scratch: Scratch) -> None:
+    """Adds n speeds, which stand at codes[c], to the total, each times its yield, from yields[q] on."""
+    codes, yields, v, total = tables.codes, tables.yields, scratch.speeds, scratch.total
     u = 0
     while u + 4 <= n:
         r0, r1, r2, r3 = codes[c + u] * lanes, codes[c + u + 1] * lanes, codes[c + u + 2] * lanes, codes[c + u + 3] * lanes
@@ -76,8 +139,9 @@ def minus(lanes: int, n: int, codes: Integers, c: int, a: Floats, x: Floats, tot
             total[i] -= a[a0 + i] * x[x0 + i]
 
 
-def multiply(lanes: int, n: int, codes: Integers, c: int, k: Floats, at: int, y: Floats, v: Floats, to: int) -> None:
-    """v[to ...] = k[at ...] times n rows of y, which stand at codes[c]."""
+def multiply(lanes: int, n: int, codes: Integers, c: int, rate: Row, y: Floats, speed: Row) -> None:
+    """speed = rate times n rows of y, which stand at codes[c]."""
+    k, at, v, to = rate.values, rate.first, speed.values, speed.first
     if n == 1:
         a = codes[c] * lanes
         for i in range(lanes):
@@ -95,47 +159,51 @@ def multiply(lanes: int, n: int, codes: Integers, c: int, k: Floats, at: int, y:
                 v[to + i] = v[to + i] * y[a + i]
 
 
-def gather(lanes: int, codes: Integers, c: int, yields: Floats, q: int, v: Floats, total: Floats, f: Floats) -> None:
-    """f (species, lanes): by species, the sum of the speeds v that change it; the table is at codes[c] and yields[q]."""
+def gather(lanes: int, tables: Tables, c: int, q: int, scratch: Scratch, f: Floats) -> None:
+    """f (species, lanes): by species, the sum of the speeds that change it; the table is at codes[c] and yields[q]."""
+    codes, total = tables.codes, scratch.total
     for s in range(codes[N_SPECIES]):
         n = codes[c]
         for i in range(lanes):
             total[i] = 0.0
-        plus(lanes, n, codes, c + 1, yields, q, v, total)
+        plus(lanes, n, tables, c + 1, q, scratch)
         for i in range(lanes):
             f[s * lanes + i] = total[i]
         c += 1 + n
         q += n
 
 
-def change(lanes: int, codes: Integers, yields: Floats, k: Floats, y: Floats, v: Floats, total: Floats, f: Floats) -> None:
-    """f = dy/dt at rates k (processes, lanes); v: their speeds."""
+def change(lanes: int, tables: Tables, k: Floats, y: Floats, scratch: Scratch, f: Floats) -> None:
+    """f = dy/dt at rates k (processes, lanes)."""
+    codes = tables.codes
     c = codes[SPEEDS]
     for p in range(codes[N_PROCESSES]):
-        multiply(lanes, codes[c], codes, c + 1, k, p * lanes, y, v, p * lanes)
+        multiply(lanes, codes[c], codes, c + 1, Row(k, p * lanes), y, Row(scratch.speeds, p * lanes))
         c += 1 + codes[c]
-    gather(lanes, codes, codes[CHANGES], yields, 0, v, total, f)
+    gather(lanes, tables, codes[CHANGES], 0, scratch, f)
 
 
-def drift(lanes: int, codes: Integers, yields: Floats, slope: Floats, y: Floats, v: Floats, total: Floats, f: Floats) -> None:
+def drift(lanes: int, tables: Tables, slope: Floats, y: Floats, scratch: Scratch, f: Floats) -> None:
     """f = df/dt at constant y: slope (varying, lanes) is the change of their rates."""
+    codes = tables.codes
     varying = codes[N_VARYING]
     c, at, done = codes[SPEEDS], 0, 0
     for p in range(codes[N_PROCESSES]):
         if done < varying and codes[codes[VARYING] + done] == p:
-            multiply(lanes, codes[c], codes, c + 1, slope, done * lanes, y, v, done * lanes)
+            multiply(lanes, codes[c], codes, c + 1, Row(slope, done * lanes), y, Row(scratch.speeds, done * lanes))
             done += 1
         c += 1 + codes[c]
     at = codes[VARYING] + varying
-    gather(lanes, codes, at, yields, codes[VARYING_YIELDS], v, total, f)
+    gather(lanes, tables, at, codes[VARYING_YIELDS], scratch, f)
 
 
-def factor(lanes: int, codes: Integers, yields: Floats, k: Floats, y: Floats, h: Floats, v: Floats, total: Floats, a: Floats) -> None:
-    """a (elements, lanes) = the factors of 2/h - J; v: derivatives of the speeds."""
+def factor(lanes: int, tables: Tables, k: Floats, y: Floats, h: Floats, scratch: Scratch, a: Floats) -> None:
+    """a (elements, lanes) = the factors of 2/h - J; the scratch holds derivatives of the speeds."""
+    codes, total = tables.codes, scratch.total
     c, q = codes[PARTIALS], codes[ELEMENT_YIELDS]
     for p in range(codes[N_PARTIALS]):
         n = codes[c + 1]
-        multiply(lanes, n, codes, c + 2, k, codes[c] * lanes, y, v, p * lanes)
+        multiply(lanes, n, codes, c + 2, Row(k, codes[c] * lanes), y, Row(scratch.speeds, p * lanes))
         c += 2 + n
     c = codes[ELEMENTS]
     for _ in range(codes[N_ELEMENTS]):
@@ -146,7 +214,7 @@ def factor(lanes: int, codes: Integers, yields: Floats, k: Floats, y: Floats, h:
         else:
             for i in range(lanes):
                 total[i] = 0.0
-        plus(lanes, n, codes, c + 4, yields, q, v, total)
+        plus(lanes, n, tables, c + 4, q, scratch)
         q += n
         c += 4 + n
         minus(lanes, codes[c], codes, c + 1, a, a, total)
@@ -192,36 +260,20 @@ def place(lanes: int, codes: Integers, rates: Floats, k: Floats) -> None:
             k[to + i] = rates[n * lanes + i]
 
 
-def attempt(
-    lanes: int,
-    codes: Integers,
-    yields: Floats,
-    h: Floats,
-    now: Floats,
-    later: Floats,
-    slope: Floats,
-    k: Floats,
-    y: Floats,
-    a: Floats,
-    v: Floats,
-    total: Floats,
-    f: Floats,
-    u1: Floats,
-    u2: Floats,
-    u3: Floats,
-    z: Floats,
-    error: Floats,
-) -> None:
-    """One step; z = y after it, error = its estimated error. k: rates, of which those that vary are overwritten."""
+def attempt(lanes: int, tables: Tables, step: Attempt) -> None:
+    """One step."""
+    codes, scratch = tables.codes, step.scratch
+    h, k, y, a, total, f = step.h, step.k, step.y, step.a, scratch.total, step.f
+    u1, u2, u3, z, error = step.u1, step.u2, step.u3, step.z, step.error
     species = codes[N_SPECIES]
-    place(lanes, codes, now, k)
-    change(lanes, codes, yields, k, y, v, total, f)
+    place(lanes, codes, step.now, k)
+    change(lanes, tables, k, y, scratch, f)
     if codes[N_VARYING] > 0:
-        drift(lanes, codes, yields, slope, y, v, total, z)
+        drift(lanes, tables, step.slope, y, scratch, z)
     else:
         for i in range(species * lanes):
             z[i] = 0.0
-    factor(lanes, codes, yields, k, y, h, v, total, a)
+    factor(lanes, tables, k, y, h, scratch, a)
     for s in range(species):
         for i in range(lanes):
             u1[s * lanes + i] = f[s * lanes + i] + 0.5 * h[i] * z[s * lanes + i]
@@ -230,17 +282,17 @@ def attempt(
         for i in range(lanes):
             u2[s * lanes + i] = f[s * lanes + i] + 4.0 / h[i] * u1[s * lanes + i] + 1.5 * h[i] * z[s * lanes + i]
     solve(lanes, codes, a, total, u2)
-    place(lanes, codes, later, k)
+    place(lanes, codes, step.later, k)
     for i in range(species * lanes):
         z[i] = y[i] + 2.0 * u1[i]
-    change(lanes, codes, yields, k, z, v, total, u3)
+    change(lanes, tables, k, z, scratch, u3)
     for s in range(species):
         for i in range(lanes):
             u3[s * lanes + i] += (u1[s * lanes + i] - u2[s * lanes + i]) / h[i]
     solve(lanes, codes, a, total, u3)
     for i in range(species * lanes):
         z[i] += u3[i]
-    change(lanes, codes, yields, k, z, v, total, error)
+    change(lanes, tables, k, z, scratch, error)
     for s in range(species):
         for i in range(lanes):
             at = s * lanes + i
@@ -255,25 +307,7 @@ def step_of(lanes: int) -> FieldKernel:
     """The kernel of one step, see `attempt`, for a number of lanes that the compiler knows."""
 
     @field_kernel
-    def step_lanes(
-        codes: Integers,
-        yields: Floats,
-        h: Floats,
-        now: Floats,
-        later: Floats,
-        slope: Floats,
-        k: Floats,
-        y: Floats,
-        a: Floats,
-        v: Floats,
-        total: Floats,
-        f: Floats,
-        u1: Floats,
-        u2: Floats,
-        u3: Floats,
-        z: Floats,
-        error: Floats,
-    ) -> None:
-        attempt(lanes, codes, yields, h, now, later, slope, k, y, a, v, total, f, u1, u2, u3, z, error)
+    def step_lanes(tables: Tables, step: Attempt) -> None:
+        attempt(lanes, tables, step)
 
     return step_lanes

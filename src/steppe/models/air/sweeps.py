@@ -4,7 +4,7 @@ A tile is some lines of cells along the wind with three more cells at each end, 
 line lie `s` elements apart. Every loop of `fluxes` runs over consecutive elements of the whole tile, so that it becomes vector code.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from steppe.array_types import Floats
 from steppe.kernels import field_kernel
@@ -12,6 +12,55 @@ from steppe.kernels.vecmath import where
 
 HALO = 3  # cells that the flux through a face reads on either side of it
 SIXTH = 1.0 / 6.0
+
+
+class Swept(NamedTuple):
+    """What a sweep reads and changes, see `advection.sweep`; through: the ledger."""
+
+    air: Floats
+    flux: Floats
+    tracers: Floats
+    through: Floats
+
+
+class Tile(NamedTuple):
+    """Scratch.
+
+    inverse: 1 over the air of a cell. face: air through the face before it; near, far: see `parts`. q: mixing ratio, with its slope and the
+    edge before it. moved: tracer through the face.
+    """
+
+    inverse: Floats
+    face: Floats
+    near: Floats
+    far: Floats
+    q: Floats
+    slope: Floats
+    edge: Floats
+    moved: Floats
+
+
+class Walk(NamedTuple):
+    """How a sweep along y or z goes through a box.
+
+    A slab is a level of a sweep along y, a row of one along z; length: its rows; wide: columns of a tile. upward: 1 along z, where there
+    are no halos: below the ground lies what the lowest cell holds, and above the top the mixing ratio of the air there. slab_step, step:
+    from a slab to the next one and from a row of a slab to the next one, in air and in each of the tracers; the first own cell is at
+    `begin`. flux_slab_step, flux_step: the same in the flux. volume: elements of one tracer.
+    """
+
+    species: int
+    slabs: int
+    length: int
+    columns: int
+    wide: int
+    upward: int
+    slab_step: int
+    step: int
+    begin: int
+    flux_slab_step: int
+    flux_step: int
+    volume: int
 
 
 def least(a: float, b: float) -> Any:
@@ -41,20 +90,22 @@ def held(x: float, other: float) -> Any:
     return most(least(bound, 0.0), least(x, most(bound, 0.0)))
 
 
-def parts(n: int, s: int, inverse: Floats, face: Floats, near: Floats, far: Floats) -> None:
+def parts(n: int, s: int, tile: Tile) -> None:
     """The weights of both edges of the upwind cell in the mean of the swept volume, of each face of a tile.
 
     With C, the swept part of the cell's mass, the mean of the parabola is mean + near (edge - mean) - far (other edge - mean), where
     near = (1-C)^2 and far = C (1-C): equation 1.12 of Colella and Woodward (1984), in other words.
     """
+    inverse, face, near, far = tile.inverse, tile.face, tile.near, tile.far
     for p in range(s, n):
         courant = abs(face[p]) * where(face[p] > 0.0, inverse[p - s], inverse[p])
         near[p] = (1.0 - courant) * (1.0 - courant)
         far[p] = courant * (1.0 - courant)
 
 
-def fluxes(n: int, s: int, q: Floats, slope: Floats, edge: Floats, face: Floats, near: Floats, far: Floats, moved: Floats) -> None:
-    """moved: tracer mass that goes through each face, before element p, from mixing ratios q; at 3s <= p < n - 2s."""
+def fluxes(n: int, s: int, tile: Tile) -> None:
+    """Tracer mass that goes through each face, before element p, from mixing ratios q; at 3s <= p < n - 2s."""
+    q, slope, edge, face, near, far, moved = tile.q, tile.slope, tile.edge, tile.face, tile.near, tile.far, tile.moved
     for p in range(s, n - s):
         slope[p] = limited_slope(q[p] - q[p - s], q[p + s] - q[p])
     for p in range(2 * s, n - s):
@@ -73,26 +124,9 @@ def record(flow: float, at: int, size: int, sign: float, through: Floats) -> Non
 
 
 @field_kernel
-def along_rows(
-    species: int,
-    levels: int,
-    rows: int,
-    columns: int,
-    lines: int,
-    air: Floats,
-    flux: Floats,
-    tracers: Floats,
-    through: Floats,
-    inverse: Floats,
-    face: Floats,
-    near: Floats,
-    far: Floats,
-    q: Floats,
-    slope: Floats,
-    edge: Floats,
-    moved: Floats,
-) -> None:
-    """Along x. A tile is some rows of a level, at most `lines`, with their halos in x; arguments as in `advection.sweep`."""
+def along_rows(species: int, levels: int, rows: int, columns: int, lines: int, swept: Swept, tile: Tile) -> None:
+    """Along x. A tile is some rows of a level, at most `lines`, with their halos in x; `swept` as in `advection.sweep`."""
+    air, flux, tracers, inverse, face, q, moved = swept.air, swept.flux, swept.tracers, tile.inverse, tile.face, tile.q, tile.moved
     width = columns + 2 * HALO
     plane = (rows + 2 * HALO) * width
     size = 2 * species * levels * rows
@@ -106,19 +140,19 @@ def along_rows(
             for r in range(count):
                 for i in range(columns + 1):
                     face[r * width + HALO + i] = flux[(k * rows + first + r) * (columns + 1) + i]
-            parts(n, 1, inverse, face, near, far)
+            parts(n, 1, tile)
             for t in range(species):
                 here = t * levels * plane + base
                 for p in range(n):
                     q[p] = tracers[here + p] * inverse[p]
-                fluxes(n, 1, q, slope, edge, face, near, far, moved)
+                fluxes(n, 1, tile)
                 for r in range(count):
                     a = r * width + HALO
                     for i in range(columns):
                         tracers[here + a + i] = most(tracers[here + a + i] - (moved[a + i + 1] - moved[a + i]), 0.0)
                     at = (t * 2 * levels + k) * rows + first + r
-                    record(moved[a], at, size, 1.0, through)
-                    record(moved[a + columns], at + levels * rows, size, -1.0, through)
+                    record(moved[a], at, size, 1.0, swept.through)
+                    record(moved[a + columns], at + levels * rows, size, -1.0, swept.through)
             for r in range(count):
                 a = r * width + HALO
                 for i in range(columns):
@@ -126,47 +160,20 @@ def along_rows(
 
 
 @field_kernel
-def across_rows(
-    species: int,
-    slabs: int,
-    length: int,
-    columns: int,
-    wide: int,
-    upward: int,
-    slab_step: int,
-    step: int,
-    begin: int,
-    flux_slab_step: int,
-    flux_step: int,
-    volume: int,
-    above: Floats,
-    air: Floats,
-    flux: Floats,
-    tracers: Floats,
-    through: Floats,
-    inverse: Floats,
-    face: Floats,
-    near: Floats,
-    far: Floats,
-    q: Floats,
-    slope: Floats,
-    edge: Floats,
-    moved: Floats,
-) -> None:
+def across_rows(walk: Walk, above: Floats, swept: Swept, tile: Tile) -> None:
     """Along y or z. A tile is `length` rows of a slab with three more at each end, of at most `wide` columns.
 
-    slab: a level of a sweep along y, a row of one along z. upward: 1 along z, where there are no halos: below the ground lies what the
-    lowest cell holds, and above the top the mixing ratio `above` (species,). slab_step, step: from a slab to the next one and from a row of
-    a slab to the next one, in `air` and in each of the tracers; the first own cell is at `begin`. flux_slab_step, flux_step: the same in
-    `flux`. volume: elements of one tracer.
+    above (species,): mixing ratio of the air over the top. Others: see `Walk`, `Swept`, `Tile`.
     """
+    species, slabs, length, columns, upward, step = walk.species, walk.slabs, walk.length, walk.columns, walk.upward, walk.step
+    air, flux, tracers, inverse, face, q, moved = swept.air, swept.flux, swept.tracers, tile.inverse, tile.face, tile.q, tile.moved
     low, high = where(upward > 0, 0, -HALO), where(upward > 0, length - 1, length + HALO - 1)
     sides = where(upward > 0, 1, 2)  # that are recorded: of a column only its top
     size = sides * species * slabs * columns
     for slab in range(slabs):
-        for first in range(0, columns, wide):
-            s = min(wide, columns - first)
-            n, base = (length + 2 * HALO) * s, begin + slab * slab_step + first
+        for first in range(0, columns, walk.wide):
+            s = min(walk.wide, columns - first)
+            n, base = (length + 2 * HALO) * s, walk.begin + slab * walk.slab_step + first
             for j in range(length + 2 * HALO):
                 from_row = base + max(low, min(j - HALO, high)) * step
                 for i in range(s):
@@ -174,10 +181,10 @@ def across_rows(
                     face[j * s + i] = 0.0
             for j in range(upward, length + 1):
                 for i in range(s):
-                    face[(j + HALO) * s + i] = flux[slab * flux_slab_step + j * flux_step + first + i]
-            parts(n, s, inverse, face, near, far)
+                    face[(j + HALO) * s + i] = flux[slab * walk.flux_slab_step + j * walk.flux_step + first + i]
+            parts(n, s, tile)
             for t in range(species):
-                here = t * volume + base
+                here = t * walk.volume + base
                 for j in range(length + 2 * HALO):
                     from_row = here + max(low, min(j - HALO, high)) * step
                     for i in range(s):
@@ -185,7 +192,7 @@ def across_rows(
                 if upward > 0:
                     for p in range((length + HALO) * s, n):
                         q[p] = above[t]
-                fluxes(n, s, q, slope, edge, face, near, far, moved)
+                fluxes(n, s, tile)
                 for j in range(length):
                     a = (j + HALO) * s
                     for i in range(s):
@@ -194,9 +201,9 @@ def across_rows(
                 for i in range(s):
                     at = (t * sides * slabs + slab) * columns + first + i
                     if upward == 0:
-                        record(moved[HALO * s + i], at, size, 1.0, through)
+                        record(moved[HALO * s + i], at, size, 1.0, swept.through)
                         at += slabs * columns
-                    record(moved[(length + HALO) * s + i], at, size, -1.0, through)
+                    record(moved[(length + HALO) * s + i], at, size, -1.0, swept.through)
             for j in range(length):
                 a = (j + HALO) * s
                 for i in range(s):

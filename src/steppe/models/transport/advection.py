@@ -6,7 +6,7 @@ those that some points need come while the points before are computed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,25 @@ from steppe.kernels import field_kernel
 from steppe.models.handed import Reach, StoredPages
 from steppe.models.transport import interpolation
 from steppe.models.transport.levels import HybridLevels
-from steppe.models.transport.paths import AFTER, BEFORE, COMPONENTS, depart, formula_wind, locate, turn, wind_at
+from steppe.models.transport.paths import (
+    AFTER,
+    BEFORE,
+    COMPONENTS,
+    Circles,
+    Pages,
+    Places,
+    Points,
+    SomeRows,
+    Wind,
+    WindTables,
+    depart,
+    formula_wind,
+    locate,
+    turn,
+    wind_at,
+)
 from steppe.models.transport.reading import pages_of_tracers, pages_of_wind
-from steppe.models.transport.sphere import BEYOND, Sphere
+from steppe.models.transport.sphere import BEYOND, BoxShape, Sphere
 from steppe.models.transport.winds import RADIUS
 
 PIECE = 1 << 14  # cells that are computed at once: what is kept of them fits the cache of a core
@@ -27,8 +43,9 @@ SCHEMES = {"ccm": (interpolation.ccm, 4), "best": (interpolation.best, 6)}  # ke
 
 
 @field_kernel
-def lay_tracer(levels: int, rows: int, columns: int, first: int, stride: int, layers: int, values: Floats, field: Floats) -> None:
+def lay_tracer(shape: BoxShape, first: int, stride: int, layers: int, values: Floats, field: Floats) -> None:
     """Puts a tracer of a box into the array. first, stride: element where it begins, elements of a row."""
+    levels, rows, columns = shape.levels, shape.rows, shape.columns
     for r in range(rows):
         for c in range(columns):
             at = first + r * stride + c * layers
@@ -37,19 +54,9 @@ def lay_tracer(levels: int, rows: int, columns: int, first: int, stride: int, la
 
 
 @field_kernel
-def lay_wind(
-    levels: int,
-    rows: int,
-    columns: int,
-    first_row: int,
-    first_column: int,
-    all_columns: int,
-    u: Floats,
-    v: Floats,
-    w: Floats,
-    field: Floats,
-) -> None:
+def lay_wind(shape: BoxShape, first_row: int, first_column: int, all_columns: int, wind: Wind, field: Floats) -> None:
     """Puts the wind of a box into the array, and again before its first and after its last column."""
+    levels, rows, columns, u, v, w = shape.levels, shape.rows, shape.columns, wind.u, wind.v, wind.w
     width = BEFORE + all_columns + AFTER
     component = levels * width
     for r in range(rows):
@@ -66,31 +73,11 @@ def lay_wind(
                     field[at], field[at + component], field[at + 2 * component] = u[p], v[p], w[p]
 
 
-class DeparturePoints(NamedTuple):
-    """Where points lie in the tables, as `paths.locate` finds it; each (points,)."""
-
-    column: Integers
-    row: Integers
-    along: Floats
-    latitude: Floats
-    height: Floats
-
-    @classmethod
-    def room(cls, n: int) -> Self:
-        """For n points."""
-        return cls(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n), np.empty(n), np.empty(n))
-
-    def some(self, first: int, end: int) -> Self:
-        """Those from first to end - 1."""
-        here = slice(first, end)
-        return type(self)(self.column[here], self.row[here], self.along[here], self.latitude[here], self.height[here])
-
-
 class Part(NamedTuple):
     """Points first to end - 1 of a piece, the pages of other hosts that they need; last: of the piece."""
 
     piece: tuple[int, int]
-    points: DeparturePoints
+    points: Points
     first: int
     end: int
     pages: Integers
@@ -108,11 +95,11 @@ class Reading:
         self.most = seen.room if seen.room == np.count_nonzero(self.away) else seen.room // 2
         """So many pages of other hosts may a part need: two parts are there at once."""
 
-    def table_for(self, part: Part) -> tuple[bool, Integers]:
-        """Whether the elements that a part reads lie in one piece, and the table of their pages."""
+    def pages_for(self, part: Part) -> tuple[bool, Pages]:
+        """Whether the elements that a part reads lie in one piece, and their pages."""
         if self._side_by_side is not None and not part.pages.size:
-            return True, self._side_by_side
-        return False, self._table
+            return True, Pages(self._side_by_side, self.shift)
+        return False, Pages(self._table, self.shift)
 
 
 class Advection:
@@ -140,12 +127,13 @@ class Advection:
         self.sphere, self.levels, self.box = sphere, levels, box
         self.y, self.x = (slice(first, first + length) for first, length in zip(box.origin, box.shape, strict=True))
         lat, lon = sphere.latitude[self.y], sphere.longitude[self.x]
-        self.circles = np.cos(lat), np.sin(lat), np.cos(lon), np.sin(lon)
+        self.circles = Circles(np.cos(lat), np.sin(lat), np.cos(lon), np.sin(lon))
         n_levels, (rows, columns) = levels.coordinate.size, sphere.shape
+        self._shape = BoxShape(n_levels, *box.shape)
         most = max(1, PIECE // (n_levels * box.shape[1]))
         self._pieces = [(first, min(most, box.shape[0] - first)) for first in range(0, box.shape[0], most)]
         n = n_levels * most * box.shape[1]
-        self._points, self._speeds = (DeparturePoints.room(n), DeparturePoints.room(n)), (np.empty(n), np.empty(n), np.empty(n))
+        self._points, self._speeds = (Points.room(n), Points.room(n)), Wind(np.empty(n), np.empty(n), np.empty(n))
         self._begins, self._found, self._work = np.empty(4 * n), np.empty(n * tracers), np.empty(interpolation.WORK)
         self._layers, self._tracers = max(n_levels, interpolation.LAYERS), tracers
         self._level_slopes = levels.slopes()
@@ -155,8 +143,9 @@ class Advection:
         least = max(_most_pages(36 * tracers, self._layers, page), _most_pages(24, width, page))
         self._cache = max(cache, 2 * page * least)
         inner = sphere.latitude  # as if rows were as far apart as they are on average
-        self._per_lat = (rows - 1) / float(inner[0] - inner[-1])
-        self._places = float(inner[0]) + BEYOND / self._per_lat, self._per_lat
+        per_lat = (rows - 1) / float(inner[0] - inner[-1])
+        of_lat = float(inner[0]) + BEYOND / per_lat, per_lat
+        self._places = Places(columns, sphere.latitudes.size, float(sphere.longitude[0]), columns / (2.0 * np.pi), *of_lat)
 
     def put(self, tracers: Sequence[Floats]) -> None:
         """The tracers at the beginning of a step, each (levels, y, x) of the own cells."""
@@ -165,19 +154,19 @@ class Advection:
         for number, values in enumerate(tracers):
             if self._air.whole is not None:
                 begin = first + number * width
-                lay_tracer(n_levels, *self.box.shape, begin, self._tracers * width, self._layers, values, self._air.whole)
+                lay_tracer(self._shape, begin, self._tracers * width, self._layers, values, self._air.whole)
                 continue
             rows, columns = np.arange(self.box.shape[0])[:, None], np.arange(self.box.shape[1])
             place = first + number * width + rows * (self._tracers * width) + columns * self._layers
             self._air.scatter(place + np.arange(n_levels)[:, None, None], values)
 
-    def blow(self, wind: Sequence[Floats]) -> None:
+    def blow(self, wind: Wind) -> None:
         """The wind half-way through a step: u, v [m s-1] and w [s-1], each (levels, y, x) of the own cells."""
         assert self._wind is not None
         n_levels, columns = self.levels.coordinate.size, self.sphere.shape[1]
         width = BEFORE + columns + AFTER
         if self._wind.whole is not None:
-            lay_wind(n_levels, *self.box.shape, self.y.start, self.x.start, columns, *wind, self._wind.whole)
+            lay_wind(self._shape, self.y.start, self.x.start, columns, wind, self._wind.whole)
             return
         at = np.arange(width)
         mine = (at - BEFORE) % columns
@@ -196,27 +185,27 @@ class Advection:
             assert formula is not None
             for _ in range(iterations):
                 for piece in self._pieces:
-                    formula_wind(formula[0])(*self._where(piece), formula[1], middles, *self._speed(piece))
+                    formula_wind(formula[0])(self._where(piece), formula[1], middles, self._speed(piece))
                     self._turn(piece, half, half, middles)
             return
         sphere, n_levels, columns = self.sphere, self.levels.coordinate.size, self.sphere.shape[1]
         with self._wind.read_only(self._cache) as seen:
             reading = Reading(seen)
 
-            def prepare(piece: tuple[int, int], points: DeparturePoints) -> None:
-                self._locate(self._where(piece), middles, points)
+            def prepare(piece: tuple[int, int], points: Points) -> None:
+                locate(self._where(piece), self._places, middles, points)
 
-            def needed(points: DeparturePoints, pages: NDArray[np.bool_]) -> None:
-                where = points.row, points.latitude, points.height
-                pages_of_wind(sphere, self.levels.coordinate, *where, reading.shift, pages)
+            def needed(points: Points, pages: NDArray[np.bool_]) -> None:
+                pages_of_wind(sphere, self.levels.coordinate, points, reading.shift, pages)
 
-            tables = sphere.rows, sphere.shifts, sphere.signs, sphere.latitudes, sphere.lagrange4, self.levels.coordinate
+            of_sphere = sphere.rows, sphere.shifts, sphere.signs, sphere.latitudes, sphere.lagrange4
+            tables = WindTables(n_levels, columns, *of_sphere, self.levels.coordinate)
 
             def work(part: Part) -> None:
-                speeds = (each[part.first : part.end] for each in self._speed(part.piece))
+                speeds = Wind(*(each[part.first : part.end] for each in self._speed(part.piece)))
+                one_piece, pages = reading.pages_for(part)
                 some = part.points.some(part.first, part.end)
-                one_piece, table = reading.table_for(part)
-                wind_at(one_piece)(some.row.size, n_levels, columns, reading.shift, table, *tables, *some, self._work, *speeds)
+                wind_at(one_piece)(some.row.size, pages, tables, some, self._work, speeds)
                 if part.last:
                     self._turn(part.piece, half, half / RADIUS, middles)
 
@@ -226,29 +215,30 @@ class Advection:
     def carry(self, middles: Floats, tracers: Sequence[Floats], scheme: str, limited: bool) -> None:
         """Fills tracers (levels, y, x) with what there was where the paths begin. scheme: of `SCHEMES`."""
         sphere, n_levels, columns = self.sphere, self.levels.coordinate.size, self.sphere.shape[1]
-        width, (kernel, points_of_line) = columns * self._layers, SCHEMES[scheme]
+        width, (kernel, wide) = columns * self._layers, SCHEMES[scheme]
         with self._air.read_only(self._cache) as seen:
             reading = Reading(seen)
 
-            def prepare(piece: tuple[int, int], points: DeparturePoints) -> None:
+            def prepare(piece: tuple[int, int], points: Points) -> None:
                 where, begins = self._where(piece), self._begins[: 4 * self._count(piece)]
-                depart(*where, *self.circles, self.levels.coordinate, middles, begins)
-                self._locate((*where[:3], 0, where[1]), begins, points)
+                depart(where, self.circles, self.levels.coordinate, middles, begins)
+                locate(where._replace(first_row=0, all_rows=where.n_rows), self._places, begins, points)
 
-            def needed(points: DeparturePoints, pages: NDArray[np.bool_]) -> None:
-                where = points.column, points.row, points.latitude
-                pages_of_tracers(sphere, *where, points_of_line, self._tracers, self._layers, reading.shift, pages)
+            def needed(points: Points, pages: NDArray[np.bool_]) -> None:
+                pages_of_tracers(sphere, points, wide, self._tracers, self._layers, reading.shift, pages)
 
             weights = sphere.slopes if scheme == "ccm" else sphere.lagrange6
-            tables = sphere.rows, sphere.shifts, sphere.latitudes, weights, self.levels.coordinate, self._level_slopes
+            of_sphere = sphere.rows, sphere.shifts, sphere.latitudes, weights
+            tables = interpolation.TracerTables(
+                n_levels, columns, self._tracers, width, *of_sphere, self.levels.coordinate, self._level_slopes
+            )
 
             def work(part: Part) -> None:
                 some = part.points.some(part.first, part.end)
                 n = some.row.size
                 found = self._found[: n * self._tracers]
-                one_piece, table = reading.table_for(part)
-                of_array = n_levels, columns, reading.shift, self._tracers, width, table
-                kernel(limited, one_piece)(n, *of_array, *tables, *some, self._work, found)
+                one_piece, pages = reading.pages_for(part)
+                kernel(limited, one_piece)(n, pages, tables, some, self._work, found)
                 first, rows = part.piece
                 for values, there in zip(tracers, found.reshape(self._tracers, n), strict=True):
                     if n == self._count(part.piece):
@@ -262,8 +252,8 @@ class Advection:
     def _go(
         self,
         reading: Reading,
-        prepare: Callable[[tuple[int, int], DeparturePoints], None],
-        needed: Callable[[DeparturePoints, NDArray[np.bool_]], None],
+        prepare: Callable[[tuple[int, int], Points], None],
+        needed: Callable[[Points, NDArray[np.bool_]], None],
         work: Callable[[Part], None],
     ) -> None:
         """Works through all pieces, each of which is prepared before; pages of other hosts come while the points before are worked on."""
@@ -281,8 +271,8 @@ class Advection:
     def _parts(
         self,
         reading: Reading,
-        prepare: Callable[[tuple[int, int], DeparturePoints], None],
-        needed: Callable[[DeparturePoints, NDArray[np.bool_]], None],
+        prepare: Callable[[tuple[int, int], Points], None],
+        needed: Callable[[Points, NDArray[np.bool_]], None],
     ) -> Iterator[Part]:
         """The pieces, cut where the pages that two parts need do not fit at once."""
         for number, piece in enumerate(self._pieces):
@@ -305,20 +295,14 @@ class Advection:
     def _count(self, piece: tuple[int, int]) -> int:
         return self.levels.coordinate.size * piece[1] * self.box.shape[1]
 
-    def _speed(self, piece: tuple[int, int]) -> tuple[Floats, ...]:
-        return tuple(each[: self._count(piece)] for each in self._speeds)
+    def _speed(self, piece: tuple[int, int]) -> Wind:
+        return Wind(*(each[: self._count(piece)] for each in self._speeds))
 
-    def _where(self, piece: tuple[int, int]) -> tuple[int, int, int, int, int]:
-        """Levels, rows and columns of a piece, its first row, and all rows of the own cells."""
-        return self.levels.coordinate.size, piece[1], self.box.shape[1], piece[0], self.box.shape[0]
+    def _where(self, piece: tuple[int, int]) -> SomeRows:
+        return SomeRows(self._shape.levels, piece[1], self._shape.columns, piece[0], self._shape.rows)
 
     def _turn(self, piece: tuple[int, int], half: float, per_speed: float, middles: Floats) -> None:
-        turn(*self._where(piece), half, per_speed, *self.circles, self.levels.coordinate, *self._speed(piece), middles)
-
-    def _locate(self, where: tuple[int, ...], block: Floats, points: DeparturePoints) -> None:
-        sphere, columns = self.sphere, self.sphere.shape[1]
-        lons = float(sphere.longitude[0]), columns / (2.0 * np.pi)
-        locate(*where, columns, sphere.latitudes.size, *lons, *self._places, block, *points)
+        turn(self._where(piece), half, per_speed, self.circles, self.levels.coordinate, self._speed(piece), middles)
 
 
 def _side_by_side(table: Integers, shift: int) -> Integers | None:

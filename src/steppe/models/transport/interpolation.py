@@ -12,16 +12,18 @@ stencil stand one after the other, and not in a loop, so that LLVM makes vectors
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from steppe.array_types import Floats, Integers
 from steppe.kernels import FieldKernel, field_kernel
-from steppe.models.transport.paths import level_before, neighbours, row_before, split, turned_column, within
+from steppe.models.transport.paths import Pages, Points, level_before, neighbours, row_before, split, turned_column, within
 
 LAYERS = 4  # of the array, at least
 WORK = 100  # values that a kernel keeps of a point
 STEEPEST = 3.0 * (1.0 - 10.0 * 2.220446049250313e-16)
 SIXTH = 1.0 / 6.0
+Five: TypeAlias = tuple[float, float, float, float, float]
+Six: TypeAlias = tuple[float, float, float, float, float, float]
 
 
 @cache
@@ -80,65 +82,71 @@ def before(column: int, columns: int) -> int:
     return column - 1 if column > 0 else columns - 1
 
 
+class TracerTables(NamedTuple):
+    """Of the array (rows, tracers, columns, layers), of the sphere, and of the levels.
+
+    width: elements of one tracer in a row of the array. weights: `Sphere.slopes` for `ccm`, `Sphere.lagrange6` for `best`. level_slopes:
+    `HybridLevels.slopes`.
+    """
+
+    levels: int
+    columns: int
+    tracers: int
+    width: int
+    rows: Integers
+    shifts: Integers
+    latitudes: Floats
+    weights: Floats
+    coordinate: Floats
+    level_slopes: Floats
+
+
+class ArrayRow(NamedTuple):
+    """A row of the array: its first element, its columns, and layers of a column."""
+
+    base: int
+    columns: int
+    layers: int
+
+
 @cache
 def ccm(limited: bool, one_piece: bool) -> FieldKernel:
-    """The kernel of scheme `ccm`.
-
-    tracers, width: how many there are, elements of one in a row of the array. weights: `Sphere.slopes`. level_slopes:
-    `HybridLevels.slopes`. column .. height: of the points. work: (WORK,). out: (tracers, n).
-    """
+    """The kernel of scheme `ccm`, for n points. work: (WORK,). out: (tracers, n)."""
     between, slope, upright, load = interval(limited), slope_of(limited), over_levels(limited), neighbours(one_piece)
 
-    def across(work: Floats, a: int, to: int, w0: float, w1: float, w2: float, w3: float, w4: float, w5: float, s: float) -> None:
+    def across(work: Floats, a: int, to: int, w: Six, s: float) -> None:
         """From four values at work[a] to one at work[to], of each layer. Slopes are stored before they are used, for vectors of layers."""
         for m in range(LAYERS):
             d0, d1, d2 = work[a + 4 + m] - work[a + m], work[a + 8 + m] - work[a + 4 + m], work[a + 12 + m] - work[a + 8 + m]
-            work[32 + m] = slope(d1, w0 * d0 + w1 * d1 + w2 * d2)
-            work[36 + m] = slope(d1, w3 * d0 + w4 * d1 + w5 * d2)
+            work[32 + m] = slope(d1, w[0] * d0 + w[1] * d1 + w[2] * d2)
+            work[36 + m] = slope(d1, w[3] * d0 + w[4] * d1 + w[5] * d2)
         for m in range(LAYERS):
             work[to + m] = between(work[a + 4 + m], work[a + 8 + m], work[32 + m], work[36 + m], s)
 
-    def line(work: Floats, at: int, table: Integers, shift: int, base: int, i: int, columns: int, layers: int, s: float) -> None:
+    def line(work: Floats, at: int, pages: Pages, row: ArrayRow, i: int, s: float) -> None:
         """Along a row."""
+        base, columns, layers, shift = row.base, row.columns, row.layers, pages.shift
         j, k = after(i, columns), after(after(i, columns), columns)
         a0, a1, a2, a3 = base + before(i, columns) * layers, base + i * layers, base + j * layers, base + k * layers
         if one_piece or not (split(a0, shift) or split(a1, shift) or split(a2, shift) or split(a3, shift)):
-            f0, f1, f2, f3 = load(table, shift, a0), load(table, shift, a1), load(table, shift, a2), load(table, shift, a3)
+            f0, f1, f2, f3 = load(pages, a0), load(pages, a1), load(pages, a2), load(pages, a3)
             for m in range(LAYERS):
                 work[16 + m], work[20 + m], work[24 + m], work[28 + m] = f0[m], f1[m], f2[m], f3[m]
         else:
             for m in range(LAYERS):
-                work[16 + m], work[20 + m] = load(table, shift, a0 + m)[0], load(table, shift, a1 + m)[0]
-                work[24 + m], work[28 + m] = load(table, shift, a2 + m)[0], load(table, shift, a3 + m)[0]
-        across(work, 16, at, 2.0 * SIXTH, 5.0 * SIXTH, -SIXTH, -SIXTH, 5.0 * SIXTH, 2.0 * SIXTH, s)
+                work[16 + m], work[20 + m] = load(pages, a0 + m)[0], load(pages, a1 + m)[0]
+                work[24 + m], work[28 + m] = load(pages, a2 + m)[0], load(pages, a3 + m)[0]
+        across(work, 16, at, (2.0 * SIXTH, 5.0 * SIXTH, -SIXTH, -SIXTH, 5.0 * SIXTH, 2.0 * SIXTH), s)
 
     @field_kernel
-    def interpolate(
-        n: int,
-        levels: int,
-        columns: int,
-        shift: int,
-        tracers: int,
-        width: int,
-        table: Integers,
-        rows: Integers,
-        shifts: Integers,
-        latitudes: Floats,
-        weights: Floats,
-        coordinate: Floats,
-        level_slopes: Floats,
-        column: Integers,
-        row: Integers,
-        along: Floats,
-        latitude: Floats,
-        height: Floats,
-        work: Floats,
-        out: Floats,
-    ) -> None:
+    def interpolate(n: int, pages: Pages, tables: TracerTables, points: Points, work: Floats, out: Floats) -> None:
+        levels, columns, tracers, width, rows = tables.levels, tables.columns, tables.tracers, tables.width, tables.rows
+        shifts, latitudes, weights, coordinate = tables.shifts, tables.latitudes, tables.weights, tables.coordinate
+        latitude, height = points.latitude, points.height
         layers, stride = max(levels, LAYERS), tracers * width
         k = 0
         for p in range(n):
-            e, s, i = row_before(latitude[p], latitudes, row[p]) - 1, along[p], column[p]
+            e, s, i = row_before(latitude[p], latitudes, points.row[p]) - 1, points.along[p], points.column[p]
             k = level_before(height[p], levels, coordinate, k)
             layer = within(k - 1, 0, layers - LAYERS)
             i0, i1 = turned_column(i, shifts[e], columns), turned_column(i, shifts[e + 1], columns)
@@ -151,40 +159,27 @@ def ccm(limited: bool, one_piece: bool) -> FieldKernel:
             )
             t = within((latitudes[e + 1] - latitude[p]) / (latitudes[e + 1] - latitudes[e + 2]), 0.0, 1.0)
             c = 6 * (e + 1)
-            w0, w1, w2, w3, w4, w5 = weights[c], weights[c + 1], weights[c + 2], weights[c + 3], weights[c + 4], weights[c + 5]
+            w = weights[c], weights[c + 1], weights[c + 2], weights[c + 3], weights[c + 4], weights[c + 5]
             for tracer in range(tracers):
                 here = tracer * width
-                line(work, 0, table, shift, here + r0, i0, columns, layers, s)
-                line(work, 4, table, shift, here + r1, i1, columns, layers, s)
-                line(work, 8, table, shift, here + r2, i2, columns, layers, s)
-                line(work, 12, table, shift, here + r3, i3, columns, layers, s)
-                across(work, 0, 40, w0, w1, w2, w3, w4, w5, t)
-                out[tracer * n + p] = upright(work, 40, level_slopes, coordinate, height[p], k, levels)
+                line(work, 0, pages, ArrayRow(here + r0, columns, layers), i0, s)
+                line(work, 4, pages, ArrayRow(here + r1, columns, layers), i1, s)
+                line(work, 8, pages, ArrayRow(here + r2, columns, layers), i2, s)
+                line(work, 12, pages, ArrayRow(here + r3, columns, layers), i3, s)
+                across(work, 0, 40, w, t)
+                out[tracer * n + p] = upright(work, 40, tables.level_slopes, coordinate, height[p], k, levels)
 
     return interpolate
 
 
 @cache
 def best(limited: bool, one_piece: bool) -> FieldKernel:
-    """The kernel of scheme `best`; as `ccm`, but weights are those of `Sphere.lagrange6`."""
+    """The kernel of scheme `best`; as `ccm`."""
     upright, load = over_levels(limited), neighbours(one_piece)
 
-    def line(
-        work: Floats,
-        at: int,
-        table: Integers,
-        shift: int,
-        base: int,
-        i2: int,
-        columns: int,
-        layers: int,
-        w0: float,
-        w1: float,
-        w3: float,
-        w4: float,
-        w5: float,
-    ) -> None:
+    def line(work: Floats, at: int, pages: Pages, row: ArrayRow, i2: int, w: Five) -> None:
         """Along a row; also the least and the greatest of the two values around the point."""
+        base, columns, layers, shift = row.base, row.columns, row.layers, pages.shift
         i1, i3 = before(i2, columns), after(i2, columns)
         i0, i4 = before(i1, columns), after(i3, columns)
         i5 = after(i4, columns)
@@ -192,8 +187,8 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
         a3, a4, a5 = base + i3 * layers, base + i4 * layers, base + i5 * layers
         whole = not (split(a0, shift) or split(a1, shift) or split(a2, shift) or split(a3, shift) or split(a4, shift) or split(a5, shift))
         if one_piece or whole:
-            f0, f1, f2 = load(table, shift, a0), load(table, shift, a1), load(table, shift, a2)
-            f3, f4, f5 = load(table, shift, a3), load(table, shift, a4), load(table, shift, a5)
+            f0, f1, f2 = load(pages, a0), load(pages, a1), load(pages, a2)
+            f3, f4, f5 = load(pages, a3), load(pages, a4), load(pages, a5)
             for m in range(LAYERS):
                 work[76 + m], work[80 + m], work[84 + m], work[88 + m], work[92 + m], work[96 + m] = (
                     f0[m],
@@ -205,49 +200,32 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
                 )
         else:
             for m in range(LAYERS):
-                work[76 + m], work[80 + m] = load(table, shift, a0 + m)[0], load(table, shift, a1 + m)[0]
-                work[84 + m], work[88 + m] = load(table, shift, a2 + m)[0], load(table, shift, a3 + m)[0]
-                work[92 + m], work[96 + m] = load(table, shift, a4 + m)[0], load(table, shift, a5 + m)[0]
+                work[76 + m], work[80 + m] = load(pages, a0 + m)[0], load(pages, a1 + m)[0]
+                work[84 + m], work[88 + m] = load(pages, a2 + m)[0], load(pages, a3 + m)[0]
+                work[92 + m], work[96 + m] = load(pages, a4 + m)[0], load(pages, a5 + m)[0]
         for m in range(LAYERS):
             f, g = work[84 + m], work[88 + m]
             d0, d1, d4, d5 = work[76 + m] - f, work[80 + m] - f, work[92 + m] - f, work[96 + m] - f
-            work[at + m] = f + (w0 * d0 + w1 * d1 + w3 * (g - f) + w4 * d4 + w5 * d5)
+            work[at + m] = f + (w[0] * d0 + w[1] * d1 + w[2] * (g - f) + w[3] * d4 + w[4] * d5)
             work[24 + at + m] = min(f, g)
             work[48 + at + m] = max(f, g)
 
     @field_kernel
-    def interpolate(
-        n: int,
-        levels: int,
-        columns: int,
-        shift: int,
-        tracers: int,
-        width: int,
-        table: Integers,
-        rows: Integers,
-        shifts: Integers,
-        latitudes: Floats,
-        weights: Floats,
-        coordinate: Floats,
-        level_slopes: Floats,
-        column: Integers,
-        row: Integers,
-        along: Floats,
-        latitude: Floats,
-        height: Floats,
-        work: Floats,
-        out: Floats,
-    ) -> None:
+    def interpolate(n: int, pages: Pages, tables: TracerTables, points: Points, work: Floats, out: Floats) -> None:
+        levels, columns, tracers, width, rows = tables.levels, tables.columns, tables.tracers, tables.width, tables.rows
+        shifts, latitudes, weights, coordinate = tables.shifts, tables.latitudes, tables.weights, tables.coordinate
+        latitude, height = points.latitude, points.height
         layers, stride = max(levels, LAYERS), tracers * width
         k = 0
         for p in range(n):
-            e, s, i = row_before(latitude[p], latitudes, row[p]) - 2, along[p], column[p]
+            e, s, i = row_before(latitude[p], latitudes, points.row[p]) - 2, points.along[p], points.column[p]
             k = level_before(height[p], levels, coordinate, k)
             layer = within(k - 1, 0, layers - LAYERS)
             x0, x1, x3, x4, x5 = s + 2.0, s + 1.0, s - 1.0, s - 2.0, s - 3.0
             w0, w1 = -x1 * s * x3 * x4 * x5 * (1.0 / 120.0), x0 * s * x3 * x4 * x5 * (1.0 / 24.0)
             w3, w4 = x0 * x1 * s * x4 * x5 * (1.0 / 12.0), -x0 * x1 * s * x3 * x5 * (1.0 / 24.0)
             w5 = x0 * x1 * s * x3 * x4 * (1.0 / 120.0)
+            w = w0, w1, w3, w4, w5
             i0, i1, i2 = (
                 turned_column(i, shifts[e], columns),
                 turned_column(i, shifts[e + 1], columns),
@@ -268,12 +246,12 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
             v5 = y0 * y1 * y2 * y3 * y4 * weights[c + 5]
             for tracer in range(tracers):
                 here = tracer * width
-                line(work, 0, table, shift, here + r0, i0, columns, layers, w0, w1, w3, w4, w5)
-                line(work, 4, table, shift, here + r1, i1, columns, layers, w0, w1, w3, w4, w5)
-                line(work, 8, table, shift, here + r2, i2, columns, layers, w0, w1, w3, w4, w5)
-                line(work, 12, table, shift, here + r3, i3, columns, layers, w0, w1, w3, w4, w5)
-                line(work, 16, table, shift, here + r4, i4, columns, layers, w0, w1, w3, w4, w5)
-                line(work, 20, table, shift, here + r5, i5, columns, layers, w0, w1, w3, w4, w5)
+                line(work, 0, pages, ArrayRow(here + r0, columns, layers), i0, w)
+                line(work, 4, pages, ArrayRow(here + r1, columns, layers), i1, w)
+                line(work, 8, pages, ArrayRow(here + r2, columns, layers), i2, w)
+                line(work, 12, pages, ArrayRow(here + r3, columns, layers), i3, w)
+                line(work, 16, pages, ArrayRow(here + r4, columns, layers), i4, w)
+                line(work, 20, pages, ArrayRow(here + r5, columns, layers), i5, w)
                 for m in range(LAYERS):
                     f = work[8 + m]
                     d0, d1, d3, d4, d5 = work[m] - f, work[4 + m] - f, work[12 + m] - f, work[16 + m] - f, work[20 + m] - f
@@ -282,6 +260,6 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
                         value = max(value, min(work[32 + m], work[36 + m]))
                         value = min(value, max(work[56 + m], work[60 + m]))
                     work[72 + m] = value
-                out[tracer * n + p] = upright(work, 72, level_slopes, coordinate, height[p], k, levels)
+                out[tracer * n + p] = upright(work, 72, tables.level_slopes, coordinate, height[p], k, levels)
 
     return interpolate

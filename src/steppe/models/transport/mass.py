@@ -8,6 +8,8 @@ best    each value moves toward the greatest or the least one before the step, a
 Sums know no order, so results have the same bits on any number of ranks.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from steppe.array_types import Floats
@@ -16,27 +18,24 @@ from steppe.kernels import field_kernel
 from steppe.models.handed import Reach
 from steppe.models.transport.levels import P0, HybridLevels
 from steppe.models.transport.paths import within
-from steppe.models.transport.sphere import Sphere
+from steppe.models.transport.sphere import BoxShape, Sphere
 
 MOST = 0.1  # the part of a value that the fixer of CCM may change
 
 
+class Layers(NamedTuple):
+    """a, b (levels,): mass of air over a square metre is a + b times surface pressure. eta (levels,). area (rows,): of a cell."""
+
+    a: Floats
+    b: Floats
+    area: Floats
+    eta: Floats
+
+
 @field_kernel
-def weigh(
-    levels: int,
-    rows: int,
-    columns: int,
-    a: Floats,
-    b: Floats,
-    area: Floats,
-    eta: Floats,
-    ps_before: Floats,
-    ps_after: Floats,
-    old: Floats,
-    new: Floats,
-    found: Floats,
-) -> None:
+def weigh(shape: BoxShape, layers: Layers, ps_before: Floats, ps_after: Floats, old: Floats, new: Floats, found: Floats) -> None:
     """found (3, levels, rows, columns): mass of the tracer before and after, and the latter times the change by interpolation."""
+    levels, rows, columns, a, b, area = shape.levels, shape.rows, shape.columns, layers.a, layers.b, layers.area
     size = levels * rows * columns
     for k in range(levels):
         for r in range(rows):
@@ -46,7 +45,7 @@ def weigh(
                 after = area[r] * (a[k] + b[k] * ps_after[at]) * new[p]
                 found[p] = area[r] * (a[k] + b[k] * ps_before[at]) * old[p]
                 found[p + size] = after
-                found[p + 2 * size] = after * (eta[k] * abs(new[p] - old[p]))
+                found[p + 2 * size] = after * (layers.eta[k] * abs(new[p] - old[p]))
 
 
 @field_kernel
@@ -60,20 +59,9 @@ def share(levels: int, cells: int, ratio: float, eta: Floats, old: Floats, new: 
 
 
 @field_kernel
-def room(
-    levels: int,
-    rows: int,
-    columns: int,
-    bound: float,
-    a: Floats,
-    b: Floats,
-    area: Floats,
-    ps_after: Floats,
-    old: Floats,
-    new: Floats,
-    found: Floats,
-) -> None:
+def room(shape: BoxShape, layers: Layers, bound: float, ps_after: Floats, old: Floats, new: Floats, found: Floats) -> None:
     """found: the mass by which each value may change: as far as the bound is, times its change by interpolation."""
+    levels, rows, columns, a, b, area = shape.levels, shape.rows, shape.columns, layers.a, layers.b, layers.area
     for k in range(levels):
         for r in range(rows):
             for c in range(columns):
@@ -103,9 +91,8 @@ class Mass:
     """Of the own cells of a rank. before, after: surface pressure at the two ends of a step [Pa], (y, x); P0 unless they are set."""
 
     def __init__(self, sphere: Sphere, levels: HybridLevels, box: Box, reach: Reach) -> None:
-        self._reach, self._eta, self._shape = reach, levels.eta, (levels.coordinate.size, *box.shape)
-        self._area = sphere.weights[box.origin[0] : box.origin[0] + box.shape[0]]
-        self._a, self._b = levels.air
+        self._reach, self._shape = reach, BoxShape(levels.coordinate.size, *box.shape)
+        self._layers = Layers(*levels.air, sphere.weights[box.origin[0] : box.origin[0] + box.shape[0]], levels.eta)
         self.before, self.after = np.full(box.shape, P0), np.full(box.shape, P0)
         self._work = np.empty((3, *self._shape))
 
@@ -114,17 +101,17 @@ class Mass:
         highest = lowest = 0.0
         if scheme == "best":
             highest, lowest = self._reach.largest(old, np.negative(old, out=self._work[0]))
-        weigh(*self._shape, self._a, self._b, self._area, self._eta, self.before, self.after, old, new, self._work)
+        weigh(self._shape, self._layers, self.before, self.after, old, new, self._work)
         had, has, changed = self._reach.total(*self._work)
         if scheme == "ccm" and changed != 0.0:
-            share(self._shape[0], self.before.size, (had - has) / changed, self._eta, old, new)
+            share(self._shape.levels, self.before.size, (had - has) / changed, self._layers.eta, old, new)
         if scheme == "best":
             bound = highest if had > has else -lowest
-            room(*self._shape, bound, self._a, self._b, self._area, self.after, old, new, self._work[0])
+            room(self._shape, self._layers, bound, self.after, old, new, self._work[0])
             free = self._reach.total(self._work[0])
             if free != 0.0:
                 move(old.size, (had - has) / free, bound, -lowest, highest, old, new)
 
     def column(self, values: Floats, found: Floats) -> None:
         """found (y, x): the mass of a tracer above a square metre at the end of the step."""
-        above(self._shape[0], found.size, self._a, self._b, self.after, values, found)
+        above(self._shape.levels, found.size, self._layers.a, self._layers.b, self.after, values, found)

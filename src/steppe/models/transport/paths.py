@@ -12,8 +12,9 @@ side, where u and v change sign.
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
+import numpy as np
 from numpy import int64
 
 from steppe.array_types import Floats, Integers
@@ -26,6 +27,77 @@ from steppe.models.transport.winds import WINDS
 ROUND = 6.283185307179586  # rad
 BEFORE, AFTER = 1, 2  # columns that the array of the wind has before the first and after the last, so that four neighbours lie in a row
 COMPONENTS = 3  # of the wind
+Three: TypeAlias = tuple[float, float, float]
+Number = TypeVar("Number", int, float)
+Four: TypeAlias = tuple[Number, Number, Number, Number]
+
+
+class SomeRows(NamedTuple):
+    """Rows first_row .. first_row + n_rows - 1 of all rows of the own cells, whole."""
+
+    levels: int
+    n_rows: int
+    n_columns: int
+    first_row: int
+    all_rows: int
+
+
+class Places(NamedTuple):
+    """Of the grid. per_lon, per_lat: columns and rows per rad; first_lat: the latitude of row 0 of the tables if all were as far apart."""
+
+    columns: int
+    table_rows: int
+    first_lon: float
+    per_lon: float
+    first_lat: float
+    per_lat: float
+
+
+class Points(NamedTuple):
+    """Where points lie in the tables, each (points,): the column at or before, its part beyond (along), latitude and height.
+
+    row: about the row at or before. `row_before` finds the very one: it looks into a table, which does not go into vectors.
+    """
+
+    column: Integers
+    row: Integers
+    along: Floats
+    latitude: Floats
+    height: Floats
+
+    @classmethod
+    def room(cls, n: int) -> Self:
+        """For n points."""
+        return cls(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n), np.empty(n), np.empty(n))
+
+    def some(self, first: int, end: int) -> Self:
+        """Those from first to end - 1."""
+        here = slice(first, end)
+        return type(self)(self.column[here], self.row[here], self.along[here], self.latitude[here], self.height[here])
+
+
+class Circles(NamedTuple):
+    """Cosine and sine of the latitudes and longitudes of the own cells."""
+
+    cos_lat: Floats
+    sin_lat: Floats
+    cos_lon: Floats
+    sin_lon: Floats
+
+
+class Wind(NamedTuple):
+    """u, v along the sphere, w through the levels."""
+
+    u: Floats
+    v: Floats
+    w: Floats
+
+
+class Pages(NamedTuple):
+    """Where the elements of a global array lie. table: addresses of pages; shift: of an index, for its page."""
+
+    table: Integers
+    shift: int
 
 
 def within(value: Any, low: float, high: float) -> Any:
@@ -34,14 +106,14 @@ def within(value: Any, low: float, high: float) -> Any:
 
 
 @cache
-def neighbours(one_piece: bool) -> Callable[[Integers, int, int], Floats]:
-    """A function (table, shift, i) for the float64 from element i of an array on, as far as its page goes."""
+def neighbours(one_piece: bool) -> Callable[[Pages, int], Floats]:
+    """A function (pages, i) for the float64 from element i of an array on, as far as its page goes."""
 
-    def of_piece(table: Integers, shift: int, i: int) -> Any:
-        return float64s(table[0] + 8 * i)
+    def of_piece(pages: Pages, i: int) -> Any:
+        return float64s(pages.table[0] + 8 * i)
 
-    def of_page(table: Integers, shift: int, i: int) -> Any:
-        return float64s(element_address(table, shift, i, 8))
+    def of_page(pages: Pages, i: int) -> Any:
+        return float64s(element_address(pages.table, pages.shift, i, 8))
 
     return of_piece if one_piece else of_page
 
@@ -52,31 +124,9 @@ def split(i: int, shift: int) -> bool:
 
 
 @field_kernel
-def locate(
-    levels: int,
-    n_rows: int,
-    n_columns: int,
-    first_row: int,
-    all_rows: int,
-    columns: int,
-    table_rows: int,
-    first_lon: float,
-    per_lon: float,
-    first_lat: float,
-    per_lat: float,
-    points: Floats,
-    column: Integers,
-    row: Integers,
-    along: Floats,
-    latitude: Floats,
-    height: Floats,
-) -> None:
-    """The column at or before each of some points, the part of a column beyond it, its latitude, its height, and about its row.
-
-    points (4, levels, all_rows, n_columns): x, y, z and height, of which rows first_row .. first_row + n_rows - 1 are located.
-    per_lon, per_lat: columns and rows per rad; first_lat: the latitude of row 0 of the tables if all were as far apart. `row_before` finds
-    the very row from that: it looks into a table, which does not go into vectors.
-    """
+def locate(some: SomeRows, places: Places, points: Floats, found: Points) -> None:
+    """Finds points (4, levels, all_rows, n_columns) of some rows, each x, y, z and height, in the tables."""
+    levels, n_rows, n_columns, first_row, all_rows = some.levels, some.n_rows, some.n_columns, some.first_row, some.all_rows
     size = levels * all_rows * n_columns
     for k in range(levels):
         for r in range(n_rows):
@@ -84,16 +134,16 @@ def locate(
             for c in range(n_columns):
                 q, p = there + c, here + c
                 x, y, z = points[q], points[q + size], points[q + 2 * size]
-                across = arctan2(y, x) - first_lon
+                across = arctan2(y, x) - places.first_lon
                 across = where(across < 0.0, across + ROUND, across)
-                across = where(across < 0.0, across + ROUND, across) * per_lon
+                across = where(across < 0.0, across + ROUND, across) * places.per_lon
                 lat = arctan2(z, sqrt(x * x + y * y))
-                i = within(int64(across), 0, columns - 1)
-                column[p] = i
-                row[p] = within(int64((first_lat - lat) * per_lat), 2, table_rows - 4)
-                along[p] = within(across - i, 0.0, 1.0)
-                latitude[p] = lat
-                height[p] = points[q + 3 * size]
+                i = within(int64(across), 0, places.columns - 1)
+                found.column[p] = i
+                found.row[p] = within(int64((places.first_lat - lat) * places.per_lat), 2, places.table_rows - 4)
+                found.along[p] = within(across - i, 0.0, 1.0)
+                found.latitude[p] = lat
+                found.height[p] = points[q + 3 * size]
 
 
 def level_before(height: float, levels: int, coordinate: Floats, guess: int) -> int:
@@ -118,82 +168,65 @@ def turned_column(column: int, shift: int, columns: int) -> int:
     return moved - columns if moved >= columns else moved
 
 
+class WindTables(NamedTuple):
+    """Of the sphere, see `sphere.Sphere`; inverse: `Sphere.lagrange4`; coordinate (levels,): of the levels."""
+
+    levels: int
+    columns: int
+    rows: Integers
+    shifts: Integers
+    signs: Floats
+    latitudes: Floats
+    inverse: Floats
+    coordinate: Floats
+
+
+class Levels2(NamedTuple):
+    """Where two levels begin in a row of the array, and the part of the way from the higher to the lower one."""
+
+    high: int
+    low: int
+    down: float
+
+
 @cache
 def wind_at(one_piece: bool) -> FieldKernel:
-    """The kernel that interpolates the wind at points, out of the array (rows, components, levels, BEFORE + columns + AFTER).
-
-    inverse: `Sphere.lagrange4`. column .. height: of the points. u, v, w: the wind.
-    """
+    """The kernel that interpolates the wind at n points, out of the array (rows, components, levels, BEFORE + columns + AFTER)."""
     of = neighbours(one_piece)
 
-    def two(table: Integers, shift: int, high: int, low: int, near: float, far: float, work: Floats, to: int, first: bool) -> None:
+    def two(pages: Pages, row: int, between: Levels2, weight: float, work: Floats, to: int, first: bool) -> None:
         """Adds four neighbours of two levels with weights, side by side, to work[to .. to + 3], or begins with them."""
-        if one_piece or not (split(high, shift) or split(low, shift)):
-            f, g = of(table, shift, high), of(table, shift, low)
+        high, low, near, far = row + between.high, row + between.low, weight * (1.0 - between.down), weight * between.down
+        if one_piece or not (split(high, pages.shift) or split(low, pages.shift)):
+            f, g = of(pages, high), of(pages, low)
             for m in range(4):
                 work[to + m] = near * f[m] + far * g[m] if first else work[to + m] + (near * f[m] + far * g[m])
         else:
             for m in range(4):
-                both = near * of(table, shift, high + m)[0] + far * of(table, shift, low + m)[0]
+                both = near * of(pages, high + m)[0] + far * of(pages, low + m)[0]
                 work[to + m] = both if first else work[to + m] + both
 
-    def across(
-        table: Integers,
-        shift: int,
-        r0: int,
-        r1: int,
-        r2: int,
-        r3: int,
-        high: int,
-        low: int,
-        down: float,
-        y0: float,
-        y1: float,
-        y2: float,
-        y3: float,
-        work: Floats,
-        to: int,
-    ) -> None:
+    def across(pages: Pages, rows: Four[int], between: Levels2, weights: Four[float], work: Floats, to: int) -> None:
         """Four columns of a component, of four rows and two levels."""
-        up = 1.0 - down
-        two(table, shift, r0 + high, r0 + low, y0 * up, y0 * down, work, to, True)
-        two(table, shift, r1 + high, r1 + low, y1 * up, y1 * down, work, to, False)
-        two(table, shift, r2 + high, r2 + low, y2 * up, y2 * down, work, to, False)
-        two(table, shift, r3 + high, r3 + low, y3 * up, y3 * down, work, to, False)
+        two(pages, rows[0], between, weights[0], work, to, True)
+        two(pages, rows[1], between, weights[1], work, to, False)
+        two(pages, rows[2], between, weights[2], work, to, False)
+        two(pages, rows[3], between, weights[3], work, to, False)
 
     @field_kernel
-    def interpolate(
-        n: int,
-        levels: int,
-        columns: int,
-        shift: int,
-        table: Integers,
-        rows: Integers,
-        shifts: Integers,
-        signs: Floats,
-        latitudes: Floats,
-        inverse: Floats,
-        coordinate: Floats,
-        column: Integers,
-        row: Integers,
-        part: Floats,
-        latitude: Floats,
-        height: Floats,
-        work: Floats,
-        u: Floats,
-        v: Floats,
-        w: Floats,
-    ) -> None:
+    def interpolate(n: int, pages: Pages, tables: WindTables, points: Points, work: Floats, found: Wind) -> None:
+        levels, columns, rows, shifts, signs = tables.levels, tables.columns, tables.rows, tables.shifts, tables.signs
+        latitudes, inverse, coordinate, height = tables.latitudes, tables.inverse, tables.coordinate, points.height
         width = BEFORE + columns + AFTER
         component = levels * width
         stride = COMPONENTS * component
         k = 0
         for p in range(n):
-            s = part[p]
+            s = points.along[p]
             a, b, c = s + 1.0, s - 1.0, s - 2.0
             x0, x1, x2, x3 = -s * b * c * (1.0 / 6.0), a * b * c * 0.5, -a * s * c * 0.5, a * s * b * (1.0 / 6.0)
-            lat = latitude[p]
-            e = row_before(lat, latitudes, row[p]) - 1
+            lat = points.latitude[p]
+            e = row_before(lat, latitudes, points.row[p]) - 1
             d0, d1, d2, d3 = lat - latitudes[e], lat - latitudes[e + 1], lat - latitudes[e + 2], lat - latitudes[e + 3]
             at = 4 * (e + 1)
             y0, y1 = d1 * d2 * d3 * inverse[at], d0 * d2 * d3 * inverse[at + 1]
@@ -201,15 +234,16 @@ def wind_at(one_piece: bool) -> FieldKernel:
             k = level_before(height[p], levels, coordinate, k)
             below = min(k + 1, levels - 1)
             down = (height[p] - coordinate[k]) / (coordinate[below] - coordinate[k]) if below > k else 0.0
-            high, low = k * width, below * width
-            i0, i1 = turned_column(column[p], shifts[e], columns), turned_column(column[p], shifts[e + 1], columns)
-            i2, i3 = turned_column(column[p], shifts[e + 2], columns), turned_column(column[p], shifts[e + 3], columns)
-            r0, r1, r2, r3 = rows[e] * stride + i0, rows[e + 1] * stride + i1, rows[e + 2] * stride + i2, rows[e + 3] * stride + i3
-            s0, s1, s2, s3 = y0 * signs[e], y1 * signs[e + 1], y2 * signs[e + 2], y3 * signs[e + 3]
-            c1, c2 = component, 2 * component
-            across(table, shift, r0, r1, r2, r3, high, low, down, s0, s1, s2, s3, work, 0)
-            across(table, shift, r0 + c1, r1 + c1, r2 + c1, r3 + c1, high, low, down, s0, s1, s2, s3, work, 4)
-            across(table, shift, r0 + c2, r1 + c2, r2 + c2, r3 + c2, high, low, down, y0, y1, y2, y3, work, 8)
+            i = points.column[p]
+            i0, i1 = turned_column(i, shifts[e], columns), turned_column(i, shifts[e + 1], columns)
+            i2, i3 = turned_column(i, shifts[e + 2], columns), turned_column(i, shifts[e + 3], columns)
+            four = rows[e] * stride + i0, rows[e + 1] * stride + i1, rows[e + 2] * stride + i2, rows[e + 3] * stride + i3
+            signed = y0 * signs[e], y1 * signs[e + 1], y2 * signs[e + 2], y3 * signs[e + 3]
+            high, low, c1, c2 = k * width, below * width, component, 2 * component
+            across(pages, four, Levels2(high, low, down), signed, work, 0)
+            across(pages, four, Levels2(high + c1, low + c1, down), signed, work, 4)
+            across(pages, four, Levels2(high + c2, low + c2, down), (y0, y1, y2, y3), work, 8)
+            u, v, w = found.u, found.v, found.w
             u[p] = (x0 * work[0] + x1 * work[1]) + (x2 * work[2] + x3 * work[3])
             v[p] = (x0 * work[4] + x1 * work[5]) + (x2 * work[6] + x3 * work[7])
             w[p] = (x0 * work[8] + x1 * work[9]) + (x2 * work[10] + x3 * work[11])
@@ -217,49 +251,35 @@ def wind_at(one_piece: bool) -> FieldKernel:
     return interpolate
 
 
-def longitude(x: float, y: float) -> tuple[float, float, float]:
+def longitude(x: float, y: float) -> Three:
     """Cosine and sine of the longitude of a point on the unit sphere, and the cosine of its latitude; at a pole, longitude 0."""
     cos_lat = sqrt(x * x + y * y)
     inverse = 1.0 / max(cos_lat, 1e-300)
     return where(cos_lat > 0.0, x * inverse, 1.0), y * inverse, cos_lat
 
 
-def turned(half: float, u: float, v: float, ax: float, ay: float, az: float, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """The middle of the path to (ax, ay, az) with the wind u, v that blows at (x, y, z). half: see `turn`."""
+def turned(half: float, u: float, v: float, arrival: Three, at: Three) -> Three:
+    """The middle of the path to an arrival point with the wind u, v that blows at another, both x, y, z. half: see `turn`."""
+    x, y, z = at
     cos_lon, sin_lon, flat = longitude(x, y)
     speed = sqrt(u * u + v * v)
     angle = half * speed
     factor = where(speed > 0.0, sin(angle) / (cos(angle) * max(speed, 1e-300)), half)
-    bx = ax - factor * (-u * sin_lon - v * z * cos_lon)
-    by = ay - factor * (u * cos_lon - v * z * sin_lon)
-    bz = az - factor * (v * flat)
+    bx = arrival[0] - factor * (-u * sin_lon - v * z * cos_lon)
+    by = arrival[1] - factor * (u * cos_lon - v * z * sin_lon)
+    bz = arrival[2] - factor * (v * flat)
     scale = 1.0 / sqrt(bx * bx + by * by + bz * bz)
     return bx * scale, by * scale, bz * scale
 
 
 @field_kernel
-def turn(
-    levels: int,
-    n_rows: int,
-    n_columns: int,
-    first_row: int,
-    all_rows: int,
-    half: float,
-    per_speed: float,
-    cos_lat: Floats,
-    sin_lat: Floats,
-    cos_lon: Floats,
-    sin_lon: Floats,
-    coordinate: Floats,
-    u: Floats,
-    v: Floats,
-    w: Floats,
-    points: Floats,
-) -> None:
-    """One iteration for the middles of the paths to some rows; `points` and rows as in `locate`.
+def turn(some: SomeRows, half: float, per_speed: float, circles: Circles, coordinate: Floats, wind: Wind, points: Floats) -> None:
+    """One iteration for the middles of the paths to some rows; `points` as in `locate`.
 
     half: of a step [s]; per_speed: the angle that a speed of 1 passes in it.
     """
+    levels, n_rows, n_columns, first_row, all_rows = some.levels, some.n_rows, some.n_columns, some.first_row, some.all_rows
+    cos_lat, sin_lat, cos_lon, sin_lon, u, v = circles.cos_lat, circles.sin_lat, circles.cos_lon, circles.sin_lon, wind.u, wind.v
     size = levels * all_rows * n_columns
     top, bottom = coordinate[0], coordinate[levels - 1]
     for k in range(levels):
@@ -269,27 +289,16 @@ def turn(
             for c in range(n_columns):
                 q, p = there + c, here + c
                 ax, ay = flat * cos_lon[c], flat * sin_lon[c]
-                x, y, z = turned(per_speed, u[p], v[p], ax, ay, up, points[q], points[q + size], points[q + 2 * size])
+                x, y, z = turned(per_speed, u[p], v[p], (ax, ay, up), (points[q], points[q + size], points[q + 2 * size]))
                 points[q], points[q + size], points[q + 2 * size] = x, y, z
-                points[q + 3 * size] = within(coordinate[k] - half * w[p], top, bottom)
+                points[q + 3 * size] = within(coordinate[k] - half * wind.w[p], top, bottom)
 
 
 @field_kernel
-def depart(
-    levels: int,
-    n_rows: int,
-    n_columns: int,
-    first_row: int,
-    all_rows: int,
-    cos_lat: Floats,
-    sin_lat: Floats,
-    cos_lon: Floats,
-    sin_lon: Floats,
-    coordinate: Floats,
-    points: Floats,
-    begins: Floats,
-) -> None:
+def depart(some: SomeRows, circles: Circles, coordinate: Floats, points: Floats, begins: Floats) -> None:
     """Where the paths to some rows begin: begins (4, levels, n_rows, n_columns), of middles as in `turn`."""
+    levels, n_rows, n_columns, first_row, all_rows = some.levels, some.n_rows, some.n_columns, some.first_row, some.all_rows
+    cos_lat, sin_lat, cos_lon, sin_lon = circles.cos_lat, circles.sin_lat, circles.cos_lon, circles.sin_lon
     size, part = levels * all_rows * n_columns, levels * n_rows * n_columns
     top, bottom = coordinate[0], coordinate[levels - 1]
     for k in range(levels):
@@ -311,9 +320,9 @@ def formula_wind(name: str) -> FieldKernel:
     formula = WINDS[name].formula
 
     @field_kernel
-    def wind(
-        levels: int, n_rows: int, n_columns: int, first_row: int, all_rows: int, c: Floats, points: Floats, u: Floats, v: Floats, w: Floats
-    ) -> None:
+    def wind(some: SomeRows, c: Floats, points: Floats, found: Wind) -> None:
+        levels, n_rows, n_columns, first_row, all_rows = some.levels, some.n_rows, some.n_columns, some.first_row, some.all_rows
+        u, v, w = found.u, found.v, found.w
         size = levels * all_rows * n_columns
         for k in range(levels):
             for r in range(n_rows):

@@ -9,48 +9,44 @@ from numpy.typing import NDArray
 
 from steppe.array_types import Floats, Integers
 from steppe.kernels import field_kernel
-from steppe.models.transport.paths import AFTER, BEFORE, COMPONENTS, level_before, row_before
+from steppe.models.transport.paths import AFTER, BEFORE, COMPONENTS, Points, level_before, row_before
 from steppe.models.transport.sphere import Sphere
 
 Flags = NDArray[np.bool_]
 
 
 @field_kernel
-def note_levels(
-    n: int, levels: int, latitudes: Floats, coordinate: Floats, row: Integers, latitude: Floats, height: Floats, noted: Flags
-) -> None:
+def note_levels(n: int, levels: int, latitudes: Floats, coordinate: Floats, points: Points, noted: Flags) -> None:
     """noted (rows of the tables, levels): where points lie."""
     k = 0
     for p in range(n):
-        k = level_before(height[p], levels, coordinate, k)
-        noted[row_before(latitude[p], latitudes, row[p]) * levels + k] = True
+        k = level_before(points.height[p], levels, coordinate, k)
+        noted[row_before(points.latitude[p], latitudes, points.row[p]) * levels + k] = True
 
 
 @field_kernel
-def note_columns(n: int, columns: int, latitudes: Floats, column: Integers, row: Integers, latitude: Floats, noted: Flags) -> None:
+def note_columns(n: int, columns: int, latitudes: Floats, points: Points, noted: Flags) -> None:
     """noted (rows of the tables, columns): where points lie."""
     for p in range(n):
-        noted[row_before(latitude[p], latitudes, row[p]) * columns + column[p]] = True
+        noted[row_before(points.latitude[p], latitudes, points.row[p]) * columns + points.column[p]] = True
 
 
-def pages_of_wind(sphere: Sphere, coordinate: Floats, row: Integers, latitude: Floats, height: Floats, shift: int, pages: Flags) -> None:
+def pages_of_wind(sphere: Sphere, coordinate: Floats, points: Points, shift: int, pages: Flags) -> None:
     """Marks the pages that `paths.wind_at` reads for some points."""
     levels, width = coordinate.size, BEFORE + sphere.shape[1] + AFTER
     noted = np.zeros((sphere.latitudes.size, levels), np.bool_)
-    note_levels(row.size, levels, sphere.latitudes, coordinate, row, latitude, height, noted)
+    note_levels(points.row.size, levels, sphere.latitudes, coordinate, points, noted)
     noted[:, 1:] |= noted[:, :-1].copy()
     rows, level = np.nonzero(_around(noted, 1, 2))
     line = (sphere.rows[rows] * COMPONENTS + np.arange(COMPONENTS)[:, None]) * levels + level
     _mark(pages, line.ravel() * width, width, shift)
 
 
-def pages_of_tracers(
-    sphere: Sphere, column: Integers, row: Integers, latitude: Floats, points: int, tracers: int, layers: int, shift: int, pages: Flags
-) -> None:
-    """Marks the pages that a kernel of `interpolation` reads for some points. points: of a line of its stencil."""
-    columns, before, after = sphere.shape[1], points // 2 - 1, points // 2
+def pages_of_tracers(sphere: Sphere, points: Points, wide: int, tracers: int, layers: int, shift: int, pages: Flags) -> None:
+    """Marks the pages that a kernel of `interpolation` reads for some points. wide: points of a line of its stencil."""
+    columns, before, after = sphere.shape[1], wide // 2 - 1, wide // 2
     noted = np.zeros((sphere.latitudes.size, columns), np.bool_)
-    note_columns(row.size, columns, sphere.latitudes, column, row, latitude, noted)
+    note_columns(points.row.size, columns, sphere.latitudes, points, noted)
     rows, here = np.nonzero(_around(noted, before, after))
     reach = np.arange(-before, after + 1)[:, None]
     cells = np.zeros(sphere.shape, np.bool_)

@@ -7,6 +7,7 @@ row is counted with `BEYOND` rows before the first of the grid: row e of the tab
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,14 @@ from steppe.grid import Grid, Raster
 
 BEYOND = 3  # rows beyond each pole: as many as the widest stencil reads
 ROUND = 360.0  # degrees
+
+
+class BoxShape(NamedTuple):
+    """Of the own cells of a rank, for loops over them."""
+
+    levels: int
+    rows: int
+    columns: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,8 @@
 (Simmons and Burridge 1981, Mon. Weather Rev. 109). At levels of constant pressure b is 0, and w = omega / p0.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from steppe.array_types import Floats, Integers
@@ -12,7 +14,7 @@ from steppe.grid import Box
 from steppe.kernels import field_kernel
 from steppe.models.handed import Reach
 from steppe.models.transport.levels import P0, HybridLevels
-from steppe.models.transport.sphere import BEYOND, Sphere
+from steppe.models.transport.sphere import BEYOND, BoxShape, Sphere
 from steppe.models.transport.winds import RADIUS
 
 
@@ -33,8 +35,7 @@ class Vertical:
         self._apart_y = RADIUS * (sphere.latitudes[y + BEYOND - 1] - sphere.latitudes[y + BEYOND + 1])[:, None]
         self._apart_x = RADIUS * (4.0 * np.pi / columns * np.cos(sphere.latitude[y]))[:, None]
         thick = np.diff(levels.a + levels.b)
-        self._a, self._b = (np.diff(each) / thick for each in (levels.a, levels.b))
-        self._share = 0.5 * (levels.b[:-1] + levels.b[1:])
+        self._slope = Slope(np.diff(levels.a) / thick, np.diff(levels.b) / thick, 0.5 * (levels.b[:-1] + levels.b[1:]))
         self._found = np.empty((levels.coordinate.size, *box.shape))
 
     def wind(self, u: Floats, v: Floats, omega: Floats, ps: Floats, tendency: Floats) -> Floats:
@@ -47,33 +48,36 @@ class Vertical:
         self._pressure.sync()
         north, south, east, west = self._pressure.gather(self._around)
         to_east, to_north = (east - west) / self._apart_x, (north - south) / self._apart_y
-        columns = self._own.shape[1]
-        through(len(u), len(ps), columns, self._a, self._b, self._share, to_east, to_north, tendency, ps, u, v, omega, self._found)
+        surface = Surface(ps, tendency, to_east, to_north)
+        through(BoxShape(*self._found.shape), self._slope, surface, u, v, omega, self._found)
         return self._found
 
 
+class Slope(NamedTuple):
+    """a, b, share (levels,): p0 a + b ps is d p / d eta; share of a change of surface pressure at each level."""
+
+    a: Floats
+    b: Floats
+    share: Floats
+
+
+class Surface(NamedTuple):
+    """ps [Pa], its tendency [Pa s-1] and its gradient [Pa m-1], each (rows, columns)."""
+
+    ps: Floats
+    tendency: Floats
+    to_east: Floats
+    to_north: Floats
+
+
 @field_kernel
-def through(
-    levels: int,
-    rows: int,
-    columns: int,
-    a: Floats,
-    b: Floats,
-    share: Floats,
-    to_east: Floats,
-    to_north: Floats,
-    tendency: Floats,
-    ps: Floats,
-    u: Floats,
-    v: Floats,
-    omega: Floats,
-    found: Floats,
-) -> None:
-    """found = w, (levels, rows, columns). to_east, to_north: gradient of ps [Pa m-1]; share: b of each level; a, b: of d p / d eta."""
+def through(shape: BoxShape, slope: Slope, surface: Surface, u: Floats, v: Floats, omega: Floats, found: Floats) -> None:
+    """found = w, (levels, rows, columns)."""
+    levels, rows, columns = shape.levels, shape.rows, shape.columns
     for k in range(levels):
         for r in range(rows):
             for c in range(columns):
                 at = r * columns + c
                 p = k * rows * columns + at
-                change = tendency[at] + u[p] * to_east[at] + v[p] * to_north[at]
-                found[p] = (omega[p] - share[k] * change) / (a[k] * P0 + b[k] * ps[at])
+                change = surface.tendency[at] + u[p] * surface.to_east[at] + v[p] * surface.to_north[at]
+                found[p] = (omega[p] - slope.share[k] * change) / (slope.a[k] * P0 + slope.b[k] * surface.ps[at])
