@@ -35,10 +35,10 @@ KINDS = ("bool", "int8", "uint8", "int16", "int32", "int64", "float32", "float64
 # What is taken for each, 0-d arrays among it.
 SCALARS: dict[str, type | tuple[type, ...]] = {"int": np.integer, "float": (np.integer, np.floating)}
 _LOCK = Lock()  # Numba compiles in one thread at a time
-Parts = Mapping[str, "str | Group"]  # name -> dtype of an array, one of `SCALARS`, or a group
+Parts = Mapping[str, "str | ArgumentGroup"]  # name -> dtype of an array, one of `SCALARS`, or a group
 
 
-class Group(NamedTuple):
+class ArgumentGroup(NamedTuple):
     """An argument that holds several. kind: its class, a NamedTuple."""
 
     kind: Any
@@ -94,11 +94,11 @@ class FieldKernel:
         (self._linked or self._load())(*found)
 
     def _parts_of(self, hints: Mapping[str, Any], within: str = "") -> Parts:
-        found: dict[str, str | Group] = {}
+        found: dict[str, str | ArgumentGroup] = {}
         for name, hint in hints.items():
             group = is_group(hint)
             found[name] = (
-                Group(hint, self._parts_of(get_type_hints(hint), f"{within}{name}.")) if group else self._kind(within + name, hint)
+                ArgumentGroup(hint, self._parts_of(get_type_hints(hint), f"{within}{name}.")) if group else self._kind(within + name, hint)
             )
         return found
 
@@ -154,8 +154,8 @@ class FieldKernel:
         types: Any = numba_types  # declared in part only
         scalars = {"int": types.int64, "float": getattr(types, self._real.__name__)}
 
-        def type_of(part: str | Group) -> Any:
-            if isinstance(part, Group):
+        def type_of(part: str | ArgumentGroup) -> Any:
+            if isinstance(part, ArgumentGroup):
                 return types.BaseTuple.from_types(tuple(map(type_of, part.parts.values())), part.kind)
             return scalars.get(part) or types.CPointer(getattr(types, "uint8" if part == "bool" else part))
 
@@ -167,7 +167,7 @@ class FieldKernel:
 def _leaves(parts: Parts, within: str = "") -> Iterator[tuple[str, str]]:
     """Arrays and numbers in the order in which machine code takes them, by names such as "tile.face"."""
     for name, part in parts.items():
-        if isinstance(part, Group):
+        if isinstance(part, ArgumentGroup):
             yield from _leaves(part.parts, f"{within}{name}.")
         else:
             yield within + name, part

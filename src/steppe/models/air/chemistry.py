@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steppe.array_types import Floats, Integers
-from steppe.models.air.lanes import PER_CELL, SUN_FIRST, SUN_SECOND, Cells, Lanes, Tolerance, integrate_of
+from steppe.models.air.lanes import PER_CELL, SUN_FIRST, SUN_SECOND, CellsOfCall, Lanes, Tolerance, integrate_of
 from steppe.models.air.program import Program
 from steppe.models.air.rosenbrock import Attempt, Tables
 
@@ -81,7 +81,7 @@ class Chemistry:
         n = len(at)
         ones = np.ones(n) if scale is None else scale
         steps, failed, clipped = np.zeros((2, n), np.int64), np.full(n, -1), np.zeros((self.program.species, n))
-        cells = Cells(n, seconds, rates.shape[1], c[0].size, rates, sun, ones, at, c, carried, clipped, steps, failed)
+        cells = CellsOfCall(n, seconds, rates.shape[1], c[0].size, rates, sun, ones, at, c, carried, clipped, steps, failed)
         self._state.attempts[0] = 0
         self._integrate(self.tolerance, self._tables, self._slant, cells, self._state, self._step)
         return ChemistryOutcome(steps[0], steps[1], clipped, failed, int(self._state.attempts[0]) * self.lanes)

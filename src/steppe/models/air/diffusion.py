@@ -43,7 +43,7 @@ class Columns(NamedTuple):
     wide: int
 
 
-class Exchange(NamedTuple):
+class ColumnArrays(NamedTuple):
     """What mixes, emits and deposits, and what becomes of it: see `Diffusion.step`."""
 
     thickness: Floats
@@ -72,7 +72,7 @@ class Elimination(NamedTuple):
 
 
 @field_kernel
-def solve(shape: Columns, seconds: float, given: Exchange, scratch: Elimination) -> None:
+def solve(shape: Columns, seconds: float, given: ColumnArrays, scratch: Elimination) -> None:
     """One step of all columns, some of a row at a time."""
     species, levels, rows, columns, layers = shape.species, shape.levels, shape.rows, shape.columns, shape.layers
     thickness, air, emission, tracers = given.thickness, given.air, given.emission, given.tracers
@@ -186,5 +186,5 @@ class Diffusion:
         ):
             if given.shape != expected:
                 raise ModelError(f'Diffusion takes "{name}" of shape {expected}, it was given one of {given.shape}.')
-        exchange = Exchange(self._thickness, air, diffusivity, emission, velocity, tracers, *ledger)
-        solve(Columns(*self._shape, self._layers, self._wide), seconds, exchange, self._scratch)
+        arrays = ColumnArrays(self._thickness, air, diffusivity, emission, velocity, tracers, *ledger)
+        solve(Columns(*self._shape, self._layers, self._wide), seconds, arrays, self._scratch)

@@ -39,7 +39,7 @@ class Tolerance(NamedTuple):
     atol: float
 
 
-class Cells(NamedTuple):
+class CellsOfCall(NamedTuple):
     """What the cells bring and take away; see `steppe.models.air.chemistry.Chemistry.advance`.
 
     n: how many. seconds: for how long. width: columns of `rates`; stride: elements of a species in `c`. steps (taken or rejected, n).
@@ -81,7 +81,22 @@ class Lanes(NamedTuple):
         return cls(numbers, np.zeros(lanes, np.int64), base, lost, np.zeros(1, np.int64))
 
 
-def load(lanes: int, i: int, n: int, codes: Integers, cells: Cells, state: Lanes, step: Attempt) -> None:
+def clear(lanes: int, seconds: float, codes: Integers, state: Lanes, step: Attempt) -> None:
+    """Makes all lanes those of no cell: nothing is there, and nothing happens."""
+    lane = state.numbers
+    for j in range(codes[N_SPECIES] * lanes):
+        step.y[j], state.lost[j] = 0.0, 0.0
+    for j in range(codes[N_PROCESSES] * lanes):
+        step.k[j] = 0.0
+    for j in range(codes[N_VARYING] * lanes):
+        state.base[j] = 0.0
+    for i in range(lanes):
+        state.cell[i] = -1
+        lane[H * lanes + i], lane[T * lanes + i], lane[STOP * lanes + i], lane[LIT * lanes + i] = seconds, 0.0, seconds, 0.0
+        lane[S * lanes + i], lane[C * lanes + i], lane[PHASE * lanes + i] = 1.0, 0.0, 0.0
+
+
+def load(lanes: int, i: int, n: int, codes: Integers, cells: CellsOfCall, state: Lanes, step: Attempt) -> None:
     """Cell n goes into lane i."""
     lane, sun, rates = state.numbers, cells.sun, cells.rates
     for s in range(codes[N_SPECIES]):
@@ -161,24 +176,25 @@ def follow(lanes: int, i: int, seconds: float, tried: float, lane: Floats) -> No
         lane[H * lanes + i], lane[REJECTED * lanes + i] = min(wanted, tried), 1.0
 
 
+def worst_of(lanes: int, i: int, species: int, tolerance: Tolerance, step: Attempt) -> int:
+    """The species of lane i whose error is greatest, or no number."""
+    worst, greatest = 0, 0.0
+    for s in range(species):
+        e = abs(step.error[s * lanes + i]) / (tolerance.atol + tolerance.rtol * abs(step.y[s * lanes + i]))
+        if not e <= greatest:
+            worst, greatest = s, e
+    return worst
+
+
 @cache
 def integrate_of(lanes: int) -> FieldKernel:
     """The kernel of all cells, for a number of lanes that the compiler knows; see `steppe.models.air.chemistry.Chemistry.advance`."""
 
     @field_kernel
-    def integrate(tolerance: Tolerance, tables: Tables, slant: Floats, cells: Cells, state: Lanes, step: Attempt) -> None:
+    def integrate(tolerance: Tolerance, tables: Tables, slant: Floats, cells: CellsOfCall, state: Lanes, step: Attempt) -> None:
         seconds, codes, cell, lane, y, lost = cells.seconds, tables.codes, state.cell, state.numbers, step.y, state.lost
         species = codes[N_SPECIES]
-        for j in range(species * lanes):  # lanes of no cell: nothing is there, and nothing happens
-            y[j], lost[j] = 0.0, 0.0
-        for j in range(codes[N_PROCESSES] * lanes):
-            step.k[j] = 0.0
-        for j in range(codes[N_VARYING] * lanes):
-            state.base[j] = 0.0
-        for i in range(lanes):
-            cell[i] = -1
-            lane[H * lanes + i], lane[T * lanes + i], lane[STOP * lanes + i], lane[LIT * lanes + i] = seconds, 0.0, seconds, 0.0
-            lane[S * lanes + i], lane[C * lanes + i], lane[PHASE * lanes + i] = 1.0, 0.0, 0.0
+        clear(lanes, seconds, codes, state, step)
         busy = min(lanes, cells.n)
         for i in range(busy):
             load(lanes, i, i, codes, cells, state, step)
@@ -202,12 +218,7 @@ def integrate_of(lanes: int) -> FieldKernel:
                 cells.steps[cells.n + n] += 1 if lane[ACCEPT * lanes + i] <= 0.5 else 0
                 failed = lane[H * lanes + i] < SHORTEST or cells.steps[n] + cells.steps[cells.n + n] > MOST_STEPS
                 if failed:
-                    worst, greatest = 0, 0.0
-                    for s in range(species):
-                        e = abs(step.error[s * lanes + i]) / (tolerance.atol + tolerance.rtol * abs(y[s * lanes + i]))
-                        if not e <= greatest:
-                            worst, greatest = s, e
-                    cells.status[n] = worst
+                    cells.status[n] = worst_of(lanes, i, species, tolerance, step)
                 elif lane[T * lanes + i] < lane[STOP * lanes + i]:
                     continue
                 elif lane[STOP * lanes + i] < seconds:  # sunrise or sunset

@@ -134,6 +134,23 @@ def branching(T: float, M: float, n: float) -> float:
     return low / (1.0 + r) * broadened(r, 0.41, 1.0)
 
 
+def uptake(T: float, r: float, N: float, gamma: float, D: float, W: float) -> float:
+    """4 N pi r^2 / (r/D + 4/(v gamma)), v = sqrt(8 R T/(pi W))."""
+    speed = sqrt(8.0 * GAS * T / (PI * W))
+    return 4.0 * N * PI * r * r / (r / D + 4.0 / (speed * gamma))
+
+
+def multiply(cells: int, table: RateTable, p: int, known: Floats, factor: float, to: int, out: Floats) -> None:
+    """Multiplies rate p, at out[to], by its concentrations and its factor."""
+    for third in range(THIRDS):
+        at = table.columns[p * (THIRDS + 2) + third] * cells
+        if at >= 0:
+            for i in range(cells):
+                out[to + i] = out[to + i] * known[at + i]
+    for i in range(cells):
+        out[to + i] = out[to + i] * factor
+
+
 @field_kernel
 def fill(cells: int, width: int, table: RateTable, known: Floats, factors: Floats, out: Floats) -> None:
     """out (processes, width): see `Rates`. known (names, cells)."""
@@ -171,9 +188,7 @@ def fill(cells: int, width: int, table: RateTable, known: Floats, factors: Float
         elif kind == SURFACE:
             radius, number = columns[c + THIRDS] * cells, columns[c + THIRDS + 1] * cells
             for i in range(cells):
-                r = known[radius + i]
-                speed = sqrt(8.0 * GAS * known[i] / (PI * n2))
-                out[to + i] = 4.0 * known[number + i] * PI * r * r / (r / n1 + 4.0 / (speed * n0))
+                out[to + i] = uptake(known[i], known[radius + i], known[number + i], n0, n1, n2)
         elif kind == PHOTOLYSIS:
             for i in range(cells):
                 out[to + i] = n2 * n0 * known[LIGHT * cells + i]
@@ -196,10 +211,4 @@ def fill(cells: int, width: int, table: RateTable, known: Floats, factors: Float
         else:  # constant, or given with a scale of 0
             for i in range(cells):
                 out[to + i] = n0
-        for third in range(THIRDS):
-            at = columns[c + third] * cells
-            if at >= 0:
-                for i in range(cells):
-                    out[to + i] = out[to + i] * known[at + i]
-        for i in range(cells):
-            out[to + i] = out[to + i] * factors[p]
+        multiply(cells, table, p, known, factors[p], to, out)

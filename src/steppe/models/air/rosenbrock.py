@@ -47,7 +47,7 @@ class Tables(NamedTuple):
     yields: Floats
 
 
-class Row(NamedTuple):
+class LaneRow(NamedTuple):
     """Elements of an array from `first` on, one a lane."""
 
     values: Floats
@@ -139,7 +139,7 @@ def minus(lanes: int, n: int, codes: Integers, c: int, a: Floats, x: Floats, tot
             total[i] -= a[a0 + i] * x[x0 + i]
 
 
-def multiply(lanes: int, n: int, codes: Integers, c: int, rate: Row, y: Floats, speed: Row) -> None:
+def multiply(lanes: int, n: int, codes: Integers, c: int, rate: LaneRow, y: Floats, speed: LaneRow) -> None:
     """speed = rate times n rows of y, which stand at codes[c]."""
     k, at, v, to = rate.values, rate.first, speed.values, speed.first
     if n == 1:
@@ -178,7 +178,7 @@ def change(lanes: int, tables: Tables, k: Floats, y: Floats, scratch: Scratch, f
     codes = tables.codes
     c = codes[SPEEDS]
     for p in range(codes[N_PROCESSES]):
-        multiply(lanes, codes[c], codes, c + 1, Row(k, p * lanes), y, Row(scratch.speeds, p * lanes))
+        multiply(lanes, codes[c], codes, c + 1, LaneRow(k, p * lanes), y, LaneRow(scratch.speeds, p * lanes))
         c += 1 + codes[c]
     gather(lanes, tables, codes[CHANGES], 0, scratch, f)
 
@@ -190,7 +190,7 @@ def drift(lanes: int, tables: Tables, slope: Floats, y: Floats, scratch: Scratch
     c, at, done = codes[SPEEDS], 0, 0
     for p in range(codes[N_PROCESSES]):
         if done < varying and codes[codes[VARYING] + done] == p:
-            multiply(lanes, codes[c], codes, c + 1, Row(slope, done * lanes), y, Row(scratch.speeds, done * lanes))
+            multiply(lanes, codes[c], codes, c + 1, LaneRow(slope, done * lanes), y, LaneRow(scratch.speeds, done * lanes))
             done += 1
         c += 1 + codes[c]
     at = codes[VARYING] + varying
@@ -203,7 +203,7 @@ def factor(lanes: int, tables: Tables, k: Floats, y: Floats, h: Floats, scratch:
     c, q = codes[PARTIALS], codes[ELEMENT_YIELDS]
     for p in range(codes[N_PARTIALS]):
         n = codes[c + 1]
-        multiply(lanes, n, codes, c + 2, Row(k, codes[c] * lanes), y, Row(scratch.speeds, p * lanes))
+        multiply(lanes, n, codes, c + 2, LaneRow(k, codes[c] * lanes), y, LaneRow(scratch.speeds, p * lanes))
         c += 2 + n
     c = codes[ELEMENTS]
     for _ in range(codes[N_ELEMENTS]):

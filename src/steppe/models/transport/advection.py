@@ -22,11 +22,11 @@ from steppe.models.transport.paths import (
     BEFORE,
     COMPONENTS,
     Circles,
+    GridPlaces,
     Pages,
-    Places,
-    Points,
+    PathPoints,
     SomeRows,
-    Wind,
+    WindArrays,
     WindTables,
     depart,
     formula_wind,
@@ -54,7 +54,7 @@ def lay_tracer(shape: BoxShape, first: int, stride: int, layers: int, values: Fl
 
 
 @field_kernel
-def lay_wind(shape: BoxShape, first_row: int, first_column: int, all_columns: int, wind: Wind, field: Floats) -> None:
+def lay_wind(shape: BoxShape, first_row: int, first_column: int, all_columns: int, wind: WindArrays, field: Floats) -> None:
     """Puts the wind of a box into the array, and again before its first and after its last column."""
     levels, rows, columns, u, v, w = shape.levels, shape.rows, shape.columns, wind.u, wind.v, wind.w
     width = BEFORE + all_columns + AFTER
@@ -74,10 +74,10 @@ def lay_wind(shape: BoxShape, first_row: int, first_column: int, all_columns: in
 
 
 class Part(NamedTuple):
-    """Points first to end - 1 of a piece, the pages of other hosts that they need; last: of the piece."""
+    """PathPoints first to end - 1 of a piece, the pages of other hosts that they need; last: of the piece."""
 
     piece: tuple[int, int]
-    points: Points
+    points: PathPoints
     first: int
     end: int
     pages: Integers
@@ -133,7 +133,7 @@ class Advection:
         most = max(1, PIECE // (n_levels * box.shape[1]))
         self._pieces = [(first, min(most, box.shape[0] - first)) for first in range(0, box.shape[0], most)]
         n = n_levels * most * box.shape[1]
-        self._points, self._speeds = (Points.room(n), Points.room(n)), Wind(np.empty(n), np.empty(n), np.empty(n))
+        self._points, self._speeds = (PathPoints.room(n), PathPoints.room(n)), WindArrays(np.empty(n), np.empty(n), np.empty(n))
         self._begins, self._found, self._work = np.empty(4 * n), np.empty(n * tracers), np.empty(interpolation.WORK)
         self._layers, self._tracers = max(n_levels, interpolation.LAYERS), tracers
         self._level_slopes = levels.slopes()
@@ -145,7 +145,7 @@ class Advection:
         inner = sphere.latitude  # as if rows were as far apart as they are on average
         per_lat = (rows - 1) / float(inner[0] - inner[-1])
         of_lat = float(inner[0]) + BEYOND / per_lat, per_lat
-        self._places = Places(columns, sphere.latitudes.size, float(sphere.longitude[0]), columns / (2.0 * np.pi), *of_lat)
+        self._places = GridPlaces(columns, sphere.latitudes.size, float(sphere.longitude[0]), columns / (2.0 * np.pi), *of_lat)
 
     def put(self, tracers: Sequence[Floats]) -> None:
         """The tracers at the beginning of a step, each (levels, y, x) of the own cells."""
@@ -160,7 +160,7 @@ class Advection:
             place = first + number * width + rows * (self._tracers * width) + columns * self._layers
             self._air.scatter(place + np.arange(n_levels)[:, None, None], values)
 
-    def blow(self, wind: Wind) -> None:
+    def blow(self, wind: WindArrays) -> None:
         """The wind half-way through a step: u, v [m s-1] and w [s-1], each (levels, y, x) of the own cells."""
         assert self._wind is not None
         n_levels, columns = self.levels.coordinate.size, self.sphere.shape[1]
@@ -192,17 +192,17 @@ class Advection:
         with self._wind.read_only(self._cache) as seen:
             reading = Reading(seen)
 
-            def prepare(piece: tuple[int, int], points: Points) -> None:
+            def prepare(piece: tuple[int, int], points: PathPoints) -> None:
                 locate(self._where(piece), self._places, middles, points)
 
-            def needed(points: Points, pages: NDArray[np.bool_]) -> None:
+            def needed(points: PathPoints, pages: NDArray[np.bool_]) -> None:
                 pages_of_wind(sphere, self.levels.coordinate, points, reading.shift, pages)
 
             of_sphere = sphere.rows, sphere.shifts, sphere.signs, sphere.latitudes, sphere.lagrange4
             tables = WindTables(n_levels, columns, *of_sphere, self.levels.coordinate)
 
             def work(part: Part) -> None:
-                speeds = Wind(*(each[part.first : part.end] for each in self._speed(part.piece)))
+                speeds = WindArrays(*(each[part.first : part.end] for each in self._speed(part.piece)))
                 one_piece, pages = reading.pages_for(part)
                 some = part.points.some(part.first, part.end)
                 wind_at(one_piece)(some.row.size, pages, tables, some, self._work, speeds)
@@ -219,12 +219,12 @@ class Advection:
         with self._air.read_only(self._cache) as seen:
             reading = Reading(seen)
 
-            def prepare(piece: tuple[int, int], points: Points) -> None:
+            def prepare(piece: tuple[int, int], points: PathPoints) -> None:
                 where, begins = self._where(piece), self._begins[: 4 * self._count(piece)]
                 depart(where, self.circles, self.levels.coordinate, middles, begins)
                 locate(where._replace(first_row=0, all_rows=where.n_rows), self._places, begins, points)
 
-            def needed(points: Points, pages: NDArray[np.bool_]) -> None:
+            def needed(points: PathPoints, pages: NDArray[np.bool_]) -> None:
                 pages_of_tracers(sphere, points, wide, self._tracers, self._layers, reading.shift, pages)
 
             weights = sphere.slopes if scheme == "ccm" else sphere.lagrange6
@@ -252,8 +252,8 @@ class Advection:
     def _go(
         self,
         reading: Reading,
-        prepare: Callable[[tuple[int, int], Points], None],
-        needed: Callable[[Points, NDArray[np.bool_]], None],
+        prepare: Callable[[tuple[int, int], PathPoints], None],
+        needed: Callable[[PathPoints, NDArray[np.bool_]], None],
         work: Callable[[Part], None],
     ) -> None:
         """Works through all pieces, each of which is prepared before; pages of other hosts come while the points before are worked on."""
@@ -271,8 +271,8 @@ class Advection:
     def _parts(
         self,
         reading: Reading,
-        prepare: Callable[[tuple[int, int], Points], None],
-        needed: Callable[[Points, NDArray[np.bool_]], None],
+        prepare: Callable[[tuple[int, int], PathPoints], None],
+        needed: Callable[[PathPoints, NDArray[np.bool_]], None],
     ) -> Iterator[Part]:
         """The pieces, cut where the pages that two parts need do not fit at once."""
         for number, piece in enumerate(self._pieces):
@@ -295,8 +295,8 @@ class Advection:
     def _count(self, piece: tuple[int, int]) -> int:
         return self.levels.coordinate.size * piece[1] * self.box.shape[1]
 
-    def _speed(self, piece: tuple[int, int]) -> Wind:
-        return Wind(*(each[: self._count(piece)] for each in self._speeds))
+    def _speed(self, piece: tuple[int, int]) -> WindArrays:
+        return WindArrays(*(each[: self._count(piece)] for each in self._speeds))
 
     def _where(self, piece: tuple[int, int]) -> SomeRows:
         return SomeRows(self._shape.levels, piece[1], self._shape.columns, piece[0], self._shape.rows)

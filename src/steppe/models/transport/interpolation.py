@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from steppe.array_types import Floats, Integers
 from steppe.kernels import FieldKernel, field_kernel
-from steppe.models.transport.paths import Pages, Points, level_before, neighbours, row_before, split, turned_column, within
+from steppe.models.transport.paths import Pages, PathPoints, level_before, neighbours, row_before, split, turned_column, within
 
 LAYERS = 4  # of the array, at least
 WORK = 100  # values that a kernel keeps of a point
@@ -101,12 +101,28 @@ class TracerTables(NamedTuple):
     level_slopes: Floats
 
 
-class ArrayRow(NamedTuple):
-    """A row of the array: its first element, its columns, and layers of a column."""
+def begin_of_row(tables: TracerTables, e: int, column: int, layer: int) -> tuple[int, int]:
+    """Where the first tracer begins in row e of the tables, at a layer; and a column, turned as that row is."""
+    begin = layer + tables.rows[e] * (tables.tracers * tables.width)
+    return begin, turned_column(column, tables.shifts[e], tables.columns)
 
-    base: int
-    columns: int
-    layers: int
+
+def weights_of_columns(s: float) -> Five:
+    """Of the polynomial through six values, s columns after the third; without that of the third itself."""
+    x0, x1, x3, x4, x5 = s + 2.0, s + 1.0, s - 1.0, s - 2.0, s - 3.0
+    w0, w1 = -x1 * s * x3 * x4 * x5 * (1.0 / 120.0), x0 * s * x3 * x4 * x5 * (1.0 / 24.0)
+    w3, w4 = x0 * x1 * s * x4 * x5 * (1.0 / 12.0), -x0 * x1 * s * x3 * x5 * (1.0 / 24.0)
+    return w0, w1, w3, w4, x0 * x1 * s * x3 * x4 * (1.0 / 120.0)
+
+
+def weights_of_rows(lat: float, e: int, latitudes: Floats, weights: Floats) -> Five:
+    """The same for rows e to e + 5 of the tables."""
+    c = 6 * (e + 2)
+    y0, y1, y2 = lat - latitudes[e], lat - latitudes[e + 1], lat - latitudes[e + 2]
+    y3, y4, y5 = lat - latitudes[e + 3], lat - latitudes[e + 4], lat - latitudes[e + 5]
+    v0, v1 = y1 * y2 * y3 * y4 * y5 * weights[c], y0 * y2 * y3 * y4 * y5 * weights[c + 1]
+    v3, v4 = y0 * y1 * y2 * y4 * y5 * weights[c + 3], y0 * y1 * y2 * y3 * y5 * weights[c + 4]
+    return v0, v1, v3, v4, y0 * y1 * y2 * y3 * y4 * weights[c + 5]
 
 
 @cache
@@ -123,9 +139,9 @@ def ccm(limited: bool, one_piece: bool) -> FieldKernel:
         for m in range(LAYERS):
             work[to + m] = between(work[a + 4 + m], work[a + 8 + m], work[32 + m], work[36 + m], s)
 
-    def line(work: Floats, at: int, pages: Pages, row: ArrayRow, i: int, s: float) -> None:
+    def line(work: Floats, at: int, pages: Pages, tables: TracerTables, base: int, i: int, s: float) -> None:
         """Along a row."""
-        base, columns, layers, shift = row.base, row.columns, row.layers, pages.shift
+        columns, layers, shift = tables.columns, max(tables.levels, LAYERS), pages.shift
         j, k = after(i, columns), after(after(i, columns), columns)
         a0, a1, a2, a3 = base + before(i, columns) * layers, base + i * layers, base + j * layers, base + k * layers
         if one_piece or not (split(a0, shift) or split(a1, shift) or split(a2, shift) or split(a3, shift)):
@@ -139,47 +155,59 @@ def ccm(limited: bool, one_piece: bool) -> FieldKernel:
         across(work, 16, at, (2.0 * SIXTH, 5.0 * SIXTH, -SIXTH, -SIXTH, 5.0 * SIXTH, 2.0 * SIXTH), s)
 
     @field_kernel
-    def interpolate(n: int, pages: Pages, tables: TracerTables, points: Points, work: Floats, out: Floats) -> None:
-        levels, columns, tracers, width, rows = tables.levels, tables.columns, tables.tracers, tables.width, tables.rows
-        shifts, latitudes, weights, coordinate = tables.shifts, tables.latitudes, tables.weights, tables.coordinate
-        latitude, height = points.latitude, points.height
-        layers, stride = max(levels, LAYERS), tracers * width
+    def interpolate(n: int, pages: Pages, tables: TracerTables, points: PathPoints, work: Floats, out: Floats) -> None:
+        levels, latitudes, weights, coordinate = tables.levels, tables.latitudes, tables.weights, tables.coordinate
         k = 0
         for p in range(n):
-            e, s, i = row_before(latitude[p], latitudes, points.row[p]) - 1, points.along[p], points.column[p]
-            k = level_before(height[p], levels, coordinate, k)
-            layer = within(k - 1, 0, layers - LAYERS)
-            i0, i1 = turned_column(i, shifts[e], columns), turned_column(i, shifts[e + 1], columns)
-            i2, i3 = turned_column(i, shifts[e + 2], columns), turned_column(i, shifts[e + 3], columns)
-            r0, r1, r2, r3 = (
-                layer + rows[e] * stride,
-                layer + rows[e + 1] * stride,
-                layer + rows[e + 2] * stride,
-                layer + rows[e + 3] * stride,
-            )
-            t = within((latitudes[e + 1] - latitude[p]) / (latitudes[e + 1] - latitudes[e + 2]), 0.0, 1.0)
+            lat, height, s, i = points.latitude[p], points.height[p], points.along[p], points.column[p]
+            e = row_before(lat, latitudes, points.row[p]) - 1
+            k = level_before(height, levels, coordinate, k)
+            layer = within(k - 1, 0, max(levels, LAYERS) - LAYERS)
+            r0, i0 = begin_of_row(tables, e, i, layer)
+            r1, i1 = begin_of_row(tables, e + 1, i, layer)
+            r2, i2 = begin_of_row(tables, e + 2, i, layer)
+            r3, i3 = begin_of_row(tables, e + 3, i, layer)
+            t = within((latitudes[e + 1] - lat) / (latitudes[e + 1] - latitudes[e + 2]), 0.0, 1.0)
             c = 6 * (e + 1)
             w = weights[c], weights[c + 1], weights[c + 2], weights[c + 3], weights[c + 4], weights[c + 5]
-            for tracer in range(tracers):
-                here = tracer * width
-                line(work, 0, pages, ArrayRow(here + r0, columns, layers), i0, s)
-                line(work, 4, pages, ArrayRow(here + r1, columns, layers), i1, s)
-                line(work, 8, pages, ArrayRow(here + r2, columns, layers), i2, s)
-                line(work, 12, pages, ArrayRow(here + r3, columns, layers), i3, s)
+            for tracer in range(tables.tracers):
+                here = tracer * tables.width
+                line(work, 0, pages, tables, here + r0, i0, s)
+                line(work, 4, pages, tables, here + r1, i1, s)
+                line(work, 8, pages, tables, here + r2, i2, s)
+                line(work, 12, pages, tables, here + r3, i3, s)
                 across(work, 0, 40, w, t)
-                out[tracer * n + p] = upright(work, 40, tables.level_slopes, coordinate, height[p], k, levels)
+                out[tracer * n + p] = upright(work, 40, tables.level_slopes, coordinate, height, k, levels)
 
     return interpolate
 
 
 @cache
+def from_six_rows(limited: bool) -> Callable[[Floats, int, Five], None]:
+    """A function (work, to, weights): what `best` makes of its lines."""
+
+    def across(work: Floats, to: int, v: Five) -> None:
+        """From six rows to one value of each layer."""
+        for m in range(LAYERS):
+            f = work[8 + m]
+            d0, d1, d3, d4, d5 = work[m] - f, work[4 + m] - f, work[12 + m] - f, work[16 + m] - f, work[20 + m] - f
+            value = f + (v[0] * d0 + v[1] * d1 + v[2] * d3 + v[3] * d4 + v[4] * d5)
+            if limited:
+                value = max(value, min(work[32 + m], work[36 + m]))
+                value = min(value, max(work[56 + m], work[60 + m]))
+            work[to + m] = value
+
+    return across
+
+
+@cache
 def best(limited: bool, one_piece: bool) -> FieldKernel:
     """The kernel of scheme `best`; as `ccm`."""
-    upright, load = over_levels(limited), neighbours(one_piece)
+    upright, load, across = over_levels(limited), neighbours(one_piece), from_six_rows(limited)
 
-    def line(work: Floats, at: int, pages: Pages, row: ArrayRow, i2: int, w: Five) -> None:
+    def line(work: Floats, at: int, pages: Pages, tables: TracerTables, base: int, i2: int, w: Five) -> None:
         """Along a row; also the least and the greatest of the two values around the point."""
-        base, columns, layers, shift = row.base, row.columns, row.layers, pages.shift
+        columns, layers, shift = tables.columns, max(tables.levels, LAYERS), pages.shift
         i1, i3 = before(i2, columns), after(i2, columns)
         i0, i4 = before(i1, columns), after(i3, columns)
         i5 = after(i4, columns)
@@ -190,14 +218,8 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
             f0, f1, f2 = load(pages, a0), load(pages, a1), load(pages, a2)
             f3, f4, f5 = load(pages, a3), load(pages, a4), load(pages, a5)
             for m in range(LAYERS):
-                work[76 + m], work[80 + m], work[84 + m], work[88 + m], work[92 + m], work[96 + m] = (
-                    f0[m],
-                    f1[m],
-                    f2[m],
-                    f3[m],
-                    f4[m],
-                    f5[m],
-                )
+                work[76 + m], work[80 + m], work[84 + m] = f0[m], f1[m], f2[m]
+                work[88 + m], work[92 + m], work[96 + m] = f3[m], f4[m], f5[m]
         else:
             for m in range(LAYERS):
                 work[76 + m], work[80 + m] = load(pages, a0 + m)[0], load(pages, a1 + m)[0]
@@ -211,55 +233,30 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
             work[48 + at + m] = max(f, g)
 
     @field_kernel
-    def interpolate(n: int, pages: Pages, tables: TracerTables, points: Points, work: Floats, out: Floats) -> None:
-        levels, columns, tracers, width, rows = tables.levels, tables.columns, tables.tracers, tables.width, tables.rows
-        shifts, latitudes, weights, coordinate = tables.shifts, tables.latitudes, tables.weights, tables.coordinate
-        latitude, height = points.latitude, points.height
-        layers, stride = max(levels, LAYERS), tracers * width
+    def interpolate(n: int, pages: Pages, tables: TracerTables, points: PathPoints, work: Floats, out: Floats) -> None:
+        levels, latitudes, coordinate = tables.levels, tables.latitudes, tables.coordinate
         k = 0
         for p in range(n):
-            e, s, i = row_before(latitude[p], latitudes, points.row[p]) - 2, points.along[p], points.column[p]
-            k = level_before(height[p], levels, coordinate, k)
-            layer = within(k - 1, 0, layers - LAYERS)
-            x0, x1, x3, x4, x5 = s + 2.0, s + 1.0, s - 1.0, s - 2.0, s - 3.0
-            w0, w1 = -x1 * s * x3 * x4 * x5 * (1.0 / 120.0), x0 * s * x3 * x4 * x5 * (1.0 / 24.0)
-            w3, w4 = x0 * x1 * s * x4 * x5 * (1.0 / 12.0), -x0 * x1 * s * x3 * x5 * (1.0 / 24.0)
-            w5 = x0 * x1 * s * x3 * x4 * (1.0 / 120.0)
-            w = w0, w1, w3, w4, w5
-            i0, i1, i2 = (
-                turned_column(i, shifts[e], columns),
-                turned_column(i, shifts[e + 1], columns),
-                turned_column(i, shifts[e + 2], columns),
-            )
-            i3, i4, i5 = (
-                turned_column(i, shifts[e + 3], columns),
-                turned_column(i, shifts[e + 4], columns),
-                turned_column(i, shifts[e + 5], columns),
-            )
-            r0, r1, r2 = layer + rows[e] * stride, layer + rows[e + 1] * stride, layer + rows[e + 2] * stride
-            r3, r4, r5 = layer + rows[e + 3] * stride, layer + rows[e + 4] * stride, layer + rows[e + 5] * stride
-            lat, c = latitude[p], 6 * (e + 2)
-            y0, y1, y2 = lat - latitudes[e], lat - latitudes[e + 1], lat - latitudes[e + 2]
-            y3, y4, y5 = lat - latitudes[e + 3], lat - latitudes[e + 4], lat - latitudes[e + 5]
-            v0, v1 = y1 * y2 * y3 * y4 * y5 * weights[c], y0 * y2 * y3 * y4 * y5 * weights[c + 1]
-            v3, v4 = y0 * y1 * y2 * y4 * y5 * weights[c + 3], y0 * y1 * y2 * y3 * y5 * weights[c + 4]
-            v5 = y0 * y1 * y2 * y3 * y4 * weights[c + 5]
-            for tracer in range(tracers):
-                here = tracer * width
-                line(work, 0, pages, ArrayRow(here + r0, columns, layers), i0, w)
-                line(work, 4, pages, ArrayRow(here + r1, columns, layers), i1, w)
-                line(work, 8, pages, ArrayRow(here + r2, columns, layers), i2, w)
-                line(work, 12, pages, ArrayRow(here + r3, columns, layers), i3, w)
-                line(work, 16, pages, ArrayRow(here + r4, columns, layers), i4, w)
-                line(work, 20, pages, ArrayRow(here + r5, columns, layers), i5, w)
-                for m in range(LAYERS):
-                    f = work[8 + m]
-                    d0, d1, d3, d4, d5 = work[m] - f, work[4 + m] - f, work[12 + m] - f, work[16 + m] - f, work[20 + m] - f
-                    value = f + (v0 * d0 + v1 * d1 + v3 * d3 + v4 * d4 + v5 * d5)
-                    if limited:
-                        value = max(value, min(work[32 + m], work[36 + m]))
-                        value = min(value, max(work[56 + m], work[60 + m]))
-                    work[72 + m] = value
-                out[tracer * n + p] = upright(work, 72, tables.level_slopes, coordinate, height[p], k, levels)
+            lat, height, i = points.latitude[p], points.height[p], points.column[p]
+            e = row_before(lat, latitudes, points.row[p]) - 2
+            k = level_before(height, levels, coordinate, k)
+            layer = within(k - 1, 0, max(levels, LAYERS) - LAYERS)
+            w, v = weights_of_columns(points.along[p]), weights_of_rows(lat, e, latitudes, tables.weights)
+            r0, i0 = begin_of_row(tables, e, i, layer)
+            r1, i1 = begin_of_row(tables, e + 1, i, layer)
+            r2, i2 = begin_of_row(tables, e + 2, i, layer)
+            r3, i3 = begin_of_row(tables, e + 3, i, layer)
+            r4, i4 = begin_of_row(tables, e + 4, i, layer)
+            r5, i5 = begin_of_row(tables, e + 5, i, layer)
+            for tracer in range(tables.tracers):
+                here = tracer * tables.width
+                line(work, 0, pages, tables, here + r0, i0, w)
+                line(work, 4, pages, tables, here + r1, i1, w)
+                line(work, 8, pages, tables, here + r2, i2, w)
+                line(work, 12, pages, tables, here + r3, i3, w)
+                line(work, 16, pages, tables, here + r4, i4, w)
+                line(work, 20, pages, tables, here + r5, i5, w)
+                across(work, 72, v)
+                out[tracer * n + p] = upright(work, 72, tables.level_slopes, coordinate, height, k, levels)
 
     return interpolate

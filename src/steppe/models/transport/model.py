@@ -17,7 +17,7 @@ from steppe.models.transport.advection import Advection
 from steppe.models.transport.declarations import CHOICES, PATH, variables_of
 from steppe.models.transport.forms import FORMS
 from steppe.models.transport.mass import Mass
-from steppe.models.transport.paths import Wind
+from steppe.models.transport.paths import WindArrays
 from steppe.models.transport.sphere import Sphere
 from steppe.models.transport.tracers import Tracer, tracers_of
 from steppe.models.transport.vertical import Vertical
@@ -132,7 +132,7 @@ class Transport(FieldModel):
         np.copyto(mass.before, np.where(last > 0.0, last, ps))
         change = (ps - mass.before) / self.seconds
         w = self._vertical.wind(u, v, self.forcing["omega"], ps, change) if self._vertical else np.zeros_like(u)
-        self._advection.blow(Wind(u, v, w))
+        self._advection.blow(WindArrays(u, v, w))
 
     def _change(self, tracer: Tracer, values: Floats) -> None:
         """What happens to a tracer beside transport."""

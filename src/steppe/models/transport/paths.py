@@ -42,7 +42,7 @@ class SomeRows(NamedTuple):
     all_rows: int
 
 
-class Places(NamedTuple):
+class GridPlaces(NamedTuple):
     """Of the grid. per_lon, per_lat: columns and rows per rad; first_lat: the latitude of row 0 of the tables if all were as far apart."""
 
     columns: int
@@ -53,7 +53,7 @@ class Places(NamedTuple):
     per_lat: float
 
 
-class Points(NamedTuple):
+class PathPoints(NamedTuple):
     """Where points lie in the tables, each (points,): the column at or before, its part beyond (along), latitude and height.
 
     row: about the row at or before. `row_before` finds the very one: it looks into a table, which does not go into vectors.
@@ -85,7 +85,7 @@ class Circles(NamedTuple):
     sin_lon: Floats
 
 
-class Wind(NamedTuple):
+class WindArrays(NamedTuple):
     """u, v along the sphere, w through the levels."""
 
     u: Floats
@@ -124,7 +124,7 @@ def split(i: int, shift: int) -> bool:
 
 
 @field_kernel
-def locate(some: SomeRows, places: Places, points: Floats, found: Points) -> None:
+def locate(some: SomeRows, places: GridPlaces, points: Floats, found: PathPoints) -> None:
     """Finds points (4, levels, all_rows, n_columns) of some rows, each x, y, z and height, in the tables."""
     levels, n_rows, n_columns, first_row, all_rows = some.levels, some.n_rows, some.n_columns, some.first_row, some.all_rows
     size = levels * all_rows * n_columns
@@ -214,7 +214,7 @@ def wind_at(one_piece: bool) -> FieldKernel:
         two(pages, rows[3], between, weights[3], work, to, False)
 
     @field_kernel
-    def interpolate(n: int, pages: Pages, tables: WindTables, points: Points, work: Floats, found: Wind) -> None:
+    def interpolate(n: int, pages: Pages, tables: WindTables, points: PathPoints, work: Floats, found: WindArrays) -> None:
         levels, columns, rows, shifts, signs = tables.levels, tables.columns, tables.rows, tables.shifts, tables.signs
         latitudes, inverse, coordinate, height = tables.latitudes, tables.inverse, tables.coordinate, points.height
         width = BEFORE + columns + AFTER
@@ -273,7 +273,7 @@ def turned(half: float, u: float, v: float, arrival: Three, at: Three) -> Three:
 
 
 @field_kernel
-def turn(some: SomeRows, half: float, per_speed: float, circles: Circles, coordinate: Floats, wind: Wind, points: Floats) -> None:
+def turn(some: SomeRows, half: float, per_speed: float, circles: Circles, coordinate: Floats, wind: WindArrays, points: Floats) -> None:
     """One iteration for the middles of the paths to some rows; `points` as in `locate`.
 
     half: of a step [s]; per_speed: the angle that a speed of 1 passes in it.
@@ -320,7 +320,7 @@ def formula_wind(name: str) -> FieldKernel:
     formula = WINDS[name].formula
 
     @field_kernel
-    def wind(some: SomeRows, c: Floats, points: Floats, found: Wind) -> None:
+    def wind(some: SomeRows, c: Floats, points: Floats, found: WindArrays) -> None:
         levels, n_rows, n_columns, first_row, all_rows = some.levels, some.n_rows, some.n_columns, some.first_row, some.all_rows
         u, v, w = found.u, found.v, found.w
         size = levels * all_rows * n_columns

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from steppe.array_types import Floats, Integers
 from steppe.kernels import field_kernel
-from steppe.models.transport.paths import AFTER, BEFORE, COMPONENTS, Points, level_before, row_before
+from steppe.models.transport.paths import AFTER, BEFORE, COMPONENTS, PathPoints, level_before, row_before
 from steppe.models.transport.sphere import Sphere
 
 Flags = NDArray[np.bool_]
 
 
 @field_kernel
-def note_levels(n: int, levels: int, latitudes: Floats, coordinate: Floats, points: Points, noted: Flags) -> None:
+def note_levels(n: int, levels: int, latitudes: Floats, coordinate: Floats, points: PathPoints, noted: Flags) -> None:
     """noted (rows of the tables, levels): where points lie."""
     k = 0
     for p in range(n):
@@ -25,13 +25,13 @@ def note_levels(n: int, levels: int, latitudes: Floats, coordinate: Floats, poin
 
 
 @field_kernel
-def note_columns(n: int, columns: int, latitudes: Floats, points: Points, noted: Flags) -> None:
+def note_columns(n: int, columns: int, latitudes: Floats, points: PathPoints, noted: Flags) -> None:
     """noted (rows of the tables, columns): where points lie."""
     for p in range(n):
         noted[row_before(points.latitude[p], latitudes, points.row[p]) * columns + points.column[p]] = True
 
 
-def pages_of_wind(sphere: Sphere, coordinate: Floats, points: Points, shift: int, pages: Flags) -> None:
+def pages_of_wind(sphere: Sphere, coordinate: Floats, points: PathPoints, shift: int, pages: Flags) -> None:
     """Marks the pages that `paths.wind_at` reads for some points."""
     levels, width = coordinate.size, BEFORE + sphere.shape[1] + AFTER
     noted = np.zeros((sphere.latitudes.size, levels), np.bool_)
@@ -42,7 +42,7 @@ def pages_of_wind(sphere: Sphere, coordinate: Floats, points: Points, shift: int
     _mark(pages, line.ravel() * width, width, shift)
 
 
-def pages_of_tracers(sphere: Sphere, points: Points, wide: int, tracers: int, layers: int, shift: int, pages: Flags) -> None:
+def pages_of_tracers(sphere: Sphere, points: PathPoints, wide: int, tracers: int, layers: int, shift: int, pages: Flags) -> None:
     """Marks the pages that a kernel of `interpolation` reads for some points. wide: points of a line of its stencil."""
     columns, before, after = sphere.shape[1], wide // 2 - 1, wide // 2
     noted = np.zeros((sphere.latitudes.size, columns), np.bool_)
