@@ -205,7 +205,8 @@ class Clock:
     def _steps_to(self, date: cftime.datetime, said: object) -> int:
         whole, rest = divmod(date - self.start, self.length)
         if rest:
-            raise RunFileError(f"{said} lies between two steps of {length_text(self.length)} from {self.begin(0)}.")
+            near = f"{self.begin(whole)} and {self.begin(whole + 1)}"
+            raise RunFileError(f"{said} lies between two steps of {length_text(self.length)}: {near} are the nearest.")
         return int(whole)
 
     def fields(self, steps: range) -> CalendarFields:

@@ -36,6 +36,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 from pathlib import Path
 
+LISTED = 20  # names at most, where none is near a misspelt one
 HERE = f"{Path(__file__).parent}{os.sep}"  # where the files of Steppe lie
 
 
@@ -212,10 +213,17 @@ def not_installed(what: str, extra: str, *packages: str) -> Mistake:
 def nearest(name: str, known: Iterable[str]) -> str:
     """' Did you mean "x"?' for a misspelt name, or the list of what is known when nothing is near."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    if close:
-        return f' Did you mean "{close[0]}"?'
-    return f" Known: {', '.join(names)}." if names else ""
+    if close := closest(name, names):
+        return f' Did you mean "{close}"?'
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED + 1 else ""
+    return f" Known: {', '.join(names[:LISTED] if more else names)}{more}." if names else ""
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like a misspelt one, with or without its capitals; None where none is near."""
+    names = {each.casefold(): each for each in sorted(known, reverse=True)}
+    close = difflib.get_close_matches(name.casefold(), names, n=1)
+    return names[close[0]] if close else None
 
 
 def place(file: str, line: int) -> str:

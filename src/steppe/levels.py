@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import isclose, isfinite
 from typing import Any, Protocol, TypeVar
 
-from steppe.errors import ModelError, RequestError
+from steppe.errors import ModelError, RequestError, nearest
 
 LAYER = re.compile(r"(?P<name>\w+)\[(?P<level>\d{1,6})\]")
 VALUE = re.compile(r"([-+]?\d+\.?\d*(?:[eE][-+]?\d+)?)\s*([^\s\d].*)?")
@@ -127,6 +127,14 @@ class Layered(dict[str, Kind]):
         if levels is None:
             raise RequestError(f'"{name}" has no levels. Name it without "level".')
         return layer(name, level_of(levels[1], level))
+
+    def missing(self, name: str) -> str:
+        """Why there is no variable of a name, in a sentence with what there is."""
+        whole, level = parted(name)
+        if level is None or whole not in self:
+            return f'There is no variable "{name[:64]}".{nearest(name[:64], self)}'
+        levels = self.levels(whole)
+        return f'"{whole}" has levels 0 to {len(levels[1].values) - 1}, not {level}.' if levels else f'"{whole}" has no levels.'
 
     def __missing__(self, name: str) -> Kind:
         whole, level = parted(name)

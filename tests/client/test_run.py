@@ -49,7 +49,8 @@ def test_parts_of_a_map_lie_where_they_lay(run: Run) -> None:
     np.testing.assert_array_equal(cells, whole.sel(lat=cells.lat, lon=cells.lon))
     series = run.series("water", [(143.5, -20.5), (144.0, -22.0)])
     assert series.dims == ("time", "place")
-    np.testing.assert_array_equal(series[0], [whole.sel(lat=-20.5, lon=143.5), whole.sel(lat=-22.0, lon=144.0)])
+    assert series.step.values.tolist() == list(range(1, int(whole.step) + 1))
+    np.testing.assert_array_equal(series[-1], [whole.sel(lat=-20.5, lon=143.5), whole.sel(lat=-22.0, lon=144.0)])
 
 
 def test_every_other_point_is_where_it_was(stations: Path) -> None:  # noqa: F811
@@ -229,6 +230,23 @@ def test_a_date_that_is_over_is_looked_at_while_the_run_stays_where_it_is(run: R
     assert run["water"].step == 111
 
 
+def test_a_series_of_a_region_has_its_mean_least_and_greatest_value(run: Run) -> None:
+    run.step(12)
+    found = run.series("water", box=BOX)
+    assert found.dims == ("time", "statistic")
+    assert found.statistic.values.tolist() == ["mean", "min", "max"]
+    assert found.sizes["time"] == 12
+    last = run.get("water", box=BOX)
+    assert found[-1, 1:].values.tolist() == [float(last.min()), float(last.max())]
+    assert run.series("water", box=BOX, points=10).sizes["time"] < 12
+    with pytest.raises(Mistake, match="Give places"):
+        run.series("water")
+    with pytest.raises(Mistake, match="Not both"):
+        run.series("water", [(143.5, -20.5)], box=BOX)
+    with pytest.raises(Mistake, match="None is no date"):
+        run.series("water", box=BOX, date=slice("1990-01-10", None))
+
+
 def test_play_pause_and_cancel(slow_server: Served) -> None:
     run = slow_server.connect()
     playing = run.play()
@@ -256,7 +274,7 @@ def test_play_pause_and_cancel(slow_server: Served) -> None:
 def test_wrong_requests_say_what_would_be_right(run: Run) -> None:
     run.step(2)
     before, orders = run["water"], len(run.log())
-    with pytest.raises(KeyError, match=r'no variable "watr" in "out"\. Did you mean "water"') as unknown:
+    with pytest.raises(KeyError, match=r'no variable "watr"\. Did you mean "water"') as unknown:
         run["watr"]
     assert isinstance(unknown.value, UnknownError)
     assert "water" in unknown.value.allowed

@@ -88,7 +88,7 @@ def test_live_maps_have_the_instant_of_their_step(run: Run) -> None:
 @pytest.mark.parametrize(
     ("date", "says"),
     [
-        ("2001-03-05T00:15", "2001-03-05T00:15 lies between two steps of 10 minutes"),
+        ("2001-03-05T00:15", "between two steps of 10 minutes: 2001-03-05T00:10 and 2001-03-05T00:20 are the nearest.$"),
         ("2001-03-07T00:00", "outside the run, which goes from 2001-03-05T00:00 to 2001-03-06T06:00"),
         ("2001-03-05T25:00", "is not a date or a date-time"),
     ],

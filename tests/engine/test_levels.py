@@ -230,6 +230,9 @@ def test_an_array_of_xarray_goes_by_its_coordinates_and_its_unit(run_file):
             simulation.set("gas", 0.0)
             simulation.set("gas", given)
             np.testing.assert_allclose(simulation["gas"], gas, rtol=1e-15)
+        simulation.set("gas", 500.0, units="g m-2")
+        assert (simulation["gas"] == 0.5).all()
+        simulation.set("gas", gas)
         simulation.set("gas", turned, BOX)
         simulation.set("ground", gas[1].isel(lat=slice(None, None, -1)))
         np.testing.assert_allclose(simulation["ground"], gas[1], rtol=1e-7)
@@ -249,6 +252,10 @@ def test_an_array_that_does_not_fit_is_refused_with_what_would(run_file):
         ):
             with pytest.raises(Mistake, match=words):
                 simulation.set("gas", given)
+        with pytest.raises(ModelError, match=r'The value for "gas" is \'half\'; expected a number, or an array of numbers \[kg m-2\]'):
+            simulation.set("gas", "half")
+        with pytest.raises(ModelError, match=r'"gas" has levels 0 to 2, not 7'):
+            simulation.set("gas[7]", 1.0)
         with pytest.raises(ModelError, match=r"has the dims \(level, lat, lon\); expected \(lat, lon\)"):
             simulation.set("gas", gas, level=1)
 
@@ -261,9 +268,9 @@ def test_what_has_no_such_level_is_refused_by_name(run_file):
             simulation.set("gas", 1.0, level=3)
         with pytest.raises(RequestError, match='"ground" has no levels'):
             simulation.set("ground", 1.0, level=0)
-        with pytest.raises(ModelError, match=r'no variable "gas\[3\]"'):
+        with pytest.raises(ModelError, match=r'"gas" has levels 0 to 2, not 3'):
             simulation.get("gas[3]")
-        with pytest.raises(ModelError, match=r'no variable "ground\[0\]"'):
+        with pytest.raises(ModelError, match=r'"ground" has no levels'):
             simulation.get("ground[0]")
         with pytest.raises(RangeError, match=r"gas\[1\] must lie between 0 and inf"):
             simulation.set("gas", -1.0, level=1)

@@ -70,7 +70,7 @@ def test_what_names_no_level_is_refused_with_the_levels_that_there_are(server: S
         ("data/gas", {"level": "700 hPa"}, "out-of-range", 'There is no level "700 hPa"'),
         ("data/gas", {"level": "low"}, "bad-query", "neither the number of a level"),
         ("data/ground", {"level": 0}, "out-of-range", '"ground" has no levels'),
-        ("data/gas[3]", {}, "unknown-variable", 'no variable "gas[3]"'),
+        ("data/gas[3]", {}, "unknown-variable", '"gas" has levels 0 to 2, not 3'),
         ("series/gas", {"box": "130,-13,140,-11"}, "bad-query", '"gas" has 3 levels'),
     ):
         problem = ask(server, path, **query).json()
@@ -107,12 +107,14 @@ def test_python_gets_all_levels_or_one_and_sets_one(server: Served, run: Run) ->
     _, box = inside(server.folder / "run.toml")
     np.testing.assert_array_equal(run["gas[1]"], np.where(box, 9.0, gas[1]))
     np.testing.assert_array_equal(run["gas[0]"], gas[0])
+    np.testing.assert_array_equal(run.get("gas", level="850 hPa"), run["gas[1]"])
+    assert run.series("gas", [(131.2, -11.2)], level=1).dims == ("time", "place")
+    with pytest.raises(UnknownError, match=r'"gas" has levels 0 to 2, not 5'):
+        run.get("gas[5]")
     run.set("gas", 2.0, box=BOX["box"])
     np.testing.assert_array_equal(run["gas"], np.where(box, 2.0, gas))
     with pytest.raises(RefusedError, match=r"gas\[2\].* 0"):
         run.set("gas[2]", -1.0)
-    with pytest.raises(UnknownError, match=r'no variable "gas\[7\]"'):
-        run["gas[7]"]
 
 
 def test_a_trigger_looks_at_a_level(server: Served, run: Run) -> None:

@@ -10,10 +10,10 @@ A variable has a value for each cell; only what mean, min, max or sum makes of i
 
 import re
 from collections.abc import Callable, Collection
-from difflib import get_close_matches
 from typing import Literal, NamedTuple
 
-from steppe.levels import Layered, which_level
+from steppe.errors import closest
+from steppe.levels import Layered, parted, which_level
 
 LENGTH = 1024  # [byte]
 NODES = 100
@@ -196,8 +196,10 @@ class _Reader:
 
     def _variable(self, name: str, column: int) -> Node:
         if name not in self._variables:
-            close = next(iter(get_close_matches(name, list(self._variables), n=1)), None)
+            close, whole = closest(name, self._variables), parted(name)[0]
             hint = f' Did you mean "{close}"?' if close else ""
+            if isinstance(self._variables, Layered) and whole != name and whole in self._variables:
+                raise ExpressionError(f"{self._variables.missing(name)} (column {column})", column, whole)
             raise ExpressionError(f'There is no variable "{name[:64]}" (column {column}).{hint}', column, close)
         if isinstance(self._variables, Layered) and (levels := self._variables.levels(name)):
             raise ExpressionError(which_level(name, *levels), column)

@@ -126,6 +126,7 @@ class AsyncLook:
         self,
         name: str,
         *,
+        level: int | str | None = None,
         box: words.Box | None = None,
         polygon: words.Polygon | None = None,
         cells: ArrayLike | None = None,
@@ -142,6 +143,8 @@ class AsyncLook:
         ----------
         name
             Of the variable; of one of its levels, counted from 0, as "ozone[3]".
+        level
+            Number of one level, or its value with its unit, "850 hPa"; default: all levels of a variable that has some.
         box, polygon, cells
             West, south, east, north; corners (longitude, latitude); packed numbers. Outside a polygon the map is NaN.
         stride
@@ -170,6 +173,7 @@ class AsyncLook:
         RefusedError
             The region holds no cell, or is none.
         """
+        name = await self._one_level(name, level)
         variable = await self._remote.variable(name)
         if variable.levels:
             where = {"box": box, "polygon": polygon, "cells": cells, "stride": stride, "width": width, "step": step, "date": date}
@@ -189,6 +193,7 @@ class AsyncLook:
         self,
         name: str,
         *,
+        level: int | str | None = None,
         box: words.Box | None = None,
         stride: int | None = None,
         width: int | None = None,
@@ -204,6 +209,8 @@ class AsyncLook:
         ----------
         name
             Of the variable.
+        level
+            Number of one level, or its value with its unit.
         box
             West, south, east, north: only the rows and columns around the cells in it.
         stride, width
@@ -228,6 +235,7 @@ class AsyncLook:
         UnreachableError
             No server answers any more.
         """
+        name = await self._one_level(name, level)
         stream = await self._stream(name, {"box": box, "stride": stride, "width": width, "rate": rate, "scenario": scenario})
         async with aclosing(watch_async(self._remote.line, self.name, stream)) as maps:
             async for each in maps:
@@ -237,6 +245,7 @@ class AsyncLook:
         self,
         name: str,
         *,
+        level: int | str | None = None,
         box: words.Box | None = None,
         width: int | None = None,
         low: float | None = None,
@@ -245,6 +254,7 @@ class AsyncLook:
         scenario: str | None = None,
     ) -> Picture:
         """A map as a PNG, which a notebook shows. low, high: values of the first and last colour; style: name of a colour map."""
+        name = await self._one_level(name, level)
         await self._remote.variable(name)
         looks: dict[str, Any] = {"low": low, "high": high, "style": style, "scenario": scenario or self._scenario}
         return Picture(await self._ask(f"image/{name}.png", words.keys(MapQuery(**words.region(box), width=width, **looks))))
@@ -252,23 +262,70 @@ class AsyncLook:
     async def series(
         self,
         name: str,
-        at: words.Corners,
+        at: words.Corners = (),
         *,
+        level: int | str | None = None,
+        box: words.Box | None = None,
+        polygon: words.Polygon | None = None,
+        cells: ArrayLike | None = None,
         date: words.Day | tuple[words.Day, words.Day] | slice | None = None,
+        points: int | None = None,
         scenario: str | None = None,
     ) -> "xarray.DataArray":
-        """Values of a variable at some places (longitude, latitude) over time; (time, place), of all its levels (time, level, place)."""
+        """Values of a variable over time: at some places, or of a region its mean by area, its least and its greatest value.
+
+        Parameters
+        ----------
+        name
+            Of the variable.
+        at
+            Places (longitude, latitude).
+        level
+            Number of one level, or its value with its unit; default: all levels at places. A region needs one.
+        box, polygon, cells
+            A region, as in `get`.
+        date
+            From and to, or a single date; default: all steps up to the present one.
+        points
+            About so many steps of a longer series: its least and greatest values stay, and what is not at hand is NaN. Without it each step
+            must be at hand, and the server gives 1,500 at once.
+        scenario
+            Another scenario than that of this view.
+
+        Returns
+        -------
+        DataArray
+            (time, place), of all levels (time, level, place); of a region (time, statistic).
+
+        Raises
+        ------
+        UnknownError
+            There is no such variable, level or scenario.
+        NotAtHandError
+            A step is not computed yet, or no longer available.
+        RefusedError
+            The region holds no cell, or is none.
+        """
         import xarray
 
-        variable = await self._remote.variable(name)
-        query: dict[str, object] = {"at": [f"{longitude:.12g},{latitude:.12g}" for longitude, latitude in at]}
-        query |= words.keys(MapQuery(time=words.time(date), scenario=scenario or self._scenario))
+        name = await self._one_level(name, level)
+        variable, scenario = await self._remote.variable(name), scenario or self._scenario
+        region = words.region(box, polygon, cells)
+        if bool(len(at)) == bool(region):
+            raise Mistake("Give places, at=[(longitude, latitude)], or a region: box, polygon or cells." + " Not both." * bool(region))
+        span = words.time(date) if date is not None else await self._until_now(scenario)
+        query: dict[str, object] = {"at": [f"{longitude:.12g},{latitude:.12g}" for longitude, latitude in at]} if len(at) else {}
+        query |= words.keys(MapQuery(time=span, scenario=scenario, **region)) | ({"points": str(points)} if points is not None else {})
         found = msgspec.json.decode(await self._ask(f"series/{name}", query), type=SeriesInfo)
         kind = variable.dtype if variable.dtype.startswith("float") else float  # a decimal of float32 gives its bits to float32 alone
         values = np.array(found.values, kind).T
-        lon, lat = np.array(found.places[: len(at)]).T
-        coordinates: dict[str, object] = {"lon": ("place", lon), "lat": ("place", lat), "step": ("time", found.steps)}
-        dims: tuple[str, ...] = ("time", "place")
+        coordinates: dict[str, object] = {"step": ("time", found.steps)}
+        dims: tuple[str, ...] = ("time", "place") if len(at) else ("time", "statistic")
+        if len(at):
+            lon, lat = np.array(found.places[: len(at)]).T
+            coordinates |= {"lon": ("place", lon), "lat": ("place", lat)}
+        else:
+            coordinates["statistic"] = ["mean", "min", "max"]
         if variable.levels:
             values, dims = values.reshape(len(values), -1, len(at)), ("time", variable.levels.name, "place")
             coordinates[variable.levels.name] = _coordinate(variable.levels)
@@ -324,6 +381,18 @@ class AsyncLook:
         await self.close()
 
     # ---- parts --------------------------------------------------------------------------------------------------------------------------
+    async def _one_level(self, name: str, level: int | str | None) -> str:
+        """The name of one level of a variable, "ozone[3]"."""
+        if level is None:
+            return name
+        await self._remote.variable(name)  # which names the nearest one
+        return (await self._remote.variables()).layer(name, level)
+
+    async def _until_now(self, scenario: str) -> str:
+        """The key `time` for all steps of a scenario."""
+        done = [each.step for each in (await self._remote.info(look=False)).scenarios if each.name == scenario]
+        return f"step:1/{done[0]}" if done and done[0] else words.time(None)
+
     async def _ask(self, path: str, query: Mapping[str, object] | None = None) -> bytes:
         return (await self._remote.line.ask("GET", f"{self._remote.path}/{path}", query)).content
 

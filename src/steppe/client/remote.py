@@ -17,7 +17,6 @@ from steppe.client.http_client import BASE, HttpClient
 from steppe.client.operation import HELD, AsyncOperation
 from steppe.client.refusals import UnknownError
 from steppe.client.run_places import Places
-from steppe.errors import nearest
 from steppe.levels import Layered
 
 
@@ -64,7 +63,7 @@ class Remote:
         known = await self.variables()
         if name not in known:
             facts = {"code": "unknown-variable", "status": 404, "value": name, "allowed": list(known)}
-            raise UnknownError(f'There is no variable "{name}" in "{self.name}".{nearest(name, known)}', facts)
+            raise UnknownError(known.missing(name), facts)
         return known[name]
 
     async def order(

@@ -223,13 +223,6 @@ class AsyncRun(AsyncLook):
         operation = await self._remote.order("DELETE", path, None, self._scenario, wait, {"scenario": self._scenario})
         return await operation.wait() if wait else operation
 
-    async def _one_level(self, name: str, level: int | str | None) -> str:
-        """The name of one level of a variable, "ozone[3]"."""
-        if level is None:
-            return name
-        await self._remote.variable(name)  # which names the nearest one
-        return (await self._remote.variables()).layer(name, level)
-
     async def _change(self, name: str, value: Any, region: Mapping[str, object], units: str | None, operation: str) -> dict[str, object]:
         variable = await self._remote.variable(name)
         what: dict[str, object] = {"variable": name, "operation": operation, "region": region or "all"}

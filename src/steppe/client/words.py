@@ -39,9 +39,17 @@ Polygon = Corners | Outlined
 
 
 def day(text: Day) -> str:
-    """A date as requests have it: year-month-day; of a datetime, datetime64 or cftime date the instant."""
+    """A date as requests have it: year-month-day; of a datetime, datetime64 or cftime date the instant.
+
+    Raises
+    ------
+    Mistake
+        It is none.
+    """
     if isinstance(text, np.datetime64):
         return str(np.datetime_as_string(text, "D" if np.datetime_data(text.dtype)[0] in "YMWD" else "us"))
+    if not isinstance(text, str) and not hasattr(text, "isoformat"):
+        raise Mistake(f'{text!r} is no date. Write "2001-03-05", "2001-03-05T06:00", a datetime, or both ends of a range.')
     return text if isinstance(text, str) else str(text.isoformat())
 
 

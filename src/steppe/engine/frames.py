@@ -17,7 +17,7 @@ from steppe.engine.branch import Branch
 from steppe.engine.few_bits import Made
 from steppe.engine.plan import Plan
 from steppe.engine.query_cut import cut_of
-from steppe.errors import UnknownNameError, nearest
+from steppe.errors import UnknownNameError
 from steppe.grid import Grid, MapWindow, window_of
 from steppe.view import Span, fit_of, scale_of
 from steppe.view.span import SHARES
@@ -45,7 +45,7 @@ class Frames:
         """
         name = query.name
         if name not in self._plan.variables:
-            raise UnknownNameError(f'There is no variable "{name}".{nearest(name, self._plan.variables)}')
+            raise UnknownNameError(self._plan.variables.missing(name))
         self._plan.variables.expect_no_levels(name)
         first, *others = branches
         made: Made = first.order("frames", query=query, bits=bits, span=span, beside=[each.state_id for each in others])

@@ -20,16 +20,19 @@ NEAR = 0.01  # part of the spacing by which coordinates of an array may differ f
 ROUND = {"lon": 360.0}  # degrees: axes that close
 
 
-def packed(value: Any, variable: Variable, grid: Grid, levels: tuple[str, Space] | None, cells: Array | None) -> Array:
+def packed(
+    value: Any, variable: Variable, grid: Grid, levels: tuple[str, Space] | None, cells: Array | None, units: str | None = None
+) -> Array:
     """A number, ([levels,] cells) or ([levels,] rows, columns) of any kind of array, as 0-d, (cells,) or (levels, cells) of `cells`.
 
     An array of xarray goes by its coordinates, whatever the order of its dims, rows, columns and levels; it may reach beyond the grid. Its
-    attribute `units` is converted. cells: the packed cells that are set; None: all.
+    attribute `units` is converted. cells: the packed cells that are set; None: all. units: of the value, if not the attribute's or the
+    variable's own.
 
     Raises
     ------
     ModelError
-        The array is of another shape, or lacks a row, a column or a level.
+        The value is no number, or the array is of another shape, or lacks a row, a column or a level.
     ForcingError
         Its unit does not convert to that of the variable.
     """
@@ -37,6 +40,8 @@ def packed(value: Any, variable: Variable, grid: Grid, levels: tuple[str, Space]
     if hasattr(value, "dims") and set(dims) <= set(value.dims) and len(dims) == 2:
         value = _aligned(value, name, grid, levels)
     values = np.asarray(value)
+    if values.dtype.kind not in "biuf":
+        raise ModelError(f'The value for "{name}" is {value!r:.60}; expected a number, or an array of numbers [{variable.units}].')
     count, n_levels = grid.n_cells if cells is None else len(cells), len(levels[1].values) if levels else 0
     leading = [(), *([(n_levels,)] if levels else [])]
     if values.ndim > 1 and values.shape[-len(shape) :] == shape and len(shape) == 2 and values.shape[:-2] in leading:
@@ -45,7 +50,7 @@ def packed(value: Any, variable: Variable, grid: Grid, levels: tuple[str, Space]
         wanted = f"{count:,} values, one a cell" + (f", or a map of {shape}" if len(shape) == 2 else "")
         wanted += f", or these of each of {n_levels} levels" if levels else ""
         raise ModelError(f'The array for "{name}" has the shape {values.shape}; expected {wanted}.')
-    units = getattr(value, "attrs", {}).get("units")
+    units = units or getattr(value, "attrs", {}).get("units")
     if units is None or units == variable.units:
         return values
     line = conversion(str(units), variable.units, f'The array for "{name}"', daily=False)

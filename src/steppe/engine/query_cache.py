@@ -25,7 +25,7 @@ from steppe.engine.branch import Branch
 from steppe.engine.plan import Plan
 from steppe.engine.query_cut import Cut, check, cut_of, numbers_of
 from steppe.engine.uploads import cells_of
-from steppe.errors import Failure, Mistake, NotComputedError, RequestError, UnknownNameError, nearest
+from steppe.errors import Failure, Mistake, NotComputedError, RequestError, UnknownNameError
 from steppe.failpoint import reach
 from steppe.levels import parted
 from steppe.variable import Role, Variable
@@ -185,7 +185,7 @@ class QueryCache:
         if query.name in self._plan.inputs:
             query = replace(query, step=None)  # it is the same at every step
         if query.name not in variables:
-            raise UnknownNameError(f'There is no variable "{query.name}".{nearest(query.name, variables)}')
+            raise UnknownNameError(variables.missing(query.name))
         if not query.packed:
             variables.expect_no_levels(query.name)
         cells = cells_of(query.chosen, self._plan.grid.n_cells) if query.chosen else None

@@ -10,7 +10,7 @@ from steppe.engine.branch import Arguments, Branch
 from steppe.engine.branch_rules import MOST, CalendarEvent, TriggerRule
 from steppe.engine.plan import Plan
 from steppe.engine.query_cache import image_of
-from steppe.errors import Mistake, NotComputedError, RequestError, SteppeError, UnknownNameError, nearest
+from steppe.errors import Mistake, NotComputedError, RequestError, SteppeError, UnknownNameError
 from steppe.files import make_folder, write_whole
 
 IMAGES = "images"  # in the run folder
@@ -135,8 +135,7 @@ class RuleRunner:
         if arguments["action"] != "image":
             return
         if arguments["variable"] not in self._plan.variables:
-            known = self._plan.variables
-            raise UnknownNameError(f'There is no variable "{arguments["variable"]}".{nearest(arguments["variable"], known)}')
+            raise UnknownNameError(self._plan.variables.missing(arguments["variable"]))
         if self._plan.grid.active.ndim != 2:
             raise RequestError("An image is of a raster; these are points.")
 

@@ -22,7 +22,7 @@ from steppe.engine.query_cache import image_of
 from steppe.engine.ranks import Ranks
 from steppe.engine.run_file import RunFile
 from steppe.engine.script_session import Event, ScriptSession
-from steppe.errors import Failure, ModelError, RequestError, nearest
+from steppe.errors import Failure, ModelError, RequestError
 from steppe.grid import RegionLike
 from steppe.html_summary import html_summary
 from steppe.io import Checkpoint, ReadCounters, Spent
@@ -269,13 +269,18 @@ class Simulation:
         return image_of(values, self._variable(name), low, high)[0]
 
     def set(
-        self, name: str, value: float | Array | xarray.DataArray, region: RegionLike = "all", level: int | str | None = None
+        self,
+        name: str,
+        value: float | Array | xarray.DataArray,
+        region: RegionLike = "all",
+        level: int | str | None = None,
+        units: str | None = None,
     ) -> Increment:
         """Sets a state, a parameter or an event input (of the next step) in a region from now on.
 
         value: one number, numbers of the region's packed cells, or a whole map, (rows, columns), in the variable's unit. An array of xarray
         goes by its coordinates, in any order, and by its attribute `units`, which is converted. level: number of one level, or its value
-        with its unit, "850 hPa"; default: all levels of a variable that has some.
+        with its unit, "850 hPa"; default: all levels of a variable that has some. units: of the value, if not the variable's own.
 
         Raises
         ------
@@ -284,14 +289,14 @@ class Simulation:
         ModelError
             The name is unknown, the quantity is computed, the value is outside its limits, or an array is of another shape or extent.
         ForcingError
-            The unit of an array does not convert.
+            The unit does not convert.
         GridError
             The region is unknown or empty.
         """
         self._variable(name)
         name = name if level is None else self.plan.variables.layer(name, level)
         cells = None if region == "all" else self.grid.select(region)
-        values = packed(value, self.plan.variables[name], self.grid, self.plan.variables.levels(name), cells)
+        values = packed(value, self.plan.variables[name], self.grid, self.plan.variables.levels(name), cells, units)
         if self.finished:
             raise finished(self.plan, self.folder.path)
         given = values if values.ndim else float(values)
@@ -301,7 +306,7 @@ class Simulation:
 
     def _variable(self, name: str) -> Variable:
         if name not in self.plan.variables:
-            raise ModelError(f'There is no variable "{name}".{nearest(name, self.model.variables)}')
+            raise ModelError(self.plan.variables.missing(name))
         return self.plan.variables[name]
 
     def watch(self) -> None:

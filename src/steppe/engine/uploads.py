@@ -12,7 +12,7 @@ import numpy as np
 
 from steppe.array_types import Array, Integers
 from steppe.engine.plan import Plan
-from steppe.errors import DamagedError, RequestError, ShapeError, UnknownNameError, nearest
+from steppe.errors import DamagedError, RequestError, ShapeError, UnknownNameError
 from steppe.io import write_durable
 
 FOLDER = "uploads"
@@ -31,7 +31,7 @@ def read_change(run_folder: Path, plan: Plan, arguments: Mapping[str, Any]) -> d
     """
     name, n_cells = arguments["variable"], plan.grid.n_cells
     if name not in plan.variables:
-        raise UnknownNameError(f'There is no variable "{name}".{nearest(name, plan.variables)}')
+        raise UnknownNameError(plan.variables.missing(name))
     cells = read_cells(run_folder, arguments["cells"], n_cells) if arguments.get("cells") else None
     value: float | Array | None = arguments.get("value")
     if arguments.get("upload"):

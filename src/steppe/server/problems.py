@@ -1,6 +1,5 @@
 """A refusal as `application/problem+json`."""
 
-import difflib
 from collections.abc import Mapping
 from html import escape
 from typing import Any
@@ -9,6 +8,7 @@ import msgspec
 
 from steppe.api import KINDS
 from steppe.control import Refused
+from steppe.errors import closest
 from steppe.server.request import JSON_PROBLEM, Headers, Response
 
 RETRY = {"engine-recovering": 1, "too-busy": 1, "draining": 5}  # [s]
@@ -16,6 +16,7 @@ HEADERS: Mapping[str, Headers] = {
     "not-authenticated": ((b"www-authenticate", b"Bearer"),),
     "upgrade-needed": ((b"upgrade", b"websocket"),),
 }
+OF_TIME = ("date-outside-forcing", "not-computed")  # dates that look alike are not near
 PAGE = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>{title} - Steppe</title>"
     "<h1>{title}</h1><p>{advice}</p><p><code>{code}</code> {status}</p>"
@@ -27,9 +28,9 @@ def problem(code: str, detail: str, instance: str, facts: Mapping[str, object], 
     kind = KINDS.get(code, KINDS["defect"])
     said: dict[str, Any] = {key: value for key, value in facts.items() if value is not None}
     value, allowed = said.get("value"), said.get("allowed")
-    if isinstance(value, str) and isinstance(allowed, list | tuple) and "nearest" not in said:
-        close = difflib.get_close_matches(value, [name for name in allowed if isinstance(name, str)], n=1)
-        said |= {"nearest": close[0]} if close else {}
+    if isinstance(value, str) and isinstance(allowed, list | tuple) and "nearest" not in said and code not in OF_TIME:
+        close = closest(value, [name for name in allowed if isinstance(name, str)])
+        said |= {"nearest": close} if close else {}
     headers = HEADERS.get(code, ())
     if code == "method" and allowed:
         headers = ((b"allow", ", ".join(allowed).encode()),)

@@ -163,7 +163,7 @@ class Service:
         variables = self.known(run).variables
         found: VariableInfo | None = variables.get(name)
         if found is None:
-            raise Refused("unknown-variable", f'There is no variable "{name[:64]}" in "{run}".', value=name[:64], allowed=list(variables))
+            raise Refused("unknown-variable", variables.missing(name), value=name[:64], allowed=list(variables))
         if level is not None:
             try:
                 return variables[variables.layer(name, level)]
