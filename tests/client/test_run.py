@@ -45,7 +45,7 @@ def test_parts_of_a_map_lie_where_they_lay(run: Run) -> None:
     assert 0 < triangle.count() < triangle.size
     xarray.testing.assert_equal(triangle, whole.sel(lat=triangle.lat, lon=triangle.lon).where(triangle.notnull()))
     cells = run.get("water", cells=[30, 2])
-    assert list(cells.cell) == [30, 2]
+    assert cells.packed.values.tolist() == [30, 2]
     np.testing.assert_array_equal(cells, whole.sel(lat=cells.lat, lon=cells.lon))
     series = run.series("water", [(143.5, -20.5), (144.0, -22.0)])
     assert series.dims == ("time", "place")

@@ -15,7 +15,7 @@ import xarray
 
 import steppe
 from steppe.engine import Plan, Simulation, read_run_file
-from steppe.errors import BadCellError, FolderError, GridError, ModelError, RunFileError
+from steppe.errors import BadCellError, FolderError, GridError, ModelError, RequestError, RunFileError
 from steppe.jobs.report import summary
 from tests.scenario import copied
 
@@ -243,7 +243,7 @@ def test_a_simulation_may_be_closed_within_its_with_block(scenario):
         assert simulation.step_index == 20
 
 
-def test_leaving_a_with_block_keeps_what_was_computed_and_an_error_does_not(scenario):
+def test_leaving_a_with_block_keeps_what_was_computed_also_by_an_error_of_the_script(scenario):
     with Simulation(scenario) as simulation:
         simulation.step(20)
     with Simulation(scenario) as simulation:
@@ -261,7 +261,55 @@ def test_leaving_a_with_block_keeps_what_was_computed_and_an_error_does_not(scen
     with pytest.raises(ZeroDivisionError):
         fail()
     with Simulation(scenario) as simulation:
-        assert simulation.step_index == 27
+        assert simulation.step_index == 28
+
+
+def test_after_its_end_a_simulation_says_that_it_is_closed(scenario):
+    with Simulation(scenario) as simulation:
+        simulation.step(2)
+    for act in (simulation.step, simulation.run, simulation.checkpoint, simulation.branch, lambda: simulation.get("water")):
+        with pytest.raises(RequestError, match="This simulation is closed"):
+            act()
+    assert simulation.step_index == 2
+
+
+def test_numbers_and_dates_of_numpy_are_taken(scenario):
+    with Simulation(scenario) as simulation:
+        simulation.step(np.int64(5))
+        simulation.checkpoint()
+        simulation.run(until=np.datetime64("1990-01-20"))
+        assert simulation.step_index == 11
+        simulation.rewind(np.int64(8))
+        assert simulation.step_index == 8
+        with pytest.raises(TypeError):
+            simulation.step("1")
+
+
+def test_what_a_packed_array_says_of_its_cells_and_levels_counts(scenario):
+    with Simulation(scenario) as simulation:
+        simulation.run(until="1990-03-01")
+    with steppe.open(scenario.parent / "out") as results:
+        water = results["water"].isel(time=-1).load()
+    with Simulation(scenario) as simulation:
+        simulation.set("water", water[::-1])
+        np.testing.assert_array_equal(simulation.get("water"), water.values)
+        with pytest.raises(ModelError, match=r'The array for "water" has no cell \d+ of the map'):
+            simulation.set("water", water[1:])
+        masked = np.ma.masked_less(simulation.get("water"), np.median(water))
+        with pytest.raises(ModelError, match=r"has [\d,]+ masked values"):
+            simulation.set("water", masked)
+
+
+@pytest.mark.parametrize("name", ["../../evil", "/abs", "a" * 300, "", 5])
+def test_a_branch_with_a_name_that_is_none_is_refused(scenario, name):
+    with Simulation(scenario) as simulation:
+        simulation.step(2)
+        if name == "":
+            simulation.branch("1").close()
+            simulation.branch().close()  # the next free number
+            return
+        with pytest.raises(FolderError, match="is no name of a branch"):
+            simulation.branch(name)
 
 
 @pytest.mark.parametrize("reduce", ["sum", "min", "max", "last"])

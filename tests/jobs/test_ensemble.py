@@ -5,7 +5,7 @@ import pytest
 
 import steppe
 from steppe.engine import Plan, Ranks, serve_orders
-from steppe.errors import FolderError, Mistake, ModelError
+from steppe.errors import BadCellError, FolderError, Mistake, ModelError
 from steppe.jobs.ensemble import Scenario, read_scenarios, run_ensemble
 from steppe.testing import run_threads
 from tests.scenario import copied
@@ -93,7 +93,9 @@ def test_scenarios_are_read_from_tables(tmp_path):
     ("text", "said"),
     [
         ("name,capacity\na,1\na,2\n", "two scenarios"),
-        ("name,capacity\na,x\n", "line 2"),
+        ("name,capacity\na,x\n", 'line 2: capacity is "x", expected a number'),
+        ("name,capacity\na,\n", 'line 2: capacity is "", expected a number'),
+        ("name,capacity,capacity\na,1,2\n", 'two columns called "capacity"'),
         ("name,capacity\na\n", "1 columns, expected 2"),
         ("capacity,name\n", "column names"),
         ("name,capacity\n", "no scenarios"),
@@ -105,3 +107,14 @@ def test_a_table_that_is_none_is_refused(tmp_path, text, said):
     path.write_text(text)
     with pytest.raises(Mistake, match=said):
         read_scenarios(path)
+
+
+def test_a_bad_cell_ends_its_scenario_alone(scenario):
+    model = scenario.parent / "bucket.py"
+    model.write_text(model.read_text().replace("exp(-p.leak)", "exp(1000.0 * p.leak)"))
+    scenarios = [Scenario("calm", {"leak": 0.0}), Scenario("mad", {"leak": 0.5}), Scenario("still", {"leak": 0.0, "capacity": 50.0})]
+    with pytest.raises(BadCellError, match=r'^1 of 3 scenarios stopped at a bad cell; the other 2 go on\. "mad": On'):
+        run_ensemble(Plan.of(steppe.read_run_file(scenario)), scenarios)
+    with steppe.open(scenario.parent / "out") as found:
+        assert found.attrs["unfinished_scenarios"].startswith("mad")
+        assert np.isfinite(found["water"].sel(scenario=["calm", "still"])).all()

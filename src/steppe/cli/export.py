@@ -89,13 +89,17 @@ def export(
         raise Mistake("--date is one day, --start and --end are a period. Give one or the other.")
     if at and (series or region):
         raise Mistake("--at, --region and --series each choose the lines of a table. Give one of them.")
+    if maps is not None and csv is not None and not at and not region:
+        raise Mistake("--maps chooses maps of cells, and --csv writes series of regions. Give --at or --region with it.")
     if maps is not None and series is not None:
         raise Mistake("--maps chooses maps of cells, --series means of regions. Give one or the other.")
     start, end = (date, date) if date else (start, end)
+    from steppe.files import writing
+    from steppe.io import results_folder
     from steppe.io.export import ExportSource, write_cells, write_geotiff, write_netcdf, write_series
 
-    places, part = [place_of(text) for text in at or []], region_of(region)
-    with CountBar("exporting", quiet) as progress:
+    places, part, path = [place_of(text) for text in at or []], region_of(region), results_folder(path)
+    with CountBar("exporting", quiet) as progress, writing(netcdf or csv or cog or path):
         if csv and not places and part is None:
             files = [write_series(path, series or "", csv, variables, start, end, overwrite)]
         else:

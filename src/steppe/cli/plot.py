@@ -83,6 +83,8 @@ def plot(
         No progress of a film, and no list of the written files.
     """
     from steppe.cli.typed_places import place_of, region_of, scale_of
+    from steppe.files import writing
+    from steppe.io import results_folder
     from steppe.jobs.film import FilmChoices
     from steppe.jobs.picture import PictureChoices, draw
 
@@ -93,14 +95,16 @@ def plot(
         if len(variables or []) > 1:
             raise Mistake(f"A film shows one variable, and {len(variables or [])} are given. Give --variable once.")
         choices = FilmChoices(variables[0] if variables else None, start, end, part, ends, maps or "")
-        _film(path, movie, choices, fps, size, quiet)
+        with writing(movie):
+            _film(results_folder(path), movie, choices, fps, size, quiet)
         return
     of_films = {"--from": start, "--to": end, "--fps": fps, "--size": size}
     if given := [name for name, value in of_films.items() if value is not None]:
         raise Mistake(f"{given[0]} is an option of films. Give it with --movie, or leave it out.")
     places = [place_of(text) for text in at or []]
-    beside = path.with_suffix(".png") if (path / "zarr.json").is_file() else path / "picture.png"
-    drawn = draw(path, output or beside, PictureChoices(variables, date, places, part, ends, maps or ""))
+    file = output or (path.with_suffix(".png") if (path / "zarr.json").is_file() else path / "picture.png")
+    with writing(file):
+        drawn = draw(results_folder(path), file, PictureChoices(variables, date, places, part, ends, maps or ""))
     if not quiet:
         print(drawn)
 

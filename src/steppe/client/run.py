@@ -1,6 +1,7 @@
 """Steering a run on a server. `steppe.client.sync` only waits for what is here and in `look`."""
 
 from collections.abc import Mapping
+from operator import index
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,8 @@ from steppe.client.look import AsyncLook
 from steppe.client.operation import AsyncOperation
 from steppe.client.refusals import UnknownError
 from steppe.errors import Mistake
+from steppe.given import level_of_array, moment_text
+from steppe.levels import layer
 
 
 class AsyncRun(AsyncLook):
@@ -40,8 +43,9 @@ class AsyncRun(AsyncLook):
         RefusedError
             out-of-range: the run has not so many steps.
         """
-        what: dict[str, object] = {"steps": 1 if steps is None and until is None and not end else steps, "end": end or None, "speed": speed}
-        what["until"] = None if until is None else words.day(until)
+        count = index(steps) if steps is not None else 1 if until is None and not end else None
+        what: dict[str, object] = {"steps": count, "end": end or None, "speed": speed}
+        what["until"] = None if until is None else moment_text(until)
         return await self._order("/step", what, wait, progress)
 
     async def play(self, speed: float | None = None) -> AsyncOperation:
@@ -97,7 +101,7 @@ class AsyncRun(AsyncLook):
         RefusedError
             It cannot be set, or value, unit or region do not fit; `allowed` has the accepted values.
         """
-        what = await self._change(await self._one_level(name, level), value, words.region(box, polygon, cells), units, operation)
+        what = await self._change(await self._level_to_set(name, level, value), value, words.region(box, polygon, cells), units, operation)
         soon = when in ("after", "now") if isinstance(when, str) else False
         what["when"] = when if soon else words.at(when)
         return await self._order("/set", what, soon if wait is None else wait)
@@ -128,7 +132,7 @@ class AsyncRun(AsyncLook):
         """
         if (at is None) == (yearly is None):
             raise Mistake("Give at or yearly.")
-        what = await self._change(await self._one_level(name, level), value, words.region(box, polygon, cells), units, operation)
+        what = await self._change(await self._level_to_set(name, level, value), value, words.region(box, polygon, cells), units, operation)
         what["when"] = {"yearly": yearly} if at is None else words.at(at)
         return await self._order("/events", what, wait)
 
@@ -222,6 +226,16 @@ class AsyncRun(AsyncLook):
     async def _remove(self, path: str, wait: bool) -> AsyncOperation:
         operation = await self._remote.order("DELETE", path, None, self._scenario, wait, {"scenario": self._scenario})
         return await operation.wait() if wait else operation
+
+    async def _level_to_set(self, name: str, level: int | str | None, value: object) -> str:
+        """The name of the level that is set: as it is asked for, or as an array of xarray says."""
+        known = await self._remote.variable(name)
+        levels = known.levels
+        own = level_of_array(value, name, levels.name, np.array(levels.values)) if levels else None
+        asked = await self._one_level(name, level)
+        if own is not None and asked not in (name, layer(name, own)):
+            raise Mistake(f'The array for "{name}" is of level {own}, and level is {level}. Leave level out.')
+        return asked if own is None else layer(name, own)
 
     async def _change(self, name: str, value: Any, region: Mapping[str, object], units: str | None, operation: str) -> dict[str, object]:
         variable = await self._remote.variable(name)

@@ -14,6 +14,7 @@ from steppe.array_types import Array, Floats, Integers
 from steppe.client.http_client import HttpClient
 from steppe.client.words import keys
 from steppe.errors import Mistake
+from steppe.given import CELL, by_cell, check_unmasked
 
 if TYPE_CHECKING:
     import xarray
@@ -107,7 +108,7 @@ class Places:
                 dims = [*before, "cell"]
                 if region.keys() <= {"box"}:  # all of a polygon are given, and all that were listed
                     cells = Cells(cells.number[::stride], cells.place[::stride], cells.lon[::stride], cells.lat[::stride])
-                coordinates = {"cell": cells.number}
+                coordinates = {"cell": cells.place, "packed": ("cell", cells.number)}
                 coordinates |= {"lat": ("cell", cells.lat, CF["lat"]), "lon": ("cell", cells.lon, CF["lon"])}
                 if grid.ids:
                     coordinates["cell_id"] = ("cell", [grid.ids[number] for number in cells.number])
@@ -133,6 +134,7 @@ class Places:
         Mistake
             The array is of another shape, or has no value where a cell lies.
         """
+        check_unmasked(value, variable.name)
         grid, cells = await self.grid(), await self.cells(region)
         shapes = f"expected {len(cells.number):,} values, one a cell" + (
             f", or a map of {tuple(grid.shape)}" if len(grid.shape) == 2 else ""
@@ -144,6 +146,8 @@ class Places:
         if hasattr(value, "dims") and set(grid.dims) <= set(value.dims) and len(grid.dims) == 2:
             value = self._at_cells(value.transpose(*grid.dims), grid, cells)
         else:
+            if CELL in getattr(value, "dims", ()):
+                value = by_cell(value, cells.place, variable.name)
             value = np.asarray(value)
             if len(grid.shape) == 2 and value.shape == tuple(grid.shape):
                 value = value.ravel()[cells.place]

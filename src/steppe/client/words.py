@@ -1,8 +1,7 @@
 """Regions, dates and queries of Python as those of requests. Pure."""
 
-import datetime
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 import numpy as np
@@ -10,9 +9,10 @@ from numpy.typing import ArrayLike
 
 from steppe.api.query import MapQuery
 from steppe.errors import Mistake
+from steppe.given import Day as Day
+from steppe.given import moment_text
 
-Day = str | datetime.date | np.datetime64
-Moment = Day | int
+Moment: TypeAlias = Day | int
 Box = Sequence[float]
 Corners = Sequence[Sequence[float]]
 
@@ -38,24 +38,9 @@ class Outlined(Protocol):
 Polygon = Corners | Outlined
 
 
-def day(text: Day) -> str:
-    """A date as requests have it: year-month-day; of a datetime, datetime64 or cftime date the instant.
-
-    Raises
-    ------
-    Mistake
-        It is none.
-    """
-    if isinstance(text, np.datetime64):
-        return str(np.datetime_as_string(text, "D" if np.datetime_data(text.dtype)[0] in "YMWD" else "us"))
-    if not isinstance(text, str) and not hasattr(text, "isoformat"):
-        raise Mistake(f'{text!r} is no date. Write "2001-03-05", "2001-03-05T06:00", a datetime, or both ends of a range.')
-    return text if isinstance(text, str) else str(text.isoformat())
-
-
 def at(when: Moment) -> dict[str, object]:
     """{"step": n} or {"date": ...}."""
-    return {"step": int(when)} if isinstance(when, int | np.integer) else {"date": day(when)}
+    return {"step": int(when)} if isinstance(when, int | np.integer) else {"date": moment_text(when)}
 
 
 def region(box: Box | None = None, polygon: Polygon | None = None, cells: ArrayLike | None = None) -> dict[str, Any]:
@@ -106,5 +91,5 @@ def time(when: Moment | tuple[Day, Day] | slice | None) -> str:
     if isinstance(when, slice):
         when = (when.start, when.stop)
     if isinstance(when, tuple):
-        return f"{day(when[0])}/{day(when[1])}"
-    return f"step:{int(when)}" if isinstance(when, int | np.integer) else day(when)
+        return f"{moment_text(when[0])}/{moment_text(when[1])}"
+    return f"step:{int(when)}" if isinstance(when, int | np.integer) else moment_text(when)

@@ -36,21 +36,27 @@ BLOCK = 384  # records that are read at once
 
 
 class EarlierState(NamedTuple):
-    """A state from which another one is computed again. name: of its checkpoint in the same folder, "" for the initial state."""
+    """A state from which another one is computed again.
+
+    name: of its checkpoint, "" for the initial state. actions: from there on. branch: in whose folder the checkpoint lies, 0 for the branch
+    itself.
+    """
 
     name: str
     position: Position
     actions: Actions
+    branch: int = 0
 
     def plain(self) -> list[object]:
         """In types of JSON."""
-        return [self.name, self.position, [[*position, *action] for position, action in self.actions.items()]]
+        actions = [[*position, *action] for position, action in self.actions.items()]
+        return [self.name, self.position, actions, *([self.branch] if self.branch else [])]
 
     @classmethod
     def of(cls, plain: Sequence[Any]) -> "EarlierState":
         """From `plain`."""
-        name, position, actions = plain
-        return cls(name, Position(*position), {Position(step, seq): (kind, done) for step, seq, kind, done in actions})
+        name, position, actions, *branch = plain
+        return cls(name, Position(*position), {Position(step, seq): (kind, done) for step, seq, kind, done in actions}, *branch)
 
 
 class LostBranch(NamedTuple):
@@ -232,7 +238,9 @@ class Branch:
 
     def _behind_next(self, done: Callable[[Position], Actions]) -> EarlierState | None:
         """The state behind the checkpoint that is made now: one of an earlier step. None where it is not known."""
-        name, before = self.kept or ("", self.position)
+        if self.kept is None:
+            return self.behind if self.position.step == self.since.step else None
+        name, before = self.kept
         if before.step == self.position.step:  # an action at this step does not change the diagnostics of the step before it
             return self.behind
         actions = done(before) if before >= self.since else {}

@@ -152,6 +152,9 @@ class Branches:
             branch.saved = saved(checkpoint.path, position_of(checkpoint))
         else:
             branch.origin, branch.first = of, checkpoint.manifest["records"]
+            if behind := checkpoint.manifest.get("behind"):
+                earlier = EarlierState.of(behind)
+                branch.behind = earlier if earlier.branch or not earlier.name else earlier._replace(branch=of)
             self._or_close(branch, lambda: branch.order("open", output="", checkpoint=str(checkpoint.path)))
         return branch
 
@@ -194,7 +197,7 @@ class Branches:
         checkpoint = None
         if isinstance(source, EarlierState) and source.name:
             try:
-                checkpoint = Checkpoint.open(self._folder_of(on.number) / "checkpoints" / source.name, self._plan.identity)
+                checkpoint = Checkpoint.open(self._folder_of(source.branch or on.number) / "checkpoints" / source.name, self._plan.identity)
                 checkpoint.verify()
             except DamagedError:
                 return None

@@ -8,6 +8,7 @@ import numpy as np
 
 from steppe.array_types import Array
 from steppe.errors import ModelError
+from steppe.given import CELL, by_cell, check_unmasked
 from steppe.grid import Grid
 from steppe.io.forcing.units import conversion
 from steppe.levels import Space
@@ -37,8 +38,11 @@ def packed(
         Its unit does not convert to that of the variable.
     """
     name, shape, dims = variable.name, tuple(grid.shape.values()), tuple(grid.shape)
+    check_unmasked(value, name)
     if hasattr(value, "dims") and set(dims) <= set(value.dims) and len(dims) == 2:
         value = _aligned(value, name, grid, levels)
+    elif CELL in getattr(value, "dims", ()) and len(dims) == 2:
+        value = by_cell(value, grid.order if cells is None else grid.order[cells], name)
     values = np.asarray(value)
     if values.dtype.kind not in "biuf":
         raise ModelError(f'The value for "{name}" is {value!r:.60}; expected a number, or an array of numbers [{variable.units}].')

@@ -102,7 +102,7 @@ class Recomputation:
             return max(within, key=lambda each: each.position)
         if on.kept and on.since <= on.kept[1] and on.kept[1].step < step:
             return EarlierState(*on.kept, self.since(on, on.kept[1]))
-        return on.behind if on.kept and step <= on.kept[1].step else None
+        return on.behind if step <= (on.kept[1] if on.kept else on.since).step else None
 
     def _on_the_way(self, on: Branch, after: Position, before: Position) -> Branch | None:
         """The branch that was recomputed last, if it stands between two positions of the same branch; otherwise it is closed."""

@@ -6,9 +6,14 @@ It owns the run folder and commands the ranks, as rank 0. It never prints; `on_e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import count
+from operator import index
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from steppe.api.query import MapQuery
 from steppe.array_types import Array
@@ -22,10 +27,12 @@ from steppe.engine.query_cache import image_of
 from steppe.engine.ranks import Ranks
 from steppe.engine.run_file import RunFile
 from steppe.engine.script_session import Event, ScriptSession
-from steppe.errors import Failure, ModelError, RequestError
+from steppe.errors import Failure, ModelError, RequestError, SteppeError
+from steppe.given import Day, level_of_array, moment_text
 from steppe.grid import RegionLike
 from steppe.html_summary import html_summary
-from steppe.io import Checkpoint, ReadCounters, Spent
+from steppe.io import Checkpoint, ReadCounters, Spent, check_continuable
+from steppe.levels import layer
 from steppe.models import Increment, Model
 from steppe.timeline import Spans
 from steppe.variable import Variable
@@ -66,10 +73,11 @@ class Simulation:
         """
         self.plan = run if isinstance(run, Plan) else Plan.of(run)
         self.grid, self.clock, self.steps = self.plan.grid, self.plan.clock, self.plan.steps
-        self.ranks = ranks or crew or Ranks()
-        self._session = session = ScriptSession(
-            self.plan, Path(path or self.plan.run.output.path), fresh, self.ranks, on_event or (lambda event: None)
-        )
+        self.ranks, self._closed = ranks or crew or Ranks(), False
+        folder = Path(path or self.plan.run.output.path)
+        if not fresh:
+            check_continuable(folder)
+        self._session = session = ScriptSession(self.plan, folder, fresh, self.ranks, on_event or (lambda event: None))
         self.folder = session.folder
         self._session.tell("resumed" if session.resumed else "started", f"at {self.date}")
         if session.site_note:
@@ -156,11 +164,12 @@ class Simulation:
         """
         if self.finished:
             raise finished(self.plan, self.folder.path)
+        n = index(n)
         if n < 1:
             raise RequestError(f"step(n) computes one step or more, n is {n}.")
-        self._session.compute(min(self.step_index + n, self.steps), lambda: False, keep_last_step=True)
+        self._open.compute(min(self.step_index + n, self.steps), lambda: False, keep_last_step=True)
 
-    def run(self, until: str | None = None, stop: Callable[[], bool] = lambda: False) -> bool:
+    def run(self, until: Day | None = None, stop: Callable[[], bool] = lambda: False) -> bool:
         """Computes up to and with the day `until` (default: the end); True if that was reached.
 
         `stop` is called every tenth of a second, or every 64 days where they take longer. If it returns True, or a trigger pauses the run,
@@ -171,13 +180,13 @@ class Simulation:
         RunFileError
             `until` is outside the run.
         """
-        end = self.steps if until is None else self.plan.step_after(until)
-        reached = self._session.compute(end, stop)
+        end = self.steps if until is None else self.plan.step_after(moment_text(until))
+        reached = self._open.compute(end, stop)
         self.checkpoint()
         self._session.tell("finished" if self.finished else "stopped", f"at {self.date}")
         return reached
 
-    def rewind(self, to: int | str) -> None:
+    def rewind(self, to: int | Day) -> None:
         """Returns to the state after so many steps, or at the end of a date, before any change at that step.
 
         Later changes and records are discarded. The run continues from the nearest checkpoint of this session, or from its start.
@@ -189,10 +198,10 @@ class Simulation:
         NotComputedError
             This session has no state of the run before it.
         """
-        step = to if isinstance(to, int) else self.clock.done(to)
+        step = int(to) if isinstance(to, int | np.integer) else self.clock.done(moment_text(to))
         if not 0 <= step <= self.step_index:
             raise RequestError(f"The run cannot go back to step {step}: it stands at step {self.step_index}.")
-        self._session.rewind(step)
+        self._open.rewind(step)
 
     def add_trigger(self, expression: str, action: str = "message", *, text: str = "", variable: str = "") -> int:
         """Adds an action for when an expression becomes true; it is evaluated after each step. Returns the number of the trigger.
@@ -213,11 +222,11 @@ class Simulation:
         """
         if action not in ACTIONS:
             raise RequestError(f'A trigger has no action "{action}". Write one of {", ".join(ACTIONS)}.')
-        return self._session.add_trigger({"expression": expression, "action": action, "text": text, "variable": variable})
+        return self._open.add_trigger({"expression": expression, "action": action, "text": text, "variable": variable})
 
     def remove_trigger(self, number: int) -> None:
         """Removes a trigger. Raises `RequestError` if there is none with this number."""
-        self._session.remove_rule(number)
+        self._open.remove_rule(number)
 
     # ---- looking and changing ---------------------------------------------------------------------------------------------------------
     def __getitem__(self, name: str) -> xarray.DataArray:
@@ -237,7 +246,7 @@ class Simulation:
         One level of it has a name, too: `get("ozone[3]")`.
         """
         self._variable(name)
-        values = self._session.values(name)
+        values = self._open.values(name)
         return values if region == "all" else values[..., self.grid.select(region)]
 
     def image(self, name: str, width: int | None = None, low: float | None = None, high: float | None = None) -> bytes:
@@ -265,7 +274,7 @@ class Simulation:
         if reduced is None:
             values = self.grid.unpack(self.get(name))
         else:
-            values = self._session.look("reduce", query=MapQuery(name=name, width=reduced[0], height=reduced[1]), cells=None)
+            values = self._open.look("reduce", query=MapQuery(name=name, width=reduced[0], height=reduced[1]), cells=None)
         return image_of(values, self._variable(name), low, high)[0]
 
     def set(
@@ -294,13 +303,18 @@ class Simulation:
             The region is unknown or empty.
         """
         self._variable(name)
+        if levels := self.plan.variables.levels(name):
+            own = level_of_array(value, name, levels[0], np.array(levels[1].values))
+            if own is not None and level is not None and self.plan.variables.layer(name, level) != layer(name, own):
+                raise ModelError(f'The array for "{name}" is of {levels[1].label(own)}, and level is {level}. Leave level out.')
+            level = own if level is None else level
         name = name if level is None else self.plan.variables.layer(name, level)
         cells = None if region == "all" else self.grid.select(region)
         values = packed(value, self.plan.variables[name], self.grid, self.plan.variables.levels(name), cells, units)
         if self.finished:
             raise finished(self.plan, self.folder.path)
         given = values if values.ndim else float(values)
-        increment = self._session.set(name, given, cells)
+        increment = self._open.set(name, given, cells)
         self.folder.log({"event": "set", "step": self.step_index, "region": str(region), **increment._asdict()})
         return increment
 
@@ -311,11 +325,11 @@ class Simulation:
 
     def watch(self) -> None:
         """Begins a timeline of the threads of all ranks; `timeline` ends it."""
-        self._session.on.order("watch")
+        self._open.on.order("watch")
 
     def timeline(self) -> list[Spans]:
         """The spans of the threads of each rank since `watch`, by rank; for `steppe.timeline.to_trace` and `steppe.view.draw_timeline`."""
-        spans: list[Spans] = self._session.on.order("tell_timeline")
+        spans: list[Spans] = self._open.on.order("tell_timeline")
         return spans
 
     # ---- keeping ----------------------------------------------------------------------------------------------------------------------
@@ -327,7 +341,7 @@ class Simulation:
         NoSpaceError, Failure
             It cannot be written; the one before is safe.
         """
-        return self._session.checkpoint()
+        return self._open.checkpoint()
 
     def recut(self, bounds: Sequence[int]) -> None:
         """Gives the ranks other shares of the cells: rank r those from bounds[r] to bounds[r + 1]. Results do not depend on it.
@@ -337,31 +351,39 @@ class Simulation:
         ModelError
             The model computes boxes, which are cut by the grid alone.
         """
-        if self._session.state.cut.partition is None:
+        if self._open.state.cut.partition is None:
             raise ModelError(
                 f'Model "{self.model.name}" computes boxes, which are cut by the grid and the number of ranks. Do not recut it.'
             )
-        self._session.recut(bounds)
+        self._open.recut(bounds)
 
     def branch(self, name: str = "") -> Simulation:
         """Another run that begins at this state, and shares the results so far.
 
-        name: of its folder in `branches/` of this run; default: a number.
+        name: of its folder in `branches/` of this run, at most 64 letters, digits, _ - . and blanks; default: a number.
 
         Raises
         ------
         FolderError
-            There is a branch of this name.
+            There is a branch of this name, or it is none.
         """
         checkpoint = Checkpoint.open(self.checkpoint(), self.plan.identity)
         branches = self.folder.path / "branches"
-        number = 1 + len(list(branches.iterdir())) if branches.is_dir() else 1
+        number = next(each for each in count(1) if not (branches / str(each)).exists())
         folder = self.folder.branch(name or str(number), checkpoint)
         return Simulation(Plan.of(self.plan.run, cores=self.plan.cores), folder, on_event=self._session.on_event, ranks=self.ranks)
 
     def close(self) -> None:
         """Ends reading and writing and frees the folder. A state without a checkpoint is lost; leaving a `with` block makes one first."""
+        self._closed = True
         self._session.close()
+
+    @property
+    def _open(self) -> ScriptSession:
+        """What computes. Raises `RequestError` after `close`."""
+        if self._closed:
+            raise RequestError(f'This simulation is closed. steppe.Simulation(...) with the output "{self.folder.path}" continues it.')
+        return self._session
 
     def __enter__(self) -> Simulation:
         return self
@@ -371,6 +393,9 @@ class Simulation:
         try:
             if error is None:
                 self._session.save_last()
+            elif isinstance(error, Exception) and not isinstance(error, Failure):  # of the script: what was computed is whole
+                with suppress(SteppeError):  # `error` is told
+                    self._session.save_last()
         finally:
             self.close()
 

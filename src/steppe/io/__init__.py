@@ -17,6 +17,7 @@ from steppe.io.folders.folder import Progress, RunFolder, Spent, link_run, read_
 from steppe.io.folders.removal import check_removal, remove_run
 from steppe.io.folders.run_folders import RunFolderInfo, find_runs
 from steppe.io.folders.scenarios import Ensemble, Member, expect_no_ensemble, expect_no_results, listed
+from steppe.io.folders.served import check_continuable, results_folder
 from steppe.io.forcing.archive import archive_store
 from steppe.io.forcing.described import described, place_described
 from steppe.io.forcing.field_store import FieldStore
@@ -63,6 +64,7 @@ __all__ = [
     "SpreadReader",
     "StoredRecords",
     "archive_store",
+    "check_continuable",
     "check_pack",
     "check_removal",
     "create_store",
@@ -83,6 +85,7 @@ __all__ = [
     "read_map",
     "read_static",
     "remove_run",
+    "results_folder",
     "run_id",
     "scan",
     "unpack",

@@ -16,9 +16,11 @@ from steppe.control import OPEN_END, Leg, Position
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
 from steppe.engine.session import Session
-from steppe.errors import FolderError, Mistake, ModelError, nearest
+from steppe.errors import BadCellError, FolderError, Mistake, ModelError, nearest
 from steppe.io import Ensemble, Member, expect_no_results
 from steppe.variable import Role, Variable
+
+TOLD = 3  # scenarios with a bad cell whose error is told in full
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def read_scenarios(path: Path) -> list[Scenario]:
         The file cannot be read, or a line or table is wrong; the message names line and column.
     """
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8-sig")  # spreadsheets begin a file with a byte order mark
     except (OSError, UnicodeDecodeError) as error:
         raise Mistake(f'The scenarios "{path}" cannot be read: {error}.') from None
     found = _of_toml(path, text) if path.suffix == ".toml" else _of_csv(path, text)
@@ -68,14 +70,18 @@ def _of_csv(path: Path, text: str) -> list[Scenario]:
     if not rows or rows[0][0].strip() != "name" or len(rows[0]) < 2:
         raise Mistake(f'"{path}" must begin with a line of column names: name, then states or parameters.')
     columns = [column.strip() for column in rows[0][1:]]
+    if twice := [column for column in columns if columns.count(column) > 1]:
+        raise Mistake(f'"{path}" has two columns called "{twice[0]}". Remove one.')
     found = []
     for number, (name, *values) in enumerate(rows[1:], 2):
         if len(values) != len(columns):
             raise Mistake(f'"{path}", line {number}: {len(values) + 1} columns, expected {len(columns) + 1}.')
-        try:
-            numbers = [float(value) for value in values]
-        except ValueError as error:
-            raise Mistake(f'"{path}", line {number}: {error}.') from None
+        numbers = []
+        for column, value in zip(columns, values, strict=True):
+            try:
+                numbers.append(float(value))
+            except ValueError:
+                raise Mistake(f'"{path}", line {number}: {column} is "{value}", expected a number.') from None
         found.append(Scenario(name.strip(), dict(zip(columns, numbers, strict=True))))
     return found
 
@@ -103,6 +109,8 @@ def run_ensemble(
 
     Raises
     ------
+    BadCellError
+        Some scenarios met a bad cell; the message names them. All others are computed.
     ModelError
         A scenario sets a variable that cannot be set, or a value outside its limits; no scenario is computed.
     FolderError
@@ -129,7 +137,7 @@ def run_ensemble(
             _begin(session, numbers[scenario.name], scenario)
         columns = dict.fromkeys(name for each in scenarios for name in each.set)
         Ensemble(members, {name: _column(plan.model.variables[name]) for name in columns}).write(folder)
-        return _advance(session, plan, list(numbers.values()), tell, stop)
+        return _advance(session, plan, {number: name for name, number in numbers.items()}, tell, stop)
     finally:
         session.close()
 
@@ -144,19 +152,28 @@ def _begin(session: Session, number: int, scenario: Scenario) -> None:
 
 
 def _advance(
-    session: Session, plan: Plan, numbers: Sequence[int], tell: Callable[[EnsembleProgress], None], stop: Callable[[], bool]
+    session: Session, plan: Plan, names: Mapping[int, str], tell: Callable[[EnsembleProgress], None], stop: Callable[[], bool]
 ) -> bool:
+    failed: dict[int, BadCellError] = {}
     while True:
-        steps = {number: session.position(number).step for number in numbers}
-        first = min(steps.values())
-        tell(EnsembleProgress(len(numbers), first, plan.steps, plan.clock.begin(min(first, plan.steps - 1))))
+        steps = {number: session.position(number).step for number in names if number not in failed}
+        first = min(steps.values(), default=plan.steps)
+        tell(EnsembleProgress(len(names), first, plan.steps, plan.clock.begin(min(first, plan.steps - 1))))
         if first == plan.steps or stop():
             break
-        behind = [number for number in numbers if steps[number] == first]
+        behind = [number for number in steps if steps[number] == first]
         until = min([step for step in steps.values() if step > first], default=plan.steps)
-        session.advance(behind, until, looked=0.0)
-    for number in numbers:
+        try:
+            session.advance(behind, until, looked=0.0)
+        except BadCellError as error:
+            failed |= {number: error for number in behind if not session.has(number)}
+    for number in steps:
         session.save(number)
+    if failed:
+        others = f"; the other {len(steps):,} go on" if steps else ""
+        told = " ".join(f'"{names[number]}": {error}' for number, error in [*failed.items()][:TOLD])
+        more = f" And {len(failed) - TOLD:,} more." if len(failed) > TOLD else ""
+        raise BadCellError(f"{len(failed):,} of {len(names):,} scenarios stopped at a bad cell{others}. {told}{more}")
     return first == plan.steps
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from steppe.clock import Clock, instant_text, length, parse_instant
 from steppe.engine.differences import flat
-from steppe.io import Ensemble, ForcingStore, Progress, Spent, names_of, open_results, read_identity
+from steppe.io import Ensemble, ForcingStore, Progress, Spent, names_of, open_results, read_identity, results_folder
 from steppe.jobs.report import size_of, spent_of
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def overview(path: Path) -> dict[str, object]:
     DamagedError
         It cannot be read.
     """
+    path = results_folder(path)
     dataset = open_results(path)
     progress = Progress.read(path)
     attributes = {key: value for key, value in dataset.attrs.items() if isinstance(value, str | int | float)}

@@ -144,11 +144,27 @@ class CellDeclaration:
     def derive(self, parameters: Mapping[str, Floats], options: Chosen) -> tuple[Constant, Constant]:
         """`Parameters` and `Derived` (an empty tuple when the model has none) of float64 numbers or arrays (cells,)."""
         p = self.groups["Parameters"](**{name: values if values.ndim else values[()] for name, values in parameters.items()})
-        return p, self._call("derive", p=p, o=options) if "Derived" in self.groups else ()
+        if "Derived" not in self.groups:
+            return p, ()
+        d = self._call("derive", p=p, o=options)
+        if not isinstance(d, self.groups["Derived"]):
+            raise ModelError(f"`derive` of model {self.name} returns a {type(d).__name__}. Return Derived(...).")
+        return p, d
 
     def start(self, p: Constant, d: Constant, options: Chosen) -> Mapping[str, float | Array]:
-        """The initial values that follow from parameters."""
-        found: Mapping[str, float | Array] = self._call("start", p=p, d=d, o=options) if hasattr(self.module, "start") else {}
+        """The initial values that follow from parameters.
+
+        Raises
+        ------
+        ModelError
+            `start` of the model returns something else.
+        """
+        found = self._call("start", p=p, d=d, o=options) if hasattr(self.module, "start") else {}
+        known = self.fields("State")
+        if not isinstance(found, Mapping) or (wrong := next((name for name in found if name not in known), None)) is not None:
+            what = f"a {type(found).__name__}" if not isinstance(found, Mapping) else f'a value of "{wrong}"'
+            example = ", ".join(f'"{name}": ...' for name in known[:2])
+            raise ModelError(f"`start` of model {self.name} returns {what}. Return a dict of states, such as {{{example}}}.")
         return found
 
     def _call(self, name: str, **given: object) -> Any:

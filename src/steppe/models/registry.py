@@ -72,7 +72,11 @@ def make_model(
 
 def _own(made: Any, table: dict[str, object]) -> Model:
     """The model of a class, or of what else an author calls MODEL."""
-    return completed(made.of(table) if hasattr(made, "of") else made())
+    model = completed(made.of(table) if hasattr(made, "of") else made())
+    for what in ("name", "version"):
+        if not isinstance(getattr(model, what, None), str):
+            raise ModelError(f'The model {type(model).__name__} has no {what}. Write {what} = "..." in its class.')
+    return model
 
 
 def _from_file(path: Path) -> ModuleType:
@@ -96,7 +100,13 @@ def _from_file(path: Path) -> ModuleType:
 def sets_of(module: ModuleType) -> Mapping[str, Mapping[str, Mapping[str, float]]]:
     """Named parameter sets: kind -> name -> parameter -> value; {} where there are none."""
     with authored("`sets` of the model"):
-        return module.sets() if hasattr(module, "sets") else {}
+        found: Mapping[str, Mapping[str, Mapping[str, float]]] = module.sets() if hasattr(module, "sets") else {}
+        known = getattr(getattr(module, "Parameters", None), "_fields", ())
+        named = [(f'{kind} "{name}"', parameter) for kind, sets in found.items() for name, values in sets.items() for parameter in values]
+        for where, parameter in named:
+            if known and parameter not in known:
+                raise ModelError(f'`sets` of the model, {where}: there is no parameter "{parameter}".{nearest(parameter, known)}')
+        return found
 
 
 def picks_of(module: ModuleType, available: Collection[str]) -> Mapping[str, Any]:

@@ -47,6 +47,7 @@ OWN = (
     "branches",
     "journal.sqlite",
 )
+BRANCH = re.compile(r"[0-9A-Za-z][-\w. ]{0,63}")  # name of one
 JOURNALS = re.compile(r"journal-[1-9][0-9]*\.sqlite|journal\.sqlite-(wal|shm|refused)")  # former ones, and left-overs of a server
 TABLES = ("run", "branch", "command", "emission")  # that tell a journal from another data base
 LOCK = "lock"
@@ -200,8 +201,12 @@ class RunFolder:
         Raises
         ------
         FolderError
-            There is a branch of this name.
+            There is a branch of this name, or it is none.
         """
+        if not isinstance(name, str) or not BRANCH.fullmatch(name):
+            raise FolderError(
+                f"{name!r:.80} is no name of a branch. Write 1 to 64 letters, digits, _ - . and blanks, a letter or digit first."
+            )
         path = self.path / "branches" / name
         if path.exists():
             raise FolderError(f'"{path}" exists already. Choose another name for the branch.')

@@ -16,6 +16,7 @@ from steppe.errors import DamagedError, FolderError, GridError, nearest
 from steppe.io.axis import ticks_of
 from steppe.io.folders.folder import Progress
 from steppe.io.folders.scenarios import FILE, SCENARIO, Ensemble, listed
+from steppe.io.folders.served import results_folder
 from steppe.io.forcing.store import FORMAT as FORCING_FORMAT
 from steppe.io.output.store import FORMAT, QUANTIZATION, check_format, group_attributes
 from steppe.io.shard import layout_of, shard_path
@@ -37,7 +38,8 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
     Parameters
     ----------
     path
-        A run folder, the folder of an ensemble, a branch, or a store.
+        A run folder, the folder of an ensemble, a branch, or a store. Of a run that was rewound on a server the branch that is main is
+        opened, with a warning.
     series
         Name of an [[output.series]], or of an [[output.maps]]; without it the maps of [output], (time, cell). `unpack` makes
         (time, lat, lon) of maps.
@@ -59,8 +61,9 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
 
     from steppe.io.results.checked import checked, stacked  # which import xarray
 
-    ensemble = Ensemble.read(Path(path))
-    store, group = locate(Path(path), series)
+    folder = results_folder(Path(path))
+    ensemble = Ensemble.read(folder)
+    store, group = locate(folder, series)
     raw: xarray.Dataset = xarray.open_zarr(group, chunks=None, consolidated=False, decode_cf=False)
     axis_of = {str(name): str(array.dims[0]) for name, array in raw.variables.items() if is_packed(array.dims)}
     if ensemble is None:

@@ -1,0 +1,63 @@
+"""What a server has left in a run folder: the branch that is scenario main, and orders that are still to come."""
+
+import logging
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from steppe.errors import FolderError
+
+LOG = logging.getLogger("steppe")
+JOURNAL, MAIN, FIRST = "journal.sqlite", "main", 1
+WAITING = "kind = 'set' AND outcome IS NULL"  # changes of a later step; rules lie in the checkpoints
+
+
+class ServedRun(NamedTuple):
+    """main: the folder of the branch that is scenario main; waiting: changes that are ordered for later steps of it."""
+
+    main: Path
+    waiting: int
+
+    @classmethod
+    def of(cls, folder: Path) -> "ServedRun | None":
+        """Of a run folder; None if no server has had it."""
+        path = folder / JOURNAL
+        if not path.is_file():
+            return None
+        for how in ("mode=ro", "mode=ro&immutable=1"):  # the second in a folder where nothing can be written
+            try:
+                with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as base:
+                    (number,) = base.execute("SELECT id FROM branch WHERE name = ?", (MAIN,)).fetchone()
+                    (waiting,) = base.execute(f"SELECT count(*) FROM command WHERE branch = ? AND {WAITING}", (number,)).fetchone()
+                    return cls(folder if number == FIRST else folder / "branches" / str(number), waiting)
+            except (sqlite3.Error, TypeError):
+                continue
+        return None
+
+
+def results_folder(path: Path) -> Path:
+    """Where the results of a run lie: those of scenario main in a branch, once it was rewound on a server, which is reported."""
+    served = ServedRun.of(path)
+    if served is None or served.main == path or not served.main.is_dir():
+        return path
+    LOG.warning('"%s" was rewound on a server. The results of scenario main are those of "%s", which is taken.', path, served.main)
+    return served.main
+
+
+def check_continuable(path: Path) -> None:
+    """Checks that a run that was served can go on without its server.
+
+    Raises
+    ------
+    FolderError
+        It was rewound, or changes are ordered for later steps.
+    """
+    served = ServedRun.of(path)
+    if served and served.main != path:
+        raise FolderError(f'"{path}" was rewound on a server, and its scenario main lies in "{served.main}". `steppe serve` continues it.')
+    if served and served.waiting:
+        raise FolderError(
+            f'"{path}" was served, and {served.waiting} change{"s" * (served.waiting > 1)} of it {"are" if served.waiting > 1 else "is"} '
+            "ordered for later steps. `steppe serve` continues it with these."
+        )

@@ -1,0 +1,63 @@
+import httpx
+import pytest
+import xarray
+
+import steppe
+from steppe.errors import FolderError
+from tests.client.served import TOKENS, Served
+
+
+def undo(server: Served, scenario: str) -> None:
+    """Takes back a rewind, as the page does."""
+    token = {"Authorization": f"Bearer {TOKENS['admin']}"}
+    with httpx.Client(base_url=f"{server.address}/api/v1/runs/out", timeout=60, headers=token) as page:
+        (version,) = (each["version"] for each in page.get("/scenarios").json()["scenarios"] if each["name"] == scenario)
+        keys = {"Prefer": "wait=20", "If-Match": f'"{version}"', "Idempotency-Key": f"undo.{scenario}"}
+        found = page.post(f"/scenarios/{scenario}/rewind", json={"left": f"{scenario}@1"}, headers=keys)
+        assert found.status_code == 200, found.text
+
+
+def test_a_scenario_whose_rewind_is_undone_shows_what_it_showed(server: Served) -> None:
+    run = server.connect()
+    run.step(20)
+    heavy = run.branch("heavy", set={"capacity": 90.0})
+    heavy.step(30)
+    for each, name, back in ((heavy, "heavy", 33), (run, "main", 12)):
+        before, series = each["drainage"], each.series("drainage", [(143.5, -20.5)])
+        each.rewind(back)
+        undo(server, name)
+        xarray.testing.assert_equal(each["drainage"], before)
+        xarray.testing.assert_equal(each.series("drainage", [(143.5, -20.5)]), series)
+
+
+def test_a_new_branch_shows_the_past_that_it_shares(server: Served) -> None:
+    run = server.connect()
+    run.step(40)
+    then = run.get("drainage", date="1990-01-20")
+    branch = run.branch("late")
+    xarray.testing.assert_equal(branch.get("drainage", date="1990-01-20").drop_attrs(), then.drop_attrs())
+    xarray.testing.assert_equal(branch["drainage"].drop_attrs(), run["drainage"].drop_attrs())
+
+
+def test_a_run_that_was_rewound_is_read_and_continued_as_its_main(server: Served) -> None:
+    run, folder = server.connect(), server.folder / "out"
+    run.step(60)
+    run.rewind(30)
+    run.set("water", 0.0)
+    run.step(10)
+    last = float(run["runoff"].mean())
+    server.stop()
+    with steppe.open(folder, "means") as means:
+        assert means.sizes["time"] == 40
+        assert abs(float(means["runoff"][-1, 0]) - last) < 1e-3
+    with pytest.raises(FolderError, match="was rewound on a server, and its scenario main lies in"):
+        steppe.Simulation(server.folder / "run.toml", folder)
+
+
+def test_a_run_with_orders_for_later_steps_is_continued_by_its_server_alone(server: Served) -> None:
+    run, folder = server.connect(), server.folder / "out"
+    run.step(20)
+    run.set("water", 0.0, when="1990-04-01")
+    server.stop()
+    with pytest.raises(FolderError, match="1 change of it is ordered for later steps"):
+        steppe.Simulation(server.folder / "run.toml", folder)
