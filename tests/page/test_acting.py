@@ -126,7 +126,7 @@ def test_a_step_of_somebody_else_makes_no_draft_stale(opened: Opened) -> None:
 @pytest.mark.parametrize(
     ("typed", "field", "says"),
     [
-        ("many", "value", "Give a number."),
+        ("many", "value", "Give a number, such as 1000.5."),
         ("-5", "value", "outside"),
         ("70 kilograms", "units", "does not convert"),
         ("70 @nowhere", "region", "nowhere"),

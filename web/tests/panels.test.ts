@@ -7,7 +7,7 @@ import { arraysText, lengthText, Pace, standingOf } from "../src/ui/chip";
 import { mount as mountNotices } from "../src/ui/notice";
 import { changesOf, groupsOf } from "../src/ui/parameters";
 import { differenceOf, treeOf } from "../src/ui/scenarios";
-import { csvCell, linkTo, seriesCsv } from "../src/ui/share";
+import { csvCell, linkTo, seriesCsv, together } from "../src/ui/share";
 import { asCurl, asPython, previewText, requestOf, rowText } from "../src/ui/wording";
 
 const clock = { start: "2003-01-01T00:00:00", step: 86400, calendar: "standard", units: "days since 2003-01-01" };
@@ -158,6 +158,14 @@ describe("scenarios", () => {
     const log = [row("step", { steps: 3 }), row("set", set(0.08), { branch: 1 }), row("set", set(0.2))];
     expect(differenceOf(scenario("dry", 2, 1), state({ log }))).toContain("0.2");
   });
+  test("what is to come made no difference yet, and a rewind takes none away", () => {
+    const waits = row("set", set(0.2), { state: "queued", at_step: 20 });
+    expect(differenceOf(scenario("dry", 2, 1), state({ log: [waits] }))).toMatch(/^to come: .*0\.2.*, 21 Jan 2003$/);
+    const before = row("set", set(0.3), { branch: 2, at_step: 5 });
+    const scenarios = [scenario("main", 1, null), scenario("dry@1", 2, 1), scenario("dry", 3, 2, { fork_step: 10 })];
+    const log = [before, row("set", set(0.2), { branch: 3, state: "queued", at_step: 20 })];
+    expect(differenceOf(scenarios[2]!, state({ log, info: info({ scenarios }) }))).toContain("0.3");
+  });
   test("changes hold as far as they lie on the path of the steered scenario", () => {
     const log = [
       row("set", set(0.2), { branch: 1, at_step: 10, seq: 1 }),
@@ -192,7 +200,11 @@ describe("taking away", () => {
     const pins = [{ cell: 3, place: [147.35, -21.65] as [number, number], colour: 1 }];
     const lines = seriesCsv(state({ series, pins, look: { ...FIRST.look, variable: "stock" } })).split("\n");
     expect(lines).toContain("# variable stock, unit ha-1");
-    expect(lines).toContain("# no values at steps 2 to 2: No record.");
+    expect(lines).toContain("# main cell 1: no values at steps 2 to 2: No record.");
+    expect(together([1, 3, 5, 9].map((first) => ({ first, last: first + 1, reason: "No record." })))).toEqual([
+      { first: 1, last: 6, reason: "No record." },
+      { first: 9, last: 10, reason: "No record." },
+    ]);
     expect(lines.some((line) => line.includes("least and the greatest"))).toBe(true);
     expect(lines).toContain("# main cell 1: longitude 147.35, latitude -21.65");
     expect(lines.slice(-4)).toEqual(["step,date,main cell 1", "1,2003-01-01,5", "2,2003-01-02,", ""]);

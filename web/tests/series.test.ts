@@ -25,6 +25,12 @@ it("what is told of some steps replaces what a line had of them, and nothing els
   ]);
 });
 
+it("a value stays where it cannot be told again", () => {
+  const gap = { first: 3, last: 3, reason: "Too long.", open: false };
+  const kept = joined(line([2, 3], [20, 30]), { steps: [3, 4], values: [null, 40], gaps: [gap] }, 3, 4);
+  expect([kept.steps, kept.values, kept.gaps]).toEqual([[2, 3, 4], [20, 30, 40], []]);
+});
+
 it("a gap is cut where steps are told, and its reason stays beside them", () => {
   const gap = { first: 2, last: 8, reason: "No record.", open: true };
   const told = { steps: [4, 5], values: [4, null], gaps: [{ first: 5, last: 5, reason: "Too long.", open: false }] };

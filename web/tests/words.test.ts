@@ -42,6 +42,7 @@ it("numbers have a true minus and thin spaces, and are read as they are written"
     null,
     null,
   ]);
+  expect(["1,000", "−12,345", "1e400", "9".repeat(400)].map(typedNumber)).toEqual([null, null, null, null]); // one or a thousand; no number
 });
 
 it("corners that are typed are a box or a polygon", () => {

@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 
 from steppe.control import OPEN_END, Position
+from steppe.control.wire import BEGINNING
 from steppe.engine.branch import Actions, Arguments, Branch, ClosedBranch, EarlierState
 from steppe.engine.branches import Branches
 from steppe.engine.snapshots import Snapshot
@@ -96,13 +97,15 @@ class Recomputation:
         self._there = on.number, then
 
     def _source(self, on: Branch, step: int, limit: Position) -> Snapshot | EarlierState | None:
-        """The nearest state from which a step is computed again: a snapshot, the newest checkpoint, or the state behind that."""
+        """The nearest state from which a step is computed again: a copy, the newest checkpoint, what is behind that, the initial one."""
         within = [each for each in self._branches.snapshots.within(_limits(on, limit)) if each.position >= on.since]
         if within:
             return max(within, key=lambda each: each.position)
         if on.kept and on.since <= on.kept[1] and on.kept[1].step < step:
             return EarlierState(*on.kept, self.since(on, on.kept[1]))
-        return on.behind if step <= (on.kept[1] if on.kept else on.since).step else None
+        if on.behind and step <= (on.kept[1] if on.kept else on.since).step:
+            return on.behind
+        return EarlierState("", BEGINNING, self.since(on, BEGINNING)) if on.since == BEGINNING else None
 
     def _on_the_way(self, on: Branch, after: Position, before: Position) -> Branch | None:
         """The branch that was recomputed last, if it stands between two positions of the same branch; otherwise it is closed."""

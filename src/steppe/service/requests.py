@@ -1,7 +1,8 @@
 """What a request says, as the struct that it must fit."""
 
 import re
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -55,7 +56,31 @@ def _misfit(text: str, value: Any, kind: type[Struct]) -> Refused:
     given = _at(value, where)
     if re.search("`(int|float)` [<>]=|`int[^`]*`, got `float`|`float` [<>]", what):
         return Refused("out-of-range", f"{where[2:]} is {given!r}. {what}.", value=given, allowed=what, position=where)
+    expected, words = _expected(kind, where)
+    if expected and re.search("regex|enum|length", what):
+        return Refused("bad-field", f"{where[2:]} is {given!r}. Expected: {expected}.", value=given, allowed=words, position=where)
     return Refused("bad-field", f"{what} at {where}.", value=given, position=where)
+
+
+def _expected(kind: type[Struct], where: str) -> tuple[str, list[str] | None]:
+    """What the member at a path may be, as its declaration says, and its words where there are but some."""
+    name = re.sub(r"\[.*", "", where.rpartition(".")[2])
+    declared = [field.type for each in (kind, Dates, Origin, RegionRequest) for field in members(each) if field.encode_name == name]
+    for part in [found for each in declared[:1] for found in _parts(each)]:
+        if isinstance(part, msgspec.Meta) and part.description:
+            examples = f", such as {', '.join(map(str, part.examples))}" if part.examples else ""
+            return f"{part.description.rstrip('.')}{examples}", None
+        if get_origin(part) is Literal:
+            return f"one of {', '.join(map(str, get_args(part)))}", [*map(str, get_args(part))]
+    return "", None
+
+
+def _parts(kind: Any) -> Iterator[Any]:
+    """A type, what it is made of, and what is said of it."""
+    yield kind
+    if get_origin(kind) is not Literal:
+        for each in get_args(kind):
+            yield from _parts(each)
 
 
 def _at(value: object, where: str) -> str | float | None:

@@ -58,6 +58,17 @@ export function parseMoment(text: string, calendar: string): Moment {
   return { year, month, day, second: hour * 3600 + minute * 60 + second };
 }
 
+/** Whether a text is a date of the calendar and nothing else, with or without a time. */
+export function isDay(text: string, calendar: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$/.test(text)) return false;
+  try {
+    parseMoment(text, calendar);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** When a number of seconds after a moment is. */
 export function later(from: Moment, seconds: number, calendar: string): Moment {
   const all = from.second + seconds;

@@ -63,13 +63,14 @@ export function exactText(value: number): string {
   return String(single ?? value);
 }
 
-/** The number that somebody typed, with spaces between groups, a true minus or a decimal comma; null when it is none. */
+/** The number that somebody typed, with spaces between groups, a true minus or a decimal comma; null when it is none, or may be two: 1,000. */
 export function typedNumber(text: string): number | null {
+  if (/^\s*[-+\u2212]?[0-9]{1,3},[0-9]{3}\s*$/.test(text)) return null;
   const plain = text
     .replace(/\s/g, "")
     .replaceAll(MINUS, "-")
     .replace(/^([^.,]*),([^.,]*)$/, "$1.$2");
-  return /^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?$/i.test(plain) ? Number(plain) : null;
+  return /^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?$/i.test(plain) && Number.isFinite(Number(plain)) ? Number(plain) : null;
 }
 
 /** A place in degrees: "19.95° S, 147.45° E". */

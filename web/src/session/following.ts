@@ -205,12 +205,18 @@ export function joined(line: Line, told: Partial<Line> & Pick<Line, "steps" | "v
     return index < 0 ? line.steps.length : index;
   };
   const [begin, end] = [until(first), until(last + 1)];
-  const put = <T>(own: readonly T[], other: readonly T[]): T[] => [...own.slice(0, begin), ...other, ...own.slice(end)];
+  const before = new Map(line.steps.slice(begin, end).map((step, index) => [step, begin + index]));
+  // what was there stays where it cannot be told again
+  const kept = <T>(own: readonly T[], other: readonly T[]) =>
+    other.map((value, index) => value ?? own[before.get(told.steps[index] ?? -1) ?? -1] ?? value);
+  const put = <T>(own: readonly T[], other: readonly T[]): T[] => [...own.slice(0, begin), ...kept(own, other), ...own.slice(end)];
+  const held = told.steps.filter((step, index) => told.values[index] === null && typeof line.values[before.get(step) ?? -1] === "number");
   const cut = line.gaps.flatMap((gap): Gap[] => [
     { ...gap, last: Math.min(gap.last, first - 1) },
     { ...gap, first: Math.max(gap.first, last + 1) },
   ]);
-  const gaps = [...cut.filter((gap) => gap.first <= gap.last), ...told.gaps].sort((one, other) => one.first - other.first);
+  const missing = told.gaps.filter((gap) => gap.first !== gap.last || !held.includes(gap.first));
+  const gaps = [...cut.filter((gap) => gap.first <= gap.last), ...missing].sort((one, other) => one.first - other.first);
   const band = line.low && line.high ? { low: put(line.low, told.low ?? []), high: put(line.high, told.high ?? []) } : {};
   return {
     ...line,

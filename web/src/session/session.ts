@@ -131,6 +131,7 @@ export class Session {
           text: message.text || message.kind,
           lasts: 12_000,
         });
+        void fetchRules(this.store, this.api); // a trigger has fired, or was switched off
         return;
       case "ordered":
         store.change({ steers: { who: message.who, kind: message.kind, id: message.id, at: Date.now() / 1000 } });
@@ -162,7 +163,7 @@ export class Session {
         return store.change({ cursor: { ...cursor, readings: { ...cursor.readings, [message.stream]: reading } } });
       }
       case "problem":
-        store.notify({ weight: "warn", text: message.title, detail: message.detail, lasts: 12_000 });
+        store.notify({ weight: "warn", text: message.problem.title, detail: message.problem.detail, lasts: 12_000 });
         return;
       case "pong":
         return;
@@ -283,8 +284,9 @@ export class Session {
   }
 
   private point(): void {
-    const { cursor, watching } = this.store.now;
-    for (const { stream } of watching.slice(0, 2)) this.live.cursor(stream, cursor.cell);
+    const { cursor, watching, grid } = this.store.now;
+    const cell = cursor.cell !== null && grid?.active?.[cursor.cell] !== 0 ? cursor.cell : null; // where no cell takes part there is no value
+    for (const { stream } of watching.slice(0, 2)) this.live.cursor(stream, cell);
   }
 
   private take(frame: Frame): void {

@@ -144,7 +144,7 @@ export type Message =
   | { type: "viewers"; viewers: number }
   | { type: "watching"; streams: Watching[] }
   | { type: "pong"; ping: number }
-  | ({ type: "problem" } & Problem);
+  | { type: "problem"; problem: Problem };
 
 /** A row of the journal. */
 export interface LogRow {

@@ -1,15 +1,17 @@
 /** The form that changes one variable: what is typed is a draft until it was looked at (first Enter) and sent (second Enter). */
+import { isDay, isoDate, isShort, momentOf, parseMoment, stepOf, stepText } from "../decode/calendar";
 import { typedNumber } from "../decode/units";
 import type { Api, SetOrder } from "../fetch/api";
 import { isFailure, Refused } from "../fetch/problem";
 import type { Store } from "../state/store";
-import type { Ordered, Variable } from "../state/told";
+import type { Ordered, Scenario, Variable } from "../state/told";
 import { bar, fill, h, say } from "./dom";
 import { barred, ordered, send } from "./orders";
 import { type Changed, isHarmless, staleNote } from "./stale";
-import { nameOf, previewText } from "./wording";
+import { dateText, nameOf, previewText } from "./wording";
 
 type When = "after" | "now" | "date" | "yearly";
+const NEVER = { year: 2001, month: 3, day: 5, second: 0 }; // the date of an example, in a run without dates
 const PARTS: Record<string, string> = { value: "value", units: "units", region: "where", when: "when" };
 
 export class ChangeForm {
@@ -155,11 +157,13 @@ export class ChangeForm {
     const value = typedNumber(this.value.value);
     const scenario = ordered(this.store);
     const { selection } = this.store.now;
-    if (value === null) return this.blame("value", "Give a number.");
+    if (value === null) return this.blame("value", "Give a number, such as 1000.5.");
     if (this.where.value === "selection" && !selection)
       return this.blame("where", "Nothing is selected: draw a box or polygon on the map.");
     if (this.where.value === "name" && !this.region.value.trim()) return this.blame("where", "Give the name of a region, such as west.");
     if (!scenario) return null;
+    const wrong = this.wrongDate(scenario);
+    if (wrong) return this.blame("when", wrong);
     const region = { all: "all", selection: selection ?? "all", name: this.region.value.trim() }[this.where.value] ?? "all";
     const when = this.when.value as When;
     const units = this.units.value.trim();
@@ -172,6 +176,18 @@ export class ChangeForm {
       ...(units && units !== this.variable.units && this.operation.value !== "scale" ? { units } : {}),
       when: when === "date" ? { date: this.date.value.trim() } : when === "yearly" ? "after" : when,
     };
+  }
+
+  /** Why the date is none that is to come in a scenario; "" where it is one. */
+  private wrongDate({ name, step }: Scenario): string {
+    const { run } = this.store.now;
+    const text = this.date.value.trim();
+    if (!run || (this.when.value !== "date" && this.when.value !== "yearly")) return "";
+    if (this.when.value === "yearly") return isDay(`2000-${text}`, run.clock.calendar) ? "" : "Give a month and a day, such as 07-01.";
+    if (!isDay(text, run.clock.calendar)) return `Give a date, such as ${isoDate(momentOf(run.clock, step + 1) ?? NEVER, run.clock)}.`;
+    const then = stepOf(run.clock, parseMoment(text, run.clock.calendar)) - (isShort(run.clock) ? 0 : 1);
+    if (then < step) return `${name} stands at ${stepText(run.clock, step)}: give a later date.`;
+    return run.steps !== null && then >= run.steps ? `The run ends at ${stepText(run.clock, run.steps)}.` : "";
   }
 
   /** Marks the field that is wrong and says why. */
@@ -240,7 +256,13 @@ export class ChangeForm {
       this.unready();
       return;
     }
-    const text = `${nameOf(this.store.now.run?.variables ?? [], change.variable)}: set in ${change.scenario}`;
+    const on =
+      this.when.value === "yearly"
+        ? ` for ${yearly} of every year`
+        : typeof when === "object"
+          ? ` for ${dateText(this.store.now, this.date.value.trim())}`
+          : "";
+    const text = `${nameOf(this.store.now.run?.variables ?? [], change.variable)}: ${on ? "planned" : "set"} in ${change.scenario}${on}`;
     this.store.notify({ weight: "good", text, detail, lasts: 5000 });
     if (this.ready === sent) this.clear();
     else this.match = made.version; // what was typed meanwhile is another draft

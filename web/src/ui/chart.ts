@@ -77,7 +77,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
     return {
       ...{ width: Math.max(host.clientWidth, 50), height: Math.max(host.clientHeight, 90) },
       ...{
-        padding: [6, 12, 0, 0] as uPlot.Padding,
+        padding: [6, 28, 0, 0] as uPlot.Padding,
         legend: { show: false },
         bands,
         series: [{}, ...lines],
@@ -132,7 +132,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
   function write(): void {
     const { series, pointed, preview, shown, run, look, pins, filling, zoomed } = store.now;
     if (!run || element.hidden) return;
-    const at = pointed ?? preview ?? shown[0]?.step ?? 0;
+    const at = pointed ?? preview ?? shown[0]?.step ?? scenarioNow(store.now, look.scenarios[0])?.step ?? 0;
     const unit = prettyUnit(variableOf({ run }, look.variable)?.units ?? "");
     const both = new Set(series.map((each) => each.scenario)).size > 1;
     fill(
@@ -142,17 +142,24 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
         const number = pins.findIndex((pin) => pin.colour === line.pin);
         const mark = h("i", { "aria-hidden": "true" }, line.pin ? String(number + 1) : "∅");
         if (line.pin) mark.style.color = theme.pin(line.pin);
-        return h("span", {}, mark, ` ${both ? `${line.scenario} ` : ""}${lineText(line, at)} ${unit}`);
+        const text = lineText(line, at);
+        return h("span", {}, mark, ` ${both ? `${line.scenario} ` : ""}${text}${/[0-9]/.test(text) ? ` ${unit}` : ""}`);
       }),
     );
-    const reasons = new Map<string, [number, number]>();
-    for (const { reason, first, last } of series.flatMap((line) => line.gaps)) {
-      const [from, to] = reasons.get(reason) ?? [first, last];
-      reasons.set(reason, [Math.min(from, first), Math.max(to, last)]);
+    const reasons = new Map<string, { whose: string; reason: string; span: [number, number] }>();
+    for (const { scenario, gaps } of series) {
+      for (const { reason, first, last } of gaps) {
+        const [from, to] = reasons.get(`${scenario} ${reason}`)?.span ?? [first, last];
+        reasons.set(`${scenario} ${reason}`, {
+          whose: both ? `${scenario}, ` : "",
+          reason,
+          span: [Math.min(from, first), Math.max(to, last)],
+        });
+      }
     }
-    const words = [...reasons].map(([reason, span]) => {
+    const words = [...reasons.values()].map(({ whose, reason, span }) => {
       const dates = [...new Set(span)].map((step) => stepText(run.clock, step)).join(" to ");
-      return `${dates}: values are missing. ${reason}`;
+      return `${whose}${dates}: values are missing. ${reason}`;
     });
     say(why, words.join(" "));
     const left = series.flatMap((line) => line.gaps.filter((gap) => gap.open)).reduce((sum, { first, last }) => sum + last - first + 1, 0);

@@ -17,6 +17,14 @@ export interface Choice {
   show(value: string): void;
 }
 
+/** Small letters without accents, so that "koln" finds Köln. */
+function plain(text: string): string {
+  return text
+    .normalize("NFD")
+    .replaceAll(/\p{Diacritic}/gu, "")
+    .toLowerCase();
+}
+
 export function choice(
   id: string,
   label: string,
@@ -36,9 +44,9 @@ export function choice(
 
   const labelOf = (value: string) => options().find((option) => option.value === value)?.label ?? value;
   function filter(text: string): void {
-    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = plain(text).split(/\s+/).filter(Boolean);
     found = options()
-      .filter((option) => words.every((word) => `${option.label} ${option.words} ${option.value}`.toLowerCase().includes(word)))
+      .filter((option) => words.every((word) => plain(`${option.label} ${option.words} ${option.value}`).includes(word)))
       .slice(0, most);
     fill(
       list,
@@ -91,7 +99,7 @@ export function choice(
       else move(at + step);
     } else if (event.key === "Enter" && !list.hidden) {
       event.preventDefault();
-      take(at);
+      if (found.length && (input.value.trim() || options().some(({ value }) => value === chosen))) take(at); // else nothing is meant
     } else if (event.key === "Escape") {
       toggle(false);
       input.value = labelOf(chosen);

@@ -190,7 +190,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   const small = element.querySelector("h2 small");
   const soon = paced(2, draw);
   store.subscribe(
-    (state) => state.run,
+    ({ run }) => JSON.stringify(run && [run.name, run.model, run.variables.map(({ name }) => name)]), // a connection made anew ends no draft
     () => {
       form?.end();
       form = null;

@@ -3,7 +3,7 @@ import { exactText, prettyUnit, rounded } from "../decode/units";
 import type { Api, Series } from "../fetch/api";
 import { labelOf, parted } from "../state/levels";
 import { paced } from "../state/pace";
-import { variableOf } from "../state/scenario";
+import { scenarioNow, variableOf } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { Levels } from "../state/told";
 import { fill, s } from "./dom";
@@ -27,7 +27,8 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, api: () 
     const key = JSON.stringify([name, level, pins, map.scenario, map.step, version, document.documentElement.dataset.theme]);
     if (key === asked) return;
     asked = key;
-    const where = { scenario: map.scenario, time: map.live ? "latest" : `step:${map.step}` };
+    const stands = scenarioNow(store.now, map.scenario)?.step;
+    const where = { scenario: map.scenario, time: map.live || map.step === stands ? "latest" : `step:${map.step}` };
     const found = await Promise.all(
       pins.map((pin) =>
         api()
@@ -43,23 +44,27 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, api: () 
     const { pins } = store.now;
     const lines = found.map((series) => series?.values.map((line) => line.at(-1) ?? null) ?? []);
     const known = lines.flat().filter((value) => value !== null);
-    const [low, high] = [Math.min(0, ...known), Math.max(...known, Number.MIN_VALUE)];
+    const low = Math.min(0, ...known);
+    const high = Math.max(low, ...known);
     const rising = (levels.values.at(-1) ?? 0) > (levels.values[0] ?? 0);
     const upward = levels.positive ? rising === (levels.positive === "up") : true; // whether the last level is the highest
     const y = (level: number) => {
       const part = (level + 0.5) / levels.values.length;
       return 8 + (HEIGHT - 30) * (upward ? 1 - part : part);
     };
-    const x = (value: number) => LEFT + ((WIDTH - LEFT - 10) * (value - low)) / (high - low);
+    const x = (value: number) => LEFT + ((WIDTH - LEFT - 10) * (value - low)) / (high - low || 1);
     const every = Math.ceil(levels.values.length / 8);
     const names = levels.values.map((_, level) => labelOf(levels, level, prettyUnit));
     const scale = names.flatMap((text, level) => {
       const line = s("line", { x1: LEFT, x2: WIDTH - 10, y1: y(level), y2: y(level), class: level === looked ? "looked" : "" });
       return level % every ? [line] : [line, s("text", { x: LEFT - 6, y: y(level) + 4, "text-anchor": "end" }, text)];
     });
-    const ends = [low, high].map((value, end) =>
-      s("text", { x: x(value), y: HEIGHT - 4, "text-anchor": end ? "end" : "start" }, `${rounded(value)}${end ? ` ${units}` : ""}`),
-    );
+    const end = (text: string, at: number, anchor: string) => s("text", { x: at, y: HEIGHT - 4, "text-anchor": anchor }, text);
+    const ends = !known.length
+      ? [end("no values at hand", WIDTH - 10, "end")]
+      : high > low
+        ? [end(rounded(low), LEFT, "start"), end(`${rounded(high)} ${units}`, WIDTH - 10, "end")]
+        : [end(`${rounded(low)} ${units}`, LEFT, "start")];
     const drawn = lines.map((line, index) => {
       const points = line.flatMap((value, level) => (value === null ? [] : [`${x(value)},${y(level)}`]));
       const drawnLine = s("polyline", { points: points.join(" "), fill: "none", "stroke-width": 2 });

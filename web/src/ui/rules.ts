@@ -146,6 +146,10 @@ function triggerForm(store: Store, api: () => Api): HTMLElement {
     expression.removeAttribute("aria-invalid");
     const scenario = ordered(store);
     if (!scenario) return;
+    if (!expression.value.trim()) {
+      expression.setAttribute("aria-invalid", "true");
+      return say(wrong, `Write when, such as ${expression.placeholder}.`);
+    }
     const order = {
       scenario: scenario.name,
       expression: expression.value.trim(),

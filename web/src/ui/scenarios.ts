@@ -7,7 +7,7 @@ import type { Scenario } from "../state/told";
 import { askBranch } from "./branch";
 import { bar, fill, h } from "./dom";
 import { barred, send } from "./orders";
-import { rowText, stepWords } from "./wording";
+import { rowDate, rowText, stepWords } from "./wording";
 
 const UNDO = 10_000; // [ms]
 
@@ -25,13 +25,26 @@ export function treeOf(scenarios: readonly Scenario[], left: boolean): { scenari
   return found;
 }
 
-/** What made a scenario differ: the first change on it. */
+/** What made a scenario differ: the first change that was made in it, also before it was rewound; if there is none, the first that is to come. */
 export function differenceOf(scenario: Scenario, state: State): string {
   if (scenario.parent === null) return "";
-  const row = state.log.find(
-    (each) => each.branch === scenario.branch && (each.kind === "set" || each.kind === "event") && each.state !== "cancelled",
+  const legs = new Map<number, number>(); // branch -> the last step of it that counts
+  let at: Scenario | undefined = scenario;
+  for (let end = Number.POSITIVE_INFINITY; at && !legs.has(at.branch); ) {
+    legs.set(at.branch, end);
+    end = at.fork_step;
+    const parent: number | null = at.parent;
+    at = state.info?.scenarios.find((each) => each.branch === parent && each.name.replace(LEFT, "") === scenario.name);
+  }
+  const within = state.log.filter(
+    (each) => (each.kind === "set" || each.kind === "event") && (each.at_step ?? 0) <= (legs.get(Number(each.branch)) ?? -1),
   );
-  return row ? rowText(row, state) : "";
+  const made = within.find((each) => each.kind === "set" && each.state === "done");
+  if (made) return rowText(made, state);
+  const coming = within.find((each) => each.state === "queued" || (each.kind === "event" && each.state === "done"));
+  if (!coming) return "";
+  const when = coming.kind === "set" && coming.at_step !== null ? `, ${rowDate(coming, state)}` : "";
+  return `to come: ${rowText(coming, state)}${when}`;
 }
 
 function whereText(scenario: Scenario, state: State): string {

@@ -6,12 +6,11 @@ import { isFailure } from "../fetch/problem";
 import { parted } from "../state/levels";
 import { toFragment } from "../state/link";
 import { scenarioNow, variableOf } from "../state/scenario";
-import type { State, Store } from "../state/store";
+import type { Gap, State, Store } from "../state/store";
 import type { Actions } from "./actions";
 import { rangeOf } from "./colouring";
 import { dialog } from "./dialog";
 import { h } from "./dom";
-import { act } from "./orders";
 
 /** Draws what is seen as a PNG: scale 1 or 2, or for print. */
 export type Picture = (how: "screen" | "double" | "print") => Promise<Blob>;
@@ -83,9 +82,12 @@ export function seriesCsv(state: State): string {
     `# ${run?.name ?? ""}: ${variable?.long_name || look.variable}`,
     `# variable ${look.variable}, unit ${variable?.units ?? ""}`,
     `# grid ${grid?.digest ?? ""}, model ${run?.model ?? ""}`,
+    ...(run?.title ? [`# ${run.title}`] : []),
     ...columns.flatMap(({ name, place }) => (place ? [`# ${name}: longitude ${place[0]}, latitude ${place[1]}`] : [])),
     ...(series.some((line) => line.thinned) ? ["# of long series the least and the greatest values of equal pieces"] : []),
-    ...series.flatMap((line) => line.gaps.map((gap) => `# no values at steps ${gap.first} to ${gap.last}: ${gap.reason}`)),
+    ...columns.flatMap(({ line, name }) =>
+      together(line.gaps).map((gap) => `# ${name}: no values at steps ${gap.first} to ${gap.last}: ${gap.reason}`),
+    ),
   ].map((line) => line.replaceAll(/[\r\n]/g, " "));
   const rows = steps.map((step) => {
     const moment = run && momentOf(run.clock, step);
@@ -94,6 +96,17 @@ export function seriesCsv(state: State): string {
       .join(",");
   });
   return [...head, ["step", "date", ...columns.map(({ name }) => name)].map(csvCell).join(","), ...rows, ""].join("\n");
+}
+
+/** Gaps of one reason that follow each other, as one. */
+export function together(gaps: readonly Gap[]): Gap[] {
+  const found: Gap[] = [];
+  for (const gap of gaps) {
+    const last = found.at(-1);
+    if (last && last.reason === gap.reason && last.last + 1 >= gap.first) found[found.length - 1] = { ...last, last: gap.last };
+    else found.push(gap);
+  }
+  return found;
 }
 
 /** Has the browser save bytes under a name. */
@@ -187,9 +200,15 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
     return { scenario, time: first === today && last === today && preview === null ? "latest" : time, ...(selection ?? {}) };
   };
   const button = (label: string, act: () => void) => h("button", { type: "button", onclick: act }, label);
+  const refused = h("p", { class: "wrong", role: "alert" });
   const data = async (format: "csv" | "netcdf", ending: string) => {
-    const blob = await act(store, () => api().file(look.variable, wanted(), format));
-    if (blob) save(blob, `${name}.${ending}`);
+    refused.textContent = "";
+    try {
+      save(await api().file(look.variable, wanted(), format), `${name}.${ending}`);
+    } catch (error) {
+      if (!isFailure(error)) throw error;
+      refused.textContent = error.message; // a message of the page would lie behind this window
+    }
   };
   const draw = async (how: "screen" | "double" | "print") => {
     if (picture) save(await picture(how), `${name}${today ? `-${today}` : ""}.png`);
@@ -249,6 +268,7 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
       h("small", {}, `${look.variable}${unit ? `, ${prettyUnit(unit)}` : ""}, ${selection ? "of the selection" : "of the whole grid"}`),
     ),
     h("div", { class: "row" }, from.element, to.element),
+    refused,
     h(
       "div",
       { class: "acts" },

@@ -1,5 +1,5 @@
 /** Playing and the bar of time: what was played, what can be shown again at once, what is still to come; checkpoints, events, now. */
-import { momentOf, monthsLater, monthText, parseMoment, stepOf, stepText } from "../decode/calendar";
+import { dateTicks, isDay, isoDate, isShort, momentOf, monthsLater, monthText, parseMoment, stepOf, stepText } from "../decode/calendar";
 import type { Store } from "../state/store";
 import type { Clock } from "../state/told";
 import type { Actions } from "./actions";
@@ -8,13 +8,16 @@ import { handles, strip } from "./looking";
 import { barred } from "./orders";
 import type { Steering } from "./steering";
 
+const NEVER = { year: 2001, month: 3, day: 5, second: 0 }; // the date of an example, in a run without dates
+
 export function mount(element: HTMLElement, store: Store, steering: Steering, actions: Actions): void {
   const play = h("button", { type: "button", class: "main play", onclick: () => actions.do("play") });
   const day = button("+1 step", "One step on (.)", "step-day");
   const month = button("+1 month", "One month on (>)", "step-month");
   const number = h("button", { type: "button", title: "A number of steps, or until a date (N)", popovertarget: "until" }, "…");
   const steps = h("input", { type: "number", min: 1, step: 1, value: 10, "aria-label": "Steps" });
-  const date = h("input", { type: "text", placeholder: "1990-12-31", "aria-label": "Date", size: 10, pattern: "\\d{4}-\\d{2}-\\d{2}" });
+  const date = h("input", { type: "text", placeholder: "1990-12-31", "aria-label": "Date", size: 10 });
+  const wrong = h("p", { class: "wrong", role: "alert" });
   const speed = h("select", {
     "aria-label": "Speed of the run",
     onchange: () => steering.setSpeed(speed.value ? Number(speed.value) : null),
@@ -38,7 +41,8 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
       steps,
       h("button", {}, "Go"),
     ),
-    h("form", { onsubmit: (event) => go(event, () => steering.until(date.value)) }, "Until", date, h("button", {}, "Go")),
+    h("form", { onsubmit: goUntil, novalidate: true }, "Until", date, h("button", {}, "Go")),
+    wrong,
     h("label", {}, "Steps of the run", speed),
     h("label", {}, "Frames of the picture", frames),
   );
@@ -58,8 +62,21 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   function button(text: string, title: string, action: Parameters<Actions["do"]>[0]): HTMLButtonElement {
     return h("button", { type: "button", title, onclick: () => actions.do(action) }, text);
   }
+  /** The form stays open over a date that is none, or is over. */
+  function goUntil(event: Event): void {
+    const clock = store.now.run?.clock;
+    const text = date.value.trim();
+    const known = clock && isDay(text, clock.calendar);
+    const then = known ? stepOf(clock, parseMoment(text, clock.calendar)) : 0;
+    if (!known) say(wrong, `Give a date, such as ${clock ? isoDate(momentOf(clock, total()) ?? NEVER, clock) : "2001-03-05"}.`);
+    else if (then <= steering.at || then > total())
+      say(wrong, `${steering.whom} stands at ${stepText(clock, steering.at)}, and the run ends at ${stepText(clock, total())}.`);
+    else return go(event, () => steering.until(text));
+    event.preventDefault();
+  }
   function go(event: Event, act: () => void): void {
     event.preventDefault();
+    say(wrong, "");
     until.hidePopover();
     act();
   }
@@ -119,7 +136,8 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   function markAll(): void {
     const { run, checkpoints, events, info, look } = store.now;
     if (!run) return;
-    const branch = info?.scenarios.find((each) => each.name === look.scenarios[0])?.branch;
+    const [scenario] = look.scenarios;
+    const branch = info?.scenarios.find((each) => each.name === scenario)?.branch;
     const at = (step: number, tag: "i" | "span", name: string, title: string, text = "") => {
       const mark = h(tag, { class: name, title }, text);
       mark.style.left = `${share(step) * 100}%`;
@@ -129,10 +147,13 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
       .filter((each) => each.branch === branch)
       .map((each) => at(each.step, "i", "checkpoint", `Checkpoint, ${stepText(run.clock, each.step)}`));
     const diamonds = events
-      .filter((each) => each.at_step !== null)
-      .map((each) =>
-        at(each.at_step ?? 0, "i", "event", `${each.arguments.variable ?? "Change"}, ${stepText(run.clock, each.at_step ?? 0)}`),
-      );
+      .filter((each) => each.scenario === scenario)
+      .flatMap((each) =>
+        (each.yearly ? yearly(run.clock, total(), each.yearly) : each.at_step === null ? [] : [each.at_step]).map(
+          (step) => [each, step] as const,
+        ),
+      )
+      .map(([each, step]) => at(step, "i", "event", `${each.arguments.variable ?? "Change"}, ${stepText(run.clock, step + 1)}`));
     fill(
       marks,
       ...ticks,
@@ -195,12 +216,33 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   });
 }
 
-/** Steps with a text under them: beginnings of months or years, as many as there is room for. */
+/** Steps before which a day of every year begins, as "07-01". */
+export function yearly(clock: Clock, total: number, day: string): number[] {
+  const [start, end] = [momentOf(clock, 1), momentOf(clock, total)];
+  if (!start || !end) return [];
+  return Array.from({ length: end.year - start.year + 1 }, (_, k) => `${String(start.year + k).padStart(4, "0")}-${day}`)
+    .flatMap((date) => {
+      try {
+        return [stepOf(clock, parseMoment(date, clock.calendar)) - (isShort(clock) ? 0 : 1)];
+      } catch {
+        return []; // a year without this day
+      }
+    })
+    .filter((step) => step >= 0 && step < total);
+}
+
+/** Steps with a text under them: beginnings of months or years, of short runs days or times, as many as there is room for. */
 export function labels(clock: Clock, total: number, width: number): [number, string][] {
   const start = momentOf(clock, 1);
   const end = momentOf(clock, total);
   if (!start || !end || width <= 0) return [];
   const months = (end.year - start.year) * 12 + end.month - start.month;
+  if (months < 2) {
+    const room = ({ step }: { step: number }) => (step / total) * width > 24 && (1 - step / total) * width > 24;
+    return dateTicks(clock, 1, total, width / 110)
+      .filter(room)
+      .map(({ step, text }) => [step, text]);
+  }
   const apart = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600].find((each) => (months / each) * 90 <= width) ?? 1200;
   const first = parseMoment(`${String(start.year).padStart(4, "0")}-01-01`, clock.calendar);
   const found: [number, string][] = [];

@@ -117,9 +117,10 @@ export function outcomeText(row: LogRow): string {
   return row.state === "queued" ? "waiting" : row.state;
 }
 
-/** Its date in the run. */
+/** Its date in the run; of a change that waits, the first that it will hold for. */
 export function rowDate(row: LogRow, state: State): string {
-  return stepWords(state, row.at_step ?? (row.ended_step as number | null));
+  const waits = row.state === "queued" && row.kind === "set" && row.at_step !== null;
+  return stepWords(state, waits ? (row.at_step ?? 0) + 1 : (row.at_step ?? (row.ended_step as number | null)));
 }
 
 function changeOf(change: Words): Words {
