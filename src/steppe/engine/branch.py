@@ -238,9 +238,11 @@ class Branch:
 
     def _behind_next(self, done: Callable[[Position], Actions]) -> EarlierState | None:
         """The state behind the checkpoint that is made now: one of an earlier step. None where it is not known."""
-        if self.kept is None:
-            return self.behind if self.position.step == self.since.step else None
-        name, before = self.kept
+        if self.kept is None and self.position.step == self.since.step:
+            return self.behind
+        if self.kept is None and self.since != BEGINNING:
+            return None
+        name, before = self.kept or ("", BEGINNING)
         if before.step == self.position.step:  # an action at this step does not change the diagnostics of the step before it
             return self.behind
         actions = done(before) if before >= self.since else {}
