@@ -1,12 +1,14 @@
 """Dates and arrays that a script gives, for a run at hand or on a server. What an array says of itself counts, not its position alone."""
 
+from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from steppe.array_types import Array, Integers
+from steppe.array_types import Integers
 from steppe.errors import Mistake, ModelError
+from steppe.levels import layer
 
 if TYPE_CHECKING:
     import xarray
@@ -37,21 +39,22 @@ def check_unmasked(value: Any, name: str) -> None:
         raise ModelError(f'The array for "{name}" has {masked:,} masked values. Fill them, value.filled(...), or set a region.')
 
 
-def level_of_array(value: Any, name: str, dim: str, levels: Array) -> int | None:
-    """The level that an array of xarray is of, as its coordinate of one number says; None: it has no such coordinate.
+def level_of_array(value: Any, name: str, dim: str, levels: Sequence[float], asked: str) -> str:
+    """The name of the level that is set: `asked`, or where that is the whole variable, the level of an array's coordinate of one number.
 
     Raises
     ------
     ModelError
-        The variable has no such level.
+        The array is of another level than is asked for, or of one that the variable does not have.
     """
     if dim not in getattr(value, "coords", {}) or dim in value.dims:
-        return None
+        return asked
     given = float(value[dim])
     near = np.flatnonzero(np.isclose(levels, given, rtol=1e-6))
-    if not near.size:
-        raise ModelError(f'The array for "{name}" is of {dim} {given:g}, and "{name}" has {", ".join(f"{each:g}" for each in levels)}.')
-    return int(near[0])
+    if not near.size or asked not in (name, own := layer(name, int(near[0]))):
+        what = f'"{asked}" is set' if near.size else f'"{name}" has {", ".join(f"{each:g}" for each in levels)}'
+        raise ModelError(f'The array for "{name}" is of {dim} {given:g}, and {what}.')
+    return own
 
 
 def by_cell(value: "xarray.DataArray", places: Integers, name: str) -> "xarray.DataArray":

@@ -252,6 +252,16 @@ def test_an_array_that_does_not_fit_is_refused_with_what_would(run_file):
         ):
             with pytest.raises(Mistake, match=words):
                 simulation.set("gas", given)
+        before = simulation["gas"].values
+        simulation.set("gas", gas.isel(level=1) + 1.0)
+        np.testing.assert_array_equal(simulation["gas"][[0, 2]], before[[0, 2]])
+        np.testing.assert_array_equal(simulation["gas"][1], gas[1] + 1.0)
+        for given, level, words in (
+            (gas.isel(level=1), 0, r'is of level 850, and "gas\[0\]" is set'),
+            (gas[1].assign_coords(level=7.0), None, "of level 7, and"),
+        ):
+            with pytest.raises(ModelError, match=words):
+                simulation.set("gas", given, level=level)
         with pytest.raises(ModelError, match=r'The value for "gas" is \'half\'; expected a number, or an array of numbers \[kg m-2\]'):
             simulation.set("gas", "half")
         with pytest.raises(ModelError, match=r'"gas" has levels 0 to 2, not 7'):

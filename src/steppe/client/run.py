@@ -14,7 +14,6 @@ from steppe.client.operation import AsyncOperation
 from steppe.client.refusals import UnknownError
 from steppe.errors import Mistake
 from steppe.given import level_of_array, moment_text
-from steppe.levels import layer
 
 
 class AsyncRun(AsyncLook):
@@ -230,12 +229,8 @@ class AsyncRun(AsyncLook):
     async def _level_to_set(self, name: str, level: int | str | None, value: object) -> str:
         """The name of the level that is set: as it is asked for, or as an array of xarray says."""
         known = await self._remote.variable(name)
-        levels = known.levels
-        own = level_of_array(value, name, levels.name, np.array(levels.values)) if levels else None
         asked = await self._one_level(name, level)
-        if own is not None and asked not in (name, layer(name, own)):
-            raise Mistake(f'The array for "{name}" is of level {own}, and level is {level}. Leave level out.')
-        return asked if own is None else layer(name, own)
+        return level_of_array(value, name, known.levels.name, known.levels.values, asked) if known.levels else asked
 
     async def _change(self, name: str, value: Any, region: Mapping[str, object], units: str | None, operation: str) -> dict[str, object]:
         variable = await self._remote.variable(name)

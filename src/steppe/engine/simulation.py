@@ -32,7 +32,6 @@ from steppe.given import Day, level_of_array, moment_text
 from steppe.grid import RegionLike
 from steppe.html_summary import html_summary
 from steppe.io import Checkpoint, ReadCounters, Spent, check_continuable
-from steppe.levels import layer
 from steppe.models import Increment, Model
 from steppe.timeline import Spans
 from steppe.variable import Variable
@@ -303,12 +302,8 @@ class Simulation:
             The region is unknown or empty.
         """
         self._variable(name)
-        if levels := self.plan.variables.levels(name):
-            own = level_of_array(value, name, levels[0], np.array(levels[1].values))
-            if own is not None and level is not None and self.plan.variables.layer(name, level) != layer(name, own):
-                raise ModelError(f'The array for "{name}" is of {levels[1].label(own)}, and level is {level}. Leave level out.')
-            level = own if level is None else level
-        name = name if level is None else self.plan.variables.layer(name, level)
+        levels, asked = self.plan.variables.levels(name), name if level is None else self.plan.variables.layer(name, level)
+        name = level_of_array(value, name, levels[0], levels[1].values, asked) if levels else asked
         cells = None if region == "all" else self.grid.select(region)
         values = packed(value, self.plan.variables[name], self.grid, self.plan.variables.levels(name), cells, units)
         if self.finished:

@@ -75,7 +75,8 @@ class FieldKernel:
         if len(arguments) != len(self._parts):
             raise ModelError(f'Kernel "{self.name}" takes {len(self._parts)} arguments ({", ".join(self._parts)}), not {len(arguments)}.')
         found, spans = [], []
-        for (name, kind), value in zip(self._kinds.items(), self._values(self._parts, arguments), strict=True):
+        values = arguments if len(self._parts) == len(self._kinds) else self._values(self._parts, arguments)
+        for (name, kind), value in zip(self._kinds.items(), values, strict=True):
             if kind in SCALARS:
                 if type(value) is not int and not isinstance(np.asarray(value)[()], SCALARS[kind]):
                     raise self._unfit(name, kind, value)
