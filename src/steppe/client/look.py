@@ -6,7 +6,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
-import numpy as np
 from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
@@ -16,7 +15,6 @@ from steppe.api import (
     EventInfo,
     EventList,
     Info,
-    Levels,
     OperationInfo,
     ScenarioInfo,
     ScenarioList,
@@ -30,6 +28,7 @@ from steppe.api.documents import JournalRow
 from steppe.api.query import MapQuery
 from steppe.client import words
 from steppe.client.http_client import BASE
+from steppe.client.labels import all_levels, series_array
 from steppe.client.live_stream import LiveStream, watch_async
 from steppe.client.operation import AsyncOperation
 from steppe.client.picture import Picture
@@ -173,7 +172,7 @@ class AsyncLook:
         RefusedError
             The region holds no cell, or is none.
         """
-        name = await self._one_level(name, level)
+        name = await self._remote.one_level(name, level)
         variable = await self._remote.variable(name)
         if variable.levels:
             where = {"box": box, "polygon": polygon, "cells": cells, "stride": stride, "width": width, "step": step, "date": date}
@@ -235,7 +234,7 @@ class AsyncLook:
         UnreachableError
             No server answers any more.
         """
-        name = await self._one_level(name, level)
+        name = await self._remote.one_level(name, level)
         stream = await self._stream(name, {"box": box, "stride": stride, "width": width, "rate": rate, "scenario": scenario})
         async with aclosing(watch_async(self._remote.line, self.name, stream)) as maps:
             async for each in maps:
@@ -254,7 +253,7 @@ class AsyncLook:
         scenario: str | None = None,
     ) -> Picture:
         """A map as a PNG, which a notebook shows. low, high: values of the first and last colour; style: name of a colour map."""
-        name = await self._one_level(name, level)
+        name = await self._remote.one_level(name, level)
         await self._remote.variable(name)
         looks: dict[str, Any] = {"low": low, "high": high, "style": style, "scenario": scenario or self._scenario}
         return Picture(await self._ask(f"image/{name}.png", words.keys(MapQuery(**words.region(box), width=width, **looks))))
@@ -306,33 +305,16 @@ class AsyncLook:
         RefusedError
             The region holds no cell, or is none.
         """
-        import xarray
-
-        name = await self._one_level(name, level)
+        name = await self._remote.one_level(name, level)
         variable, scenario = await self._remote.variable(name), scenario or self._scenario
         region = words.region(box, polygon, cells)
         if bool(len(at)) == bool(region):
             raise Mistake("Give places, at=[(longitude, latitude)], or a region: box, polygon or cells." + " Not both." * bool(region))
-        span = words.time(date) if date is not None else await self._until_now(scenario)
+        span = words.time(date) if date is not None else await self._remote.until_now(scenario)
         query: dict[str, object] = {"at": [f"{longitude:.12g},{latitude:.12g}" for longitude, latitude in at]} if len(at) else {}
         query |= words.keys(MapQuery(time=span, scenario=scenario, **region)) | ({"points": str(points)} if points is not None else {})
         found = msgspec.json.decode(await self._ask(f"series/{name}", query), type=SeriesInfo)
-        kind = variable.dtype if variable.dtype.startswith("float") else float  # a decimal of float32 gives its bits to float32 alone
-        values = np.array(found.values, kind).T
-        coordinates: dict[str, object] = {"step": ("time", found.steps)}
-        dims: tuple[str, ...] = ("time", "place") if len(at) else ("time", "statistic")
-        if len(at):
-            lon, lat = np.array(found.places[: len(at)]).T
-            coordinates |= {"lon": ("place", lon), "lat": ("place", lat)}
-        else:
-            coordinates["statistic"] = ["mean", "min", "max"]
-        if variable.levels:
-            values, dims = values.reshape(len(values), -1, len(at)), ("time", variable.levels.name, "place")
-            coordinates[variable.levels.name] = _coordinate(variable.levels)
-        if all(found.dates):
-            coordinates["time"] = np.array(found.dates, "datetime64[ns]")
-        said = {"units": variable.units, "long_name": variable.long_name, "scenario": found.scenario}
-        return xarray.DataArray(values, coordinates, dims, name, said)
+        return series_array(found, variable, len(at))
 
     def dataset(self) -> "xarray.Dataset":
         """All variables of all dates of the run, as the server gives them to readers of Zarr: maps are fetched when they are read.
@@ -381,31 +363,13 @@ class AsyncLook:
         await self.close()
 
     # ---- parts --------------------------------------------------------------------------------------------------------------------------
-    async def _one_level(self, name: str, level: int | str | None) -> str:
-        """The name of one level of a variable, "ozone[3]"."""
-        if level is None:
-            return name
-        await self._remote.variable(name)  # which names the nearest one
-        return (await self._remote.variables()).layer(name, level)
-
-    async def _until_now(self, scenario: str) -> str:
-        """The key `time` for all steps of a scenario."""
-        done = [each.step for each in (await self._remote.info(look=False)).scenarios if each.name == scenario]
-        return f"step:1/{done[0]}" if done and done[0] else words.time(None)
-
     async def _ask(self, path: str, query: Mapping[str, object] | None = None) -> bytes:
         return (await self._remote.line.ask("GET", f"{self._remote.path}/{path}", query)).content
 
     async def _every_level(self, variable: VariableInfo, where: Mapping[str, Any]) -> "xarray.DataArray":
-        import xarray
-
         assert variable.levels is not None
         maps = [await self.get(layer(variable.name, level), **where) for level in range(len(variable.levels.values))]
-        whole = xarray.concat(maps, variable.levels.name, coords="minimal", compat="override", join="override")
-        first = ("time",) if "time" in maps[0].dims else ()
-        whole = whole.transpose(*first, variable.levels.name, ...).assign_coords({variable.levels.name: _coordinate(variable.levels)})
-        whole.attrs["long_name"] = variable.long_name
-        return whole.rename(variable.name)
+        return all_levels(maps, variable)
 
     async def _stream(self, name: str, wish: Mapping[str, Any]) -> LiveStream:
         """The stream to watch."""
@@ -432,9 +396,3 @@ class AsyncLook:
             facts["problem"] = str(seen.problem.get("text", seen.problem))
         rows = [(each.name, each.date or "", f"step {each.step:,}", each.state) for each in seen.scenarios]
         return html_summary(f"Run {self.name}", facts, part, tables={"scenarios": rows})
-
-
-def _coordinate(levels: Levels) -> tuple[str, list[float], dict[str, str]]:
-    """The coordinate of levels, as xarray takes it."""
-    said = {name: getattr(levels, name) for name in ("units", "standard_name", "long_name", "positive")}
-    return levels.name, levels.values, {name: text for name, text in said.items() if text}

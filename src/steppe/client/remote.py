@@ -66,6 +66,18 @@ class Remote:
             raise UnknownError(known.missing(name), facts)
         return known[name]
 
+    async def one_level(self, name: str, level: int | str | None) -> str:
+        """The name of one level of a variable, "ozone[3]"; of all where none is asked for."""
+        if level is None:
+            return name
+        await self.variable(name)  # which names the nearest one
+        return (await self.variables()).layer(name, level)
+
+    async def until_now(self, scenario: str) -> str:
+        """The key `time` for all steps of a scenario."""
+        done = [each.step for each in (await self.info(look=False)).scenarios if each.name == scenario]
+        return f"step:1/{done[0]}" if done and done[0] else "latest"
+
     async def order(
         self,
         method: str,

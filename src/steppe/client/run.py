@@ -229,7 +229,7 @@ class AsyncRun(AsyncLook):
     async def _level_to_set(self, name: str, level: int | str | None, value: object) -> str:
         """The name of the level that is set: as it is asked for, or as an array of xarray says."""
         known = await self._remote.variable(name)
-        asked = await self._one_level(name, level)
+        asked = await self._remote.one_level(name, level)
         return level_of_array(value, name, known.levels.name, known.levels.values, asked) if known.levels else asked
 
     async def _change(self, name: str, value: Any, region: Mapping[str, object], units: str | None, operation: str) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -100,6 +100,12 @@ def announcement(plan: Plan, outputs: Outputs) -> str:
 def free_space(path: Path) -> int:
     """Free bytes of the disk where `path` is or will be."""
     return shutil.disk_usage(next(folder for folder in (path, *path.parents) if folder.exists())).free
+
+
+def remarks(plan: Plan, outputs: Outputs, notes: Sequence[str], model: Model) -> list[tuple[str, str]]:
+    """What a user is told when a run begins: kind ("note", "warning") and text. notes: of the plan."""
+    told = [*(("note", text) for text in notes), ("note", announcement(plan, outputs))]
+    return [each for each in (*told, ("warning", shortage(plan, outputs, checkpoint_size(model)))) if each[1]]
 
 
 def checkpoint_size(model: Model) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 from steppe.api.query import MapQuery
 from steppe.array_types import Array
 from steppe.engine.branch_rules import ACTIONS
-from steppe.engine.check import announcement, checkpoint_size, shortage
+from steppe.engine.check import remarks
 from steppe.engine.given_array import packed
 from steppe.engine.notebook import facts, finished, labelled, pixels
 from steppe.engine.outputs import Outputs
@@ -82,13 +82,8 @@ class Simulation:
         if session.site_note:
             self._session.tell("note", session.site_note)
         if not session.resumed:
-            for kind, text in (
-                *(("note", text) for text in session.notes),
-                ("note", announcement(self.plan, session.outputs)),
-                ("warning", shortage(self.plan, session.outputs, checkpoint_size(self.model))),
-            ):
-                if text:
-                    self._session.tell(kind, text)
+            for kind, text in remarks(self.plan, session.outputs, session.notes, self.model):
+                self._session.tell(kind, text)
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{name}: {text}" for name, text in self._facts().items())
@@ -308,8 +303,7 @@ class Simulation:
         values = packed(value, self.plan.variables[name], self.grid, self.plan.variables.levels(name), cells, units)
         if self.finished:
             raise finished(self.plan, self.folder.path)
-        given = values if values.ndim else float(values)
-        increment = self._open.set(name, given, cells)
+        increment = self._open.set(name, values if values.ndim else float(values), cells)
         self.folder.log({"event": "set", "step": self.step_index, "region": str(region), **increment._asdict()})
         return increment
 

@@ -1,0 +1,54 @@
+"""Replies as arrays of xarray: series over time, and maps of all levels."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from steppe.api import Levels, SeriesInfo, VariableInfo
+
+if TYPE_CHECKING:
+    import xarray
+
+STATISTICS = ["mean", "min", "max"]  # of a region
+
+
+def series_array(found: SeriesInfo, variable: VariableInfo, places: int) -> "xarray.DataArray":
+    """(time, place), of all levels (time, level, place); of a region, which is no place, (time, statistic)."""
+    import xarray  # 0.5 s
+
+    kind = variable.dtype if variable.dtype.startswith("float") else float  # a decimal of float32 gives its bits to float32 alone
+    values = np.array(found.values, kind).T
+    coordinates: dict[str, object] = {"step": ("time", found.steps)}
+    dims: tuple[str, ...] = ("time", "place") if places else ("time", "statistic")
+    if places:
+        lon, lat = np.array(found.places[:places]).T
+        coordinates |= {"lon": ("place", lon), "lat": ("place", lat)}
+    else:
+        coordinates["statistic"] = STATISTICS
+    if variable.levels:
+        values, dims = values.reshape(len(values), -1, places), ("time", variable.levels.name, "place")
+        coordinates[variable.levels.name] = _coordinate(variable.levels)
+    if all(found.dates):
+        coordinates["time"] = np.array(found.dates, "datetime64[ns]")
+    said = {"units": variable.units, "long_name": variable.long_name, "scenario": found.scenario}
+    return xarray.DataArray(values, coordinates, dims, variable.name, said)
+
+
+def all_levels(maps: "Sequence[xarray.DataArray]", variable: VariableInfo) -> "xarray.DataArray":
+    """The maps of the levels of a variable as one array, ([time,] level, ...)."""
+    import xarray
+
+    assert variable.levels is not None
+    name = variable.levels.name
+    whole = xarray.concat(maps, name, coords="minimal", compat="override", join="override")
+    first = ("time",) if "time" in maps[0].dims else ()
+    whole = whole.transpose(*first, name, ...).assign_coords({name: _coordinate(variable.levels)})
+    whole.attrs["long_name"] = variable.long_name
+    return whole.rename(variable.name)
+
+
+def _coordinate(levels: Levels) -> tuple[str, list[float], dict[str, str]]:
+    """The coordinate of levels, as xarray takes it."""
+    said = {name: getattr(levels, name) for name in ("units", "standard_name", "long_name", "positive")}
+    return levels.name, levels.values, {name: text for name, text in said.items() if text}
