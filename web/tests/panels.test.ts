@@ -153,6 +153,7 @@ describe("scenarios", () => {
   test("what was left is shown when somebody asks, and its children always", () => {
     expect(treeOf(all, false).map(({ scenario: { name }, depth }) => `${depth} ${name}`)).toEqual(["0 main", "0 dry", "1 wet"]);
     expect(treeOf(all, true).map(({ depth }) => depth)).toEqual([0, 1, 1, 2]);
+    expect(treeOf(all.slice(1), false).map(({ scenario: { name } }) => name)).toEqual(["main", "dry", "wet"]); // main@1 is not told any more
   });
   test("the first change of a branch is what made it differ", () => {
     const log = [row("step", { steps: 3 }), row("set", set(0.08), { branch: 1 }), row("set", set(0.2))];

@@ -25,9 +25,9 @@ it("what is told of some steps replaces what a line had of them, and nothing els
   ]);
 });
 
-it("a value stays where it cannot be told again", () => {
+it("the value of the last step stays where it cannot be told again", () => {
   const gap = { first: 3, last: 3, reason: "Too long.", open: false };
-  const kept = joined(line([2, 3], [20, 30]), { steps: [3, 4], values: [null, 40], gaps: [gap] }, 3, 4);
+  const kept = joined(line([2, 3], [20, 30], { end: 3 }), { steps: [3, 4], values: [null, 40], gaps: [gap] }, 3, 4);
   expect([kept.steps, kept.values, kept.gaps]).toEqual([[2, 3, 4], [20, 30, 40], []]);
 });
 

@@ -103,7 +103,7 @@ def free_space(path: Path) -> int:
 
 
 def remarks(plan: Plan, outputs: Outputs, notes: Sequence[str], model: Model) -> list[tuple[str, str]]:
-    """What a user is told when a run begins: kind ("note", "warning") and text. notes: of the plan."""
+    """The remarks at the beginning of a run: kind ("note", "warning") and text. notes: of the plan."""
     told = [*(("note", text) for text in notes), ("note", announcement(plan, outputs))]
     return [each for each in (*told, ("warning", shortage(plan, outputs, checkpoint_size(model)))) if each[1]]
 

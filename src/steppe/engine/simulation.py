@@ -383,7 +383,7 @@ class Simulation:
             if error is None:
                 self._session.save_last()
             elif isinstance(error, Exception) and not isinstance(error, Failure):  # of the script: what was computed is whole
-                with suppress(SteppeError):  # `error` is told
+                with suppress(SteppeError):  # `error` is raised
                     self._session.save_last()
         finally:
             self.close()

@@ -20,7 +20,7 @@ from steppe.errors import BadCellError, FolderError, Mistake, ModelError, neares
 from steppe.io import Ensemble, Member, expect_no_results
 from steppe.variable import Role, Variable
 
-TOLD = 3  # scenarios with a bad cell whose error is told in full
+SHOWN = 3  # scenarios with a bad cell whose error is given in full
 
 
 @dataclass(frozen=True)
@@ -171,9 +171,9 @@ def _advance(
         session.save(number)
     if failed:
         others = f"; the other {len(steps):,} go on" if steps else ""
-        told = " ".join(f'"{names[number]}": {error}' for number, error in [*failed.items()][:TOLD])
-        more = f" And {len(failed) - TOLD:,} more." if len(failed) > TOLD else ""
-        raise BadCellError(f"{len(failed):,} of {len(names):,} scenarios stopped at a bad cell{others}. {told}{more}")
+        errors = " ".join(f'"{names[number]}": {error}' for number, error in [*failed.items()][:SHOWN])
+        more = f" And {len(failed) - SHOWN:,} more." if len(failed) > SHOWN else ""
+        raise BadCellError(f"{len(failed):,} of {len(names):,} scenarios stopped at a bad cell{others}. {errors}{more}")
     return first == plan.steps
 
 

@@ -97,10 +97,10 @@ class FieldKernel:
     def _parts_of(self, hints: Mapping[str, Any], within: str = "") -> Parts:
         found: dict[str, str | ArgumentGroup] = {}
         for name, hint in hints.items():
-            group = is_group(hint)
-            found[name] = (
-                ArgumentGroup(hint, self._parts_of(get_type_hints(hint), f"{within}{name}.")) if group else self._kind(within + name, hint)
-            )
+            if is_group(hint):
+                found[name] = ArgumentGroup(hint, self._parts_of(get_type_hints(hint), f"{within}{name}."))
+            else:
+                found[name] = self._kind(within + name, hint)
         return found
 
     def _values(self, parts: Parts, given: Iterable[Any]) -> Iterator[Any]:

@@ -76,7 +76,7 @@ def _expected(kind: type[Struct], where: str) -> tuple[str, list[str] | None]:
 
 
 def _parts(kind: Any) -> Iterator[Any]:
-    """A type, what it is made of, and what is said of it."""
+    """A type, its parts and its annotations."""
     yield kind
     if get_origin(kind) is not Literal:
         for each in get_args(kind):

@@ -200,23 +200,30 @@ function toldOf({ steps, values, gaps, thinned, places }: Series, open: boolean)
 
 /** A line with what was told of the steps `first` to `last`, in place of what it had of them. */
 export function joined(line: Line, told: Partial<Line> & Pick<Line, "steps" | "values" | "gaps">, first: number, last: number): Line {
+  if (
+    first === line.end &&
+    told.steps[0] === first &&
+    told.values[0] === null &&
+    typeof line.values[line.steps.indexOf(first)] === "number"
+  ) {
+    // the last step was asked for again, and cannot be computed: its value stays
+    const rest = (values: (number | null)[] | undefined) => values?.slice(1);
+    const gaps = told.gaps.map((gap) => ({ ...gap, first: Math.max(gap.first, first + 1) })).filter((gap) => gap.first <= gap.last);
+    const [low, high] = [rest(told.low), rest(told.high)];
+    const more = { ...told, steps: told.steps.slice(1), values: told.values.slice(1), gaps, ...(low && high ? { low, high } : {}) };
+    return joined(line, more, first + 1, last);
+  }
   const until = (step: number) => {
     const index = line.steps.findIndex((each) => each >= step);
     return index < 0 ? line.steps.length : index;
   };
   const [begin, end] = [until(first), until(last + 1)];
-  const before = new Map(line.steps.slice(begin, end).map((step, index) => [step, begin + index]));
-  // what was there stays where it cannot be told again
-  const kept = <T>(own: readonly T[], other: readonly T[]) =>
-    other.map((value, index) => value ?? own[before.get(told.steps[index] ?? -1) ?? -1] ?? value);
-  const put = <T>(own: readonly T[], other: readonly T[]): T[] => [...own.slice(0, begin), ...kept(own, other), ...own.slice(end)];
-  const held = told.steps.filter((step, index) => told.values[index] === null && typeof line.values[before.get(step) ?? -1] === "number");
+  const put = <T>(own: readonly T[], other: readonly T[]): T[] => [...own.slice(0, begin), ...other, ...own.slice(end)];
   const cut = line.gaps.flatMap((gap): Gap[] => [
     { ...gap, last: Math.min(gap.last, first - 1) },
     { ...gap, first: Math.max(gap.first, last + 1) },
   ]);
-  const missing = told.gaps.filter((gap) => gap.first !== gap.last || !held.includes(gap.first));
-  const gaps = [...cut.filter((gap) => gap.first <= gap.last), ...missing].sort((one, other) => one.first - other.first);
+  const gaps = [...cut.filter((gap) => gap.first <= gap.last), ...told.gaps].sort((one, other) => one.first - other.first);
   const band = line.low && line.high ? { low: put(line.low, told.low ?? []), high: put(line.high, told.high ?? []) } : {};
   return {
     ...line,

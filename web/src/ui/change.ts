@@ -1,5 +1,5 @@
 /** The form that changes one variable: what is typed is a draft until it was looked at (first Enter) and sent (second Enter). */
-import { isDay, isoDate, isShort, momentOf, parseMoment, stepOf, stepText } from "../decode/calendar";
+import { isDay, isShort } from "../decode/calendar";
 import { typedNumber } from "../decode/units";
 import type { Api, SetOrder } from "../fetch/api";
 import { isFailure, Refused } from "../fetch/problem";
@@ -8,10 +8,9 @@ import type { Ordered, Scenario, Variable } from "../state/told";
 import { bar, fill, h, say } from "./dom";
 import { barred, ordered, send } from "./orders";
 import { type Changed, isHarmless, staleNote } from "./stale";
-import { dateText, nameOf, previewText } from "./wording";
+import { dateFault, dateText, nameOf, previewText } from "./wording";
 
 type When = "after" | "now" | "date" | "yearly";
-const NEVER = { year: 2001, month: 3, day: 5, second: 0 }; // the date of an example, in a run without dates
 const PARTS: Record<string, string> = { value: "value", units: "units", region: "where", when: "when" };
 
 export class ChangeForm {
@@ -184,10 +183,8 @@ export class ChangeForm {
     const text = this.date.value.trim();
     if (!run || (this.when.value !== "date" && this.when.value !== "yearly")) return "";
     if (this.when.value === "yearly") return isDay(`2000-${text}`, run.clock.calendar) ? "" : "Give a month and a day, such as 07-01.";
-    if (!isDay(text, run.clock.calendar)) return `Give a date, such as ${isoDate(momentOf(run.clock, step + 1) ?? NEVER, run.clock)}.`;
-    const then = stepOf(run.clock, parseMoment(text, run.clock.calendar)) - (isShort(run.clock) ? 0 : 1);
-    if (then < step) return `${name} stands at ${stepText(run.clock, step)}: give a later date.`;
-    return run.steps !== null && then >= run.steps ? `The run ends at ${stepText(run.clock, run.steps)}.` : "";
+    const within = isShort(run.clock) ? 1 : 0; // an instant is the beginning of the step after it
+    return dateFault(run, text, name, step, step + 1 - within, (run.steps ?? Number.POSITIVE_INFINITY) - within);
   }
 
   /** Marks the field that is wrong and says why. */

@@ -15,8 +15,10 @@ const UNDO = 10_000; // [ms]
 export function treeOf(scenarios: readonly Scenario[], left: boolean): { scenario: Scenario; depth: number }[] {
   const found: { scenario: Scenario; depth: number }[] = [];
   const shown = (each: Scenario): boolean => left || !LEFT.test(each.name);
+  const told = new Set(scenarios.map((each) => each.branch)); // of those that were left the newest alone
+  const parentOf = ({ parent }: Scenario) => (parent !== null && told.has(parent) ? parent : null);
   const grow = (parent: number | null, depth: number) => {
-    for (const scenario of scenarios.filter((each) => each.parent === parent)) {
+    for (const scenario of scenarios.filter((each) => parentOf(each) === parent)) {
       if (shown(scenario)) found.push({ scenario, depth });
       grow(scenario.branch, shown(scenario) ? depth + 1 : depth);
     }

@@ -1,5 +1,5 @@
 /** Playing and the bar of time: what was played, what can be shown again at once, what is still to come; checkpoints, events, now. */
-import { dateTicks, isDay, isoDate, isShort, momentOf, monthsLater, monthText, parseMoment, stepOf, stepText } from "../decode/calendar";
+import { dateTicks, isShort, momentOf, monthsLater, monthText, parseMoment, stepOf, stepText } from "../decode/calendar";
 import type { Store } from "../state/store";
 import type { Clock } from "../state/told";
 import type { Actions } from "./actions";
@@ -7,8 +7,7 @@ import { bar, fill, h, say } from "./dom";
 import { handles, strip } from "./looking";
 import { barred } from "./orders";
 import type { Steering } from "./steering";
-
-const NEVER = { year: 2001, month: 3, day: 5, second: 0 }; // the date of an example, in a run without dates
+import { dateFault } from "./wording";
 
 export function mount(element: HTMLElement, store: Store, steering: Steering, actions: Actions): void {
   const play = h("button", { type: "button", class: "main play", onclick: () => actions.do("play") });
@@ -64,15 +63,12 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   }
   /** The form stays open over a date that is none, or is over. */
   function goUntil(event: Event): void {
-    const clock = store.now.run?.clock;
+    const { run } = store.now;
     const text = date.value.trim();
-    const known = clock && isDay(text, clock.calendar);
-    const then = known ? stepOf(clock, parseMoment(text, clock.calendar)) : 0;
-    if (!known) say(wrong, `Give a date, such as ${clock ? isoDate(momentOf(clock, total()) ?? NEVER, clock) : "2001-03-05"}.`);
-    else if (then <= steering.at || then > total())
-      say(wrong, `${steering.whom} stands at ${stepText(clock, steering.at)}, and the run ends at ${stepText(clock, total())}.`);
-    else return go(event, () => steering.until(text));
+    const fault = run && dateFault(run, text, steering.whom, steering.at, steering.at + 1, total());
+    if (!fault) return go(event, () => steering.until(text));
     event.preventDefault();
+    say(wrong, fault);
   }
   function go(event: Event, act: () => void): void {
     event.preventDefault();

@@ -1,12 +1,13 @@
 /** Orders in words for people, and as a command line or a line of Python that gives the same order. */
-import { momentText, parseMoment, stepText } from "../decode/calendar";
+import { isDay, isoDate, momentOf, momentText, parseMoment, stepOf, stepText } from "../decode/calendar";
 import { grouped, placeText, prettyUnit, rounded } from "../decode/units";
 import { named } from "../state/levels";
 import { LEFT } from "../state/scenario";
-import type { State } from "../state/store";
+import type { Run, State } from "../state/store";
 import type { LogRow, Preview, Scenario, Variable } from "../state/told";
 
 type Words = Record<string, unknown>;
+const EXAMPLE = { year: 2001, month: 3, day: 5, second: 0 }; // in a run without dates
 /** What an order was: where it is sent, how, and its body; path begins behind the address of the run. */
 export interface Request {
   method: "POST" | "DELETE";
@@ -28,6 +29,22 @@ export function dateText(state: State, date: string): string {
   } catch {
     return date;
   }
+}
+
+/** Why a typed date is none of the steps `first` to `last`, "" where it is one. whom, at: the scenarios that it is for, and where they stand. */
+export function dateFault(
+  { clock, steps }: Pick<Run, "clock" | "steps">,
+  text: string,
+  whom: string,
+  at: number,
+  first: number,
+  last: number,
+): string {
+  if (clock.step === null) return "This run has no dates.";
+  if (!isDay(text, clock.calendar)) return `Give a date, such as ${isoDate(momentOf(clock, at + 1) ?? EXAMPLE, clock)}.`;
+  const step = stepOf(clock, parseMoment(text, clock.calendar));
+  if (step < first) return `${whom} ${whom.includes(" and ") ? "stand" : "stands"} at ${stepText(clock, at)}: give a later date.`;
+  return step > last ? `The run ends at ${stepText(clock, steps ?? last)}.` : "";
 }
 
 export function stepWords(state: State, step: number | null | undefined): string {

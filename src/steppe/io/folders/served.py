@@ -6,10 +6,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
+from steppe.control.orders import FIRST_NAME, folder_of
 from steppe.errors import FolderError
 
 LOG = logging.getLogger("steppe")
-JOURNAL, MAIN, FIRST = "journal.sqlite", "main", 1
+JOURNAL = "journal.sqlite"
 WAITING = "kind = 'set' AND outcome IS NULL"  # changes of a later step; rules lie in the checkpoints
 
 
@@ -28,9 +29,9 @@ class ServedRun(NamedTuple):
         for how in ("mode=ro", "mode=ro&immutable=1"):  # the second in a folder where nothing can be written
             try:
                 with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as base:
-                    (number,) = base.execute("SELECT id FROM branch WHERE name = ?", (MAIN,)).fetchone()
+                    (number,) = base.execute("SELECT id FROM branch WHERE name = ?", (FIRST_NAME,)).fetchone()
                     (waiting,) = base.execute(f"SELECT count(*) FROM command WHERE branch = ? AND {WAITING}", (number,)).fetchone()
-                    return cls(folder if number == FIRST else folder / "branches" / str(number), waiting)
+                    return cls(folder_of(folder, number), waiting)
             except (sqlite3.Error, TypeError):
                 continue
         return None

@@ -134,7 +134,7 @@ class ChemistryBox:
 
     def _exactly(self, t: float, stop: float, c: Floats, carried: Floats) -> tuple[int, int, int, Floats]:
         midnight, day = self._light(t, stop)
-        step = Attempt.room(self._program, 1)._replace(y=c)
+        tables, step = Tables(self._program.codes, self._program.yields), Attempt.room(self._program, 1)._replace(y=c)
         z, error = step.z, step.error
         steps, rejected, clipped, after_rejection, h = 0, 0, np.zeros(len(self.species)), False, float(carried[0])
         while t < stop:
@@ -142,7 +142,7 @@ class ChemistryBox:
             times = np.array([t, t + tried, t - APART, t + APART])
             step.now[...], step.later[...], before, behind = self.rates_at(times, day, midnight).T[:, :, None]
             step.h[...], step.slope[...] = tried, (behind - before) / (2.0 * APART)
-            step_of(1)(Tables(self._program.codes, self._program.yields), step)
+            step_of(1)(tables, step)
             scaled = error / (self.atol + self.rtol * np.maximum(abs(c), abs(z)))
             norm = float(np.sqrt(np.mean(scaled * scaled)))
             factor = min(5.0, max(0.2, 0.9 * norm ** (-1.0 / 3.0))) if norm > 0.0 else 5.0 if norm == 0.0 else 0.2
