@@ -92,7 +92,7 @@ def by_itself(path: Path) -> list[str]:
 def test_no_other_file_renames_or_locks_by_itself() -> None:
     found = {str(path.relative_to(SOURCE)): calls for path in SOURCE.rglob("*.py") if (calls := by_itself(path))}
     assert found.pop("files.py") == ["os.replace", "fcntl.flock"]
-    assert found == {"client/look.py": ["whole.rename(variable.name)"]}, "use steppe.files; this one gives an array of xarray a name"
+    assert found == {"client/labels.py": ["whole.rename(variable.name)"]}, "use steppe.files; this one gives an array of xarray a name"
 
 
 def test_only_what_needs_no_restart_is_renamed_without_waiting_for_the_disk() -> None:
