@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from steppe.control import OPEN_END, Leg
 from steppe.engine import Session, Simulation
 from steppe.errors import FinishedError, NotComputedError, RequestError
 from steppe.io import Checkpoint
-from tests.engine.sessions import OWN, on_session, seen
+from tests.engine.sessions import OWN, on_session, seen, setting, to
 from tests.engine.test_ranks import on_ranks
 
 BOX = {"box": [144.0, -22.0, 145.0, -20.0]}
@@ -130,3 +131,32 @@ def test_without_the_state_before_it_the_last_step_is_not_answered(scenario: Pat
             simulation.get("runoff")
         simulation.step(1)
         assert simulation["runoff"].notnull().any()
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_a_branch_from_a_checkpoint_shows_its_past_after_its_own(scenario: Path, left: bool) -> None:
+    """All of it while its ancestor is in memory; of one that was left, from the checkpoint on at which it began."""
+
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 5)
+        session.save(1)
+        session.apply(1, 1, "set", setting("capacity", 90.0))
+        to(session, 12)
+        session.save(1)
+        session.apply(1, 2, "set", setting("water", 7.0))
+        to(session, 40)
+        past = {step: seen(session, "drainage", step=step) for step in (1, 5, 9, 12, 13, 20) if step > 12 * left}
+        session.save(1)
+        if left:
+            session.unload(1)
+        session.load(2, [Leg(1, 20, OPEN_END), Leg(2, OPEN_END, OPEN_END)])
+        to(session, 20, (2,))
+        session.apply(2, 3, "set", setting("capacity", 95.0))
+        for step in (30,) if left else (30, 40, 50):
+            to(session, step, (2,))
+            session.save(2)
+            for each, values in past.items():
+                np.testing.assert_array_equal(seen(session, "drainage", 2, step=each), values, err_msg=f"step {each} at {step}")
+
+    on_session(scenario, work)

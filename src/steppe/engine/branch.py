@@ -47,6 +47,11 @@ class EarlierState(NamedTuple):
     actions: Actions
     branch: int = 0
 
+    def with_more(self, actions: Actions) -> "EarlierState | None":
+        """The same with what was done later; None where that is too much for a checkpoint."""
+        both = {**self.actions, **actions}
+        return self._replace(actions=both) if len(both) <= MOST else None
+
     def plain(self) -> list[object]:
         """In types of JSON."""
         actions = [[*position, *action] for position, action in self.actions.items()]
@@ -238,15 +243,12 @@ class Branch:
 
     def _behind_next(self, done: Callable[[Position], Actions]) -> EarlierState | None:
         """The state behind the checkpoint that is made now: one of an earlier step. None where it is not known."""
-        if self.kept is None and self.position.step == self.since.step:
-            return self.behind
-        if self.kept is None and self.since != BEGINNING:
-            return None
+        if self.kept is None and self.since != BEGINNING:  # it began at the checkpoint of another branch
+            return self.behind and self.behind.with_more(done(self.since))
         name, before = self.kept or ("", BEGINNING)
         if before.step == self.position.step:  # an action at this step does not change the diagnostics of the step before it
             return self.behind
-        actions = done(before) if before >= self.since else {}
-        return EarlierState(name, before, actions) if before >= self.since and len(actions) <= MOST else None
+        return EarlierState(name, before, {}).with_more(done(before)) if before >= self.since else None
 
     def flush(self) -> None:
         """Writes all records, so that other branches can read them; makes no checkpoint."""

@@ -145,7 +145,9 @@ class Branches:
             Checkpoint.remove(folder, self._plan.identity, lambda each: position_of(each) > end)
 
     def _from_checkpoint(self, number: int, path: Sequence[Leg], of: int, checkpoint: Checkpoint) -> Branch:
-        branch = self._begun(number, path, position_of(checkpoint), Spent(**checkpoint.manifest["spent"]))
+        position, ancestor = position_of(checkpoint), self.live.get(of)
+        since = ancestor.since if ancestor and ancestor.since <= position else None
+        branch = self._begun(number, path, position, Spent(**checkpoint.manifest["spent"]), since)
         branch.take(checkpoint)
         if of == number:
             self._or_close(branch, lambda: self._keep_in(branch, self._folder(number)).begin(checkpoint))

@@ -103,8 +103,8 @@ class Recomputation:
             return max(within, key=lambda each: each.position)
         if on.kept and on.since <= on.kept[1] and on.kept[1].step < step:
             return EarlierState(*on.kept, self.since(on, on.kept[1]))
-        if on.behind and step <= (on.kept[1] if on.kept else on.since).step:
-            return on.behind
+        if on.behind and on.behind.position.step < max(step, 1) and (on.kept is None or step <= on.kept[1].step):
+            return on.behind if on.kept else on.behind.with_more(self.since(on, on.since))
         return EarlierState("", BEGINNING, self.since(on, BEGINNING)) if on.since == BEGINNING else None
 
     def _on_the_way(self, on: Branch, after: Position, before: Position) -> Branch | None:
