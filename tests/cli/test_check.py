@@ -64,3 +64,11 @@ def test_a_change_of_the_run_file_is_checked_too(call, here):
     code, said, _ = call("check", "run.toml", "--set", "time.end=1990-01-19")
     assert code == Exit.DONE
     assert said.startswith("144 cells, 10 days, 1,440 cell-days\n")
+
+
+@pytest.mark.parametrize("place", ["run.toml", "run.toml/out", "weather.zarr", "."])
+def test_a_place_that_the_run_would_refuse_is_refused(call, here, place):
+    code, said, wrong = call("check", "run.toml", "--set", f"output.path={place}")
+    assert (code, said) == (Exit.MISTAKE, "")
+    assert wrong == call("run", "run.toml", "--set", f"output.path={place}")[2]
+    assert wrong.endswith(("Choose another folder for the output.\n", "Choose an empty or a new folder for the output.\n"))

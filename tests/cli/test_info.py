@@ -2,6 +2,10 @@
 
 import json
 import re
+import shutil
+from pathlib import Path
+
+import pytest
 
 import steppe
 from steppe.errors import Exit
@@ -72,3 +76,32 @@ def test_where_there_is_nothing_the_error_says_what_to_give(call, tmp_path):
     code, said, wrong = call("info", str(tmp_path))
     assert (code, said) == (Exit.MISTAKE, "")
     assert f'There is no run folder or store at "{tmp_path}".' in wrong
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "sentence"),
+    [
+        ("output.zarr/zarr.json", "{", "cannot be opened: its metadata are damaged"),
+        ("output.zarr/water/zarr.json", '{"zarr_format": 3}', "cannot be opened: its metadata are damaged"),
+        ("identity.json", "", "has results but no identity.json"),
+    ],
+)
+def test_a_damaged_folder_is_named(call, finished, tmp_path, file, text, sentence):
+    shutil.copytree(finished, tmp_path / "out")
+    place: Path = tmp_path / "out" / file
+    place.write_text(text) if text else place.unlink()
+    code, said, wrong = call("info", str(tmp_path / "out"))
+    assert (code, said) == (Exit.FAILURE, "")
+    assert sentence in wrong
+    assert str(tmp_path / "out") in wrong
+
+
+def test_tokens_are_those_of_a_folder(call, here):
+    code, said, wrong = call("token", "list", "nowhere")
+    assert (code, said) == (Exit.MISTAKE, "")
+    assert 'There is no folder "nowhere".' in wrong
+    assert call("token", "list", ".") == (
+        Exit.DONE,
+        "",
+        'No token was made for ".". `steppe token new` makes one, `steppe serve` one for each role.\n',
+    )

@@ -3,6 +3,7 @@ import pytest
 import xarray
 
 import steppe
+from steppe.client import RefusedError
 from steppe.errors import FolderError
 from tests.client.served import TOKENS, Served
 
@@ -61,3 +62,11 @@ def test_a_run_with_orders_for_later_steps_is_continued_by_its_server_alone(serv
     server.stop()
     with pytest.raises(FolderError, match="1 change of it is ordered for later steps"):
         steppe.Simulation(server.folder / "run.toml", folder)
+
+
+def test_an_order_of_a_date_that_is_over_is_refused_as_such(server: Served) -> None:
+    run = server.connect()
+    run.step(20)
+    with pytest.raises(RefusedError, match="is past or beyond the end: main is at step 20") as refused:
+        run.set("water", 0.0, when="1990-01-12")
+    assert (type(refused.value), refused.value.code) == (RefusedError, "step-passed")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from steppe.control.server.journal import Journal
-from steppe.errors import DamagedError, Failure, FolderError
+from steppe.errors import DamagedError, FolderError
 from steppe.io.checkpoints.checkpoint import Checkpoint
 from steppe.io.folders.folder import Progress, RunFolder, read_identity
 from steppe.io.identity import run_id
@@ -74,7 +74,7 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(Failure, match=r"file/run. cannot be written"):
+    with pytest.raises(FolderError, match=r"file. is a file, expected a folder"):
         RunFolder(tmp_path / "file" / "run", IDENTITY)
 
 

@@ -5,7 +5,7 @@ import sys
 from typing import NoReturn
 
 from steppe.cli.commands import overview
-from steppe.errors import Exit, SteppeError, unexpected
+from steppe.errors import Exit, Mistake, SteppeError, unexpected
 
 
 def main() -> NoReturn:
@@ -28,6 +28,7 @@ def run_command(arguments: list[str]) -> Exit:
     debug = "--debug" in arguments[:own]
     arguments = [*(argument for argument in arguments[:own] if argument != "--debug"), *arguments[own:]]
     try:
+        _check_none_is_empty(arguments[:own])
         return _call(arguments)
     except SteppeError as error:
         if debug:
@@ -44,6 +45,14 @@ def run_command(arguments: list[str]) -> Exit:
             raise
         _say(unexpected(error))
         return Exit.FAILURE
+
+
+def _check_none_is_empty(arguments: list[str]) -> None:
+    """Raises `Mistake` for an empty argument, which as a path would be the working folder."""
+    if "" in arguments:
+        before = ["steppe", *arguments][arguments.index("")]
+        where = f"The value of {before}" if before.startswith("-") else f'The argument after "{before}"'
+        raise Mistake(f"{where} is empty. Leave it out, or set the variable of the shell that it comes from.")
 
 
 def _call(arguments: list[str]) -> Exit:

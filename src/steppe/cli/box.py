@@ -119,10 +119,10 @@ def box(
 
 def _check_places(csv: Path | None, plot: Path | None) -> None:
     """Raises `Mistake` when a file that shall be written at the end cannot be."""
+    from steppe.cli.typed_places import check_png
     from steppe.files import check_writable
 
-    if plot is not None and plot.suffix.lower() != ".png":
-        raise Mistake(f'--plot "{plot}" is no name of a PNG file. Give a name that ends in .png.')
+    check_png("--plot", plot)
     if csv is not None and plot is not None and csv.resolve() == plot.resolve():
         raise Mistake(f'--csv and --plot are both "{plot}". Give each a name of its own.')
     check_writable(csv)

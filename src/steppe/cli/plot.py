@@ -55,7 +55,7 @@ def plot(
     path
         The run folder, the folder of an ensemble, or a store.
     output
-        The file to write; default: picture.png in the run folder, or a file beside the store.
+        The PNG file to write; default: picture.png in the run folder, or a file beside the store.
     variables
         A variable to draw, instead of all of the run. May be given several times. A film shows one, by default the first
         of the run file.
@@ -82,7 +82,7 @@ def plot(
     quiet
         No progress of a film, and no list of the written files.
     """
-    from steppe.cli.typed_places import place_of, region_of, scale_of
+    from steppe.cli.typed_places import check_png, place_of, region_of, scale_of
     from steppe.files import writing
     from steppe.io import results_folder
     from steppe.jobs.film import FilmChoices
@@ -101,6 +101,7 @@ def plot(
     of_films = {"--from": start, "--to": end, "--fps": fps, "--size": size}
     if given := [name for name, value in of_films.items() if value is not None]:
         raise Mistake(f"{given[0]} is an option of films. Give it with --movie, or leave it out.")
+    check_png("--output", output)
     places = [place_of(text) for text in at or []]
     file = output or (path.with_suffix(".png") if (path / "zarr.json").is_file() else path / "picture.png")
     with writing(file):

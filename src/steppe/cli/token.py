@@ -10,7 +10,7 @@ from pathlib import Path
 from cyclopts import App
 
 from steppe.cli.commands import COMMANDS
-from steppe.errors import Exit, Mistake
+from steppe.errors import Exit, FolderError, Mistake
 
 DAY = 86400.0  # [s]
 LONGEST = 3650  # [days]
@@ -51,6 +51,7 @@ def new(run: Path, /, *, role: str = "view", days: int = 7, name: str = "") -> E
     name = name or f"{role}-{made.digest.hex()[:8]}"
     if not re.fullmatch(NAME, name) or name in ROLES:
         raise Mistake(f'--name "{name}" must be 1 to 64 of A-Z a-z 0-9 . _ -, and no role.')
+    _check_folder(run)
     TokenFile(run).add(Token(name, role, made.digest, expires))
     sys.stdout.write(f"{name}, until {_date(expires)}:\n\n  {_address(run)}{text}\n\nCopy it now: Steppe does not store it.\n")
     return Exit.DONE
@@ -75,11 +76,14 @@ def list(run: Path, /, *, json: bool = False) -> Exit:
     from steppe.server.role_tokens import RoleFile
     from steppe.server.tokens import TokenFile
 
+    _check_folder(run)
     now, there = time.time(), [*RoleFile(run).read(), *TokenFile(run).read()]
     rows = [{"name": each.name, "role": each.role, "end": _date(each.expires), "over": each.is_over(now)} for each in there]
     if json:
         sys.stdout.write(json_format.dumps({"tokens": rows}, indent=2) + "\n")
         return Exit.DONE
+    if not rows:
+        sys.stderr.write(f'No token was made for "{run}". `steppe token new` makes one, `steppe serve` one for each role.\n')
     for row in rows:
         sys.stdout.write(f"{row['name']:<20}  {row['role']:<6}  {row['end']}{'  over' if row['over'] else ''}\n")
     return Exit.DONE
@@ -106,6 +110,7 @@ def revoke(run: Path, name: str, /) -> Exit:
     from steppe.server.role_tokens import RoleFile
     from steppe.server.tokens import TokenFile
 
+    _check_folder(run)
     made = RoleFile(run)
     for each in made.read():
         if each.name == name:
@@ -113,6 +118,11 @@ def revoke(run: Path, name: str, /) -> Exit:
             return Exit.DONE
     TokenFile(run).remove(name)
     return Exit.DONE
+
+
+def _check_folder(run: Path) -> None:
+    if not run.is_dir():
+        raise FolderError(f'There is no folder "{run}". Give the run folder, or that of `steppe serve --runs`.')
 
 
 def _date(moment: float | None) -> str:

@@ -1,5 +1,6 @@
-"""Places, boxes, ranges and sizes as they are typed on the command line."""
+"""Places, boxes, ranges, sizes and names of pictures as they are typed on the command line."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steppe.errors import Mistake
@@ -37,6 +38,18 @@ def _numbers(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         return []
+
+
+def check_png(option: str, path: Path | None) -> None:
+    """Checks the name of a picture.
+
+    Raises
+    ------
+    Mistake
+        It is not that of a PNG file, the only format of pictures.
+    """
+    if path is not None and path.suffix.lower() != ".png":
+        raise Mistake(f'{option} "{path}" is no name of a PNG file. Give a name that ends in .png.')
 
 
 def scale_of(text: str | None) -> tuple[float, float] | None:

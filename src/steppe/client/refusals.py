@@ -67,7 +67,7 @@ class EngineFailedError(Failure):
         self.facts = dict(facts or {})
 
 
-_BY_STATUS = {401: NoAccessError, 403: NoAccessError, 404: UnknownError, 410: NotAtHandError, 412: StaleError, 416: NotAtHandError}
+_BY_STATUS = {401: NoAccessError, 403: NoAccessError, 404: UnknownError, 410: NotAtHandError, 416: NotAtHandError}
 _ANSWERED = ("disk-full", "too-costly")  # asking again would not help
 _LISTED = 8  # of the allowed values that a text names
 
@@ -79,6 +79,8 @@ def raised(facts: Mapping[str, Any]) -> Exception:
         return EngineFailedError(text, facts)
     if int(facts.get("status", 422)) >= 500 and facts.get("code") not in _ANSWERED:
         return UnreachableError(text)
+    if facts.get("code") == "version-stale":
+        return StaleError(text, facts)
     return _BY_STATUS.get(int(facts.get("status", 0)), RefusedError)(text + _advice(facts, text), facts)
 
 

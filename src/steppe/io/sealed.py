@@ -43,8 +43,8 @@ def read_sealed(path: Path, advice: str) -> dict[str, Any]:
         content.pop(SEAL)
         if data != _text(content):
             raise ValueError("its hash is wrong")
-    except FileNotFoundError:
-        raise
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(str(path)) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = "it has no hash" if isinstance(error, KeyError) else error
         raise DamagedError(f'"{path}" is damaged ({reason}). {advice}') from None

@@ -9,6 +9,7 @@ import numpy as np
 
 from steppe.clock import Clock, instant_text, length, parse_instant
 from steppe.engine.differences import flat
+from steppe.errors import DamagedError
 from steppe.io import Ensemble, ForcingStore, Progress, Spent, names_of, open_results, read_identity, results_folder
 from steppe.jobs.report import size_of, spent_of
 
@@ -82,7 +83,10 @@ def _range(ensemble: Ensemble, column: str) -> str:
 
 def _of_run(path: Path, progress: Progress, attributes: Mapping[str, Any]) -> dict[str, object]:
     """The identity of the run, the values of its run file, and its end."""
-    identity = read_identity(path)
+    try:
+        identity = read_identity(path)
+    except FileNotFoundError:
+        raise DamagedError(f'"{path}" has results but no identity.json, which says of which run. Restore that file.') from None
     clock, end = _clock(identity)
     found: dict[str, Any] = {
         "title": attributes["title"],

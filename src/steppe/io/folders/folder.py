@@ -142,11 +142,9 @@ class RunFolder:
         self.path = path
         self.output = path / "output.zarr"
         self.checkpoints = path / "checkpoints"
-        if path.exists() and not path.is_dir():
-            raise FolderError(f'"{path}" is a file, expected a folder. Choose another folder for the output.')
+        check_place(path)
         with writing(path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._refuse_foreign()
         self._lock = _locked(path / LOCK, run_id(identity))
         try:
             if fresh:
@@ -258,18 +256,6 @@ class RunFolder:
         progress.write(aside)
         return aside
 
-    def _refuse_foreign(self) -> None:
-        names = sorted(entry.name for entry in self.path.iterdir())
-        if "identity.json" in names:
-            return
-        # A run that was killed while it began leaves its lock and perhaps a file made aside.
-        foreign = [name for name in names if name not in (LOCK, *(f"{own}.tmp" for own in OWN)) and not name.startswith(SERVED)]
-        if foreign:
-            more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
-            raise FolderError(
-                f'"{self.path}" is no run folder, it holds {", ".join(foreign[:3])}{more}. Choose an empty or a new folder for the output.'
-            )
-
     def _identify(self, identity: Identity) -> None:
         path = self.path / "identity.json"
         try:
@@ -289,6 +275,29 @@ class RunFolder:
                     shutil.rmtree(path)
                 else:
                     path.unlink(missing_ok=True)
+
+
+def check_place(path: Path) -> None:
+    """Checks that a run folder is or can be made at a path.
+
+    Raises
+    ------
+    FolderError
+        There or above it is a file, or a folder of other things.
+    """
+    there = next(each for each in (path, *path.parents) if each.exists())
+    if not there.is_dir():
+        raise FolderError(f'"{there}" is a file, expected a folder. Choose another folder for the output.')
+    if there != path or (path / "identity.json").exists():
+        return
+    # A run that was killed while it began leaves its lock and perhaps a file made aside.
+    own = (LOCK, *(f"{name}.tmp" for name in OWN))
+    foreign = sorted(each.name for each in path.iterdir() if each.name not in own and not each.name.startswith(SERVED))
+    if foreign:
+        more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+        raise FolderError(
+            f'"{path}" is no run folder, it holds {", ".join(foreign[:3])}{more}. Choose an empty or a new folder for the output.'
+        )
 
 
 def _is_journal(path: Path) -> bool:

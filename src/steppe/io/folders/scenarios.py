@@ -53,7 +53,7 @@ class Ensemble:
         """
         try:
             content = read_sealed(path / FILE, "Remove it; the same `steppe ensemble` writes it again.")
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             return None
         members = (Member(each["name"], each["set"], path / each["folder"]) for each in content["scenarios"])
         return cls(tuple(members), content["columns"])

@@ -64,7 +64,10 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
     folder = results_folder(Path(path))
     ensemble = Ensemble.read(folder)
     store, group = locate(folder, series)
-    raw: xarray.Dataset = xarray.open_zarr(group, chunks=None, consolidated=False, decode_cf=False)
+    try:
+        raw: xarray.Dataset = xarray.open_zarr(group, chunks=None, consolidated=False, decode_cf=False)
+    except (ValueError, KeyError, TypeError, OSError) as error:  # what zarr raises of metadata that it cannot read
+        raise DamagedError(f'"{group}" cannot be opened: its metadata are damaged ({error}). Restore its files zarr.json.') from None
     axis_of = {str(name): str(array.dims[0]) for name, array in raw.variables.items() if is_packed(array.dims)}
     if ensemble is None:
         cut = _check(store, group, raw, axis_of)
