@@ -8,11 +8,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from math import inf
 from time import perf_counter
+from typing import NamedTuple
 
 from steppe.engine.branch import Branch
 from steppe.engine.recorder import PIECE
 from steppe.engine.rule_runner import RuleRunner
 from steppe.errors import BadCellError, SteppeError
+
+MANY = 1000  # steps of a piece, whatever it costs beside them
 
 
 class Driver:
@@ -32,6 +35,7 @@ class Driver:
         self._rule_runner, self._again = rule_runner, again
         self._latest: deque[float] = deque(maxlen=2)  # the same of the last pieces; in the first a kernel is loaded
         self._steps = 0  # planned for the last piece
+        self._cost = PieceCost()
 
     @property
     def least(self) -> float:
@@ -51,7 +55,8 @@ class Driver:
         until
             The step at which it ends at the latest.
         seconds
-            The time of the piece, for all branches together. It has at most four times as many steps as the last one.
+            The time of the piece, for all branches together. It has at most four times as many steps as the last one; one of several
+            branches has as many as cost what the piece costs beside its steps.
         whole
             Compute the piece as a whole or not at all. Otherwise it has at least `PIECE` steps, if possible: each piece decodes its slabs
             of weather anew.
@@ -61,7 +66,8 @@ class Driver:
         until = min(until, plan.steps, *borders)
         most = state.outputs.recorder.most_steps
         if seconds < inf:
-            most = min(most, int(seconds / (self.pace * len(group))) if self.pace else 1, 4 * self._steps or 1)
+            wanted = max(int(seconds / (self.pace * len(group))) if self.pace else 1, self._cost.worthwhile if len(group) > 1 else 1)
+            most = min(most, wanted, 4 * self._steps or 1)
         if not whole:
             most = max(PIECE, most)
         if state.world.size > 1:
@@ -117,7 +123,38 @@ class Driver:
         """Takes the time of a piece of one branch. Short pieces have overhead: one that was cut short does not raise the estimate."""
         pace = seconds / steps
         self._latest.append(pace)
+        self._cost = self._cost.after(seconds, steps)
         if not self.pace or pace < self.pace:
             self.pace = pace
         elif steps == self._steps:
             self.pace = (self.pace + pace) / 2
+
+
+class PieceCost(NamedTuple):
+    """Seconds of a piece of one branch: `beside` its steps, and `each` step.
+
+    steps, seconds: of the last piece that told them apart; known: there was one.
+    """
+
+    beside: float = 0.0
+    each: float = 0.0
+    steps: int = 0
+    seconds: float = 0.0
+    known: bool = False
+
+    def after(self, seconds: float, steps: int) -> "PieceCost":
+        """With one more measurement: a piece of clearly another length tells both costs, others scale them."""
+        if not self.steps:
+            return PieceCost(0.0, seconds / steps, steps, seconds)
+        if max(steps, self.steps) < 2 * min(steps, self.steps):
+            now = seconds / (self.beside + self.each * steps)
+            return self._replace(beside=now * self.beside, each=now * self.each)
+        each = max(0.0, (seconds - self.seconds) / (steps - self.steps))
+        return PieceCost(max(0.0, seconds - each * steps), each, steps, seconds, known=True)
+
+    @property
+    def worthwhile(self) -> int:
+        """Steps that cost about as much as the rest of their piece. Two, until a second length has told what that is."""
+        if not self.known:
+            return 2
+        return min(MANY, max(1, int(self.beside / self.each))) if self.each else MANY

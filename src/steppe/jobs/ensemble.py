@@ -5,6 +5,7 @@ Every scenario is a branch that leaves the run before its first step. Its result
 """
 
 import csv
+import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from steppe.control import OPEN_END, Leg, Position
+from steppe.engine.open_branches import Budget
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
 from steppe.engine.session import Session
@@ -132,6 +134,7 @@ def run_ensemble(
         there = Ensemble.read(folder)
         if there and there.members != members:
             raise FolderError(f'"{folder}" holds another ensemble. Choose another folder for the output, or remove it.')
+        session.open_branches.budget = Budget(len(scenarios) + 1, sys.maxsize)  # all of them make each piece together
         session.load(1, [Leg(1, OPEN_END, OPEN_END)])
         for scenario in scenarios:
             _begin(session, numbers[scenario.name], scenario)
