@@ -77,6 +77,7 @@ def test_every_format_says_the_same(client: Client, toy: Toy, raster: Raster, tm
     assert len(rows) == 1 + raster.n_cells
     assert rows[1] == f"2001-01-02,139.25,-11.25,{wanted[0, 0]}"
     with netCDF4.Dataset("x", memory=client.get("/data/green?format=netcdf&time=2001-01-01/2001-01-02").content) as data:
+        assert data.weather == "generated"
         assert data["green"].dimensions == ("time", "lat", "lon")
         assert np.array_equal(np.ma.filled(data["green"][1], np.nan), wanted, equal_nan=True)
         assert list(netCDF4.num2date(data["time"][:], data["time"].units, data["time"].calendar)[1].timetuple()[:3]) == [2001, 1, 2]

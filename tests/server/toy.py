@@ -57,7 +57,8 @@ def facts_of(grid: Grid, steps: int, dtype: str = "float32") -> dict[str, Any]:
         for name, (role, units, low, high, by) in VARIABLES.items()
     ]
     clock = {"start": "2001-01-01T00:00:00", "step": 86400.0, "calendar": "standard", "units": "days since 2001-01-01"}
-    return {"model": "toy", "version": "1", "variables": variables, "grid": as_plain(grid), "clock": clock, "steps": steps}
+    facts = {"model": "toy", "version": "1", "weather": "generated", "variables": variables, "clock": clock, "steps": steps}
+    return {**facts, "grid": as_plain(grid)}
 
 
 class _Values:

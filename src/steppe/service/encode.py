@@ -174,9 +174,10 @@ def _netcdf(values: Array, head: ArrayHead, known: RunDescription, places: CellP
     facts, name = known.facts, str(head["variable"])
     variable = known.variables[name]
     data = netCDF4.Dataset(name, "w", memory=values.nbytes + 65536)
-    data.Conventions = "CF-1.11"
+    data.Conventions = "CF-1.12"
     data.title = f"{variable.long_name} of scenario {head['scenario']}"
     data.source = f"Steppe, {facts['model']} {facts.get('version', '')}".strip()
+    data.weather = facts["weather"]
     dims: tuple[str, ...]
     if places.cells is not None:
         data.createDimension("cell", len(places.cells))
