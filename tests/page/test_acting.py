@@ -238,6 +238,16 @@ def test_after_branching_the_branch_alone_is_changed_and_both_are_played(opened:
     assert house.value("capacity", 7, 3, "laden") == 90.0
 
 
+def test_a_name_that_is_too_long_is_not_cut(opened: Opened) -> None:
+    page = opened.page
+    page.keyboard.press("r")
+    page.keyboard.type(65 * "a")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert").filter(has_text="A name has 1 to 64 letters")).to_be_visible()
+    assert page.input_value("#branch-name") == 65 * "a"
+    page.keyboard.press("Escape")
+
+
 def test_a_scenario_is_renamed_and_deleted_unless_somebody_undoes_it(opened: Opened) -> None:
     house, page = opened.house, opened.page
     house.order("/scenarios", {"name": "dry"})

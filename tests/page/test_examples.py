@@ -1,5 +1,6 @@
 """The page on every file in `examples/`: it opens on a map, whose values are the server's, and nothing goes wrong in it."""
 
+import csv
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -170,6 +171,11 @@ def test_land_types_have_colours_and_names_in_legend_and_readout(opened: Opened)
     expect(legend).to_have_attribute("aria-label", re.compile("Classes: 1 Deep cracking clays; 2 Shallower red earths"))
     page.evaluate("() => steppe.store.change({cursor: {cell: 27, readings: {}}})")
     expect(page.locator("#readout")).to_contain_text("Deep cracking clays (1)")
+    rows = csv.DictReader(opened.house.get("/data/land_type?format=csv").text.splitlines())
+    place = next([float(row["longitude"]), float(row["latitude"])] for row in rows if float(row["value"]) == 1)
+    opened.house.order("/step", {"steps": 2})
+    page.evaluate("place => steppe.store.change({pins: [{cell: 27, place, colour: 1}]})", place)
+    expect(page.locator("#series .pins")).to_contain_text("Deep cracking clays")
     expect(page.get_by_role("switch", name="Logarithm")).to_be_hidden()
     drawn = page.evaluate("() => steppe.map.coloursOf(0)")
     assert (drawn["range"], drawn["palette"]) == ([0.5, 2.5], "classes 1,2")

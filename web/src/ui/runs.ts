@@ -54,7 +54,6 @@ function begin(store: Store, api: () => Api): HTMLElement {
     id: "run-new",
     autocomplete: "off",
     required: true,
-    maxlength: 64,
     placeholder: "dry",
     "aria-describedby": "run-wrong",
   });

@@ -215,7 +215,6 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       class: "rename",
       value: scenario.name,
       "aria-label": `New name of ${scenario.name}`,
-      maxlength: 64,
       onclick: (event) => event.stopPropagation(),
     });
     field.addEventListener("keydown", (event) => {

@@ -1,6 +1,7 @@
 /** Pinned cells and the region in short: each with its value at the date that is shown. The chart has the rest. */
 import { placeText, prettyUnit } from "../decode/units";
 import { paced } from "../state/pace";
+import { variableOf } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { Actions } from "./actions";
 import { lineText } from "./chart";
@@ -19,13 +20,15 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, actions:
     const { pins, look, shown, series } = store.now;
     const units = prettyUnit(shown[0]?.units ?? "");
     const at = shown[0]?.step ?? 0;
+    const { classes = {} } = variableOf(store.now, look.variable) ?? {};
     say(unit, units);
     fill(
       list,
       ...pins.map((pin, index) => {
         const square = h("i", { "aria-hidden": "true" }, String(index + 1));
         square.style.borderColor = square.style.color = theme.pin(pin.colour);
-        const values = series.filter((line) => line.pin === pin.colour).map((line) => lineText(line, at));
+        const texts = series.filter((line) => line.pin === pin.colour).map((line) => lineText(line, at));
+        const values = texts.map((text) => classes[text] ?? text);
         const gone = () => store.change({ pins: store.now.pins.filter((each) => each !== pin) });
         const remove = h("button", { type: "button", class: "quiet small", "aria-label": `Remove pin ${index + 1}`, onclick: gone }, "×");
         return h("li", {}, square, h("span", {}, placeText(pin.place)), h("b", {}, values.join(" | ")), remove);
