@@ -50,7 +50,10 @@ def command_of(path: Path) -> bytes:
 
 def test_a_process_with_a_word_is_found() -> None:
     token = uuid4().hex
-    with subprocess.Popen([sys.executable, "-c", "input()", token], stdin=subprocess.PIPE):
+    command = [sys.executable, "-c", "print(flush=True); input()", token]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()  # the system may not show its words before
         assert running(token)
     assert not running(token)
 
