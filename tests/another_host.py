@@ -33,8 +33,8 @@ def another_host(name: str, net: str = "10.213.71") -> Iterator[AnotherHost]:
     made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, check=False)
     if made.returncode:
         pytest.skip(f"no network of another host can be made here: {made.stderr.strip()}")
+    here = f"{name}-here"
     try:
-        here = f"{name}-here"
         _ip("link", "add", here, "type", "veth", "peer", "name", "cable", "netns", name)
         _ip("address", "add", f"{net}.1/24", "dev", here)
         _ip("link", "set", here, "up")
@@ -43,6 +43,7 @@ def another_host(name: str, net: str = "10.213.71") -> Iterator[AnotherHost]:
         _ip("-n", name, "link", "set", "cable", "up")
         yield AnotherHost(name, f"{net}.1")
     finally:
+        subprocess.run(["ip", "link", "delete", here], check=False)  # at once; with the network alone it would go some time later
         _ip("netns", "delete", name)
 
 
