@@ -19,7 +19,7 @@ from steppe.errors import DamagedError, Failure, FolderError, GridError, Mistake
 from steppe.grid import Points
 from steppe.io.axis import Axis, day_number
 from steppe.io.export import ExportSource, selection, write_cells, write_geotiff, write_netcdf, write_series
-from steppe.io.folders.folder import Progress
+from steppe.io.folders.run_progress import Progress
 from steppe.io.output.store import Group, Output, create_store
 from steppe.io.output.writer import OutputWriter
 from steppe.io.shard import write_small

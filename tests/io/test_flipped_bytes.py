@@ -11,7 +11,8 @@ from steppe.errors import DamagedError
 from steppe.grid import Points
 from steppe.io.axis import Axis
 from steppe.io.checkpoints.checkpoint import Checkpoint
-from steppe.io.folders.folder import Progress, RunFolder
+from steppe.io.folders.folder import RunFolder
+from steppe.io.folders.run_progress import Progress
 from steppe.io.output.store import Group, Output, create_store
 from steppe.io.output.writer import OutputWriter
 from steppe.io.results.dataset import open_results

@@ -12,7 +12,8 @@ import pytest
 from steppe.control.server.journal import Journal
 from steppe.errors import DamagedError, FolderError
 from steppe.io.checkpoints.checkpoint import Checkpoint
-from steppe.io.folders.folder import Progress, RunFolder, read_identity
+from steppe.io.folders.folder import RunFolder, read_identity
+from steppe.io.folders.run_progress import Progress
 from steppe.io.identity import run_id
 from steppe.io.output.store import group_attributes
 from steppe.io.results.dataset import open_results

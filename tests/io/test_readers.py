@@ -12,7 +12,8 @@ import pytest
 import xarray as xr
 from zarr.storage import LocalStore
 
-from steppe.io.folders.folder import Progress, RunFolder
+from steppe.io.folders.folder import RunFolder
+from steppe.io.folders.run_progress import Progress
 from steppe.io.output.store import Group, Output, create_store
 from steppe.io.output.writer import OutputWriter
 from steppe.io.results.dataset import open_results

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from steppe.errors import DamagedError, FolderError, GridError
 from steppe.grid import Points
 from steppe.io.axis import Axis
-from steppe.io.folders.folder import Progress
+from steppe.io.folders.run_progress import Progress
 from steppe.io.output.store import Group, Output, create_store
 from steppe.io.output.writer import OutputWriter
 from steppe.io.results.dataset import open_results, unpack

@@ -47,6 +47,10 @@ class EarlierState(NamedTuple):
     actions: Actions
     branch: int = 0
 
+    def from_branch(self, number: int) -> "EarlierState":
+        """The same for another branch: with the number of the one in whose folder its checkpoint lies."""
+        return self if self.branch or not self.name else self._replace(branch=number)
+
     def with_more(self, actions: Actions) -> "EarlierState | None":
         """The same with what was done later; None where that is too much for a checkpoint."""
         both = {**self.actions, **actions}

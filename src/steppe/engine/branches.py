@@ -155,8 +155,7 @@ class Branches:
         else:
             branch.origin, branch.first = of, checkpoint.manifest["records"]
             if behind := checkpoint.manifest.get("behind"):
-                earlier = EarlierState.of(behind)
-                branch.behind = earlier if earlier.branch or not earlier.name else earlier._replace(branch=of)
+                branch.behind = EarlierState.of(behind).from_branch(of)
             self._or_close(branch, lambda: branch.order("open", output="", checkpoint=str(checkpoint.path)))
         return branch
 

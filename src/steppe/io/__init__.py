@@ -13,9 +13,10 @@ from steppe.io.checkpoints.checkpoint import Checkpoint
 from steppe.io.checkpoints.contents import Contents
 from steppe.io.checkpoints.draft import Draft
 from steppe.io.checkpoints.remote import load_checkpoint
-from steppe.io.folders.folder import Progress, RunFolder, Spent, check_place, link_run, read_costs, read_identity
+from steppe.io.folders.folder import RunFolder, check_place, link_run, read_costs, read_identity
 from steppe.io.folders.removal import check_removal, remove_run
 from steppe.io.folders.run_folders import RunFolderInfo, find_runs
+from steppe.io.folders.run_progress import Progress, Spent
 from steppe.io.folders.scenarios import Ensemble, Member, expect_no_ensemble, expect_no_results, listed
 from steppe.io.folders.served import check_continuable, results_folder
 from steppe.io.forcing.archive import archive_store

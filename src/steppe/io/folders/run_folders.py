@@ -7,7 +7,8 @@ from pathlib import Path
 
 from steppe.errors import DamagedError, FolderError
 from steppe.files import holder, take
-from steppe.io.folders.folder import LOCK, Progress, read_identity
+from steppe.io.folders.folder import LOCK, read_identity
+from steppe.io.folders.run_progress import Progress
 from steppe.io.folders.scenarios import Ensemble
 
 LOCKS = (LOCK, "server.lock")  # files that a process holds locked while it uses the folder

@@ -15,7 +15,7 @@ import numpy as np
 
 from steppe.array_types import Floats
 from steppe.errors import FolderError
-from steppe.io.folders.folder import Progress
+from steppe.io.folders.run_progress import Progress
 from steppe.io.sealed import read_sealed, write_sealed
 
 FILE = "ensemble.json"

@@ -14,7 +14,7 @@ import numpy as np
 from steppe.array_types import Array
 from steppe.errors import DamagedError, FolderError, GridError, nearest
 from steppe.io.axis import ticks_of
-from steppe.io.folders.folder import Progress
+from steppe.io.folders.run_progress import Progress
 from steppe.io.folders.scenarios import FILE, SCENARIO, Ensemble, listed
 from steppe.io.folders.served import results_folder
 from steppe.io.forcing.store import FORMAT as FORCING_FORMAT
