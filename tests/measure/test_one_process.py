@@ -10,9 +10,8 @@ import pytest
 
 from steppe.errors import Mistake
 from steppe.measure import measure_files, rates_text
-from steppe.measure.files.codecs import codecs, maps
 from steppe.measure.files.disk import PAGE, open_direct, put_out, resident_pages
-from steppe.measure.files.one_process import QUICK_CHUNKS, _suspect
+from steppe.measure.files.one_process import QUICK_CHUNKS, _suspect, codecs, maps
 from steppe.measure.records.document import plain_values
 from steppe.measure.timing.rounds import measure_rounds, take_blocks
 from steppe.measure.timing.system import READ, steady_clock, transfer, write_durably

@@ -12,7 +12,6 @@ from steppe.server.application import application
 from steppe.server.doors.rate import RequestRates
 from steppe.server.routes import TABLE
 from steppe.server.routes.table import Route
-from steppe.server.sessions import keep, take
 from tests.server.asking import TOKENS, Client, bearer, problem
 from tests.server.toy import Toy
 
@@ -133,16 +132,16 @@ def test_sessions_live_through_a_restart_but_not_those_of_a_token_that_was_revok
     one, two = Token.of("guest", "view", "x"), Token.of("kim", "steer", "y")
     before = Access([one, two])
     guest, kim = before.open_session("x") or "", before.open_session("y") or ""
-    keep(before, tmp_path)
+    before.keep_sessions(tmp_path)
     kept = (tmp_path / "server.sessions").read_text()
     assert guest not in kept
     after = Access([one])
-    take(after, tmp_path)
+    after.take_sessions(tmp_path)
     assert (after.by_session(guest) or two).name == "guest"
     assert after.by_session(kim) is None
     assert not (tmp_path / "server.sessions").exists()
     (tmp_path / "server.sessions").write_text("nonsense")
-    take(Access([one]), tmp_path)  # the next server starts all the same
+    Access([one]).take_sessions(tmp_path)  # the next server starts all the same
 
 
 def test_who_fails_to_log_in_waits_longer_and_longer() -> None:

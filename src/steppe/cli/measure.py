@@ -11,7 +11,6 @@ from steppe.cli.measure_all import measure_all
 from steppe.cli.measure_compare import compare
 from steppe.cli.measure_files import files
 from steppe.cli.measure_kernels import kernels
-from steppe.cli.measure_report import report
 from steppe.cli.measuring import Passes, Targets, is_stopped, on_ranks
 from steppe.errors import Exit, Mistake
 
@@ -24,7 +23,6 @@ measure.command(measure_all, name="all")
 measure.command(compare)
 measure.command(files)
 measure.command(kernels)
-measure.command(report)
 
 
 @measure.command
@@ -230,3 +228,29 @@ def messages(
         return targets.finish(found[0], messages_text(*found))
 
     return on_ranks(launch, check, work, finish, threads)
+
+
+@measure.command
+def report(file: Path, /, *, html: Path | None = None) -> None:
+    """Draw a measurement or a fit as one HTML file that needs no network: warnings, pictures, tables, the machine, the data.
+
+    Examples:
+
+        steppe measure report machine.json
+        steppe measure report disk.json --html disk.html
+
+    Parameters
+    ----------
+    file
+        A file of `steppe measure ... --json`.
+    html
+        The file to write; by default beside the first one.
+    """
+    from steppe.files import check_writable
+    from steppe.measure import read_document, write_report
+
+    path = html or file.with_suffix(".html")
+    check_writable(path)
+    document = read_document(file)
+    write_report(document, path)
+    sys.stdout.write(f"{path}\n")

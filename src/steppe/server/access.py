@@ -2,20 +2,25 @@
 
 import asyncio
 import hmac
+import json
 import logging
+import os
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from steppe.errors import SteppeError
+from steppe.files import write_whole
 from steppe.server.tokens import Token, TokenStore, digest_of
 from steppe.service.principal import Principal
 
 LOG = logging.getLogger("steppe.server")
 
 SESSION = 12 * 3600.0  # [s] after the last request
+SESSIONS = "server.sessions"  # of a server that has ended
 MINUTE = 60.0  # [s]
 LOOK = 1.0  # [s] between two reads of the files of tokens; an unknown token causes one at once
 
@@ -169,14 +174,29 @@ class Access:
         """Ends a session."""
         self._sessions.pop(digest_of(cookie), None)
 
-    def sessions(self) -> list[tuple[str, str, float]]:
-        """Digest of the cookie, digest of the token and end of each session, for the next server."""
-        return [(key.hex(), token.digest.hex(), until) for key, (token, until) in self._sessions.items()]
+    def keep_sessions(self, folder: Path) -> None:
+        """Writes the open sessions for the next server of a folder: SHA-256 of cookie and token, and the end. A failure is logged."""
+        rows = [(key.hex(), token.digest.hex(), until) for key, (token, until) in self._sessions.items()]
+        try:
+            if rows:
+                write_whole(folder / SESSIONS, json.dumps(rows).encode(), mode=0o600)
+        except (OSError, SteppeError) as error:
+            LOG.warning('"%s" cannot be written: %s. Users log in again.', folder / SESSIONS, error)
 
-    def resume(self, sessions: Iterable[tuple[str, str, float]]) -> None:
-        """Opens the sessions that `sessions` returned, if their tokens are still valid."""
+    def take_sessions(self, folder: Path) -> None:
+        """Opens the sessions that the server before has written, if their tokens are still valid. A file of another user opens none."""
         known = {token.digest.hex(): token for token in self._tokens}
-        self._sessions |= {bytes.fromhex(key): (known[token], float(until)) for key, token, until in sessions if token in known}
+        try:
+            with open(folder / SESSIONS, "rb") as file:
+                own, content = os.fstat(file.fileno()).st_uid == os.geteuid(), file.read()
+            (folder / SESSIONS).unlink()  # a session that ends later must not come back with the next server
+            for key, token, until in json.loads(content) if own else ():
+                if token in known:
+                    self._sessions[bytes.fromhex(key)] = known[token], float(until)
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, TypeError) as error:
+            LOG.warning('"%s" cannot be taken: %s. Users log in again.', folder / SESSIONS, error)
 
     # ---- failures to log in -------------------------------------------------------------------------------------------------------------
     def wait_to_login(self, address: str, free: int) -> float:

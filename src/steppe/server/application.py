@@ -29,7 +29,7 @@ from steppe.server.doors import (
     payer,
 )
 from steppe.server.doors.authentication import tokens_of
-from steppe.server.doors.host import LOCAL
+from steppe.server.doors.origin import LOCAL
 from steppe.server.limits import Limits
 from steppe.server.live import check_protocol, serve_viewer
 from steppe.server.problems import problem

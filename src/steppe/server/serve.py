@@ -21,10 +21,9 @@ import uvicorn
 import uvloop
 
 from steppe.errors import Mistake
-from steppe.server import sessions
 from steppe.server.application import Server, application
 from steppe.server.context import ServerContext
-from steppe.server.doors.host import LOCAL
+from steppe.server.doors.origin import LOCAL
 from steppe.server.limits import Limits
 from steppe.server.live import SocketProtocol
 from steppe.server.protocol import HttpServer, Protocol
@@ -124,7 +123,7 @@ def serve_runs(
 
                 runner.run(_serve(server, served, folder, greet, options))
                 if place := runs or folder:
-                    sessions.keep(server.context.access, place)
+                    server.context.access.keep_sessions(place)
         finally:
             served.close()
 
@@ -141,7 +140,7 @@ async def _serve(server: Server, runs: Runs, first: Path | None, greet: Callable
         server.context.runs |= runs.open
         server.context.access.take_from({name: TokenFile(run.folder) for name, run in runs.open.items()})
         if place := options.runs or first:
-            sessions.take(server.context.access, place)
+            server.context.access.take_sessions(place)
         http = HttpServer(configuration(server, **options.where))
         serving = asyncio.create_task(http.serve())
         while not http.started and not serving.done():

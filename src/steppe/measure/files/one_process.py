@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numcodecs import Blosc, Zstd, blosc
 from numpy.typing import NDArray
 
 from steppe.array_types import Floats, Integers
 from steppe.comm.raw import page_buffer, pointers
 from steppe.errors import Failure
-from steppe.measure.files.codecs import Codec, codecs, maps
 from steppe.measure.files.disk import PAGE, describe_place, open_direct, put_out, workplace
 from steppe.measure.records.document import Document, made_now
 from steppe.measure.records.measured import Measured, SeriesName, series_of
@@ -28,6 +28,8 @@ from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds, take_bloc
 from steppe.measure.timing.system import READ, steady_clock, steady_ticks, transfer, write_durably
 
 KIB, MIB = 1 << 10, 1 << 20
+ROWS, WIDTH = 2_048, 512  # cells of a map like those that models read
+DRY = 0.4  # of the cells have no rain
 PAPER = (3_748, 29_016, 58_032, 88_144, 116_064, 232_128)  # the requests of ADVISE (1995), table 13
 QUICK_SIZES, SIZES = (4 * KIB, 58_032, MIB, 16 * MIB), sorted({*(1 << i for i in range(9, 25)), *PAPER})
 QUICK_CHUNKS, CHUNKS = (58_032, MIB), (*PAPER, MIB)
@@ -44,6 +46,14 @@ QUICK_FILE, FILE = 64, 256  # [MiB]
 NEAR, FAR = 1.2, 4.0  # ratios: cold reads nearer to warm ones, or faster than direct ones by more, are suspect
 Places = Integers
 Maps = NDArray[np.int16]
+
+
+class Codec(NamedTuple):
+    """A codec with its functions, of one thread."""
+
+    name: str
+    compress: Callable[[NDArray[np.int16]], bytes]
+    decompress: Callable[[bytes, NDArray[np.int16]], object]
 
 
 class Files:
@@ -254,3 +264,22 @@ def _suspect(series: list[Measured]) -> None:
             one.warnings.append("Suspect: nearly as fast as from memory; something below the kernel holds the file.")
         elif direct and rate > FAR * direct:
             one.warnings.append(f"Suspect: {rate / direct:.1f} times the fastest direct read; something below the kernel holds the file.")
+
+
+def codecs() -> list[Codec]:
+    """The codecs that stores of runs and weather use."""
+    blosc.use_threads = False
+    levels = {"lz4": 5, "lz4hc": 3, "zstd": 6}
+    found = [(f"blosc {name} {level}", Blosc(name, level, Blosc.SHUFFLE)) for name, level in levels.items()] + [("zstd 3", Zstd(3))]
+    return [Codec(name, one.encode, one.decode) for name, one in found]
+
+
+def maps(cells: int, seed: int = 1) -> NDArray[np.int16]:
+    """Daily rain (cells,) [0.1 mm] as whole numbers: smooth showers with dry land between them, repeated after 2 MiB."""
+    random = np.random.default_rng(seed)
+    y, x = np.meshgrid(np.arange(ROWS) / WIDTH, np.arange(WIDTH) / WIDTH, indexing="ij", sparse=True)
+    waves = random.normal(size=(6, 4))
+    field = sum(np.sin(20.0 * a * x + b * 5.0) * np.cos(20.0 * c * y + d * 5.0) for a, b, c, d in waves)
+    field += 0.05 * random.standard_normal(field.shape)
+    rain = np.maximum(0.0, field - np.quantile(field, DRY))
+    return np.resize(np.rint(100.0 * rain).astype(np.int16), cells)

@@ -6,13 +6,12 @@ Deadlines and the size of headers are before all of them, in the protocol class,
 """
 
 from steppe.server.doors.authentication import authenticate, check_role, identify
-from steppe.server.doors.host import Hosts
+from steppe.server.doors.body import check_size, check_type
 from steppe.server.doors.key import check_key
-from steppe.server.doors.origin import Origins, check_type
+from steppe.server.doors.origin import Hosts, Origins
 from steppe.server.doors.prefix import Prefix
 from steppe.server.doors.proxy import Proxies
 from steppe.server.doors.rate import RequestRates, payer
-from steppe.server.doors.size import check_size
 
 __all__ = [
     "Hosts",

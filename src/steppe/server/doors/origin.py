@@ -1,4 +1,7 @@
-"""Where a request comes from: this server's own page, a site that may call (CORS), or a program with a token in a header."""
+"""By which name a request calls the server, and where it comes from: its own page, a site that may call (CORS), or a program with a token.
+
+A name that is not the server's is that of a site which had its name point here (DNS rebinding).
+"""
 
 import re
 from collections.abc import Iterable
@@ -10,7 +13,29 @@ SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 METHODS = b"GET, HEAD, POST, PUT, DELETE"
 SENT = b"authorization, content-type, idempotency-key, if-match, if-none-match, if-step, last-event-id, prefer"
 KEPT = b"600"  # [s] for which a browser need not ask again
+LOCAL = ("localhost", "127.0.0.1", "[::1]")
+_HOST = re.compile(rb"(\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(:[0-9]{1,5})?")
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(:[0-9]{1,5})?")
+
+
+class Hosts:
+    """Lets pass what calls the server by one of its names, with any port."""
+
+    def __init__(self, names: Iterable[str] = LOCAL) -> None:
+        self._names = {name.lower().encode() for name in names}
+        self._known: set[bytes] = set()  # whole headers that were good; few, for there are few ports
+
+    def __call__(self, request: Request) -> None:
+        """Raises Refused, unknown-host."""
+        given = request.headers.get(b"host", b"")
+        if given in self._known:
+            return
+        found = _HOST.fullmatch(given)
+        if found is None or found[1].lower() not in self._names:
+            text = f'This server is not called "{given[:64].decode("ascii", "replace")}".'
+            raise Refused("unknown-host", text, allowed=sorted(name.decode() for name in self._names))
+        if len(self._known) < 100:
+            self._known.add(given)
 
 
 class Origins:
@@ -77,19 +102,3 @@ class Origins:
         if origin.lower() not in self._allowed:
             return (vary,)
         return (b"access-control-allow-origin", origin), (b"access-control-expose-headers", b"*"), vary
-
-
-def check_type(request: Request) -> None:
-    """Raises Refused, media-type: a form cannot send JSON, and what is compressed cannot be counted."""
-    route = request.route
-    assert route is not None
-    if request.scope["method"] in SAFE:
-        return
-    if request.headers.get(b"content-encoding", b"identity").lower() != b"identity":
-        raise Refused("media-type", "A body is taken as it is, not compressed.", allowed="identity", position="Content-Encoding")
-    if route.request is None:
-        return
-    wanted = b"application/octet-stream" if route.request == "bytes" else b"application/json"
-    media, _, more = request.headers.get(b"content-type", b"").partition(b";")
-    if media.strip().lower() != wanted or more.strip().lower() not in (b"", b"charset=utf-8", b'charset="utf-8"'):
-        raise Refused("media-type", f"The header Content-Type must be {wanted.decode()}.", allowed=wanted.decode(), position="Content-Type")
