@@ -4,6 +4,7 @@ from datetime import timedelta
 import cftime
 import numpy as np
 import pytest
+import xarray
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -106,3 +107,15 @@ def test_a_text_that_is_no_instant_is_refused_by_name(text: str) -> None:
 def test_the_units_name_the_time_of_a_start_that_is_not_midnight() -> None:
     assert Clock.daily("2001-03-05").units == "days since 2001-03-05"
     assert Clock(parse_instant("2001-03-05T06:00"), timedelta(minutes=10)).units == "days since 2001-03-05 06:00:00"
+
+
+@pytest.mark.parametrize("start", ["2001-03-05", "1500-01-01", "1677-06-01", "2262-06-01"])
+@pytest.mark.parametrize("calendar", CALENDARS)
+@pytest.mark.filterwarnings("ignore:Unable to decode time axis")  # of xarray, for dates beyond nanoseconds
+def test_the_label_of_a_map_is_the_date_that_xarray_reads_from_a_file(start: str, calendar: str) -> None:
+    clock = Clock.daily(start if calendar != "360_day" else f"{start[:8]}01", calendar)
+    days = clock.days_since_epoch(np.arange(2, 3)).astype(np.int64)
+    file = xarray.Dataset({"time": ("time", days, {"units": EPOCH, "calendar": calendar})})
+    (read,) = xarray.decode_cf(file)["time"].values
+    assert clock.label(3) == read
+    assert isinstance(clock.label(3), np.datetime64) == isinstance(read, np.datetime64)

@@ -17,7 +17,9 @@ import numpy as np
 from steppe.array_types import Floats, Integers
 from steppe.errors import RunFileError
 
-CALENDARS = ("standard", "proleptic_gregorian", "noleap", "360_day")
+STANDARD = ("standard", "proleptic_gregorian")
+CALENDARS = (*STANDARD, "noleap", "360_day")
+NANOSECONDS = range(1678, 2262)  # years that datetime64[ns] has
 TICK = timedelta(microseconds=1)
 DAY = timedelta(days=1)
 EPOCH = "days since 1850-01-01"  # of every time axis that Steppe writes
@@ -190,6 +192,11 @@ class Clock:
     def moment(self, steps: int) -> cftime.datetime:
         """The date of `after`: the beginning of the last step where it is of days, the end of a shorter one."""
         return self.date(max(steps - 1, 0) if self.of_days else steps)
+
+    def label(self, steps: int) -> np.datetime64 | cftime.datetime:
+        """The same date as xarray decodes it from a file: datetime64[ns] where that can have it, cftime otherwise."""
+        date = self.moment(steps)
+        return np.datetime64(date.isoformat(), "ns") if self.calendar in STANDARD and date.year in NANOSECONDS else date
 
     @property
     def units(self) -> str:

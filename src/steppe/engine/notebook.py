@@ -30,7 +30,7 @@ def labelled(
         for label, coordinate in grid.coordinates().items()
         if label in dims or (len(dims) == 1 and label.startswith("cell_"))
     }
-    labels["time"] = clock.moment(step)
+    labels["time"] = clock.label(step)
     if levels:
         name, space = levels
         dims, labels[name] = (name, *dims), (name, np.array(space.values), space.attributes(name))
