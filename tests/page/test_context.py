@@ -30,7 +30,7 @@ def test_towns_are_named_once_the_coast_is_there_and_can_be_searched_for(opened:
     opened.wait("written.includes('Hughenden') && written.includes('Winton')")
     names = [url.rpartition("/")[2].partition("-")[0] for url in opened.asked]
     assert names.index("land") < len(names) - 1 - names[::-1].index("places")
-    field = page.get_by_role("combobox", name="Go to a town")
+    field = page.get_by_role("combobox", name="Go to a town, or to latitude, longitude")
     field.click()
     field.fill("longre")
     expect(page.locator("#place-list li")).to_have_count(1)
@@ -39,6 +39,12 @@ def test_towns_are_named_once_the_coast_is_there_and_can_be_searched_for(opened:
     assert (round(view["x"], 2), round(view["y"], 2)) == (144.25, -23.44)
     assert page.evaluate("document.activeElement.id") == "map"
     opened.wait("written.includes('Longreach')")
+    field.fill("21.5 S, 146° E")
+    expect(page.locator("#place-list li")).to_have_text(["21.5° S, 146° E"])
+    page.keyboard.press("Enter")
+    assert page.evaluate("[steppe.store.now.view.x, steppe.store.now.view.y]") == [146, -21.5]
+    field.fill("51.5, 0")
+    expect(page.locator("#place-list li")).to_have_text(["No match"])
 
 
 def test_borders_of_countries_and_states_are_there(opened: Opened) -> None:

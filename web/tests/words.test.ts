@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { grouped, placeText, prettyUnit, toStep, typedNumber } from "../src/decode/units";
+import { grouped, placeText, prettyUnit, toStep, typedNumber, typedPlace } from "../src/decode/units";
 import { actionOf, KEYS } from "../src/state/keys";
 import { Store } from "../src/state/store";
 import { fill, h } from "../src/ui/dom";
@@ -60,6 +60,10 @@ it("corners that are typed are a box or a polygon", () => {
 it("places say their hemisphere", () => {
   expect(placeText([147.45, -19.95])).toBe("19.95° S, 147.45° E");
   expect(placeText([350, 10])).toBe("10° N, 10° W");
+  for (const text of ["-19.95, 147.45", "19.95° S, 147.45° E", "19.95S 147.45 e", "−19.95;147.45", placeText([147.45, -19.95])])
+    expect(typedPlace(text)).toEqual([147.45, -19.95]);
+  expect(typedPlace("10 n, 10 w")).toEqual([-10, 10]);
+  for (const text of ["", "Longreach", "19.95", "91, 0", "0, 361", "1.2.3, 4", "3 towns"]) expect(typedPlace(text)).toBeNull();
 });
 
 it("no key does two things, and letters can be switched off", () => {

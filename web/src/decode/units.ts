@@ -80,6 +80,16 @@ export function placeText([longitude, latitude]: readonly [number, number]): str
   return `${degrees(latitude)}° ${latitude < 0 ? "S" : "N"}, ${degrees(east)}° ${east < 0 ? "W" : "E"}`;
 }
 
+/** The longitude and latitude of typed text, latitude first: "-19.95, 147.45", "19.95° S, 147.45° E" or "19.95S 147.45E"; null of other text. */
+export function typedPlace(text: string): readonly [number, number] | null {
+  const found = /^([-+]?[0-9.]+)\s*°?\s*([NS]?)[\s,;]+([-+]?[0-9.]+)\s*°?\s*([EW]?)$/i.exec(text.trim().replaceAll(MINUS, "-"));
+  if (!found) return null;
+  const [, north = "", south = "", east = "", west = ""] = found;
+  const latitude = Number(north) * (/s/i.test(south) ? -1 : 1);
+  const longitude = Number(east) * (/w/i.test(west) ? -1 : 1);
+  return Math.abs(latitude) <= 90 && Math.abs(longitude) <= 360 ? [longitude, latitude] : null;
+}
+
 /** An area in km2, in digits that make sense. */
 export function areaText(area: number): string {
   return `${grouped(area >= 100 ? String(Math.round(area)) : area.toPrecision(3))} km²`;

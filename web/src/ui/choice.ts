@@ -28,7 +28,7 @@ function plain(text: string): string {
 export function choice(
   id: string,
   label: string,
-  options: () => readonly Option[],
+  options: (text?: string) => readonly Option[],
   choose: (value: string) => void,
   most = Number.POSITIVE_INFINITY,
 ): Choice {
@@ -45,7 +45,7 @@ export function choice(
   const labelOf = (value: string) => options().find((option) => option.value === value)?.label ?? value;
   function filter(text: string): void {
     const words = plain(text).split(/\s+/).filter(Boolean);
-    found = options()
+    found = options(text)
       .filter((option) => words.every((word) => plain(`${option.label} ${option.words} ${option.value}`).includes(word)))
       .slice(0, most);
     fill(
