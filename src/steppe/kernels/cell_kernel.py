@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from steppe.array_types import Array, Floats
 from steppe.kernels import cache
+from steppe.kernels.cache import address_of
 from steppe.kernels.cell_loop import BLOCK, OPERATIONS, PARAMETERS, TODAY, CellStep, WorkRows, loop_text, row_length
 from steppe.kernels.primitives import Precision, fma, where
 from steppe.kernels.source import Function, fingerprint, in_memory
@@ -126,7 +127,7 @@ class CellKernel:
         lines = np.array([record.row for record in records], np.int32)
         operations = np.array([OPERATIONS.index(record.operation) for record in records], np.int32)
         slots = np.array([record.slots for record in records], np.int32).reshape(len(records), len(steps))
-        addresses = np.array([record.values.ctypes.data for record in records], np.int64)
+        addresses = np.array([address_of(record.values) for record in records], np.int64)
         rows, row_of = forcing.rows, np.ascontiguousarray(forcing.row_of)
         low, high = self._good(forcing)
         given: dict[str, Any] = {
@@ -167,7 +168,7 @@ class CellKernel:
             "record_values": addresses,
         }
         return BoundKernel(
-            self._linked, [given[name] if to == "number" else given[name].ctypes.data for name, to in PARAMETERS.items()], given
+            self._linked, [given[name] if to == "number" else address_of(given[name]) for name, to in PARAMETERS.items()], given
         )
 
     def _good(self, forcing: ForcingRows) -> tuple[Array, Array]:
@@ -187,7 +188,7 @@ class BoundKernel:
 
     def __call__(self, cells: range, rows: Array, first_cell: int) -> None:
         """Advances `cells`; rows (rows, columns) as of a `ForcingRows`: their forcing, with the cell `first_cell` in column 0."""
-        address = rows.ctypes.data
+        address = address_of(rows)
         of_tile = (cells.start, cells.stop, address, address, address, _apart(rows), first_cell)
         for place, value in zip(OF_TILE, of_tile, strict=True):
             self._arguments[place] = value
@@ -200,7 +201,7 @@ class BoundKernel:
         changed = {"today": self._held["today"][some], **by_step, "steps": len(steps), "step_0": steps.start}
         arguments = self._arguments.copy()
         for name, value in changed.items():
-            arguments[PLACE[name]] = value if PARAMETERS[name] == "number" else value.ctypes.data
+            arguments[PLACE[name]] = value if PARAMETERS[name] == "number" else address_of(value)
         return BoundKernel(self._linked, arguments, {**self._held, **changed})
 
 
@@ -229,7 +230,7 @@ def _aligned(length: int, real: Precision) -> Array:
     """Scratch memory that begins at a cache line, so that no vector crosses two."""
     size = np.dtype(real).itemsize
     raw = np.empty(length * size + 64, np.uint8)
-    start = -raw.ctypes.data % 64
+    start = -address_of(raw) % 64
     return raw[start : start + length * size].view(real)
 
 
