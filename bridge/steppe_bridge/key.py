@@ -28,7 +28,7 @@ def write_key(path: Path, digits: str) -> None:
         raise Mistake(f'"{path}" exists, and a key is never overwritten. Give another name, or remove the file.') from None
     except OSError as error:
         raise Mistake(f'"{path}" cannot be written: {error.strerror}.') from None
-    with open(file, "w") as stream:
+    with open(file, "w", encoding="utf-8") as stream:
         stream.write(digits + "\n")
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 import xarray
@@ -51,6 +52,22 @@ def test_parts_of_a_map_lie_where_they_lay(run: Run) -> None:
     assert series.dims == ("time", "place")
     assert series.step.values.tolist() == list(range(1, int(whole.step) + 1))
     np.testing.assert_array_equal(series[-1], [whole.sel(lat=-20.5, lon=143.5), whole.sel(lat=-22.0, lon=144.0)])
+
+
+@pytest.mark.parametrize("box", [None, BOX])
+def test_a_table_has_the_rows_and_columns_of_the_map(
+    run: Run, shared_server: Served, box: tuple[float, float, float, float] | None
+) -> None:
+    """And not every second one of the cells that lie behind each other in memory."""
+    run.step(1)
+    part = {"box": ",".join(map(str, box))} if box else {}
+    token = {"Authorization": f"Bearer {TOKENS['admin']}"}
+    address = f"{shared_server.address}/api/v1/runs/out/data/water"
+    found = httpx.get(address, params={"format": "csv", "stride": 2, **part}, headers=token)
+    table = np.array([line.split(",")[1:] for line in found.text.splitlines()[1:]], float)
+    there = run.get("water", box=box, stride=2).stack(place=("lat", "lon")).dropna("place")
+    np.testing.assert_array_equal(table[:, :2], np.stack([there.lon, there.lat], axis=1))
+    np.testing.assert_array_equal(table[:, 2].astype("f4"), there.values)
 
 
 def test_every_other_point_is_where_it_was(stations: Path) -> None:  # noqa: F811

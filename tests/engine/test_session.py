@@ -227,7 +227,8 @@ def test_looks_get_the_last_step_and_move_only_once(wide_scenario, ranks):
         packed = seen(session, "water")
         listed = np.array([5, 600, 5, 13], "<u4").tobytes()
         assert seen(session, "water", chosen=listed).tolist() == packed[[5, 600, 5, 13]].tolist()
-        assert seen(session, "water", stride=3).tolist() == packed[::3].tolist()
+        rows, columns = np.divmod(session.plan.grid.order, 27)
+        assert seen(session, "water", stride=3).tolist() == packed[(rows % 3 == 0) & (columns % 3 == 0)].tolist()
         head, body = session.get(1, query({"name": "water", "stride": 2}))
         np.testing.assert_array_equal(
             np.frombuffer(body, head["dtype"]).reshape(head["shape"]), session.plan.grid.unpack(seen(session, "water"))[::2, ::2]

@@ -217,6 +217,12 @@ def tokens_that_others_can_read(folder: Path) -> None:
     (folder / "tokens").chmod(0o644)
 
 
+def tokens_that_hold_none(folder: Path) -> None:
+    """A file that is still to be filled."""
+    (folder / "tokens").write_text("# role token\n")
+    (folder / "tokens").chmod(0o600)
+
+
 def points_without_latitude(folder: Path) -> None:
     """A list of points that does not say where they are."""
     (folder / "points.csv").write_text("id,lon\na,150.0\n")

@@ -80,6 +80,7 @@ def test_a_run_in_which_others_had_the_cores_calls_nothing_slower():
     assert [match.word for match in found.matches] == ["cannot tell"]
     assert found.remarks == ["Others had the cores for 30% of the time in the second run: nothing is called faster or slower."]
     assert compare(runs[0], replace(runs[1], clock={"others": 0.02})).matches[0].word == "slower"
+    assert compare(runs[0], replace(runs[1], clock={"away": 0.3})).remarks == found.remarks  # as files of messages have it
 
 
 def test_times_that_are_longer_now_and_then_are_not_called_slower():

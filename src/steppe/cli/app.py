@@ -1,17 +1,29 @@
 """The tree of commands, made from the table in `steppe.cli.commands`."""
 
+from collections.abc import Sequence
 from importlib.metadata import version
+from typing import Any, get_args
 
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, Token, convert
 
 from steppe.cli.commands import COMMANDS
+
+
+def whole_or_refused(hint: Any, tokens: Sequence[Token]) -> Any:
+    """The value of an option. Raises ValueError for a fraction where a whole number is expected, which would be rounded."""
+    kinds = {hint, *get_args(hint)}
+    for token in tokens if int in kinds and float not in kinds else ():
+        if "." in token.value and not float(token.value).is_integer():
+            raise ValueError(f"{token.value} is no whole number.")
+    return convert(hint, tokens)
+
 
 app = App(
     name="steppe",
     version=f"steppe {version('steppe')}",
     version_flags=["--version"],
     help_format="plaintext",
-    default_parameter=Parameter(negative=(), show_default=False),  # the help texts name the defaults
+    default_parameter=Parameter(negative=(), show_default=False, converter=whole_or_refused),  # the help texts name the defaults
 )
 
 for name in COMMANDS:

@@ -117,7 +117,7 @@ def _rehearsed(laws: Path, noise: float, outliers: float, repeats: int, seed: in
 
 
 @measure.command
-def predict(file: Path, /, *, ranks: float, bytes: float = 0.0) -> None:
+def predict(file: Path, /, *, ranks: int, bytes: int = 0) -> None:
     """Predict the time of an operation on ranks or for sizes that were not measured, with 95 % intervals.
 
     Examples:
@@ -147,7 +147,7 @@ def predict(file: Path, /, *, ranks: float, bytes: float = 0.0) -> None:
         except Mistake as mistake:
             mistakes.append(str(mistake))
     if not said:
-        raise Mistake(" ".join(mistakes))
+        raise Mistake(mistakes[0] + (f" Nor can {len(mistakes) - 1} other operations be predicted there." if mistakes[1:] else ""))
     sys.stdout.write(said + "".join(f"{mistake}\n" for mistake in mistakes))
 
 

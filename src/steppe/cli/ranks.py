@@ -291,5 +291,5 @@ def _mapped() -> set[str]:
     found = set()
     for path in Path("/proc").glob("[0-9]*/maps"):
         with contextlib.suppress(OSError):
-            found |= {line.split()[5] for line in path.read_text().splitlines() if "/dev/shm/" in line}
+            found |= {line.split()[5] for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if "/dev/shm/" in line}
     return found

@@ -45,6 +45,7 @@ def serve(
     # Until the server handles SIGINT, it ends the process as SIGTERM does: a KeyboardInterrupt while modules load may be lost.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from steppe.api import ROLES
+    from steppe.comm import find_launch
     from steppe.control.server.launcher import check_launcher
     from steppe.control.sockets import tcp_listener
     from steppe.files import make_folder
@@ -52,6 +53,8 @@ def serve(
     from steppe.server.role_tokens import Tokens
     from steppe.server.serve import serve_runs
 
+    if find_launch():
+        raise Mistake('The launcher starts engines, not servers. Write `steppe serve ... --launcher "mpiexec -n 4"`.')
     options.check()
     if run_file is None and options.runs is None:
         raise Mistake("Give a run file, or --runs with a folder for the runs that clients begin.")

@@ -43,6 +43,6 @@ def write_timeline(path: Path, title: str, ranks: Sequence["Spans"]) -> None:
         else:
             from steppe.timeline import to_trace
 
-            path.write_text(json.dumps(to_trace(ranks), separators=(",", ":")))
+            path.write_text(json.dumps(to_trace(ranks), separators=(",", ":")), encoding="utf-8")
     except OSError as error:
         raise Failure(f'The timeline "{path}" cannot be written ({error.strerror}). Choose another place.') from None

@@ -132,7 +132,7 @@ def _date(moment: float | None) -> str:
 def _address(run: Path) -> str:
     """The address to write before a token; "" if no server runs."""
     try:
-        address = str(json_format.loads((run / "status.json").read_text())["address"])
+        address = str(json_format.loads((run / "status.json").read_text(encoding="utf-8"))["address"])
     except (OSError, ValueError, KeyError):
         return ""
     return f"{address}/#token=" if address else ""

@@ -139,7 +139,7 @@ def _letters(text: str) -> str:
 def _loaded() -> Path | None:
     """The file of the library in this process."""
     try:
-        lines = Path("/proc/self/maps").read_text().splitlines()
+        lines = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
     except OSError:
         return None
     files = sorted({line.split(None, 5)[5] for line in lines if len(line.split(None, 5)) == 6})

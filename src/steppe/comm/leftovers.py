@@ -24,7 +24,7 @@ def sweep(folder: Path = FOLDER) -> None:
         return
     for process in PROCESSES.glob("[0-9]*"):
         try:
-            maps = (process / "maps").read_text()
+            maps = (process / "maps").read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue  # a process of another user, or one that has just ended
         old = {file for file in old if str(file) not in maps}

@@ -15,7 +15,7 @@ def free_memory() -> float:
 
 def host_memory(what: str) -> int:
     """Bytes of MemTotal or MemAvailable of this host, 0 where the system does not name it."""
-    lines = MEMORY.read_text().splitlines() if MEMORY.is_file() else []
+    lines = MEMORY.read_text(encoding="utf-8").splitlines() if MEMORY.is_file() else []
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{what}:")), 0)
 
 
@@ -29,6 +29,6 @@ def container_memory() -> float:
 def process_state(process: int) -> str:
     """The state of a process of this host as proc(5) has it: T stopped, Z a zombie; "" once it has ended."""
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
     except OSError:
         return ""

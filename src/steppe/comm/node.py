@@ -24,7 +24,7 @@ def nodes(world: World, host: str | None = None) -> list[int]:
     host: replaces the name of this host (tests), by default that of `world.host`.
     """
     processes = "/proc/self/ns/pid"  # ranks in containers of their own do not see each other
-    told = [BOOT.read_text() if BOOT.exists() else "", os.readlink(processes) if os.path.exists(processes) else ""]
+    told = [BOOT.read_text(encoding="utf-8") if BOOT.exists() else "", os.readlink(processes) if os.path.exists(processes) else ""]
     found = of_all(world, [_number(host or world.host or " ".join([socket.gethostname(), *told]))])[:, 0].tolist()
     numbers = {host: number for number, host in enumerate(dict.fromkeys(found))}
     return [numbers[host] for host in found]

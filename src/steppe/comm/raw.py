@@ -238,7 +238,7 @@ def huge_buffer(size: int) -> Bytes | None:
 def _is_huge(address: int) -> bool:
     """True if the mapping of an address has huge pages: the system may refuse them silently."""
     try:
-        lines = Path("/proc/self/smaps").read_text().splitlines()
+        lines = Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines()
     except OSError:
         return False
     inside = False

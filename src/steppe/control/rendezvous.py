@@ -47,7 +47,7 @@ class Rendezvous:
         OSError, ValueError
             There is no such file, or it cannot be read.
         """
-        found = json.loads((folder / FILE).read_text())
+        found = json.loads((folder / FILE).read_text(encoding="utf-8"))
         return cls(found["address"], found["secret"], found["journal"], found.get("fingerprint", ""))
 
     def prove(self, *words: object) -> str:

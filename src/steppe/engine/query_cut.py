@@ -11,7 +11,7 @@ from steppe.api.query import MapQuery
 from steppe.array_types import Array, Floats, Integers
 from steppe.comm import World
 from steppe.errors import RequestError
-from steppe.grid import Grid, Raster, window_of
+from steppe.grid import Grid, Raster, every_nth, window_of
 from steppe.kernels.sums import binned_sums, values_of
 
 Box = tuple[float, float, float, float]
@@ -142,7 +142,7 @@ def _cut(grid: Grid, query: MapQuery) -> Cut:
     inside = None if query.box is None else grid.select({"box": list(query.box)})
     if not query.packed:
         return _map(grid, inside, query)
-    every = inside if query.stride == 1 else (np.arange(grid.n_cells) if inside is None else inside)[:: query.stride]
+    every = inside if query.stride == 1 else every_nth(grid, inside, query.stride)
     return Cut(("cell",), (grid.n_cells if every is None else len(every),), every)
 
 

@@ -15,7 +15,7 @@ from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
 from steppe.grid.read import BUILTIN, builtin_grid, read_grid
 from steppe.grid.region import Region, RegionLike, region_names
-from steppe.grid.window import MapWindow, window_of
+from steppe.grid.window import MapWindow, every_nth, window_of
 
 __all__ = [
     "BUILTIN",
@@ -49,6 +49,7 @@ __all__ = [
     "builtin_grid",
     "choose_dims",
     "decompose",
+    "every_nth",
     "from_plain",
     "is_axis",
     "last",

@@ -129,7 +129,7 @@ def named_region(name: str) -> Region:
 
 @cache
 def _table() -> dict[str, dict[str, object]]:
-    return tomllib.loads((files("steppe.grid") / "regions" / "queensland.toml").read_text())
+    return tomllib.loads((files("steppe.grid") / "regions" / "queensland.toml").read_text(encoding="utf-8"))
 
 
 def _numbers(value: Mapping[str, object], content: object, count: int) -> list[float]:

@@ -66,6 +66,17 @@ def window_of(
     return MapWindow(rows, columns, shape, 1, _bounds(grid, rows, columns, 1), _lat(grid, rows, shape[0]))
 
 
+def every_nth(grid: Grid, inside: Integers | None, stride: int) -> Integers:
+    """The packed cells on every n-th row and column of the window of some cells (None: of all); of points, every n-th."""
+    cells = np.arange(grid.n_cells) if inside is None else inside
+    if grid.active.ndim < 2:
+        return cells[::stride]
+    row, column = np.divmod(grid.order[cells], grid.active.shape[1])
+    if inside is not None:
+        row, column = row - row.min(), column - column.min()
+    return cells[(row % stride == 0) & (column % stride == 0)]
+
+
 def _pixels(rows: int, columns: int, width: int | None, height: int | None) -> tuple[int, int]:
     """Height and width in pixels of a map of some rows and columns."""
     width = width or max(1, round(columns * (height or rows) / rows))

@@ -176,7 +176,7 @@ def _remember(part: Path, headers: Message) -> None:
 
 def _remembered(part: Path) -> dict[str, str]:
     try:
-        notes: dict[str, str] = json.loads(_notes(part).read_text())
+        notes: dict[str, str] = json.loads(_notes(part).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return notes

@@ -27,7 +27,7 @@ def main() -> None:
     path, name = asked["path"], asked["name"]
     with suppress(OSError):  # where Linux gives each session an equal share, niceness counts within a session only
         os.setsid()
-        Path("/proc/self/autogroup").write_text(str(LEAST))
+        Path("/proc/self/autogroup").write_text(str(LEAST), encoding="utf-8")
     os.nice(LEAST)
     try:
         options = dict(asked["options"])

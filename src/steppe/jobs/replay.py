@@ -25,6 +25,7 @@ from steppe.engine.ranks import Ranks
 from steppe.engine.run_file import read_run_file
 from steppe.engine.session import Session
 from steppe.errors import Failure
+from steppe.files import writing
 from steppe.io import link_run
 
 FIRST = 1  # a replay has one branch
@@ -108,10 +109,11 @@ def replaying(run: Path, output: Path, ranks: Ranks | None = None, begin: Positi
 
     begin: the position of a checkpoint that is there already.
     """
-    output.mkdir(parents=True, exist_ok=True)
     uploads = output / "uploads"
-    if (run / "uploads").is_dir() and not uploads.exists():
-        uploads.symlink_to((run / "uploads").absolute())
+    with writing(output):
+        output.mkdir(parents=True, exist_ok=True)
+        if (run / "uploads").is_dir() and not uploads.exists():
+            uploads.symlink_to((run / "uploads").absolute())
     whole = read_run_file(run / RUN_FILE, {"output.path": json.dumps(str(output.absolute()), ensure_ascii=False)})
     session = Session(output, Plan.of(whole), ranks)
     try:

@@ -96,7 +96,7 @@ def vector_bytes() -> int:
 
 def _compiler() -> str:
     """The source of this room."""
-    return "\0".join(path.read_text() for path in sorted(Path(__file__).parent.glob("*.py")))
+    return "\0".join(path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py")))
 
 
 COMPILER = _compiler()  # as this process imports it, not as the files become afterwards

@@ -197,7 +197,7 @@ class CellDeclaration:
 
     def digest(self) -> str:
         """Of all that decides results: the text of the equations, the declarations, the options there are, and the mathematics."""
-        parts = [self.name, self.version, fingerprint(self.module.step), Path(vecmath.__file__).read_text()]
+        parts = [self.name, self.version, fingerprint(self.module.step), Path(vecmath.__file__).read_text(encoding="utf-8")]
         for name in ("derive", "start"):
             function: object = getattr(self.module, name, None)
             if isinstance(function, FunctionType):

@@ -104,8 +104,11 @@ class Tokens:
 
     @classmethod
     def given(cls, path: Path) -> "Tokens":
-        """Those of a user's file; raises Mistake as `read_roles` does."""
-        return cls(read_roles(path), path, made=False)
+        """Those of a user's file; raises Mistake as `read_roles` does, and where it holds none."""
+        roles = read_roles(path)
+        if not roles:
+            raise Mistake(f'The token file "{path}" holds no token. Write lines of a role ({", ".join(ROLES)}) and a token.')
+        return cls(roles, path, made=False)
 
     @classmethod
     def of_folder(cls, folder: Path, roles: Sequence[str] = ROLES) -> "Tokens":

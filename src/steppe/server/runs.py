@@ -92,7 +92,7 @@ class Runs:
         for path in sorted(self.folder.glob(f"*/{RUN_FILE}") if self.folder else ()):
             if path.parent.name not in self.open and not (path.parent / ENDED).exists():
                 launcher = path.with_name(LAUNCHER)
-                name = launcher.read_text() if launcher.exists() else ""
+                name = launcher.read_text(encoding="utf-8") if launcher.exists() else ""
                 try:
                     await self.begin(path.parent, name if name in self.launchers else "")
                 except DamagedError as error:

@@ -116,6 +116,8 @@ def serve_runs(
                     address = _address_of(http, options)
                     served.listens(address)
                     tell(tokens.greeting(name, address, to_terminal))
+                    if not (near or options.tls_cert or options.proxy):
+                        tell("Tokens and values pass the network unencrypted. Give --tls-cert and --tls-key, or put a proxy before it.\n")
                     if options.open:
                         path = rest.enter_context(leading(f"{address}/#token={tokens.first}"))
                         # in a thread: a browser in a terminal ends when it is left

@@ -1,5 +1,9 @@
 """What may be chosen when a server starts: the options of `steppe serve`."""
 
+import errno
+import os
+import socket
+import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -96,8 +100,11 @@ class ServeOptions:
         for folder in self.data:
             if not folder.is_dir():
                 raise Mistake(f'--data "{folder}" is no folder. Name one that run files may read.')
-        _address(self.bind)
         _named(self.launchers)
+        if self.tls_cert and self.tls_key:
+            _check_certificate(self.tls_cert, self.tls_key)
+        if not self.uds:
+            _check_address(self.bind)
 
     @cached_property
     def where(self) -> dict[str, object]:
@@ -117,6 +124,30 @@ def _address(bind: str) -> tuple[str, int]:
     if not address or not port.isdecimal() or int(port) > 65535:
         raise Mistake(f'--bind "{bind}" must be ADDRESS:PORT, such as 127.0.0.1:8090.')
     return address.strip("[]"), int(port)
+
+
+def _check_address(bind: str) -> None:
+    """An address that cannot be listened at is reported before anything is written."""
+    try:
+        family, kind, _, _, where = socket.getaddrinfo(*_address(bind), type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(where)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise Mistake(f'--bind "{bind}": the port is in use, perhaps by another server. Choose another; 0 takes a free one.') from None
+        raise Mistake(f'--bind "{bind}": {error.strerror or error}. Give an address of this machine.') from None
+
+
+def _check_certificate(certificate: Path, key: Path) -> None:
+    for option, path in (("--tls-cert", certificate), ("--tls-key", key)):
+        if not os.access(path, os.R_OK) or path.is_dir():
+            raise Mistake(f'{option} "{path}" is no file that can be read.')
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: "")
+    except (ssl.SSLError, ValueError) as error:
+        why = "the key is that of another certificate" if "MISMATCH" in str(error) else "expected PEM files, the key without a password"
+        raise Mistake(f'--tls-cert "{certificate}" and --tls-key "{key}" cannot be used: {why}.') from None
 
 
 def _named(launchers: Iterable[str]) -> dict[str, str]:

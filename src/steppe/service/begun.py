@@ -74,6 +74,6 @@ class Begun:
 
 def _read(path: Path) -> dict[str, object]:
     with suppress(OSError, ValueError):
-        found: dict[str, object] = json.loads(path.read_text())
+        found: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
         return found
     return {}

@@ -13,7 +13,7 @@ from steppe.api.documents import ArrayHead, ScenarioStatus
 from steppe.api.query import MapQuery
 from steppe.control import Refused
 from steppe.control.wire import Buffer
-from steppe.grid import Points, Raster
+from steppe.grid import Points, Raster, every_nth
 from steppe.service import encode, regions
 from steppe.service.encode import Content
 from steppe.service.moments import date_of, step_behind
@@ -117,9 +117,9 @@ def _placed(known: RunDescription, what: Meant, piece: MapValues) -> encode.Cell
     if piece.cells is not None:
         return encode.CellPlaces(cells=piece.cells.astype(np.int64))
     boxed = regions.asked(grid, query)
-    inside = np.arange(grid.n_cells) if boxed is None else boxed.astype(np.int64)
+    inside = None if boxed is None else boxed.astype(np.int64)
     if what.inner.packed:
-        return encode.CellPlaces(cells=inside[::stride])
+        return encode.CellPlaces(cells=every_nth(grid, inside, stride))
     if query.in_pixels or not isinstance(grid, Raster):
         box = head.get("box")
         if box is None:
@@ -128,7 +128,7 @@ def _placed(known: RunDescription, what: Meant, piece: MapValues) -> encode.Cell
         rows, columns = head["shape"][-2:]
         lat = head.get("lat", north - (np.arange(rows) + 0.5) * (north - south) / rows)
         return encode.CellPlaces(lat=np.round(lat, 10), lon=np.round(west + (np.arange(columns) + 0.5) * (east - west) / columns, 10))
-    if query.box is None:
+    if inside is None:
         return encode.CellPlaces(lat=grid.lat[::stride], lon=grid.lon[::stride])
     row, column = np.divmod(grid.order[inside], grid.nlon)
     return encode.CellPlaces(lat=grid.lat[row.min() : row.max() + 1 : stride], lon=grid.lon[column.min() : column.max() + 1 : stride])

@@ -12,6 +12,15 @@ from steppe.control import Refused
 from steppe.service.polygon import check_polygon
 
 Request = TypeVar("Request", bound=Struct)
+KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
 _WHERE = re.compile(r"^(.*?)(?: - at `(\$.*)`)?$", re.DOTALL)
 
 
@@ -47,7 +56,7 @@ def _misfit(text: str, value: Any, kind: type[Struct]) -> Refused:
     found = _WHERE.match(text)
     assert found is not None
     what, where = found[1], found[2] or "$"
-    names = [field.encode_name for each in (kind, Dates, Origin, RegionRequest) for field in members(each)]
+    names = [field.encode_name for each in ((kind,) if where == "$" else (Dates, Origin, RegionRequest)) for field in members(each)]
     if unknown := re.match("Object contains unknown field `(.*)`", what, re.DOTALL):
         name = unknown[1][:64]
         return Refused("bad-field", f'The request has no member "{name}".', value=name, allowed=names, position=where)
@@ -59,6 +68,9 @@ def _misfit(text: str, value: Any, kind: type[Struct]) -> Refused:
     expected, words = _expected(kind, where)
     if expected and re.search("regex|enum|length", what):
         return Refused("bad-field", f"{where[2:]} is {given!r}. Expected: {expected}.", value=given, allowed=words, position=where)
+    if kinds := re.fullmatch("Expected `([a-z |]+)`, got `([a-z]+)`", what):
+        expected, got = (" or ".join(KINDS[word] for word in text.split(" | ")) for text in kinds.groups())
+        return Refused("bad-field", f"{where[2:] or 'The request'} is {got}, expected {expected}.", value=given, position=where)
     return Refused("bad-field", f"{what} at {where}.", value=given, position=where)
 
 

@@ -10,6 +10,7 @@ from steppe.files import holder, take
 from steppe.io.folders.folder import LOCK, read_identity
 from steppe.io.folders.run_progress import Progress
 from steppe.io.folders.scenarios import Ensemble
+from steppe.io.folders.served import ServedRun
 
 LOCKS = (LOCK, "server.lock")  # files that a process holds locked while it uses the folder
 BLOCK = 512  # [byte] of `st_blocks`
@@ -68,9 +69,10 @@ class RunFolderInfo:
         FolderError
             It is not a run folder.
         """
-        tree = Tree.of(path)
+        tree, served = Tree.of(path), ServedRun.of(path)
+        main = served.main if served and served.main.is_dir() else path  # once it was rewound on a server: of scenario main
         try:
-            identity, progress, ensemble = read_identity(path), Progress.read(path), Ensemble.read(path)
+            identity, progress, ensemble = read_identity(path), Progress.read(main), Ensemble.read(path)
             finished = len(ensemble.members) - len(ensemble.unfinished()) if ensemble else 0
         except FileNotFoundError:
             raise FolderError(f'"{path}" is not a run folder. `steppe list FOLDER` shows the run folders below a folder.') from None

@@ -50,7 +50,7 @@ def describe_place(directory: Path) -> dict[str, str]:
     """Directory, mount point, device and kind of file system, as the kernel names them."""
     found, place = {"directory": str(directory.resolve())}, directory.resolve()
     try:
-        mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+        mounts = [line.split() for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
     except OSError:
         return found
     above = [fields for fields in mounts if place.is_relative_to(fields[1].replace("\\040", " "))]

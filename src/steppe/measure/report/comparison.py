@@ -17,7 +17,7 @@ from steppe.measure.laws.points import US
 from steppe.measure.records.document import Document
 from steppe.measure.records.measured import Measured, grouped
 from steppe.measure.records.sample import drawn_medians, independent, of_passes, pass_medians, student
-from steppe.measure.report.facts import OTHERS, facts_of
+from steppe.measure.report.facts import OTHERS, facts_of, share_of_others
 from steppe.measure.report.tables import table
 
 DRAWS = 2_000
@@ -73,7 +73,7 @@ def compare(first: Document, second: Document, seed: int = 1) -> Compared:
     there = {one.name: one for one in second.series}
     matches: list[Match] = []
     groups: dict[str, list[Floats]] = {}
-    alone = not any(_others(document) > OTHERS for document in (first, second))
+    alone = not any(share_of_others(document) > OTHERS for document in (first, second))
     for one in first.series:
         other = there.pop(one.name, None)
         if other is None:
@@ -96,11 +96,6 @@ def compare(first: Document, second: Document, seed: int = 1) -> Compared:
     known = {match.first.name for match in matches}
     left = [one for one in first.series if one.name not in known]
     return Compared(matches, means, left, list(there.values()), _remarks(first, second))
-
-
-def _others(document: Document) -> float:
-    """The share of the time in which others had the cores; older files do not have it."""
-    return document.clock.get("others", 0.0)
 
 
 def _between(errors: Sequence[tuple[float, float] | None]) -> float:
@@ -126,9 +121,9 @@ def _together(series: Sequence[Measured]) -> tuple[float, float] | None:
 def _remarks(first: Document, second: Document) -> list[str]:
     said = [f"The {name} run was stopped before its end." for name, one in (("first", first), ("second", second)) if not one.complete]
     said += [
-        f"Others had the cores for {_others(one):.0%} of the time in the {name} run: nothing is called faster or slower."
+        f"Others had the cores for {share_of_others(one):.0%} of the time in the {name} run: nothing is called faster or slower."
         for name, one in (("first", first), ("second", second))
-        if _others(one) > OTHERS
+        if share_of_others(one) > OTHERS
     ]
     one, other = (facts_of({name: fact for name, fact in document.machine.items() if name != "places"}) for document in (first, second))
     return said + [f"{name}: {one[name]} | {other[name]}" for name in sorted(one.keys() & other.keys()) if one[name] != other[name]]

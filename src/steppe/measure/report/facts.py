@@ -14,9 +14,14 @@ UNITS = {
 OTHERS = 0.05  # share of the time in which others had the cores; above it a report warns
 
 
+def share_of_others(document: Document) -> float:
+    """The share of the time in which others had the cores; older files do not have it."""
+    return max(document.clock.get("others", 0.0), document.clock.get("away", 0.0))
+
+
 def warnings_of(document: Document) -> list[str]:
-    """The warnings of a document, and one if others had the machine; older files do not have that share."""
-    share = max(document.clock.get("others", 0.0), document.clock.get("away", 0.0))
+    """The warnings of a document, and one if others had the machine."""
+    share = share_of_others(document)
     if share <= OTHERS:
         return document.warnings
     return [

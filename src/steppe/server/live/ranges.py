@@ -25,7 +25,9 @@ class Ranges:
         """By variable; of a difference by variable and both scenarios, with blanks between."""
         self._writing = self._due = False
         with suppress(OSError, ValueError, TypeError):
-            self.known = {str(name): (float(low), float(high)) for name, (low, high) in json.loads(self._file.read_text()).items()}
+            self.known = {
+                str(name): (float(low), float(high)) for name, (low, high) in json.loads(self._file.read_text(encoding="utf-8")).items()
+            }
 
     def widen(self, view: View, fit: Sequence[float]) -> dict[str, Range]:
         """Takes percentiles of a map; returns the ranges that they change."""

@@ -28,9 +28,9 @@ async def film(request: Request) -> Response:
     branch, recorded = context.scenario(run, query["scenario"])["branch"], known.facts.get("outputs", [])
     if parted(name)[0] not in recorded:
         raise Refused("not-recorded", f'The run does not record "{name}", so there is no film of it.', value=name, allowed=recorded)
-    for key in ("from", "to"):
-        if query[key] is not None:
-            step_behind(query[key], known.facts, key)
+    steps = [step_behind(query[key], known.facts, key) for key in ("from", "to") if query[key] is not None]
+    if steps != sorted(steps):
+        raise Refused("out-of-range", f"from={query['from']} lies after to={query['to']}.", value=query["from"], position="from")
     scale = [query[key] for key in ("low", "high") if query[key] is not None]
     if scale and (len(scale) == 1 or scale[0] >= scale[1]):
         raise Refused("out-of-range", "Give low and a greater high, or neither.", value=scale[0], position="low")
@@ -55,6 +55,7 @@ class FilmProcess:
         self._context, self._asked, self._over = context, monotonic(), False
         self._process: subprocess.Popen[bytes] | None = None
         self._made = asyncio.ensure_future(asyncio.to_thread(self._make))
+        self._made.add_done_callback(lambda made: made.cancelled() or made.exception())  # which no client may ask for any more
         self._kept = asyncio.create_task(self._keep())
 
     async def ask(self) -> bytes | None:
