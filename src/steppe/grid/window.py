@@ -68,13 +68,14 @@ def window_of(
 
 def every_nth(grid: Grid, inside: Integers | None, stride: int) -> Integers:
     """The packed cells on every n-th row and column of the window of some cells (None: of all); of points, every n-th."""
-    cells = np.arange(grid.n_cells) if inside is None else inside
+    cells: Integers = np.arange(grid.n_cells) if inside is None else inside
     if grid.active.ndim < 2:
         return cells[::stride]
     row, column = np.divmod(grid.order[cells], grid.active.shape[1])
     if inside is not None:
         row, column = row - row.min(), column - column.min()
-    return cells[(row % stride == 0) & (column % stride == 0)]
+    found: Integers = cells[(row % stride == 0) & (column % stride == 0)]
+    return found
 
 
 def _pixels(rows: int, columns: int, width: int | None, height: int | None) -> tuple[int, int]:
