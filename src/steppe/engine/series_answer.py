@@ -50,7 +50,9 @@ def series_of(on: Branch, query: MapQuery, along: Along, get: Callable[[MapQuery
                     head["rounded"] = "float32"
         if block is None:
             block = np.full((1, prod(on.plan.variables.leading(name)) * len(cells)), np.nan, floating)
-            why = NO_RECORD.format(name=name) + (", and computing them again takes too long." if again else "; they may be computed again.")
+            why = NO_RECORD.format(name=name) + (
+                ", and computing them again takes too long or is not possible." if again else "; they may be computed again."
+            )
             if missing and missing[-1][1] == at - 1:
                 missing[-1][1] = at
             else:
