@@ -130,6 +130,19 @@ def test_a_group_that_does_not_fit_is_named() -> None:
         look_up(Table(4, Place(2, values), 0.3), at, values)
 
 
+@field_kernel
+def clip(cells: int, values: Doubles) -> None:
+    for i in range(cells):
+        if values[i] > 1.0:
+            most = 1.0
+        values[i] = most
+
+
+def test_a_name_that_may_have_no_value_is_refused() -> None:
+    with pytest.raises(ModelError, match=r'line \d+ \("values\[i\] = most"\): "most" may have no value here\.'):
+        clip(2, np.ones(2))
+
+
 def test_a_warm_start_imports_no_numba(tmp_path: Path) -> None:
     environment = {**os.environ, "STEPPE_CACHE": str(tmp_path)}
     cold, warm = (

@@ -212,6 +212,7 @@ LOOKED = "    if wet < 0.0:\n        return State(0.0), Diagnostics(0.0, 0.0, 0.
         ("assert wet > 0.0, 'dry'", "", "a step cannot use assert. It computes numbers from numbers."),
         ("global NAME", "", "a step cannot change what is outside it. Return the value in State."),
         ("del wet", "", "a step cannot use del. Remove this line."),
+        ("while wet > 1.0:\n        wet = 0.5 * wet", "while wet > 1.0:", "a step cannot loop until something is reached."),
         ("yield wet", "", "a step cannot use yield or await. Return (State(...), Diagnostics(...))."),
         ("def inner(x):\n        return s.watr", "def inner(x):", "a step cannot define a function."),
         ("try:\n        some = wet\n    except ValueError:\n        some = 0.0", "try:", "a step cannot use try."),
@@ -228,7 +229,35 @@ def test_a_step_that_does_not_return_on_every_path_is_refused(own):
     sentence = "step has a path without a return. Add a return at its end."
     assert refused(own((RETURN, LOOKED)), f"{STEP} -> tuple[State, Diagnostics]:") == sentence
     CellModel(own((RETURN, f"{LOOKED}    else:\n    {RETURN}")))
-    CellModel(own((RETURN, f"    while True:\n    {RETURN}")))
+
+
+UNSET = {
+    "one branch": "if wet > 1.0:\n        some = 1.0\n    wet = some",
+    "a branch in a branch": "if wet > 1.0:\n        if wet > 2.0:\n            some = 1.0\n    else:\n        some = 2.0\n    wet = some",
+    "added to": "if wet > 1.0:\n        some = 1.0\n    some += wet",
+    "before it": "wet = some\n    some = wet",
+    "no case": "match wet:\n        case 1.0:\n            some = 1.0\n    wet = some",
+}
+SET = {
+    "both branches": "if wet > 1.0:\n        some = 1.0\n    else:\n        some = 2.0\n    wet = some",
+    "the other branch returns": f"{LOOKED}    some = wet\n    wet = some".lstrip(),
+    "a loop": "for i in range(3):\n        some = wet * i\n    wet = some",
+    "a loop that goes on": "for i in range(3):\n        if wet > i:\n            continue\n        some = wet\n    wet = some",
+    "on the way": "if (some := wet) > 1.0:\n        wet = 2.0\n    wet = some",
+    "each case": "match wet:\n        case 1.0:\n            some = 1.0\n        case other:\n            some = other\n    wet = some",
+}
+
+
+@pytest.mark.parametrize("added", UNSET.values(), ids=UNSET)
+def test_a_name_that_may_have_no_value_is_refused_where_it_is_read(own, added):
+    """Python raises an error there; machine code would read 0."""
+    line = next(line.strip() for line in added.splitlines() if line.strip() in ("wet = some", "some += wet"))
+    assert refused(own((WET, f"{WET}    {added}\n")), line).startswith('"some" may have no value here.')
+
+
+@pytest.mark.parametrize("added", SET.values(), ids=SET)
+def test_a_name_with_a_value_on_every_path_is_not(own, added):
+    CellModel(own((WET, f"{WET}    {added}\n")))
 
 
 def test_a_function_of_a_library_is_refused_though_a_kernel_with_its_name_is_in_the_cache(own):

@@ -26,6 +26,8 @@ from steppe.kernels.numba_internals import function_compiler, inline, is_of, llv
 from steppe.kernels.ordering import ordered
 from steppe.kernels.primitives import Precision
 from steppe.kernels.source import Function, check_names, named
+from steppe.kernels.text import definition, own_nodes
+from steppe.kernels.unset import check_values
 from steppe.kernels.vecmath import FORMULAS
 
 __all__ = ["MachineCode", "compiled", "inline", "machine_code", "separate", "translated"]
@@ -63,6 +65,8 @@ def translated(function: Function, real: Precision) -> FunctionType:
         return done[f]
 
     def copied(f: Function) -> FunctionType:
+        if isinstance(f, FunctionType) and (text := definition(f)):
+            check_values(text, own_nodes(text), f.__code__.co_filename)
         names: dict[str, object] = {}
         for name, value, _ in named(f):
             if isinstance(value, FunctionType):

@@ -1,11 +1,12 @@
 """Finds Python syntax that compiled code does not support, and reports the line and what to write instead."""
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from steppe.errors import ModelError, place
 from steppe.kernels.source import ADVICE
 from steppe.kernels.text import Definition
+from steppe.kernels.unset import check_values
 
 DEFINE = "a step cannot define {}. Define a function at the top of the file, and call it"
 OUTSIDE = "a step cannot use {}. It computes numbers from numbers"
@@ -16,6 +17,7 @@ REFUSED: dict[tuple[type[ast.AST], ...], str] = {
     (ast.ClassDef,): "a step cannot define a class. Define it at the top of the file",
     (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp): "a step cannot use a comprehension. Write each value, or a for loop",
     (ast.Dict, ast.Set): "a step cannot use a dict or a set. Give each value a name",
+    (ast.While,): "a step cannot loop until something is reached. Write a for loop over a range",
     (ast.Try, ast.TryStar): OUTSIDE.format("try"),
     (ast.Assert,): OUTSIDE.format("assert"),
     (ast.With, ast.AsyncWith): OUTSIDE.format("with"),
@@ -25,7 +27,7 @@ REFUSED: dict[tuple[type[ast.AST], ...], str] = {
 }
 
 
-def check_forms(found: Definition, nodes: Iterable[ast.AST], file: str) -> None:
+def check_forms(found: Definition, nodes: Sequence[ast.AST], file: str) -> None:
     """Refuses a function that cannot be compiled, or that would compute another result. nodes: of its body.
 
     Raises
@@ -39,6 +41,7 @@ def check_forms(found: Definition, nodes: Iterable[ast.AST], file: str) -> None:
         for kinds, problem in REFUSED.items():
             if isinstance(node, kinds):
                 raise ModelError(f"{place(file, getattr(node, 'lineno', found.lineno))}: {problem}.")
+    check_values(found, nodes, file)
     if any(isinstance(node, ast.Return) and node.value for node in nodes) and not _returns(found.body):
         raise ModelError(f"{place(file, found.lineno)}: {found.name} has a path without a return. Add a return at its end.")
 
@@ -51,5 +54,4 @@ def _returns(body: Sequence[ast.stmt]) -> bool:
     if isinstance(last, ast.Match):
         whole = isinstance(last.cases[-1].pattern, ast.MatchAs) and not (last.cases[-1].pattern.pattern or last.cases[-1].guard)
         return whole and all(_returns(case.body) for case in last.cases)
-    forever = isinstance(last, ast.While) and isinstance(last.test, ast.Constant) and bool(last.test.value)
-    return forever or isinstance(last, ast.Return | ast.Raise)
+    return isinstance(last, ast.Return | ast.Raise)
