@@ -411,6 +411,19 @@ def test_a_bad_cell_is_named_and_the_last_checkpoint_is_good(scenario):
         assert np.isfinite(simulation.get("water")).all()
 
 
+def test_frozen_cells_are_counted_at_the_end_and_their_marks_are_no_record(scenario):
+    with pytest.raises(RunFileError, match='there is no variable "bad_step" to record'):
+        Simulation(changed(scenario, {"output.variables": '["bad_step"]', "output.path": '"marks"'}))
+    events = []
+    run_file = changed(scenario, {"engine.on_bad_cell": '"freeze"', "output.path": '"frozen"'})
+    with Simulation(run_file, on_event=events.append) as simulation:
+        simulation.step(10)
+        simulation.model.state["water"][[5, 7]] = np.nan
+        simulation.run("1990-02-28")
+    (said,) = (event.text for event in events if event.kind == "warning")
+    assert said.startswith(f"2 of {simulation.grid.n_cells:,} cells are bad and frozen.")
+
+
 def test_the_progress_file_says_whether_somebody_is_at_work(scenario):
     from steppe.io import Progress
 

@@ -95,6 +95,10 @@ def test_a_mask_is_preferred_to_data(tmp_path: Path) -> None:
     assert read(path) == GRID
 
 
+def test_zeros_and_ones_are_a_mask_whatever_their_name(tmp_path: Path) -> None:
+    assert read(store(tmp_path, {"basin": MASK.astype(np.int8), "height": np.where(MASK, 7.0, np.nan)})) == GRID
+
+
 def test_uneven_spacing_is_shown(tmp_path: Path) -> None:
     lat = GRID.lat.copy()
     lat[7] -= 0.05

@@ -161,6 +161,14 @@ def test_units_are_converted_by_the_table(tmp_path):
         assert dataset["rain"].dtype == np.float32
 
 
+def test_a_variable_of_another_name_makes_all_of_one_kind_which_a_run_reads(tmp_path):
+    file = write_maps(tmp_path / "a.nc", {"daily_rain": known_maps("daily_rain", 2), "tas": np.full((2, 7, 6), 3.25)}, packed=False)
+    report = ingest([file], tmp_path / "w.zarr", names={"warmth": "tas"}, day_shift={"rain": 0}, units={"warmth": "degC"})
+    with xarray.open_zarr(tmp_path / "w.zarr", consolidated=False) as dataset:
+        assert {dataset[name].dtype for name in ("rain", "warmth")} == {np.dtype("f4")}
+    assert "all in single precision, as warmth is not packed to 0.1" in report.notes
+
+
 def test_a_unit_that_a_file_lacks_or_has_wrong_is_said_and_recorded(tmp_path):
     maps_ = {"daily_rain": known_maps("daily_rain", 2) / 1000.0, "max_temp": known_maps("max_temp", 2) + 273.15}
     file = write_maps(tmp_path / "a.nc", maps_, units={"daily_rain": "", "max_temp": "Celsius"}, packed=False)

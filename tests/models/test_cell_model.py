@@ -436,6 +436,15 @@ def test_initialise_refuses_with_the_reason(parameters: dict, state: dict, messa
         CellModel(garden).initialise(SimpleNamespace(n_cells=10), parameters, state, {})
 
 
+def test_a_derived_array_of_another_length_is_refused() -> None:
+    def derive(p: garden.Parameters) -> garden.Derived:
+        return garden.Derived(*np.ones((len(garden.Derived._fields), 3)))
+
+    module: Any = type("module", (), {**vars(garden), "derive": derive})
+    with pytest.raises(ModelError, match='garden: "room" of `derive` has 3 values, expected one, or one for each of 10 cells'):
+        CellModel(module).initialise(SimpleNamespace(n_cells=10), {}, {}, {})
+
+
 def test_inputs_without_a_variable_are_refused() -> None:
     with pytest.raises(ModelError, match='needs the forcing "warmth"; the inputs hold rain'):
         garden_model(10).advance(range(1), MemoryInputs({"rain": np.zeros((1, 10))}), CLOCK, NOTHING)

@@ -158,3 +158,14 @@ def test_two_components_of_a_vector_are_known_by_declaration_or_by_their_cf_name
 def test_half_a_vector_is_refused(parts: dict[str, str], sentence: str) -> None:
     with pytest.raises(ModelError, match=re.escape(sentence)):
         check_served(field_model(**{name: variable(name=name, vector=("flow", toward)) for name, toward in parts.items()}))
+
+
+@pytest.mark.parametrize("name", ["time", "lat_bnds", "maps", "state"])
+def test_a_name_that_files_or_run_files_use_is_refused(name):
+    with pytest.raises(ModelError, match=f'"{name}" is a name that files or run files use for something else'):
+        check_served(field_model(**{name: variable(name=name)}))
+
+
+def test_a_name_of_a_model_that_is_no_text_is_refused():
+    with pytest.raises(ModelError, match=r'garden.*VERSION must be text, it is 1\.5\. Write VERSION = "1\.5"\.'):
+        CellModel(type("module", (), {**vars(garden), "VERSION": 1.5}))

@@ -217,7 +217,8 @@ class Plan:
 
     def recordable(self, name: str, where: str) -> Variable:
         """The variable of this name; raises `RunFileError` if it cannot be recorded."""
-        known = {n: v for n, v in self.model.variables.items() if v.role in (Role.STATE, Role.DIAGNOSTIC, Role.FORCING)}
+        roles = Role.STATE, Role.DIAGNOSTIC, Role.FORCING
+        known = {n: v for n, v in self.model.variables.items() if v.role in roles and v.dtype.startswith("float")}  # others lack NaN
         if name not in known:
             raise RunFileError(f'{where}: there is no variable "{name}" to record.{nearest(name, known)}')
         return known[name]

@@ -115,6 +115,13 @@ class ScriptSession(Session):
         step = self._first.position.step if self._first else 0
         self.on_event(Event(kind, text, step, self.plan.steps, self.date))
 
+    def tell_end(self) -> None:
+        """Reports the end of a computation, and the cells that are frozen if there are some."""
+        if self.plan.run.engine.on_bad_cell == "freeze" and (frozen := np.count_nonzero(self.values("bad_code"))):
+            cells = f"{frozen:,} of {self.plan.grid.n_cells:,} cells"
+            self.tell("warning", f"{cells} are bad and frozen. Their last good states stay in maps and in means of regions.")
+        self.tell("finished" if self.on.position.step >= self.plan.steps else "stopped", f"at {self.date}")
+
     @property
     def spent(self) -> Spent:
         """The cost of stepping so far, with the sessions before this one."""

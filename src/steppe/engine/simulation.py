@@ -177,7 +177,7 @@ class Simulation:
         end = self.steps if until is None else self.plan.step_after(moment_text(until))
         reached = self._open.compute(end, stop)
         self.checkpoint()
-        self._session.tell("finished" if self.finished else "stopped", f"at {self.date}")
+        self._session.tell_end()
         return reached
 
     def rewind(self, to: int | Day) -> None:

@@ -52,9 +52,9 @@ def read_raster(path: Path, variable: str | None = None) -> Raster | Projected |
     """The raster of a CF file or store, or the points of a store of Steppe.
 
     A cell takes part where the mask is neither 0 nor missing (a variable whose name holds "mask", whose standard_name is
-    land_binary_mask, or of type boolean), or where any other variable has a value. A store of packed cells (CF compression by
-    gathering, as Steppe's forcing) needs no mask. Rows may run either way; longitudes may be 0 to 360. Axes may be y and x of a projection
-    that a grid mapping describes.
+    land_binary_mask, of type boolean, or of zeros and ones), or where any other variable has a value. A store of packed cells (CF
+    compression by gathering, as Steppe's forcing) needs no mask. Rows may run either way; longitudes may be 0 to 360. Axes may be y and x
+    of a projection that a grid mapping describes.
 
     Raises
     ------
@@ -125,7 +125,8 @@ def _mask_variable(dataset: "xarray.Dataset", dims: tuple[str, str], variable: s
 
 
 def _is_mask(values: "xarray.DataArray") -> bool:
-    return values.dtype == np.bool_ or "mask" in str(values.name).lower() or values.attrs.get("standard_name") == "land_binary_mask"
+    named = "mask" in str(values.name).lower() or values.attrs.get("standard_name") == "land_binary_mask"
+    return values.dtype == np.bool_ or named or set(np.unique(values.values).tolist()) == {0, 1}
 
 
 def _active(values: "xarray.DataArray") -> NDArray[np.bool_]:

@@ -69,10 +69,12 @@ def ingest_maps(
         target, left_out = _grid(grid, rows, choices)
         ways = {name: _way(one, target, choices) for name, one in series.items()}
         methods = [f"{name}: {ways[name].method}, days from {one.days_from}" for name, one in series.items()]
-        notes = [*_turned(opened), *untaken, *left_out, *methods, *_filled(rows, choices)]
+        own = [name for name in series if name not in WEATHER]
+        alike = [f"all in single precision, as {own[0]} is not packed to 0.1" for _ in own[:1] if len(own) < len(series)]
+        notes = [*_turned(opened), *untaken, *left_out, *methods, *alike, *_filled(rows, choices)]
         about = _about(opened, files, axis, product, notes)
         axes = _axes(rows)
-        written = [_written(one, axes[name], ways[name], choices) for name, one in series.items()]
+        written = [_written(one, axes[name], ways[name], choices.exact or bool(own), choices) for name, one in series.items()]
         with ForcingWriter(path, target, written, about, axis.calendar) as writer:
             transfer = Transfer(rows, ways, target, choices.clip)
             transfer.write(writer, progress or (lambda part: None))
@@ -179,7 +181,8 @@ def _about(opened: Sequence[CfFile], files: Sequence[Path], axis: Axis, product:
     )
 
 
-def _written(series: MapSeries, axis: Axis, way: Regrid, choices: Choices) -> Written:
+def _written(series: MapSeries, axis: Axis, way: Regrid, exact: bool, choices: Choices) -> Written:
+    """A variable of the store. exact: single precision, which all have if one of them has: a run reads variables of one kind."""
     variable = series.variable
     sources = {part.source for part in series.parts}
     attributes = {"regridding": way.method, "source_variable": ", ".join(sorted(sources)), "days_from": series.days_from}
@@ -188,7 +191,7 @@ def _written(series: MapSeries, axis: Axis, way: Regrid, choices: Choices) -> Wr
         attributes["source_units"] = ", ".join(sorted(theirs))
     if said := said_units(choices, variable.name):
         attributes["source_units"] = f"{said['units']}, as the user says; the file says {attributes['source_units']}"
-    dtype = "int16" if variable.name in WEATHER and not choices.exact else "float32"
+    dtype = "float32" if exact else "int16"
     return Written(variable, axis, dtype, SCALE, day_shift=series.day_shift, attributes=attributes)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from steppe.array_types import Array, Floats
+from steppe.errors import ModelError
 from steppe.models.cell_declaration import CellDeclaration, Chosen, Constant
 
 
@@ -37,6 +38,11 @@ class Constants(NamedTuple):
             The model's own `derive` refuses the parameters.
         """
         p, d = declaration.derive(parameters, options)
+        for name, value in zip(declaration.fields("Derived"), d, strict=True):
+            if np.shape(value) not in ((), (cells,)):
+                shape = " x ".join(map(str, np.shape(value)))
+                wanted = f"expected one, or one for each of {cells:,} cells"
+                raise ModelError(f'{declaration.name}: "{name}" of `derive` has {shape} values, {wanted}.')
         names = (*declaration.fields("Parameters"), *declaration.fields("Derived"))
         values = {
             name: np.asarray(value, np.float64) if name in used else np.float64("nan") for name, value in zip(names, (*p, *d), strict=True)

@@ -53,7 +53,7 @@ class CellDeclaration:
 
     def __init__(self, module: ModuleType, dtype: str = "float32") -> None:
         self.module = module
-        self.name, self.version = (self._part(name) for name in ("NAME", "VERSION"))
+        self.name, self.version = (self._text(name) for name in ("NAME", "VERSION"))
         self.groups = {group: getattr(module, group) for group in (*ROLES, "Today", "Options") if hasattr(module, group)}
         for group in ("State", "Forcing", "Parameters", "Diagnostics"):
             self._part(group)
@@ -77,6 +77,13 @@ class CellDeclaration:
         if not hasattr(self.module, name):
             raise ModelError(f'Model "{getattr(self.module, "__name__", self.module)}" has no {name}. A cell model needs it.')
         return getattr(self.module, name)
+
+    def _text(self, name: str) -> str:
+        found = self._part(name)
+        if not isinstance(found, str):
+            file = getattr(self.module, "__file__", self.module)
+            raise ModelError(f'"{file}": {name} must be text, it is {found!r}. Write {name} = "{found}".')
+        return found
 
     def _choices(self) -> dict[str, Choice]:
         if "Options" not in self.groups:

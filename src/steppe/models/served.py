@@ -19,6 +19,10 @@ from steppe.models.field_model import FieldModel
 from steppe.variable import Role, Variable, vectors
 
 DIMS = {"cells": ("cell",), "boxes": ("y", "x")}  # of a value for each cell, by the unit that a model needs
+TAKEN = {  # names of axes and groups of a store, and keys of run files
+    *("time", "time_bnds", "lat", "lat_bnds", "lon", "lon_bnds", "cell", "cell_lat", "cell_lon", "cell_area", "crs", "bnds"),
+    *("maps", "series", "state", "land_type"),
+}
 RESERVED = {"cell", "time", "region", "scenario", "bnds", "x", "y", "lat", "lon", "crs", "station", "point"}  # dims of results, and axes
 LEVELLED = (Role.STATE, Role.DIAGNOSTIC, Role.FORCING, Role.PARAMETER)  # may have levels
 BETWEEN, FORCING_AT = ("linear", "last"), ("begin", "middle", "end")
@@ -77,6 +81,8 @@ def _of_spaces(model: Model) -> Iterator[str]:
 def _of_variable(name: str, variable: Variable, dims: tuple[str, ...], spaces: Mapping[str, Space]) -> Iterator[str]:
     if name != variable.name:
         yield f'variables["{name}"] declares the name "{variable.name}". Give both the same name.'
+    if name in TAKEN:
+        yield f'"{name}" is a name that files or run files use for something else. Choose another one.'
     if not is_unit(variable.units):
         yield f'"{name}" has the unit "{variable.units}", which UDUNITS does not know. Write a unit such as "kg m-2 d-1", or "1" for none.'
     if variable.dtype not in FLOATS and not (variable.role is Role.STATE and variable.dtype == "int32"):

@@ -376,7 +376,7 @@ def _check_together(store: ForcingStore, held: Sequence[Stored]) -> None:
         if stored.layout.dtype != held[0].layout.dtype or stored.layout.chunk[1] != held[0].layout.chunk[1]:
             raise ForcingError(
                 f'"{store.path}": "{stored.name}" is {stored.layout.dtype} in chunks of {stored.layout.chunk[1]} cells, "{held[0].name}" '
-                f"{held[0].layout.dtype} of {held[0].layout.chunk[1]}; a run reads variables of one kind. Make the store again."
+                f"{held[0].layout.dtype} of {held[0].layout.chunk[1]}; a run reads variables of one kind. Make it again with --exact."
             )
     daily = [stored for stored in held if stored.axis.is_daily]
     for stored in daily:

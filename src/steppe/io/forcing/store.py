@@ -252,6 +252,8 @@ def _group_attributes(path: Path) -> Mapping[str, Any]:
     try:
         attributes = json.loads((path / "zarr.json").read_bytes())["attributes"]
     except (FileNotFoundError, NotADirectoryError):
+        if path.is_file():
+            raise ForcingError(f'"{path}" is a file, no forcing store. `steppe ingest netcdf {path.name} -o STORE` makes one.') from None
         raise ForcingError(f'There is no forcing store "{path}". Make one with `steppe ingest`.') from None
     except (ValueError, KeyError) as error:
         raise DamagedError(f'"{path}/zarr.json" cannot be read ({error}). Restore the store, or make it again.') from None
