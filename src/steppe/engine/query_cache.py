@@ -159,12 +159,8 @@ class QueryCache:
         name = asked.query.name
         values = on.recorded(name, step, rounded) if step < on.position.step else None
         if values is None:
-            there = step > on.position.step
-            why = (
-                "it has not come there"
-                if there
-                else f'no record of "{name}" holds it, and computing it again takes too long or is not possible'
-            )
+            why = f'no record of "{name}" holds it, and computing it again takes too long or is not possible'
+            why = "it has not come there" if step > on.position.step else why
             raise NotComputedError(
                 f"Step {step} is not at hand: {why}. It stands at step {on.position.step}. "
                 "Take the last step, record the variable every day, or branch at that step."

@@ -117,7 +117,8 @@ class ScriptSession(Session):
 
     def tell_end(self) -> None:
         """Reports the end of a computation, and the cells that are frozen if there are some."""
-        if self.plan.run.engine.on_bad_cell == "freeze" and (frozen := np.count_nonzero(self.values("bad_code"))):
+        marked = self.plan.run.engine.on_bad_cell == "freeze" and "bad_code" in self.plan.variables  # which models of cells have
+        if marked and (frozen := np.count_nonzero(self.values("bad_code"))):
             cells = f"{frozen:,} of {self.plan.grid.n_cells:,} cells"
             self.tell("warning", f"{cells} are bad and frozen. Their last good states stay in maps and in means of regions.")
         self.tell("finished" if self.on.position.step >= self.plan.steps else "stopped", f"at {self.date}")
