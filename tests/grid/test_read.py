@@ -96,7 +96,10 @@ def test_a_mask_is_preferred_to_data(tmp_path: Path) -> None:
 
 
 def test_zeros_and_ones_are_a_mask_whatever_their_name(tmp_path: Path) -> None:
-    assert read(store(tmp_path, {"basin": MASK.astype(np.int8), "height": np.where(MASK, 7.0, np.nan)})) == GRID
+    basin, height = MASK.astype(np.int8), np.where(MASK, 7.0, np.nan)
+    for each, values in (("alone", {"basin": basin, "height": height}), ("beside", {"mask": MASK, "burnt": 1 - basin})):
+        (tmp_path / each).mkdir()
+        assert read(store(tmp_path / each, values)) == GRID
 
 
 def test_uneven_spacing_is_shown(tmp_path: Path) -> None:

@@ -32,17 +32,10 @@ def tcp_listener(address: str) -> socket.socket:
         Other machines cannot reach this one at the address, or the port is in use.
     """
     try:
-        host, port = split(address)
-        family, kind, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        if where[0] in ("0.0.0.0", "::"):
-            raise OSError("engines on other machines could not connect to it")
-        found = socket.socket(family, kind)
-        try:
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            found.bind(where)
-        except OSError:
+        found = bound(*split(address))
+        if found.getsockname()[0] in ("0.0.0.0", "::"):
             found.close()
-            raise
+            raise OSError("engines on other machines could not connect to it")
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise Mistake(
@@ -50,6 +43,19 @@ def tcp_listener(address: str) -> socket.socket:
             "can call, such as node1 or 10.0.0.5:7000."
         ) from None
     return _listening(found)
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A TCP socket at an address of this machine; raises OSError for one that is in use, or of another machine."""
+    family, kind, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    found = socket.socket(family, kind)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(where)
+    except OSError:
+        found.close()
+        raise
+    return found
 
 
 def _listening(made: socket.socket) -> socket.socket:

@@ -116,7 +116,7 @@ def _mask_variable(dataset: "xarray.Dataset", dims: tuple[str, str], variable: s
             f"It holds maps that change in time ({', '.join(maps)}) and no mask. Make a forcing store of them with `steppe ingest netcdf` "
             "or `zarr`, and leave [grid] out: the run takes the grid of its store. Or give a mask."
         )
-    chosen = masks or fitting
+    chosen = masks or [name for name in fitting if _has_zeros_and_ones(dataset[name])] or fitting
     if len(chosen) != 1:
         raise GridError(
             f"One variable of {dims[0]} and {dims[1]} is needed as mask, found {', '.join(chosen) or 'none'}. Name the variable to use."
@@ -125,13 +125,16 @@ def _mask_variable(dataset: "xarray.Dataset", dims: tuple[str, str], variable: s
 
 
 def _is_mask(values: "xarray.DataArray") -> bool:
-    named = "mask" in str(values.name).lower() or values.attrs.get("standard_name") == "land_binary_mask"
-    return values.dtype == np.bool_ or named or set(np.unique(values.values).tolist()) == {0, 1}
+    return values.dtype == np.bool_ or "mask" in str(values.name).lower() or values.attrs.get("standard_name") == "land_binary_mask"
+
+
+def _has_zeros_and_ones(values: "xarray.DataArray") -> bool:
+    return set(np.unique(values.values).tolist()) == {0, 1}
 
 
 def _active(values: "xarray.DataArray") -> NDArray[np.bool_]:
     there = np.asarray(values.notnull().values)
-    return there & np.asarray(values.values != 0) if _is_mask(values) else there
+    return there & np.asarray(values.values != 0) if _is_mask(values) or _has_zeros_and_ones(values) else there
 
 
 BUILTIN = {

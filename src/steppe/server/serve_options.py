@@ -2,13 +2,13 @@
 
 import errno
 import os
-import socket
 import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from steppe.control.sockets import bound
 from steppe.errors import Mistake
 
 
@@ -129,10 +129,7 @@ def _address(bind: str) -> tuple[str, int]:
 def _check_address(bind: str) -> None:
     """An address that cannot be listened at is reported before anything is written."""
     try:
-        family, kind, _, _, where = socket.getaddrinfo(*_address(bind), type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind) as tried:
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            tried.bind(where)
+        bound(*_address(bind)).close()
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise Mistake(f'--bind "{bind}": the port is in use, perhaps by another server. Choose another; 0 takes a free one.') from None
