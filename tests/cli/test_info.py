@@ -46,6 +46,8 @@ def test_a_running_run_shows_what_can_be_read_of_it(call, here):
         assert "  state: running\n  steps: 100\n  steps of the run: 420\n  next day: 1990-04-20\n" in said
         found = json.loads(call("info", "out", "--json")[1])
         assert found["progress"] == {"state": "running", "steps": 100, "steps of the run": 420, "next day": "1990-04-20"}
+        shutil.copytree("out", "killed")  # as a process leaves it that is killed
+    assert "  state: stopped\n  steps: 100\n" in call("info", "killed")[1]
 
 
 def test_a_forcing_store_shows_its_days_and_variables(call, made_scenario):

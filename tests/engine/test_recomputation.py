@@ -104,8 +104,10 @@ def test_a_finished_run_answers_and_refuses_orders_that_change_nothing(scenario:
     with Simulation(scenario, fresh=True) as simulation:
         with pytest.raises(NotComputedError, match="none has been made yet"):
             simulation.get("runoff")
-        with pytest.raises(RequestError, match="n is 0"):
+        with pytest.raises(RequestError, match=r"one or more; n is 0\."):
             simulation.step(0)
+        with pytest.raises(RequestError, match=r"a whole number of steps, one or more; n is 2\.5"):
+            simulation.step(2.5)
         simulation.step(1)
 
 

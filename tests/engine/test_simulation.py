@@ -233,14 +233,19 @@ def test_leaving_a_with_block_waits_for_the_checkpoint_that_the_last_step_began(
         assert simulation.step_index == 20
 
 
-def test_a_simulation_may_be_closed_within_its_with_block(scenario):
+def test_closing_saves_what_was_computed_also_within_a_with_block(scenario):
     with Simulation(scenario) as simulation:
         simulation.step(20)
         simulation.checkpoint()
         simulation.step(1)
         simulation.close()
-    with Simulation(scenario) as simulation:
-        assert simulation.step_index == 20
+    simulation = Simulation(scenario)
+    assert simulation.step_index == 21
+    branch = simulation.branch("more")
+    branch.step(np.int64(40))
+    branch.close()
+    simulation.close()
+    assert steppe.open(branch.folder).sizes["time"] > 0
 
 
 def test_leaving_a_with_block_keeps_what_was_computed_also_by_an_error_of_the_script(scenario):
@@ -281,7 +286,7 @@ def test_numbers_and_dates_of_numpy_are_taken(scenario):
         assert simulation.step_index == 11
         simulation.rewind(np.int64(8))
         assert simulation.step_index == 8
-        with pytest.raises(TypeError):
+        with pytest.raises(RequestError, match="n is '1'"):
             simulation.step("1")
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count
-from operator import index
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -150,7 +149,7 @@ class Simulation:
         FinishedError
             The run is at its last step already.
         RequestError
-            `n` is less than 1.
+            `n` is no whole number, or less than 1.
         BadCellError
             A cell met forcing outside its limits or its state is no longer finite (on_bad_cell = "stop").
         DamagedError
@@ -158,10 +157,9 @@ class Simulation:
         """
         if self.finished:
             raise finished(self.plan, self.folder.path)
-        n = index(n)
-        if n < 1:
-            raise RequestError(f"step(n) computes one step or more, n is {n}.")
-        self._open.compute(min(self.step_index + n, self.steps), lambda: False, keep_last_step=True)
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise RequestError(f"step(n) computes a whole number of steps, one or more; n is {n!r}.")
+        self._open.compute(min(self.step_index + int(n), self.steps), lambda: False, keep_last_step=True)
 
     def run(self, until: Day | None = None, stop: Callable[[], bool] = lambda: False) -> bool:
         """Computes up to and with the day `until` (default: the end); True if that was reached.
@@ -363,9 +361,8 @@ class Simulation:
         return Simulation(Plan.of(self.plan.run, cores=self.plan.cores), folder, on_event=self._session.on_event, ranks=self.ranks)
 
     def close(self) -> None:
-        """Ends reading and writing and frees the folder. A state without a checkpoint is lost; leaving a `with` block makes one first."""
-        self._closed = True
-        self._session.close()
+        """Saves what was computed, ends reading and writing and frees the folder, as leaving a `with` block does."""
+        self.__exit__(None, None, None)
 
     @property
     def _open(self) -> ScriptSession:
@@ -386,7 +383,8 @@ class Simulation:
                 with suppress(SteppeError):  # `error` is raised
                     self._session.save_last()
         finally:
-            self.close()
+            self._closed = True
+            self._session.close()
 
 
 def run(run_file: RunFile | Path | str, path: Path | str | None = None, *, fresh: bool = False) -> Path:

@@ -15,7 +15,7 @@ from steppe.io.checkpoints.draft import Draft
 from steppe.io.checkpoints.remote import load_checkpoint
 from steppe.io.folders.folder import RunFolder, check_place, link_run, read_costs, read_identity
 from steppe.io.folders.removal import check_removal, remove_run
-from steppe.io.folders.run_folders import RunFolderInfo, find_runs
+from steppe.io.folders.run_folders import RunFolderInfo, find_runs, in_use
 from steppe.io.folders.run_progress import Progress, Spent
 from steppe.io.folders.scenarios import Ensemble, Member, expect_no_ensemble, expect_no_results, listed
 from steppe.io.folders.served import check_continuable, results_folder
@@ -74,6 +74,7 @@ __all__ = [
     "expect_no_ensemble",
     "expect_no_results",
     "find_runs",
+    "in_use",
     "limits_of",
     "link_run",
     "listed",

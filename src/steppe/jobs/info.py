@@ -10,7 +10,7 @@ import numpy as np
 from steppe.clock import Clock, instant_text, length, parse_instant
 from steppe.engine.differences import flat
 from steppe.errors import DamagedError
-from steppe.io import Ensemble, ForcingStore, Progress, Spent, names_of, open_results, read_identity, results_folder
+from steppe.io import Ensemble, ForcingStore, Progress, Spent, in_use, names_of, open_results, read_identity, results_folder
 from steppe.jobs.report import size_of, spent_of
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def _of_run(path: Path, progress: Progress, attributes: Mapping[str, Any]) -> di
     except FileNotFoundError:
         raise DamagedError(f'"{path}" has results but no identity.json, which says of which run. Restore that file.') from None
     clock, end = _clock(identity)
+    killed = progress.state == "running" and not in_use(path)  # it could not write that it stopped
     found: dict[str, Any] = {
         "title": attributes["title"],
         "model": identity["model"].rpartition(" ")[0],
@@ -99,7 +100,7 @@ def _of_run(path: Path, progress: Progress, attributes: Mapping[str, Any]) -> di
         "dtype": identity["dtype"],
         "given": _given(path),
         "id": attributes["steppe_run"],
-        "progress": {"state": progress.state, "steps": progress.step, "steps of the run": clock.done(end)},
+        "progress": {"state": "stopped" if killed else progress.state, "steps": progress.step, "steps of the run": clock.done(end)},
     }
     found["progress"] |= {f"next {clock.unit}": progress.date} if progress.step < clock.done(end) else {}
     found["progress"] |= {"failure": progress.message} if progress.message else {}

@@ -100,6 +100,10 @@ class RunFolder:
             self.close()
             raise
 
+    def __fspath__(self) -> str:
+        """The path, so that `steppe.open` and `os` take a folder for it."""
+        return str(self.path)
+
     def __enter__(self) -> "RunFolder":
         return self
 

@@ -105,6 +105,11 @@ def branches_of(path: Path) -> tuple[str, ...]:
     return tuple(sorted(each.parent.name for each in path.glob("branches/*/identity.json")))
 
 
+def in_use(path: Path) -> bool:
+    """Whether a process uses a run folder, or the run of which it is a branch."""
+    return any(_holder(folder / name) for folder in (path, path.absolute().parent.parent) for name in LOCKS)
+
+
 def _run_folders(folder: Path) -> Iterator[Path]:
     for place, below, names in os.walk(folder):
         below.sort()
