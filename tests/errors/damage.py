@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xarray
 
 from steppe.engine import Simulation
 from steppe.grid import read_grid
@@ -291,6 +292,15 @@ def maps_in_a_strange_unit(folder: Path) -> None:
 def maps_without_a_unit(folder: Path) -> None:
     """Rain without a unit."""
     _maps(folder, units={"daily_rain": ""})
+
+
+def maps_with_heights(folder: Path) -> None:
+    """The file holds rain at three heights, too."""
+    _maps(folder)
+    with xarray.open_dataset(folder / "a.nc") as found:
+        whole = found.load()
+    whole["rain_aloft"] = whole["daily_rain"].expand_dims(height=3, axis=1)
+    whole.to_netcdf(folder / "a.nc")
 
 
 def maps_with_9999(folder: Path) -> None:

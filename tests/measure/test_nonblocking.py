@@ -53,7 +53,13 @@ def test_what_work_hides_is_told_at_the_largest_size():
             times("broadcast", NON_BLOCKING_BEHIND, 8, 1e-6),
             times("broadcast", NON_BLOCKING, 64, 2e-6),
             times("broadcast", NON_BLOCKING_BEHIND, 64, 0.5e-6),
+            times("scatter", NON_BLOCKING, 8, 1e-6),
+            times("scatter", NON_BLOCKING_BEHIND, 8, 3e-6),
             times("barrier", NON_BLOCKING_BEHIND, 0, 1e-6),
         ]
     )
-    assert said == ["Overlap: work as long as a non-blocking broadcast of 64 bytes on 2 ranks hides 75% +- 0% of it."]
+    hides = "Overlap: work as long as a non-blocking {} bytes on 2 ranks hides {}."
+    assert said == [
+        hides.format("broadcast of 64", "75% +- 0% of it"),
+        hides.format("scatter of 8", "nothing of it, which then takes 3 times as long"),
+    ]

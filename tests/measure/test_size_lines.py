@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from steppe.errors import Mistake
-from steppe.measure import fit, medians
+from steppe.measure import fit, lines_of, medians
 from steppe.measure.laws.rehearsal import SIZES
 from steppe.measure.laws.size_lines import fit_lines, fit_pieces
 from tests.measure.made import points_of
@@ -17,6 +17,12 @@ def test_an_exact_line_is_found_to_the_digits_of_its_points():
     lines = fit_lines(points.sizes, *points.table())
     np.testing.assert_allclose([lines.t0[0], lines.rate[0]], [153e-6, 0.63e6], rtol=1e-10)
     assert lines.worst[0] < 1e-10
+
+
+@pytest.mark.parametrize(("sizes", "worst"), [(SIZES[:2], "-"), (SIZES[:3], "%")])
+def test_two_sizes_lie_on_their_line_which_says_nothing_of_the_fit(sizes, worst):
+    table = lines_of([fit(one(153.0, 0.63, sizes=sizes))])
+    assert table.splitlines()[-1].rstrip().endswith(worst)
 
 
 def test_a_point_far_off_moves_the_line_less_than_its_error():

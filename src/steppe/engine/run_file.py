@@ -234,7 +234,7 @@ class OutputSection(Section):
 class EngineSection(Section):
     """How it is computed. Nothing here changes a result except `dtype`."""
 
-    threads: Annotated[int, Field(ge=1)] | None = Field(default=None, description="Default: the cores that this process may use.")
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = Field(default=None, description="Default: the cores that this process may use.")
     dtype: Literal["float32", "float64"] | None = Field(
         default=None, description="Precision of the state. Default: float32 for a cell model, what the model declares for a field model."
     )

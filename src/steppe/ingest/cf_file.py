@@ -64,6 +64,14 @@ class CfFile:
                 found[str(name)] = {**values.attrs, **_unpacked_limits(values)}
         return found
 
+    def unfit(self, name: str) -> str:
+        """The reason why a variable of the file is not among `variables`; empty if the file has none of this name."""
+        if name not in self._dataset.data_vars:
+            return ""
+        sizes = ", ".join(f"{dim}: {size}" for dim, size in self._dataset[name].sizes.items())
+        wanted = f"a time in days or hours since a date, {' and '.join(self.lattice.dims)}"
+        return f'"{self.path}": variable "{name}" has the dimensions ({sizes}). Expected are {wanted}; any other has one place.'
+
     @property
     def attributes(self) -> Mapping[str, object]:
         """Attributes of the whole file."""

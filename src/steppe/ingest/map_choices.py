@@ -98,7 +98,8 @@ def choose_series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, 
         )
     for ours, theirs in choices.names.items():
         if theirs not in seen:
-            raise ForcingError(f'--map {ours}={theirs}: no file has daily maps of "{theirs}".{nearest(theirs, seen)}')
+            unfit = next(filter(None, (file.unfit(theirs) for file in files)), "")
+            raise ForcingError(unfit or f'--map {ours}={theirs}: no file has daily maps of "{theirs}".{nearest(theirs, seen)}')
     if not parts:
         held = ", ".join(sorted(seen)) or "none of time, latitude and longitude"
         raise ForcingError(

@@ -15,12 +15,17 @@ from steppe.measure.laws.weakness import WeakPoint
 from steppe.measure.report.tables import aligned, table
 
 FIRST = 1.5  # times the later ones, from which on a first message is reported
-Fitted = tuple[OperationFit, SizeRange, SizeLine]
+Fitted = tuple[OperationFit, SizeRange, SizeLine, int]  # the number of sizes last
 
 
 def lines_of(fits: Sequence[OperationFit]) -> str:
     """A table of t0, r_inf and n_half of all fits."""
-    rows = [(found, piece, line) for found in fits for piece in found.pieces for line in piece.lines.lines(found.points.ranks)]
+    rows = [
+        (found, piece, line, int(count))
+        for found in fits
+        for piece in found.pieces
+        for line, count in zip(piece.lines.lines(found.points.ranks), piece.lines.sizes, strict=True)
+    ]
     columns: dict[str, Callable[[Fitted], str]] = {
         "": lambda row: row[0].title,
         "p": lambda row: f"{row[2].p:g}",
@@ -32,7 +37,7 @@ def lines_of(fits: Sequence[OperationFit]) -> str:
         "+- ": lambda row: f"{1.96 * row[2].r_inf_error / MB:.2g}" if row[2].r_inf_error else "-",
         "unweighted": lambda row: f"{without[1] / MB:.4g}" if len(row[0].pieces) == 1 and (without := plain(row[0])) else "-",
         "n_half B": lambda row: f"{max(0.0, row[2].t0) * _half(row[0]) * row[2].r_inf:.4g}" if row[2].r_inf else "-",
-        "worst": lambda row: f"{row[2].worst_residual:.1%}",
+        "worst": lambda row: f"{row[2].worst_residual:.1%}" if row[3] > 2 else "-",  # two points always lie on their line
     }
     return table(rows, columns)
 
@@ -44,7 +49,7 @@ def _half(found: OperationFit) -> float:
 
 def _zero(row: Fitted) -> str:
     """The measured time of no bytes."""
-    found, piece, line = row
+    found, piece, line, _ = row
     zero = found.points.t[(found.points.p == line.p) & (found.points.n == 0.0)]
     return f"{zero[0] * _half(found) / US:.4g}" if zero.size and piece.lines.low == 0.0 else "-"
 

@@ -78,9 +78,9 @@ def overlap_words(series: Sequence[Measured]) -> list[str]:
             ratio = left.median / whole.median
             width = math.hypot(left.half_width / whole.median, ratio * whole.half_width / whole.median)
             size = f" of {n} bytes" if n else ""
-            said.append(
-                f"Overlap: work as long as a non-blocking {operation}{size} on {p} ranks hides {1.0 - ratio:.0%} +- {width:.0%} of it."
-            )
+            longer = f"nothing of it, which then takes {ratio:.3g} times as long"
+            hides = longer if ratio > 1.0 else f"{1.0 - ratio:.0%} +- {width:.0%} of it"
+            said.append(f"Overlap: work as long as a non-blocking {operation}{size} on {p} ranks hides {hides}.")
     return said
 
 
