@@ -137,6 +137,11 @@ def test_a_variable_is_set_by_numbers_maps_lists_and_arrays_of_xarray(run: Run) 
     assert list(run.get("water", cells=[0, 1])) == [10.0, 10.0]
     run.set("water", before)  # an array of xarray, whole
     xarray.testing.assert_equal(run["water"], before)
+    run.set("water", (before / 10.0 + 1.0).assign_attrs(units="cm"))  # in a unit of its own
+    xarray.testing.assert_allclose(run["water"], before + 10.0)
+    with pytest.raises(RefusedError, match='"K" does not convert to "mm"'):
+        run.set("water", before.assign_attrs(units="K"))
+    run.set("water", before)
     shuffled = (before + 1.0).transpose("lon", "lat")[::-1]
     run.set("water", shuffled, box=BOX)  # of another extent and order
     assert float((run["water"] - before).sum()) == pytest.approx(15.0, abs=1e-3)

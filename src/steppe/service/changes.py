@@ -27,7 +27,10 @@ async def arguments_of(service: Service, run: str, change: Change) -> ChangeArgu
 
 
 async def checked(service: Service, run: str, change: Change) -> tuple[ChangeArguments, regions.Cells | None]:
-    """The arguments of a `set` order but for the cells, and the packed cells, None for all. Nothing is stored. Raises Refused."""
+    """The arguments of a `set` order but for the cells, and the packed cells, None for all. Raises Refused.
+
+    Nothing is stored but an array of another unit, as one of the variable's.
+    """
     variable = service.variable(run, change.variable, every=True)
     if not variable.settable:
         names = ", ".join(variable.settable_by)
@@ -36,18 +39,18 @@ async def checked(service: Service, run: str, change: Change) -> tuple[ChangeArg
     grid = service.known(run).grid
     cells = None if change.region == "all" else await service.in_thread(regions.cells_of, grid, change.region)
     count = grid.n_cells if cells is None else len(cells)
-    value = change.value
+    value, upload = change.value, change.upload or ""
     if value is not None:
-        if change.units not in (None, variable.units) or (change.units and change.operation == "scale"):
-            value = await service.in_thread(_converted, value, change, variable)
+        if _of_another_unit(change, variable):
+            value = float(await service.in_thread(_converted, value, change, variable))
         _check(value, value, change, variable)
     else:
-        await service.in_thread(_check_upload, service, run, change, variable, count)
+        upload = await service.in_thread(_checked_upload, service, run, change, variable, count)
     arguments: ChangeArguments = {
         "variable": variable.name,
         "operation": change.operation,
         "value": value,
-        "upload": change.upload or "",
+        "upload": upload,
         "cells": "",
         "region": repr_region(change),
         "given": {"value": change.value, "units": change.units or variable.units},
@@ -96,17 +99,21 @@ def repr_region(change: Change) -> str | dict[str, list[object]]:
     return {name: list(value)[:1000] for name, value in found.items() if value is not None}
 
 
-def _converted(value: float, change: Change, variable: VariableInfo) -> float:
-    if change.operation == "scale":
+def _of_another_unit(change: Change, variable: VariableInfo) -> bool:
+    """Whether a value or an array must be converted; raises Refused for a factor with a unit."""
+    if change.units and change.operation == "scale":
         raise Refused("unit-wrong", "A factor has no unit. Leave units away.", value=change.units, position="$.units")
-    if change.units == variable.units:
-        return value
+    return change.units not in (None, variable.units)
+
+
+def _converted(value: float | Array, change: Change, variable: VariableInfo) -> float | Array:
     from cf_units import Unit  # half a second, and most requests use the variable's own unit
 
     try:
         given, own = Unit(change.units), Unit(variable.units)
         zero = given.convert(0.0, own) if change.operation == "add" else 0.0  # a difference of 1 degC is one of 1 K
-        return float(given.convert(value, own)) - float(zero)
+        converted: float | Array = given.convert(value, own) - float(zero)
+        return converted
     except ValueError:
         text = f'"{change.units}" does not convert to "{variable.units}", the unit of "{variable.name}".'
         raise Refused("unit-wrong", text, variable=variable.name, value=change.units, allowed=variable.units, position="$.units") from None
@@ -127,18 +134,20 @@ def _check(low: float, high: float, change: Change, variable: VariableInfo) -> N
         raise Refused("out-of-range", text, variable=variable.name, value=wrong, allowed=allowed, position="$.value")
 
 
-def _check_upload(service: Service, run: str, change: Change, variable: VariableInfo, count: int) -> None:
-    if change.units not in (None, variable.units):
-        raise Refused(
-            "unit-wrong", f'An array is in the unit of the variable, "{variable.units}".', value=change.units, allowed=variable.units
-        )
-    content = uploads.read(service.run(run).folder, str(change.upload))
+def _checked_upload(service: Service, run: str, change: Change, variable: VariableInfo, count: int) -> str:
+    """The name of an array in the variable's unit, once its size and its values are checked."""
+    folder, name = service.run(run).folder, str(change.upload)
+    content = uploads.read(folder, name)
     dtype = np.dtype(variable.dtype).newbyteorder("<")
     if len(content) != count * dtype.itemsize:
         text = f"The array has {len(content):,} bytes; {count:,} cells of {dtype.name} have {count * dtype.itemsize:,}."
         raise Refused("array-shape", text, variable=variable.name, value=len(content), allowed=count * dtype.itemsize, position="$.upload")
-    values = np.frombuffer(content, dtype)
+    values: Array = np.frombuffer(content, dtype)
     if not np.isfinite(values).all():
         at = int(np.argmin(np.isfinite(values)))
         raise Refused("out-of-range", f"Value {at} of the array is no finite number.", variable=variable.name, position=at)
+    if _of_another_unit(change, variable):
+        values = np.asarray(_converted(values.astype(np.float64), change, variable)).astype(dtype)
+        name = uploads.keep(folder, values.tobytes(), service.limits)
     _check(float(values.min()), float(values.max()), change, variable)
+    return name

@@ -92,7 +92,7 @@ async def take(folder: Path, name: str, size: int, pieces: AsyncIterator[bytes],
 
 
 def keep(folder: Path, content: bytes, limits: WorkLimits) -> str:
-    """Stores the cells of an order durably; gives the SHA-256 by which the engine finds them.
+    """Stores cells or values of an order durably; gives the SHA-256 by which the engine finds them.
 
     Raises
     ------
