@@ -3,7 +3,8 @@
     out[k] = y[index[k]]        y[index[k]] = x[k]        y[index[k]] = a x[k] + b y[index[k]], atomic
 
 The array y is described by a table of page addresses (`steppe.kernels.elements`). A page that this process cannot see has the
-address 0: the loop skips its elements and lists their positions k in `far`. Elements of one call are treated in the order of k.
+address 0: loops that change elements skip its own and list their positions k in `far`; before a gather they are divided. Elements of one
+call are treated in the order of k.
 """
 
 from functools import cache
@@ -27,7 +28,8 @@ class ElementLoops(NamedTuple):
     """The loops of one dtype."""
 
     gather: FieldKernel  # (n, length, table, index, out, counts): an array in one piece; counts[0] bad indices
-    gather_pages: FieldKernel  # (n, length, shift, table, index, out, far, counts): counts[1] elements of pages elsewhere
+    gather_pages: FieldKernel  # (n, length, shift, table, index, out, counts): all pages are here
+    gather_near: FieldKernel  # (n, shift, table, index, near, out): out[k] for the positions k in `near`
     scatter: FieldKernel  # (n, shift, table, index, x, far, counts)
     apply: FieldKernel  # (n, shift, table, index, x, b): y = x + b y, by one rank alone
     update: FieldKernel  # (n, shift, a, b, table, index, x, far, counts)
@@ -48,15 +50,19 @@ def first_outside(n: int, length: int, index: Integers, found: Integers) -> None
 
 
 @field_kernel
-def elsewhere(n: int, length: int, shift: int, table: Integers, index: Integers, far: Integers, counts: Integers) -> None:
-    """The positions of elements whose page this process cannot see, counts[1] of them; counts[0] bad indices. far: (n + 1,)."""
+def divide(n: int, length: int, shift: int, table: Integers, index: Integers, places: Integers, counts: Integers) -> None:
+    """Divides positions by whether this process sees their page; no processor could foresee that of random indices in one loop.
+
+    places (n,): those elsewhere in order, counts[1] of them, then the others, backwards. counts[0]: bad indices.
+    """
     bad, away = 0, 0
     for k in range(n):
         i = index[k]
         inside = 0 <= i < length
         bad += 0 if inside else 1
         page = table[i >> shift if inside else 0]
-        far[away] = k
+        places[away] = k
+        places[n - 1 - k + away] = k
         away += 1 if page == 0 else 0
     counts[0], counts[1] = bad, away
 
@@ -102,8 +108,8 @@ def access(dtype: str) -> ElementLoops:
     return ElementLoops(*_plain_loops(kind), *_atomic_loops(kind))
 
 
-def _plain_loops(kind: Any) -> tuple[FieldKernel, FieldKernel, FieldKernel, FieldKernel]:
-    """gather, gather_pages, scatter and apply."""
+def _plain_loops(kind: Any) -> tuple[FieldKernel, FieldKernel, FieldKernel, FieldKernel, FieldKernel]:
+    """gather, gather_pages, gather_near, scatter and apply."""
     like, size = kind.type(0), kind.itemsize
     Values: Any = NDArray[kind.type]
 
@@ -119,22 +125,22 @@ def _plain_loops(kind: Any) -> tuple[FieldKernel, FieldKernel, FieldKernel, Fiel
         counts[0] = bad
 
     @field_kernel
-    def gather_pages(
-        n: int, length: int, shift: int, table: Integers, index: Integers, out: Values, far: Integers, counts: Integers
-    ) -> None:
-        mask, bad, away = (int64(1) << shift) - 1, 0, 0
+    def gather_pages(n: int, length: int, shift: int, table: Integers, index: Integers, out: Values, counts: Integers) -> None:
+        mask, bad = (int64(1) << shift) - 1, 0
         for k in range(n):
             i = index[k]
             inside = 0 <= i < length
             bad += 0 if inside else 1
             i = i if inside else 0
-            page = table[i >> shift]
-            if page != 0:
-                out[k] = peek(page + size * (i & mask), like)
-            else:
-                far[away] = k
-                away += 1
-        counts[0], counts[1] = bad, away
+            out[k] = peek(table[i >> shift] + size * (i & mask), like)
+        counts[0] = bad
+
+    @field_kernel
+    def gather_near(n: int, shift: int, table: Integers, index: Integers, near: Integers, out: Values) -> None:
+        mask = (int64(1) << shift) - 1
+        for j in range(n):
+            k = near[j]
+            out[k] = peek(table[index[k] >> shift] + size * (index[k] & mask), like)
 
     @field_kernel
     def scatter(n: int, shift: int, table: Integers, index: Integers, x: Values, far: Integers, counts: Integers) -> None:
@@ -155,7 +161,7 @@ def _plain_loops(kind: Any) -> tuple[FieldKernel, FieldKernel, FieldKernel, Fiel
             address = table[index[k] >> shift] + size * (index[k] & mask)
             poke(address, x[k] + b[k] * peek(address, like) if b[k] != 0 else x[k], like)
 
-    return gather, gather_pages, scatter, apply
+    return gather, gather_pages, gather_near, scatter, apply
 
 
 def _atomic_loops(kind: Any) -> tuple[FieldKernel, FieldKernel]:

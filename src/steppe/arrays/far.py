@@ -159,7 +159,7 @@ def handler(dtype: DTypeLike, shift: int, table: Integers, memory: Array) -> Cal
         n, found = index.size, np.empty(index.size, kind)
         x = np.frombuffer(content[request.indices :], kind)
         if request.operation == GATHER:
-            loops.gather_pages(n, np.iinfo(np.int64).max, shift, table, index, found, nothing, counts)
+            loops.gather_pages(n, np.iinfo(np.int64).max, shift, table, index, found, counts)
             return found.data
         if request.operation == SCATTER:
             loops.scatter(n, shift, table, index, x, nothing, counts)

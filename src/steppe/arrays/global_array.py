@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from steppe.array_types import Array, Integers
-from steppe.arrays.access import access, elsewhere
+from steppe.arrays.access import access, divide
 from steppe.arrays.element_inputs import ElementInputs, described, flat_index, is_basic
 from steppe.arrays.far import FETCH_UPDATE, SCATTER, UPDATE, Far, Traffic, handler
 from steppe.arrays.layout import PAGE, Kind, PageLayout
@@ -168,12 +168,9 @@ class GlobalArray:
         self._check()
         chosen = self.inputs.indices(index)
         shape, chosen = chosen.shape, chosen.reshape(-1)
-        far = self._elsewhere(chosen)
+        far, near = self._divided(self._table, chosen)
         pending = self._far.gather(chosen[far]) if far.size else None
-        if far.size == chosen.size > 0:
-            found = np.empty(far.size, self.dtype)
-        else:
-            found, _ = self.gather_from(self._table, chosen)  # while the other hosts look for theirs
+        found = self._taken(self._table, chosen, near)  # while the other hosts look for theirs
 
         def finish() -> Array:
             if pending:
@@ -182,32 +179,36 @@ class GlobalArray:
 
         return Fetch(finish)
 
-    def _elsewhere(self, index: Integers) -> Integers:
-        """The positions of elements on other hosts; raises for an index outside."""
-        if not self._site.several or self.size == 0:
-            return _NO_FAR
-        far = np.empty(index.size + 1, np.int64)
-        elsewhere(index.size, self.size, self._shift, self._table, index, far, self._counts)
-        if self._counts[0]:
-            self.inputs.check_range(index)
-        return far[: self._counts[1]]
-
     def gather_from(self, table: Integers, index: Integers) -> tuple[Array, Integers]:
         """The elements at flat indices (n,), by another table of addresses, and the positions of those with address 0."""
-        n, found, counts = index.size, np.empty(index.size, self.dtype), self._counts
-        if n == 0 or self.size == 0:
+        far, near = self._divided(table, index)
+        return self._taken(table, index, near), far
+
+    def _divided(self, table: Integers, index: Integers) -> tuple[Integers, Integers | None]:
+        """The positions of elements with address 0, and those of the others, None for all; raises for an index outside."""
+        if self.size == 0:
             self.inputs.check_range(index)
-            return found, _NO_FAR
-        far = _NO_FAR
+        if not self._site.several or index.size == 0:
+            return _NO_FAR, None
+        places = np.empty(index.size, np.int64)
+        divide(index.size, self.size, self._shift, table, index, places, self._counts)
+        if self._counts[0]:
+            self.inputs.check_range(index)
+        return places[: self._counts[1]], places[self._counts[1] :]
+
+    def _taken(self, table: Integers, index: Integers, near: Integers | None) -> Array:
+        n, found, counts = index.size, np.empty(index.size, self.dtype), self._counts
+        if near is not None:
+            if near.size:
+                self._loops.gather_near(near.size, self._shift, table, index, near, found)
+            return found
         if self.whole is not None:
             self._loops.gather(n, self.size, table, index, found, counts)
         else:
-            far = np.empty(n if self._site.several else 0, np.int64)
-            self._loops.gather_pages(n, self.size, self._shift, table, index, found, far, counts)
-            far = far[: counts[1]]
+            self._loops.gather_pages(n, self.size, self._shift, table, index, found, counts)
         if counts[0]:
             self.inputs.check_range(index)
-        return found, far
+        return found
 
     def scatter(self, index: ArrayLike, value: ArrayLike) -> None:
         """Stores a value at each flat index; of equal indices in one call the last one counts.

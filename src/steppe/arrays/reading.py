@@ -144,15 +144,17 @@ class ReadOnly:
         self._check()
         shape, chosen = np.shape(index), self._array.inputs.indices(index).reshape(-1)
         found, far = self._array.gather_from(self._table, chosen)
-        if self._pages.size:
+        if self._pages.size and chosen.size:
             pages = chosen >> self._array.layout.shift
-            self._far.traffic.hits += self._hits(pages)
-            if far.size:
-                self._store(pages[far])
+            numbers, counts = self._counted(pages)
+            addresses, begin = self._table[numbers], self._memory.ctypes.data
+            stored, missing = (addresses >= begin) & (addresses < begin + self._memory.size), addresses == 0
+            self._far.traffic.hits += int(counts[stored].sum())
+            if self._store(numbers[missing], counts[missing]):
                 here = self._table[pages[far]] != 0
                 found[far[here]], _ = self._array.gather_from(self._table, chosen[far[here]])
                 far = far[~here]
-            self._used[pages] = True
+            self._used[numbers] = True
         if far.size:
             self._far.traffic.passed_by += far.size
             found[far] = self._far.awaited(self._far.gather(chosen[far]))
@@ -196,26 +198,23 @@ class ReadOnly:
         found[held[self._table[held] == 0]] = True
         return found
 
-    def _hits(self, pages: Integers) -> int:
-        """How many elements of these pages are read from stored ones: their addresses lie in the store."""
-        begin = self._memory.ctypes.data
-        addresses = self._table[pages]
-        return int(np.count_nonzero((addresses >= begin) & (addresses < begin + self._memory.size)))
-
-    def _store(self, missing: Integers) -> None:
-        """Fetches the pages of which enough elements are missing, as many as there is room for."""
+    def _counted(self, pages: Integers) -> tuple[Integers, Integers]:
+        """The different ones of these pages, and how often each is there."""
         layout = self._array.layout
-        per_page = layout.page // layout.itemsize
-        if layout.pages <= 4 * missing.size:  # one pass over both is quicker than a sort
-            every = np.bincount(missing, minlength=layout.pages)
-            numbers = np.flatnonzero(every)
-            counts = every[numbers]
-        else:
-            numbers, counts = np.unique(missing, return_counts=True)
+        if layout.pages > 4 * pages.size:  # else one pass over both is quicker than a sort
+            return np.unique(pages, return_counts=True)
+        every = np.bincount(pages, minlength=layout.pages)
+        numbers = np.flatnonzero(every)
+        return numbers, every[numbers]
+
+    def _store(self, numbers: Integers, counts: Integers) -> bool:
+        """Fetches those of some pages of which enough elements are wanted, as many as there is room for; True if there were any."""
+        per_page = self._array.layout.page // self._array.layout.itemsize
         coming = self._under_way()
         wanted = numbers[(counts * WORTH >= per_page) & ~coming[numbers]][: self.room - np.count_nonzero(coming)]
         if wanted.size:
             self._begin(wanted, coming).wait()
+        return wanted.size > 0
 
     def _begin(self, wanted: Integers, fixed: NDArray[np.bool_]) -> ComingPages:
         """Asks for pages (n,), in order, and gives them slots; fixed: True for each page (pages,) that keeps its slot."""
