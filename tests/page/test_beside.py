@@ -162,7 +162,7 @@ def test_a_vector_is_drawn_as_arrows_that_point_where_it_flows(shaded: BrowserCo
         drawn = np.asarray(image.convert("RGB").resize((1280, round(1280 * image.height / image.width))))
     saved_dark = (drawn.max(axis=2) < 60).sum()
     assert saved_dark > 2000  # ink of some hundreds of arrows
-    assert "Arrows: flow, as long as they are apart at 1 m² s⁻¹" in " ".join(page.evaluate("() => written"))
+    assert "Arrows: flow, as long as they are apart at 1.2 m² s⁻¹" in " ".join(page.evaluate("() => written"))
     opened.press("Escape")
     page.locator("#map").focus()
 

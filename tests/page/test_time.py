@@ -1,6 +1,7 @@
 """The time line: it is for looking, its buttons act, a rewind is undone everywhere, and what was computed is played."""
 
 import json
+import re
 
 from playwright.sync_api import Browser, expect
 
@@ -152,3 +153,36 @@ def test_space_plays_unless_tab_led_to_what_it_presses(opened: Opened) -> None:
     opened.press(" ")
     expect(page.get_by_role("switch", name="Smooth")).to_have_attribute("aria-checked", "true")
     assert len(house.log()) == rows
+
+
+def test_two_scenarios_of_different_dates_are_brought_to_one_and_each_is_named(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    house.order("/step", {"steps": 20})
+    house.order("/scenarios", {"name": "dry", "from": {"scenario": "main", "step": 10}})
+    page.evaluate("() => { steppe.store.change({ steered: 'dry' }); steppe.store.look({ scenarios: ['main', 'dry'], maps: 2 }); }")
+    strip = page.get_by_role("group", name="The date in view")
+    expect(strip).to_contain_text("dry is behind, at 19 Jan 1990")
+    expect(page.get_by_label("Date", exact=True).locator("small")).to_have_text("main")  # of whom the date is
+    drag(opened, 15)
+    expect(strip.get_by_role("button", name="Compute dry to here")).to_be_visible()
+    drag(opened, 30)
+    strip.get_by_role("button", name="Compute main and dry to here").click()
+    wait_for(lambda: len({step for name, _, step in standing(house) if "@" not in name}) == 1)
+    at = house.main()["step"]
+    assert 28 <= at <= 32
+    house.order("/scenarios/main/rewind", {"step": 25})
+    expect(strip.get_by_role("button", name=re.compile("Compute main to"))).to_be_visible()
+    drag(opened, 12)  # before main went back: the server goes there, too
+    expect(strip.get_by_role("button", name="Go on from here in main and dry")).to_be_enabled()
+    assert opened.complaints == []
+
+
+def test_a_past_that_a_rewind_takes_away_is_no_longer_in_view(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    house.order("/step", {"steps": 40})
+    drag(opened, 30)
+    looks_at(opened, 28, 32)
+    house.order("/scenarios/main/rewind", {"step": 10})
+    opened.wait("steppe.store.now.preview === null && steppe.store.now.shown[0].live && steppe.store.now.shown[0].step === 10")
+    expect(page.get_by_role("group", name="The date in view")).to_be_hidden()
+    assert opened.complaints == []

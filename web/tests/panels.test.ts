@@ -8,7 +8,7 @@ import { mount as mountNotices } from "../src/ui/notice";
 import { changesOf, groupsOf } from "../src/ui/parameters";
 import { differenceOf, treeOf } from "../src/ui/scenarios";
 import { csvCell, linkTo, seriesCsv, together } from "../src/ui/share";
-import { asCurl, asPython, previewText, requestOf, rowText } from "../src/ui/wording";
+import { asCurl, asPython, goesOn, previewText, requestOf, rowText } from "../src/ui/wording";
 
 const clock = { start: "2003-01-01T00:00:00", step: 86400, calendar: "standard", units: "days since 2003-01-01" };
 const variable = { name: "stock", units: "ha-1", long_name: "Stocking rate", role: "parameter", initial: 0.1 } as Variable;
@@ -85,10 +85,21 @@ describe("orders in words", () => {
     expect(line).toContain(`'{"scenario":"main","expression":"mean(stock) > 1","action":"message","text":"it'\\''s $HOME \`x\`"}'`);
     expect(line).toContain("Bearer $STEPPE_TOKEN");
   });
+  test("an order is gone back to in the scenario that has it in its past, also after a rewind", () => {
+    const left = [scenario("main@1", 1, null, { fork_step: 0 }), scenario("main", 3, 1, { fork_step: 25 }), scenario("dry", 2, 1)];
+    const of = (branch: number, at_step: number) =>
+      goesOn(state({ info: info({ scenarios: left }) }), { ...row("set", set(1)), branch, at_step })?.name;
+    expect([of(3, 30), of(1, 25), of(1, 26), of(2, 30)]).toEqual(["main", "main", undefined, "dry"]);
+  });
+  test("a change that waits for a date is given for this date again", () => {
+    const request = requestOf({ ...row("set", set(0.2)), state: "queued", at_step: 59 }, "dry");
+    expect(request?.body.when).toEqual({ step: 59 });
+    expect(asPython(request!, "http://h/", "out")).toContain(", when=59)");
+  });
   test("as Python it says what the client takes", () => {
     const request = requestOf(row("set", set(0.08, { region: { box: [1, 2, 3, 4] } })), "dry");
     expect(asPython(request!, "http://h/", "out")).toBe(
-      'import steppe\n\nrun = steppe.connect("http://h/", run="out")\nrun.scenarios["dry"].set("stock", 0.08, units="ha-1", box=[1, 2, 3, 4])',
+      'import steppe\n\nrun = steppe.connect("http://h/", run="out")\nrun.scenario("dry").set("stock", 0.08, units="ha-1", box=[1, 2, 3, 4])',
     );
     expect(requestOf(row("set", set(0.08, { upload: "00" })), "dry")).toBeNull();
   });

@@ -52,6 +52,8 @@ class Frames:
         flags = KEY | (RANGE if span is None or list(made.span[:2]) != list(span[:2]) else 0)
         positions = [each.position for each in branches]
         fit = fit_of(made.levels, made.span, bits)
+        if len({position.step for position in positions}) > 1:
+            fit = fit[:2]  # a difference is of one date
         if span is None and query.box is None:
             fit = _with_records(fit, branches, name)
         made = made._replace(span=made.span._replace(fit=fit))

@@ -59,7 +59,7 @@ export function rounded(value: number, digits = 4): string {
 
 /** The shortest decimal that gives a number of the server back, which may be one of float32. */
 export function exactText(value: number): string {
-  const single = [6, 7, 8].map((digits) => Number(value.toPrecision(digits))).find((each) => Math.fround(each) === value);
+  const single = [6, 7, 8, 9].map((digits) => Number(value.toPrecision(digits))).find((each) => Math.fround(each) === value);
   return String(single ?? value);
 }
 

@@ -25,7 +25,8 @@ export function drawArrows(pen: CanvasRenderingContext2D, { x, y, signs, longest
     if (!(longest > 0) || u === undefined || v === undefined || Number.isNaN(u + v)) return;
     const wide = view.globe ? Math.cos((north * Math.PI) / 180) : grid.narrowing;
     const [hx, hy] = toPixel(view, grid, panel, east + (TINY * signs[0] * u) / longest / wide, north + (TINY * signs[1] * v) / longest);
-    const [dx, dy] = [hx - px, hy - py].map((pixels) => ((pixels / TINY / view.zoom) * step) / 2) as [number, number];
+    const part = 1 / Math.max(1, Math.abs(u) / longest, Math.abs(v) / longest); // what is beyond the range of the run has its longest arrow
+    const [dx, dy] = [hx - px, hy - py].map((pixels) => (((part * pixels) / TINY / view.zoom) * step) / 2) as [number, number];
     if (Math.hypot(dx, dy) < ratio) return lines.rect(px - ratio / 2, py - ratio / 2, ratio, ratio); // as good as still
     lines.moveTo(px - dx, py - dy);
     lines.lineTo(px + dx, py + dy);

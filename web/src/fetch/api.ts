@@ -199,7 +199,8 @@ export class Api {
   }
   private async send<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
     const content = body === undefined ? {} : { body: JSON.stringify(body) };
-    const answer = await this.ask(path, { method, headers: { "Content-Type": "application/json", ...headers }, ...content });
+    const keepalive = method === "DELETE"; // a page that is closed still deletes
+    const answer = await this.ask(path, { method, keepalive, headers: { "Content-Type": "application/json", ...headers }, ...content });
     return (answer.status === 204 ? null : await answer.json()) as T;
   }
   private order(method: string, path: string, body: unknown, { match, key, wait }: OrderOptions = {}): Promise<told.Ordered> {

@@ -60,9 +60,14 @@ export class Past {
   private fetch(step: number): Promise<PromiseSettledResult<RawArray>[]> {
     const { now } = this.store;
     const wanted = [...mapsOf(now.look), ...arrowsOf(now)];
+    const isToCome = (scenario: string) => step > (scenarioNow(now, scenario)?.step ?? 0);
     const found =
       this.fetched.get(step) ??
-      Promise.allSettled(wanted.map(({ variable, ...more }) => this.api.data(variable, { ...more, time: `step:${step}` })));
+      Promise.allSettled(
+        wanted.map(({ variable, ...more }) =>
+          isToCome(more.scenario) ? Promise.reject(null) : this.api.data(variable, { ...more, time: `step:${step}` }),
+        ),
+      );
     this.fetched.delete(step); // the newest is the last one
     this.fetched.set(step, found);
     for (const old of [...this.fetched.keys()].slice(0, -2 * AHEAD)) this.fetched.delete(old);
@@ -114,7 +119,8 @@ export class Past {
   private async show(step: number): Promise<void> {
     const { look, grid, run } = this.store.now;
     const { names } = this;
-    if (!grid || !run || !hasMap(this.store.now) || names.some((name) => step > (scenarioNow(this.store.now, name)?.step ?? 0))) return; // still to come
+    if (!grid || !run || !hasMap(this.store.now)) return;
+    if (step > (scenarioNow(this.store.now, names[0])?.step ?? 0)) return this.store.change({ not_at_hand: step }); // still to come
     try {
       const told = await this.fetch(step);
       if (this.store.now.preview === null) return;

@@ -10,9 +10,9 @@ import { mapName, named } from "../state/levels";
 import { paced } from "../state/pace";
 import { besides, mapsOf, onView, scenarioNow, steeredIn } from "../state/scenario";
 import type { Connection, Shown, Store } from "../state/store";
-import type { Hello, Info, Message } from "../state/told";
+import type { Hello, Info, Message, Scenario } from "../state/told";
 import { fetchPlaces, fetchRules } from "./asked";
-import { ARROWS, firstMap, fits, hasMap, streamsOf } from "./streams";
+import { ARROWS, arrowStreams, arrowsOf, firstMap, fits, hasMap, streamsOf } from "./streams";
 
 const KEPT_HAPPENINGS = 100;
 const POINTINGS = 7; // [1/s] that the pointer is told of, for each of two streams; the server hears 20 messages a second
@@ -212,12 +212,19 @@ export class Session {
   }
 
   private inform({ type: _, ...info }: { type: "info" } & Info): void {
-    const { look, info: before } = this.store.now;
+    const { look, preview, info: before } = this.store.now;
     const steps = new Map(before?.scenarios.map((each) => [each.branch, each.step]));
     const names = info.scenarios.map((each) => each.name);
     const known = look.scenarios.filter((name) => names.includes(name));
     const gone = known.length < look.scenarios.length;
     const scenarios = info.scenarios.map((each) => ({ ...each, step: Math.max(each.step, steps.get(each.branch) ?? 0) }));
+    const branchOf = (name: string, of: readonly Scenario[] = []) => of.find((each) => each.name === name)?.branch;
+    if (before && onView(look).some((name) => branchOf(name, before.scenarios) !== branchOf(name, scenarios))) {
+      this.arrows = []; // of what a rewind has left
+      this.screen.arrows = [];
+    }
+    const stands = Math.max(...onView(look).map((name) => scenarios.find((each) => each.name === name)?.step ?? 0));
+    if (preview !== null && preview > stands) this.store.change({ preview: null, playing: false }); // the past that was in view is another scenario's now
     this.store.change({ info: { ...info, scenarios }, reached: {}, since: sinceOf(info), steered: this.steered(info) });
     if (gone)
       this.store.look({ scenarios: known.length ? known : names.slice(0, 1), maps: known.length > 1 || besides(look) ? look.maps : 1 });
@@ -295,7 +302,8 @@ export class Session {
     const scenario = watching.find((each) => each.stream === frame.stream)?.scenario;
     if (scenario !== undefined) this.store.change({ reached: { ...reached, [scenario]: frame.step } });
     if (frame.stream < ARROWS[0]) this.latest.put(frame, performance.now());
-    else this.arrows[frame.stream - ARROWS[0]] = frame;
+    const component = arrowStreams(this.wanted, arrowsOf(this.store.now)).indexOf(frame.stream);
+    if (component >= 0) this.arrows[component] = frame;
     this.drawing ||= requestAnimationFrame(() => {
       this.drawing = 0;
       this.present();

@@ -23,11 +23,24 @@ export function streamsOf(state: Pick<State, "look" | "run" | "grid" | "frame_ra
   );
   const arrows = arrowsOf(state).map(
     ({ scenario, variable, width }, index): Stream => ({
-      ...{ stream: ARROWS[index] as number, scenario, variable, bits: 8, range: "auto", rate },
+      ...{ stream: ARROWS[index] as number, scenario, variable, bits: 16, range: "auto", rate },
       ...(width ? { width } : {}),
     }),
   );
-  return [...maps, ...arrows];
+  return [...maps, ...arrows.filter((each) => !maps.some((map) => isSame(map, each)))];
+}
+
+/** Whether two streams show the same, of which the server sends one. */
+function isSame(one: Stream, other: Stream): boolean {
+  return one.scenario === other.scenario && one.variable === other.variable && one.width === other.width;
+}
+
+/** The streams of both components of the arrows: where a map shows one, that of the map. */
+export function arrowStreams(wanted: readonly Stream[], parts: ReturnType<typeof arrowsOf>): number[] {
+  return parts.map(
+    ({ scenario, variable, width }) =>
+      wanted.find((each) => each.scenario === scenario && each.variable === variable && each.width === width)?.stream ?? 0,
+  );
 }
 
 /** The components of the arrows that are drawn, and in how many columns a large grid has them. */

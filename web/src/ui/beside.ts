@@ -8,6 +8,7 @@ import { mapName } from "../state/levels";
 import { besides, componentsOf, variableOf } from "../state/scenario";
 import type { Run, State, Store } from "../state/store";
 import { fill, h, say } from "./dom";
+import { nameOf } from "./wording";
 
 /** Both choices, and how long an arrow is. */
 export function choices(store: Store): HTMLElement {
@@ -27,7 +28,7 @@ export function choices(store: Store): HTMLElement {
       const maps = (run?.variables ?? []).filter((each) => each.map && mapName(each, look.variable) !== look.variable);
       list(
         other,
-        maps.map((each) => [mapName(each, look.variable), each.long_name || each.name]),
+        maps.map((each) => [mapName(each, look.variable), nameOf([each], each.name)]),
         besides(look) ? look.other : "",
       );
       const vectors = [...new Set((run?.variables ?? []).map((each) => each.vector))].filter((name) => componentsOf({ run, look }, name));

@@ -123,9 +123,9 @@ export function arraysText(counts: Info["arrays"] | undefined): string {
   return `${size}; ${grouped(String(messages))} messages between hosts, ${(sent / 1e6).toFixed(1)} MB, ${wait}`;
 }
 
-/** How the engine ended last, and its last lines; null while all is well. */
-function failure({ info }: State): { text: string; log: string[] } | null {
-  const problem = info?.problem as { text?: string; log?: string[] | string } | null | undefined;
+/** How the engine ended last, and its last lines, or why the scenario cannot go on; null while all is well. */
+function failure(state: State): { text: string; log: string[] } | null {
+  const problem = (state.info?.problem ?? shownFirst(state)?.problem) as { text?: string; log?: string[] | string } | null | undefined;
   if (!problem?.text) return null;
   const log = typeof problem.log === "string" ? problem.log.split("\n") : (problem.log ?? []);
   return { text: problem.text, log: log.filter(Boolean) };

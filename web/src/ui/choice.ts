@@ -25,6 +25,10 @@ function plain(text: string): string {
     .toLowerCase();
 }
 
+function isExactly({ value, label }: Option, text: string): boolean {
+  return [value, label].some((each) => plain(each) === plain(text.trim()));
+}
+
 export function choice(
   id: string,
   label: string,
@@ -47,6 +51,7 @@ export function choice(
     const words = plain(text).split(/\s+/).filter(Boolean);
     found = options(text)
       .filter((option) => words.every((word) => plain(`${option.label} ${option.words} ${option.value}`).includes(word)))
+      .sort((one, other) => Number(isExactly(other, text)) - Number(isExactly(one, text)))
       .slice(0, most);
     fill(
       list,

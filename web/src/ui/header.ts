@@ -156,10 +156,10 @@ export function mount(store: Store, actions: Actions): void {
   );
 }
 
-/** What the map of a variable is called that was chosen from a list. */
-export function mapNamed({ now: { run, look } }: Store, name: string): string {
-  const variable = run?.variables.find((each) => each.name === name);
-  return variable ? mapName(variable, look.variable) : name;
+/** What the map of a variable is called that was chosen from a list, or is shown, at the level of `like`. */
+export function mapNamed({ now: { run, look } }: Store, name: string, like = look.variable): string {
+  const variable = run?.variables.find((each) => each.name === parted(name)[0]);
+  return variable ? mapName(variable, like) : name;
 }
 
 /** The level that is looked at; hidden where the variable has none. */
@@ -167,7 +167,7 @@ export function levelChoice(store: Store): HTMLElement {
   const level = h("select", {
     "aria-label": "Level",
     title: "Level",
-    onchange: () => store.look({ variable: level.value, range: null }),
+    onchange: () => store.look({ variable: level.value, other: mapNamed(store, store.now.look.other, level.value), range: null }),
   });
   store.subscribe(
     (state) => [state.look.variable, state.run],

@@ -1,12 +1,12 @@
 /** A button beside a region that is drawn: it leads to a change in this region. */
 import type { Store } from "../state/store";
 import { toPixel } from "../state/view";
-import { byId, h } from "./dom";
+import { byId, h, say } from "./dom";
 import { cornersOf, type MapView } from "./map";
-import { barred } from "./orders";
+import { barred, ordered } from "./orders";
 
 export function mount(map: MapView, store: Store): void {
-  const button = h("button", { type: "button", class: "small here" }, "Change here");
+  const button = h("button", { type: "button", class: "small here" });
   button.addEventListener("click", () => {
     store.change({ pane: "steer" });
     byId("parameters").dispatchEvent(new Event("here"));
@@ -20,9 +20,13 @@ export function mount(map: MapView, store: Store): void {
     if (!selection || !grid || !view || !panel) return;
     const pixels = cornersOf(selection).map((corner) => toPixel(view, grid, panel, ...corner));
     const [right, top] = [Math.max(...pixels.map(([x]) => x)), Math.min(...pixels.map(([, y]) => y))];
-    button.style.left = `${Math.max(0, Math.min(right, panel.x + panel.width) / map.ratio - 100)}px`;
+    say(button, `Change here in ${ordered(store)?.name}`);
+    button.style.left = `${Math.max(0, Math.min(right, panel.x + panel.width) / map.ratio - button.offsetWidth)}px`;
     button.style.top = `${Math.max(60, top / map.ratio - 34)}px`;
   };
-  store.subscribe((state) => [state.selection, state.view, state.grid, state.look.maps, state.look.globe, barred(store)], place);
+  store.subscribe(
+    (state) => [state.selection, state.view, state.grid, state.look.maps, state.look.globe, state.steered, barred(store)],
+    place,
+  );
   new ResizeObserver(place).observe(map.element);
 }

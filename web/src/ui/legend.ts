@@ -63,7 +63,7 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
     const { values, difference } = colouring;
     canvas.hidden = !values;
     const scale = values && scaleOf(variable, look.palette, look.logarithmic, values.range);
-    lock.hidden = wide.hidden = !scale || scale.names.length > 0;
+    lock.hidden = fit.hidden = wide.hidden = !scale || scale.names.length > 0;
     wide.setAttribute("aria-checked", String(!!scale?.logarithmic));
     say(below, scale?.logarithmic ? `0 and all below ${rounded(scale.range[0])} have the lowest colour: they are below the scale.` : "");
     missing.hidden = !values?.missing;

@@ -1,11 +1,12 @@
 /** The journal: who ordered what and what became of it; each order can be gone back to, or taken away as a line of a program. */
 import type { Api } from "../fetch/api";
 import { paced } from "../state/pace";
+import { LEFT } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { LogRow } from "../state/told";
 import { bar, fill, h } from "./dom";
 import { barred, send } from "./orders";
-import { asCurl, asPython, outcomeText, requestOf, rowDate, rowText, scenarioOf } from "./wording";
+import { asCurl, asPython, goesOn, outcomeText, requestOf, rowDate, rowText, scenarioOf } from "./wording";
 
 const MOST = 300; // rows that are drawn
 
@@ -25,7 +26,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     }
   };
   const back = (row: LogRow) => {
-    const scenario = scenarioOf(store.now, row.branch);
+    const scenario = goesOn(store.now, row);
     const step = row.at_step ?? (row.ended_step as number | null);
     if (!scenario || step === null) return;
     const options = { match: scenario.version, wait: 2 };
@@ -33,17 +34,16 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     void send(store, () => (step > 0 ? api().rewind(scenario.name, { step: step - 1 }, options) : api().restart(scenario.name, options)));
   };
   const actsOf = (row: LogRow): HTMLElement => {
-    const scenario = scenarioOf(store.now, row.branch);
-    const request = requestOf(row, scenario?.name ?? "main");
+    const scenario = goesOn(store.now, row);
+    const request = requestOf(row, (scenarioOf(store.now, row.branch)?.name ?? "main").replace(LEFT, ""));
     const address = request ? api().orderAddress(request.path) : "";
     const python = request && asPython(request, api().page.href, api().run);
-    const here = scenario !== undefined && scenario.branch === scenarioOf(store.now, row.branch)?.branch && !scenario.name.includes("@");
     const goes = h("button", { type: "button", class: "small", onclick: () => back(row) }, `Go back to before this in ${scenario?.name}`);
     bar(goes, barred(store));
     return h(
       "div",
       { class: "acts" },
-      here && row.kind !== "step" && row.at_step !== null && goes,
+      scenario && row.kind !== "step" && row.at_step !== null && goes,
       request &&
         h("button", { type: "button", class: "small", onclick: () => void copy(asCurl(request, address), "curl") }, "Copy as curl"),
       python && h("button", { type: "button", class: "small", onclick: () => void copy(python, "Python") }, "Copy as Python"),

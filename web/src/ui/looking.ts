@@ -13,7 +13,10 @@ export function strip(store: Store, steering: Steering, actions: Actions): HTMLE
   const text = h("b", { role: "status" });
   const goOn = button(() => steering.rewind(store.now.preview ?? 0));
   const branch = button(() => actions.do("branch"));
-  const compute = button(() => steering.step((steering.aimed ?? 0) - steering.at));
+  const compute = button(() => steering.to(stepOf() ?? 0));
+  /** The date that is looked at, or to which one that stands behind the other could be brought. */
+  const stepOf = () =>
+    steering.aimed ?? store.now.preview ?? (steering.running || !steering.behind(steering.at).length ? null : steering.at);
   const back = button(() => steering.backToNow());
   say(back, "Back to now");
   const element = h("div", { class: "looking", role: "group", "aria-label": "The date in view", hidden: true });
@@ -22,19 +25,27 @@ export function strip(store: Store, steering: Steering, actions: Actions): HTMLE
     (state) => [state.preview, state.aimed, state.steered, state.look, state.info, state.reached, barred(store)],
     (_, { preview, run, steered }) => {
       const { aimed } = steering;
-      const step = aimed ?? preview;
+      const step = stepOf();
       element.hidden = step === null || !run;
       if (step === null || !run) return;
-      const [whom, reason] = [listed(steering.rewound(step)), barred(store)];
-      say(text, `${stepText(run.clock, step)}, ${aimed === null ? "past" : "still to come"}`);
+      const looks = preview !== null || aimed !== null;
+      const [whom, behind, reason] = [listed(steering.rewound(step)), steering.behind(step), barred(store)];
+      const { last } = steering;
+      say(
+        text,
+        looks || !last
+          ? `${stepText(run.clock, step)}, ${aimed === null ? "past" : "still to come"}`
+          : `${last.name} is behind, at ${stepText(run.clock, last.step)}`,
+      );
       say(goOn, `Go on from here in ${whom || steered}`);
-      bar(goOn, reason ?? (whom ? null : `${steered} did not exist yet: branch from here`));
+      bar(goOn, reason ?? (whom ? null : `${steered} has not reached this date`));
       say(branch, `Branch from here off ${steered}`);
       bar(branch, reason ?? ((ordered(store)?.step ?? 0) < step ? `${steered} has not reached this date` : null));
-      say(compute, `Compute ${steering.whom} to here`);
+      say(compute, `Compute ${listed(behind.map(({ name }) => name))} to ${looks ? "here" : stepText(run.clock, step)}`);
       bar(compute, reason);
-      for (const control of [goOn, branch]) control.hidden = aimed !== null;
-      compute.hidden = aimed === null;
+      for (const control of [goOn, branch]) control.hidden = aimed !== null || !looks;
+      compute.hidden = behind.length === 0;
+      back.hidden = !looks;
     },
   );
   return element;

@@ -41,7 +41,7 @@ export function others(store: Store, api: () => Api): (rows: readonly LogRow[]) 
       store.dismiss(shown.get(scenario) ?? 0); // what was ordered since would be lost
       if (goesBack(row) && row.state === "done" && !barred(store)) {
         notify(scenario, orderText(row, store.now), UNDO, [{ label: "Undo", act: () => undo(row, scenario) }]);
-      } else if (foreign.has(row) && foreign.size <= MANY) notify(`${row.who} ${row.kind}`, orderText(row, store.now), LASTS);
+      } else if (foreign.has(row) && foreign.size <= MANY) notify(`${row.who} ${row.kind} ${scenario}`, orderText(row, store.now), LASTS);
     }
   };
 }

@@ -179,7 +179,10 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   filter.addEventListener("input", draw);
   filter.addEventListener("keydown", (event) => {
     const first = list.querySelector<HTMLElement>(".row-head")?.dataset.variable;
-    if (event.key === "Enter" && filter.value.trim() && first && first !== open) toggle(first);
+    if (event.key === "Enter" && filter.value.trim() && first && first !== open) {
+      event.preventDefault(); // it would be a press in the form that opens
+      toggle(first);
+    }
   });
   element.addEventListener("here", () => {
     here = store.now.selection;

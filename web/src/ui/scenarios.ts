@@ -60,7 +60,10 @@ function whereText(scenario: Scenario, state: State): string {
 export function mount(element: HTMLElement, store: Store, api: () => Api): void {
   const tree = h("ul", { role: "tree", "aria-label": "Scenarios", class: "tree" });
   const left = h("input", { type: "checkbox", id: "scenarios-left" });
-  const leaving = new Set<number>(); // branches that are deleted when nobody undoes it
+  const leaving = new Map<number, () => void>(); // branches that are deleted when nobody undoes it, and what deletes them now
+  window.addEventListener("pagehide", () => {
+    for (const now of leaving.values()) now();
+  });
   let focused: number | null = null;
   let renaming: number | null = null;
   const branch = h(
@@ -107,16 +110,17 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       store.notify({ weight: "warn", text: `${scenario.name} cannot be deleted: ${reason}.`, lasts: 6000 });
       return;
     }
-    leaving.add(scenario.branch);
     const { look, steered } = store.now;
     if (look.scenarios.includes(scenario.name)) store.look({ scenarios: ["main"], maps: 1 });
     if (steered === scenario.name) store.change({ steered: "main" });
-    const clock = setTimeout(() => {
+    const now = () => {
       void send(store, () => api().leave(scenario.name, { wait: 2 })).then(() => {
         leaving.delete(scenario.branch);
         draw();
       });
-    }, UNDO);
+    };
+    leaving.set(scenario.branch, now);
+    const clock = setTimeout(now, UNDO);
     const undo = () => {
       clearTimeout(clock);
       leaving.delete(scenario.branch);

@@ -31,7 +31,14 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, actions:
         const values = texts.map((text) => classes[text] ?? text);
         const gone = () => store.change({ pins: store.now.pins.filter((each) => each !== pin) });
         const remove = h("button", { type: "button", class: "quiet small", "aria-label": `Remove pin ${index + 1}`, onclick: gone }, "×");
-        return h("li", {}, square, h("span", {}, placeText(pin.place)), h("b", {}, values.join(" | ")), remove);
+        return h(
+          "li",
+          {},
+          square,
+          h("span", {}, placeText(pin.place)),
+          h("b", {}, ...values.flatMap((text, index) => [index ? " | " : "", h("span", {}, text)])),
+          remove,
+        );
       }),
       pins.length === 0 && h("li", { class: "faint" }, "Click a cell to follow it."),
     );

@@ -1,5 +1,5 @@
 /** Playing, stepping and going back: orders to the steered scenario, and to those shown beside it, so that they stay at one time. */
-import { between, isoDate, momentOf, monthsLater, stepOf } from "../decode/calendar";
+import { momentOf, monthsLater, stepOf } from "../decode/calendar";
 import type { Api } from "../fetch/api";
 import { listed, onView, scenarioNow } from "../state/scenario";
 import type { Store } from "../state/store";
@@ -40,11 +40,23 @@ export class Steering {
     return listed(this.scenarios.map((each) => each.name));
   }
   get running(): boolean {
-    return this.scenarios.some((each) => each.target > each.step);
+    return this.scenarios.some((each) => each.target > each.step && !each.problem);
   }
-  /** Steps that the first scenario has done. */
+  /** Steps that the farthest scenario has done. */
   get at(): number {
-    return this.scenarios[0]?.step ?? 0;
+    return Math.max(0, ...this.scenarios.map((each) => each.step));
+  }
+  /** The one that has done the fewest. */
+  get last(): Scenario | undefined {
+    return this.scenarios.toSorted((one, other) => one.step - other.step)[0];
+  }
+  /** Why none of them can go on, in words; null where one can. */
+  get stuck(): string | null {
+    return this.scenarios.some((each) => !each.problem) ? null : "it cannot continue from here: go back, or branch off an earlier date";
+  }
+  /** Those that have not done a step yet. */
+  behind(step: number): Scenario[] {
+    return this.scenarios.filter((each) => each.step < step);
   }
 
   /** The step that is looked at. */
@@ -59,7 +71,7 @@ export class Steering {
   /** Whether to play means to play what was computed: a past date is looked at, or nothing is left to compute. */
   get past(): boolean {
     const { preview, run } = this.store.now;
-    return preview !== null || (run !== null && run.steps !== null && this.at >= run.steps && !this.running);
+    return preview !== null || (run !== null && run.steps !== null && (this.last?.step ?? 0) >= run.steps && !this.running);
   }
 
   /** Looks at a step. Nothing is ordered by it, whether it is past or still to come. */
@@ -84,10 +96,13 @@ export class Steering {
     this.on((each) => this.api().step({ scenario: each.name, steps }));
   }
 
-  /** Until a date is done. */
-  until(date: string): void {
+  /** Until a step is done, by those that are behind it. */
+  to(step: number): void {
     this.backToNow();
-    this.on((each) => this.api().step({ scenario: each.name, until: date }));
+    this.all(
+      (each) => this.api().step({ scenario: each.name, steps: step - Math.max(each.target, each.step) }),
+      (each) => Math.max(each.target, each.step) < step,
+    );
   }
 
   private month(): void {
@@ -96,9 +111,10 @@ export class Steering {
     const looks = this.store.now.preview !== null;
     if (!run || !now) return looks ? this.look(this.here + 30) : this.step(30);
     const then = monthsLater(now, 1, run.clock.calendar);
-    if (looks) return this.look(stepOf(run.clock, then));
-    const last = run.steps === null ? null : momentOf(run.clock, run.steps);
-    this.until(isoDate(last && between(then, last, run.clock.calendar) < 0 ? last : then, run.clock));
+    const step = stepOf(run.clock, then);
+    if (looks) return this.look(step);
+    if (run.steps !== null && (this.last?.step ?? 0) >= run.steps) return this.step(1); // says that the run ends here
+    this.to(Math.min(step, run.steps ?? step));
   }
 
   /** Orders those to go on that can. */
@@ -111,9 +127,9 @@ export class Steering {
     } else this.all(order, (each) => !ends(each));
   }
 
-  /** The names of those that go back to a step; none where the steered one cannot. */
+  /** The names of those that go back to a step; none where the steered one has not done it. */
   rewound(to: number): string[] {
-    const able = this.scenarios.filter((each) => each.fork_step <= to && each.step > to).map((each) => each.name);
+    const able = this.scenarios.filter((each) => each.step > to).map((each) => each.name);
     return able.includes(this.store.now.steered) ? able : [];
   }
 

@@ -1,5 +1,6 @@
 /** Playing and the bar of time: what was played, what can be shown again at once, what is still to come; checkpoints, events, now. */
 import { dateTicks, isShort, momentOf, monthsLater, monthText, parseMoment, stepOf, stepText } from "../decode/calendar";
+import { listed } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { Clock } from "../state/told";
 import type { Actions } from "./actions";
@@ -8,6 +9,8 @@ import { handles, strip } from "./looking";
 import { barred } from "./orders";
 import type { Steering } from "./steering";
 import { dateFault } from "./wording";
+
+const MONTH = 31 * 86400; // [s]: shorter runs have no button for one
 
 export function mount(element: HTMLElement, store: Store, steering: Steering, actions: Actions): void {
   const play = h("button", { type: "button", class: "main play", onclick: () => actions.do("play") });
@@ -65,8 +68,10 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   function goUntil(event: Event): void {
     const { run } = store.now;
     const text = date.value.trim();
-    const fault = run && dateFault(run, text, steering.whom, steering.at, steering.at + 1, total());
-    if (!fault) return go(event, () => steering.until(text));
+    const { last } = steering;
+    if (!run) return event.preventDefault();
+    const fault = dateFault(run, text, last?.name ?? "", last?.step ?? 0, (last?.step ?? 0) + 1, total());
+    if (!fault) return go(event, () => steering.to(stepOf(run.clock, parseMoment(text, run.clock.calendar))));
     event.preventDefault();
     say(wrong, fault);
   }
@@ -102,12 +107,13 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
       named(control, `${control.textContent}: step ${whom} (${key})`);
     named(number, `Step ${whom} by this number or to this date (N)`);
     const reason = barred(store);
-    const over = steering.past && preview === null ? "the forcing ends here" : null;
-    bar(play, steering.past ? null : reason);
+    const over = steering.past && preview === null ? "the forcing ends here" : steering.stuck;
+    bar(play, steering.past ? null : (reason ?? steering.stuck));
     for (const control of [day, month]) bar(control, preview === null ? (reason ?? over) : null);
-    month.hidden = !clock || clock.step === null;
+    month.hidden = !clock || clock.step === null || total() * clock.step < MONTH;
     const text = clock ? stepText(clock, step) : "";
-    fill(now, text, h("small", {}, whom));
+    const there = steering.scenarios.filter((each) => each.step === step).map(({ name }) => name); // not those that stand elsewhere
+    fill(now, text, h("small", {}, running || steering.aimed !== null || preview !== null ? whom : listed(there) || whom));
     const { at } = steering;
     const [first] = kept[look.scenarios[0] ?? ""] ?? [at]; // what is kept goes on to where the scenario stands
     place(layers[1], 0, share(at));

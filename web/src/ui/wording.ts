@@ -31,7 +31,7 @@ export function dateText(state: State, date: string): string {
   }
 }
 
-/** Why a typed date is none of the steps `first` to `last`, "" where it is one. whom, at: the scenarios that it is for, and where they stand. */
+/** Why a typed date is none of the steps `first` to `last`, "" where it is one. whom, at: the scenario that it is for, and where it stands. */
 export function dateFault(
   { clock, steps }: Pick<Run, "clock" | "steps">,
   text: string,
@@ -43,7 +43,7 @@ export function dateFault(
   if (clock.step === null) return "This run has no dates.";
   if (!isDay(text, clock.calendar)) return `Give a date, such as ${isoDate(momentOf(clock, at + 1) ?? EXAMPLE, clock)}.`;
   const step = stepOf(clock, parseMoment(text, clock.calendar));
-  if (step < first) return `${whom} ${whom.includes(" and ") ? "stand" : "stands"} at ${stepText(clock, at)}: give a later date.`;
+  if (step < first) return `${whom} stands at ${stepText(clock, at)}: give a later date.`;
   return step > last ? `The run ends at ${stepText(clock, steps ?? last)}.` : "";
 }
 
@@ -161,7 +161,13 @@ export function requestOf(row: LogRow, scenario: string): Request | null {
     case "pause":
       return post("pause", { scenario });
     case "set":
-      return given.upload ? null : post("set", { scenario, ...changeOf(given) });
+      return given.upload
+        ? null
+        : post("set", {
+            scenario,
+            ...changeOf(given),
+            ...(row.state === "queued" && row.at_step !== null ? { when: { step: row.at_step } } : {}),
+          });
     case "event":
       return (given.change as Words).upload
         ? null
@@ -232,7 +238,7 @@ export function asPython(request: Request, page: string, run: string): string | 
   const { scenario = "main", ...body } = request.body as Words & { scenario?: string };
   const call = callOf(request, body);
   if (call === null) return null;
-  const whose = scenario === "main" ? "run" : `run.scenarios[${JSON.stringify(scenario)}]`;
+  const whose = scenario === "main" ? "run" : `run.scenario(${JSON.stringify(scenario)})`;
   return `import steppe\n\nrun = steppe.connect(${JSON.stringify(page)}, run=${JSON.stringify(run)})\n${whose}.${call}`;
 }
 
@@ -250,7 +256,7 @@ function callOf({ path }: Request, body: Words): string | null {
     case "checkpoints":
       return `checkpoint(pin=${literal(body.pin ?? false)})`;
     case "set":
-      return `set(${literal(variable)}, ${literal(value)}${keywords({ ...more, ...where })})`;
+      return `set(${literal(variable)}, ${literal(value)}${keywords({ ...more, ...where, when: (when as Words | undefined)?.step })})`;
     case "events": {
       const moment = when as Words;
       return `add_event(${literal(variable)}, ${literal(value)}${keywords({ ...more, ...where, yearly: moment.yearly, at: moment.step })})`;
@@ -267,6 +273,20 @@ function callOf({ path }: Request, body: Words): string | null {
 /** The scenario that a branch is, by its number. */
 export function scenarioOf(state: State, branch: unknown): Scenario | undefined {
   return state.info?.scenarios.find((each) => each.branch === branch);
+}
+
+/** The scenario in whose past an order lies, also where a rewind has left what came after it; undefined where none goes on with it. */
+export function goesOn(state: State, row: LogRow): Scenario | undefined {
+  const scenarios = state.info?.scenarios ?? [];
+  const name = scenarioOf(state, row.branch)?.name.replace(LEFT, "");
+  const found = scenarios.find((each) => each.name === name);
+  let [at, end] = [found, Number.POSITIVE_INFINITY];
+  while (at && at.branch !== row.branch) {
+    const { fork_step, parent }: Scenario = at;
+    end = Math.min(end, fork_step);
+    at = scenarios.find((each) => each.branch === parent);
+  }
+  return at && (row.at_step ?? 0) <= end ? found : undefined;
 }
 
 /** "29 016 cells: mean 0.12 -> 0.1 animals ha-1". */
