@@ -97,6 +97,12 @@ class Variable:
             raise ModelError(f'"{self.name}": low is {self.low:g} and high is {self.high:g}. low must not be above high.')
 
     @property
+    def settable(self) -> bool:
+        """Whether it can be set: a state, a parameter, or forcing that events give; not what says which cells are bad."""
+        given = self.role in (Role.STATE, Role.PARAMETER) or (self.role is Role.FORCING and self.initial is not None)
+        return given and not self.settable_by and self.name not in ("bad_code", "bad_step")
+
+    @property
     def component(self) -> tuple[str, str] | None:
         """The vector that it is a component of, and where its positive values point: as declared, else by its CF name."""
         if self.vector is None:

@@ -63,13 +63,15 @@ def test_maps_of_a_region_are_files_in_a_folder(call, finished):
         (["--csv", "a.csv", "--date", "1990-02-01", "--end", "1990-03-01"], "--date is one day, --start and --end are a period."),
         (["--csv", "a.csv", "--at", "-21,144", "--series", "means"], "Give one of them."),
         (["--csv", "a.csv", "--series", "mean"], 'has no series "mean". Did you mean "means"?'),
+        (["--netcdf", "a.nc", "--maps", "means"], 'There are no maps "means" at '),
+        (["--netcdf", "{run}"], "is a run folder, in which only runs write"),
         (["--netcdf", "a.nc", "--region", "atlantis"], 'Region "atlantis" is not known.'),
         (["--netcdf", "a.nc", "--region", "144,-22,145"], "needs 4 numbers"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_cannot_be_asked_together_is_said(call, finished, tmp_path, arguments, sentence):
-    code, said, wrong = call("export", str(finished), *arguments)
+    code, said, wrong = call("export", str(finished), *(each.format(run=finished) for each in arguments))
     assert (code, said) == (Exit.MISTAKE, "")
     assert sentence in wrong
     assert not list(tmp_path.glob("a.*"))

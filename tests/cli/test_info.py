@@ -50,6 +50,14 @@ def test_a_running_run_shows_what_can_be_read_of_it(call, here):
     assert "  state: stopped\n  steps: 100\n" in call("info", "killed")[1]
 
 
+def test_what_a_script_changed_is_said(call, here):
+    with steppe.Simulation("run.toml") as simulation:
+        simulation.step(3)
+        simulation.set("capacity", 90.0)
+        simulation.set("capacity", 95.0)
+    assert "changed by scripts: capacity, 2 times (log.jsonl)\n" in call("info", "out")[1]
+
+
 def test_a_forcing_store_shows_its_days_and_variables(call, made_scenario):
     store = made_scenario.parent / "weather.zarr"
     code, said, wrong = call("info", str(store))

@@ -183,3 +183,22 @@ def test_a_trigger_that_pauses_the_run_says_so_and_the_same_command_goes_on(call
     code, said, wrong = call("run", "run.toml")
     assert "The run continues at " in wrong
     assert int(days(said).split()[1]) > step
+
+
+def test_the_years_say_what_they_are_of_and_hold_no_interval_of_two_years(call, here):
+    text = (here / "run.toml").read_text()
+    (here / "other.toml").write_text(text.replace('every = "1 day"', 'every = "100 days"'))
+    assert (
+        'years: no table, as records of series "means" reach from one year into the next\nresults'
+        in call("run", "other.toml", "--output", "b")[1]
+    )
+    (here / "other.toml").write_text(text.replace('region = ["all"', 'over = "min"\nregion = ["all"'))
+    assert 'years: area minima of series "means", region "all"\n' in call("run", "other.toml", "--output", "c")[1]
+
+
+def test_a_mistake_that_is_found_late_leaves_no_folder(call, here):
+    model = (here / "bucket.py").read_text() + "\n\ndef start(p):\n    return {'water': 0.0 * p.capacity - 5.0}\n"
+    (here / "bucket.py").write_text(model)
+    code, _, wrong = call("run", "run.toml")
+    assert (code, (here / "out").exists()) == (Exit.MISTAKE, False)
+    assert '"water" is -5 mm' in wrong

@@ -246,6 +246,7 @@ def test_an_array_that_does_not_fit_is_refused_with_what_would(run_file):
             (np.zeros(4), rf'The array for "gas" has the shape \(4,\); {whole}'),
             (np.zeros((2, ROWS, COLUMNS)), whole),
             (gas.isel(lat=slice(0, 5)), r'The array for "gas" has no lat -12.75; it has -12.25 to -10.25'),
+            (gas.isel(lon=[*range(COLUMNS), 3]), r'The array for "gas" has lon .* twice'),
             (gas.isel(level=[0, 1]), r'The array for "gas" has no level 500'),
             (gas.expand_dims("time"), r"has the dims \(time, level, lat, lon\); expected \(level, lat, lon\)"),
             (gas.assign_attrs(units="K"), r'The array for "gas" is in "K", expected "kg m-2"'),

@@ -1,5 +1,7 @@
 """Scenarios side by side are the runs that each would be alone."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,19 @@ def test_scenarios_are_the_runs_that_each_would_be_alone(scenario, tmp_path):
         assert found.keys() == expected.keys()
         for name, values in found.items():
             np.testing.assert_array_equal(values, expected[name], err_msg=f"{each.name}: {name}")
+
+
+def test_a_scenario_begins_where_a_run_with_its_parameters_begins(scenario, tmp_path):
+    own = tmp_path / "half.py"
+    own.write_text(Path("examples/bucket.py").read_text() + "\n\ndef start(p):\n    return {'water': 0.5 * p.capacity}\n")
+    model = {"model": str(own)}
+    scenarios = [Scenario("parameter", {"capacity": 80.0}), Scenario("both", {"water": 3.0, "capacity": 80.0})]
+    assert run_ensemble(Plan.of(steppe.read_run_file(scenario, model)), scenarios)
+    for number, changes in enumerate([{"parameters.capacity": "80.0"}, {"parameters.capacity": "80.0", "initial.water": "3.0"}], 2):
+        found = results(scenario.parent / "out" / "branches" / str(number))
+        alone = steppe.run(steppe.read_run_file(scenario, model | changes), tmp_path / str(number))
+        for name, values in results(alone).items():
+            np.testing.assert_array_equal(found[name], values, err_msg=f"{changes}: {name}")
 
 
 def test_an_ensemble_that_was_stopped_goes_on(scenario, made_scenario, tmp_path):
@@ -87,6 +102,21 @@ def test_scenarios_are_read_from_tables(tmp_path):
     toml = tmp_path / "s.toml"
     toml.write_text('[[scenario]]\nname = "small"\nset = { capacity = 80 }\n')
     assert read_scenarios(toml) == [Scenario("small", {"capacity": 80})]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[[scenario]]\nname = "a"\nset = { capacity = 1 }\nregion = "west"\n', r'\[\[scenario\]\] 1: key "region" is not known'),
+        ('extra = 1\n[[scenario]]\nname = "a"\nset = { capacity = 1 }\n', 'key "extra" is not known'),
+        ('[[scenario]]\nname = "a"\nset = { capacity = "1" }\n', "capacity is '1', expected a number"),
+    ],
+)
+def test_what_a_scenario_does_not_have_is_refused(tmp_path, text, said):
+    path = tmp_path / "s.toml"
+    path.write_text(text)
+    with pytest.raises(Mistake, match=said):
+        read_scenarios(path)
 
 
 @pytest.mark.parametrize(

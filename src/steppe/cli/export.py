@@ -98,6 +98,8 @@ def export(
     from steppe.io import results_folder
     from steppe.io.export import ExportSource, write_cells, write_geotiff, write_netcdf, write_series
 
+    if netcdf and (netcdf / "identity.json").exists():
+        raise Mistake(f'--netcdf "{netcdf}" is a run folder, in which only runs write. Choose another folder.')
     places, part, path = [place_of(text) for text in at or []], region_of(region), results_folder(path)
     with CountBar("exporting", quiet) as progress, writing(netcdf or csv or cog or path):
         if csv and not places and part is None:

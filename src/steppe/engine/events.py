@@ -9,7 +9,7 @@ from steppe.engine.run_file import EventSection
 from steppe.errors import RequestError, RunFileError, nearest
 from steppe.grid import Grid
 from steppe.levels import parted
-from steppe.variable import Role, Variables
+from steppe.variable import Variables
 
 
 class Action(NamedTuple):
@@ -34,11 +34,7 @@ def calendar(sections: Sequence[EventSection], clock: Clock, steps: int, grid: G
         if not 0 <= step < steps:
             raise RunFileError(f"[[event]] date {section.date} is outside the run, {clock.begin(0)} to {clock.name(steps - 1)}.")
         for name, value in section.set.items():
-            settable = {
-                n
-                for n, v in variables.items()
-                if v.role in (Role.STATE, Role.PARAMETER) or (v.role is Role.FORCING and v.initial is not None)
-            }
+            settable = {each for each, variable in variables.items() if variable.settable}
             if name not in variables or parted(name)[0] not in settable:
                 raise RunFileError(f'[[event]] of {section.date} sets "{name}", which cannot be set.{nearest(name, settable)}')
             low, high = variables[name].low, variables[name].high

@@ -8,7 +8,7 @@ from steppe.api.documents import RunFacts
 from steppe.engine.plan import Plan
 from steppe.grid import as_plain
 from steppe.levels import Space
-from steppe.variable import Role, Variable, vectors
+from steppe.variable import Variable, vectors
 
 WIDE = ("rainfall", "precipitation", "snowfall", "runoff", "river")  # in CF names of what spans powers of ten
 
@@ -62,8 +62,6 @@ def _of_levels(levels: tuple[str, Space] | None) -> dict[str, object] | None:
 
 
 def _of_variable(variable: Variable, single: bool, own: bool, whole: bool) -> dict[str, object]:
-    given = variable.role in (Role.STATE, Role.PARAMETER) or (variable.role is Role.FORCING and variable.initial is not None)
-    internal = variable.name in ("bad_code", "bad_step")
     vector, toward = (variable.component if whole else None) or ("", "")
     return {
         "name": variable.name,
@@ -78,7 +76,7 @@ def _of_variable(variable: Variable, single: bool, own: bool, whole: bool) -> di
         "initial": variable.initial,
         "source": variable.source,
         "cell_methods": variable.cell_methods,
-        "settable": given and own and not variable.settable_by and not internal,
+        "settable": own and variable.settable,
         "settable_by": list(variable.settable_by),
         "map": ("classes" if variable.classes else "field") if variable.dims else "",
         "classes": {str(number): name for number, name in variable.classes.items()},

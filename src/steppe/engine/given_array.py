@@ -73,6 +73,9 @@ def _aligned(value: xarray.DataArray, name: str, grid: Grid, levels: tuple[str, 
         axes[levels[0]] = np.array(space.values)
     for dim, axis in axes.items():
         if dim in value.coords:
+            if not value.indexes[dim].is_unique:
+                twice = value.indexes[dim][value.indexes[dim].duplicated()][0]
+                raise ModelError(f'The array for "{name}" has {dim} {twice:.6g} twice. Leave one of them away.')
             value = value.isel({dim: _places(np.asarray(value[dim].values, float), axis, ROUND.get(dim), name, dim)})
     return value.transpose(*dims)
 

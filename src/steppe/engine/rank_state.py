@@ -7,6 +7,7 @@ ranks, which is called only if no rank failed. So no rank waits for a message of
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -33,6 +34,7 @@ from steppe.grid import Decomposition
 from steppe.io import Contents, Draft, FieldReader, ForcingReader, SpreadReader, load_checkpoint
 from steppe.kernels.sums import totals
 from steppe.models import Inputs
+from steppe.variable import Role
 
 Reader = ForcingReader | SpreadReader | FieldReader
 Together = Callable[[], Any]
@@ -175,8 +177,23 @@ class RankState:
             del self._copies[entry]
         return nothing
 
-    def _initialise(self, checkpoint: str) -> tuple[Mapping[str, int] | None, Mapping[str, Array]]:
-        """Gives the model its state; returns the numbers of records and the unfinished records of the checkpoint."""
+    def begin(self, values: Mapping[str, float]) -> Together:
+        """Begins anew at the initial state of a run with these parameters and states, each one number; raises on all ranks."""
+        error = None
+        try:
+            self._initialise("", values)
+        except SteppeError as found:
+            error = found
+        agree_on(self.world, error)
+        return nothing
+
+    def _initialise(
+        self, checkpoint: str, others: Mapping[str, float] = MappingProxyType({})
+    ) -> tuple[Mapping[str, int] | None, Mapping[str, Array]]:
+        """Gives the model its state; returns the numbers of records and the unfinished records of the checkpoint.
+
+        others: numbers in place of those of the run file.
+        """
         plan = self.plan
         records: Mapping[str, int] | None = None
         groups: dict[str, dict[str, Any]] = {
@@ -184,6 +201,8 @@ class RankState:
             "parameter": {name: self.gatherer.own(values) for name, values in plan.chosen.values.items()},
             "recorder": {},
         }
+        for name, value in others.items():
+            groups["parameter" if plan.variables[name].role is Role.PARAMETER else "state"][name] = value
         if checkpoint:
             manifest, arrays = load_checkpoint(Path(checkpoint), self.deal, self.world, self.sites.writing)
             groups, records = {group: {} for group in groups}, manifest["records"]

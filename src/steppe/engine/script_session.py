@@ -3,6 +3,7 @@
 `Simulation` is its face. A server steers the branches of a `Session` by the methods of that class.
 """
 
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -74,8 +75,11 @@ class ScriptSession(Session):
         self._spent, self._seconds, self._begun = Spent(), 0.0, 0.0
         self._array_counts: dict[str, float] = {}
         self._unwritten, self._bytes = 0, 0  # changes since the last checkpoint, and the bytes of their arrays
+        made = not path.exists()
         super().__init__(path, plan, ranks, self.tell, fresh, steered=False)
         with ExitStack() as opening:  # undone when something below fails
+            if made:
+                opening.callback(shutil.rmtree, path, ignore_errors=True)
             opening.callback(super().close)
             expect_no_ensemble(path)
             checkpoint = Checkpoint.newest(self.folder.checkpoints, plan.identity, partial(self.tell, "warning"))

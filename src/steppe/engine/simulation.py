@@ -192,7 +192,8 @@ class Simulation:
         """
         step = int(to) if isinstance(to, int | np.integer) else self.clock.done(moment_text(to))
         if not 0 <= step <= self.step_index:
-            raise RequestError(f"The run cannot go back to step {step}: it stands at step {self.step_index}.")
+            what = f"step {step}" if isinstance(to, int | np.integer) else to
+            raise RequestError(f"The run cannot go back to {what}: it stands at step {self.step_index}, {self.date}.")
         self._open.rewind(step)
 
     def add_trigger(self, expression: str, action: str = "message", *, text: str = "", variable: str = "") -> int:
@@ -302,7 +303,8 @@ class Simulation:
         if self.finished:
             raise finished(self.plan, self.folder.path)
         increment = self._open.set(name, values if values.ndim else float(values), cells)
-        self.folder.log({"event": "set", "step": self.step_index, "region": str(region), **increment._asdict()})
+        given = {} if values.ndim else {"value": float(values)}
+        self.folder.log({"event": "set", "step": self.step_index, "region": str(region), **given, **increment._asdict()})
         return increment
 
     def _variable(self, name: str) -> Variable:

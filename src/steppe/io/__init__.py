@@ -33,11 +33,12 @@ from steppe.io.forcing.stream import ReadCounters
 from steppe.io.identity import Identity, OtherRunError, run_id
 from steppe.io.output.store import SHARD_STEPS, SINGLE, Group, Output, OutputCost, create_store
 from steppe.io.output.writer import OutputWriter
-from steppe.io.results.dataset import names_of, open_results, unpack
+from steppe.io.results.dataset import MAPS, names_of, open_results, unpack
 from steppe.io.results.records import StoredRecords
 from steppe.io.shard import write_durable
 
 __all__ = [
+    "MAPS",
     "SHARD_STEPS",
     "SINGLE",
     "Axis",

@@ -22,12 +22,13 @@ from steppe.errors import BadCellError, FolderError, Mistake, ModelError, neares
 from steppe.io import Ensemble, Member, expect_no_results
 from steppe.variable import Role, Variable
 
+BEGIN = (Role.PARAMETER, Role.STATE)  # what a run begins with
 SHOWN = 3  # scenarios with a bad cell whose error is given in full
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A name, and the settings that differ from the run: state or parameter -> value, from the first day on, in all cells."""
+    """A name, and the settings that differ from the run: state or parameter -> value, as a run file has them, in all cells."""
 
     name: str
     set: Mapping[str, float]
@@ -68,14 +69,15 @@ def read_scenarios(path: Path) -> list[Scenario]:
 
 
 def _of_csv(path: Path, text: str) -> list[Scenario]:
-    rows = [row for row in csv.reader(text.splitlines()) if row and not row[0].startswith("#")]
-    if not rows or rows[0][0].strip() != "name" or len(rows[0]) < 2:
+    lines = csv.reader(text.splitlines())
+    rows = [(lines.line_num, row) for row in lines if row and not row[0].startswith("#")]
+    if not rows or rows[0][1][0].strip() != "name" or len(rows[0][1]) < 2:
         raise Mistake(f'"{path}" must begin with a line of column names: name, then states or parameters.')
-    columns = [column.strip() for column in rows[0][1:]]
+    columns = [column.strip() for column in rows[0][1][1:]]
     if twice := [column for column in columns if columns.count(column) > 1]:
         raise Mistake(f'"{path}" has two columns called "{twice[0]}". Remove one.')
     found = []
-    for number, (name, *values) in enumerate(rows[1:], 2):
+    for number, (name, *values) in rows[1:]:
         if len(values) != len(columns):
             raise Mistake(f'"{path}", line {number}: {len(values) + 1} columns, expected {len(columns) + 1}.')
         numbers = []
@@ -91,7 +93,18 @@ def _of_csv(path: Path, text: str) -> list[Scenario]:
 def _of_toml(path: Path, text: str) -> list[Scenario]:
     try:
         content = tomllib.loads(text)
-        return TypeAdapter(list[Scenario]).validate_python(content.get("scenario", []))
+        found = TypeAdapter(list[Scenario]).validate_python(content.get("scenario", []))
+        for number, table in enumerate(content.get("scenario", []), 1):
+            if unknown := [key for key in table if key not in ("name", "set")]:
+                raise Mistake(f'"{path}", [[scenario]] {number}: key "{unknown[0]}" is not known. It has name and set.')
+            for key, value in table["set"].items():
+                if isinstance(value, bool | str):
+                    raise Mistake(f'"{path}", [[scenario]] {number}: {key} is {value!r}, expected a number.')
+        if unknown := [key for key in content if key != "scenario"]:
+            raise Mistake(
+                f'"{path}": key "{unknown[0]}" is not known. The file has tables [[scenario]].{nearest(unknown[0], ["scenario"])}'
+            )
+        return found
     except tomllib.TOMLDecodeError as error:
         raise Mistake(f'"{path}" is no TOML: {error}.') from None
     except ValidationError as error:
@@ -137,7 +150,7 @@ def run_ensemble(
         session.open_branches.budget = Budget(len(scenarios) + 1, sys.maxsize)  # all of them make each piece together
         session.load(1, [Leg(1, OPEN_END, OPEN_END)])
         for scenario in scenarios:
-            _begin(session, numbers[scenario.name], scenario)
+            _begin(session, plan.model.variables, numbers[scenario.name], scenario)
         columns = dict.fromkeys(name for each in scenarios for name in each.set)
         Ensemble(members, {name: _column(plan.model.variables[name]) for name in columns}).write(folder)
         return _advance(session, plan, {number: name for name, number in numbers.items()}, tell, stop)
@@ -145,11 +158,15 @@ def run_ensemble(
         session.close()
 
 
-def _begin(session: Session, number: int, scenario: Scenario) -> None:
+def _begin(session: Session, variables: Mapping[str, Variable], number: int, scenario: Scenario) -> None:
+    """Begins a scenario as a run begins whose run file has its numbers: the initial state may follow from parameters."""
     at = session.load(number, [Leg(1, 0, 0), Leg(number, OPEN_END, OPEN_END)])
-    for place, (name, value) in enumerate(scenario.set.items(), 1):
+    values = {name: value for name, value in scenario.set.items() if variables[name].settable and variables[name].role in BEGIN}
+    actions: list[tuple[str, dict[str, object]]] = [("begin", {"values": values})]
+    actions += [("set", {"variable": name, "value": value}) for name, value in scenario.set.items() if name not in values]
+    for place, (kind, arguments) in enumerate(actions, 1):
         if at < Position(0, place):
-            outcome = session.apply(number, place, "set", {"variable": name, "value": value})
+            outcome = session.apply(number, place, kind, arguments)
             if not outcome.ok:
                 raise ModelError(f'Scenario "{scenario.name}": {outcome.detail["text"]}')
 

@@ -10,7 +10,7 @@ import numpy as np
 from steppe.array_types import Array, Integers
 from steppe.errors import RequestError, RunFileError
 from steppe.grid import RegionLike
-from steppe.io import Axis, StoredRecords
+from steppe.io import MAPS, Axis, StoredRecords
 from steppe.io.export import aside
 from steppe.jobs.picture import BLOCK, Ground, held_in, notes_of, rows_at, scenarios_of, title_of
 from steppe.view import Encoder, MapPlot, Scene, Size, choose_colours, quantiles
@@ -124,7 +124,7 @@ def draw_film(
 def reel_of(path: Path, choices: FilmChoices) -> Reel:
     """Prepares a film: reads all its records once, for the range of its colours. Raises as `draw_film`."""
     ensemble, folders, _ = scenarios_of(path)
-    every = [StoredRecords.open(folder, choices.maps) for folder in folders]
+    every = [StoredRecords.open(folder, choices.maps, MAPS) for folder in folders]
     held = held_in(every[0], path, choices.maps, [choices.variable] if choices.variable else None)
     if not held:
         raise RunFileError(f'The run "{path}" has no maps, so there is nothing to show. Record some: `[output] variables`.')

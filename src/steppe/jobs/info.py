@@ -1,6 +1,8 @@
 """The contents of a run folder or a store, as plain words and numbers."""
 
+import json
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,7 +106,19 @@ def _of_run(path: Path, progress: Progress, attributes: Mapping[str, Any]) -> di
     }
     found["progress"] |= {f"next {clock.unit}": progress.date} if progress.step < clock.done(end) else {}
     found["progress"] |= {"failure": progress.message} if progress.message else {}
+    if changed := _changed(path):
+        found["changed by scripts"] = changed
     return found
+
+
+def _changed(path: Path) -> list[str]:
+    """The orders of scripts that changed variables, as log.jsonl has them; a later rewind may have taken some back."""
+    try:
+        rows = [json.loads(line) for line in (path / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    except (FileNotFoundError, ValueError):
+        return []
+    orders = Counter(row["name"] for row in rows if row.get("event") == "set")
+    return [f"{name}, {count:,} times (log.jsonl)" for name, count in orders.items()]
 
 
 def _clock(identity: Mapping[str, str]) -> tuple[Clock, str]:

@@ -12,7 +12,7 @@ from steppe.array_types import Array, Floats, Integers
 from steppe.clock import EPOCH
 from steppe.errors import RunFileError, nearest
 from steppe.grid import Grid, RegionLike
-from steppe.io import Axis, Ensemble, StoredRecords, listed, names_of
+from steppe.io import MAPS, Axis, Ensemble, StoredRecords, listed, names_of
 from steppe.io.export import aside
 from steppe.levels import parted
 from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, choose_colours, draw_run, quantiles
@@ -74,7 +74,7 @@ def draw(path: Path, output: Path, choices: PictureChoices = PictureChoices()) -
     """
     variables, date, at, region, scale, maps = choices
     ensemble, folders, scenarios = scenarios_of(path)
-    every = [StoredRecords.open(folder, maps) for folder in folders]
+    every = [StoredRecords.open(folder, maps, MAPS) for folder in folders]
     records, held = every[0], held_in(every[0], path, maps, variables)
     first = [name for name in held if parted(name)[1] in (None, 0)]  # of each variable one map
     common = {name: min((one.axes[name] for one in every), key=lambda axis: axis.rows) for name in variables or first}

@@ -16,6 +16,7 @@ from steppe.io import Spent, open_results
 from steppe.jobs.picture import GENERATED
 from steppe.levels import layer
 
+AREAS = {"mean": "means", "min": "minima", "max": "maxima"}
 COMPILED = 0.1  # seconds; machine code that is found in the cache is loaded in less
 
 if TYPE_CHECKING:
@@ -131,11 +132,16 @@ def summary(simulation: "Simulation") -> Summary:
     series = plan.run.output.series[0]
     with open_results(simulation.folder.path, series.name) as dataset:
         region = str(dataset["region"].values[0])
+        begins, ends = dataset["time_bnds"][:, 0].dt, dataset["time_bnds"][:, 1].dt
+        at_new_year = ends.strftime("%m-%dT%H:%M:%S") == "01-01T00:00:00"
+        if (ends.year.values - at_new_year.values > begins.year.values).any():
+            facts["years"] = f'no table, as records of series "{series.name}" reach from one year into the next'
+            return Summary(facts, spent, [], {}, [], reading, arrays)
         columns, years = _years(dataset.isel(region=0).load(), series.variables)
-    facts["years"] = f'area means of series "{series.name}", region "{region}"'
+    facts["years"] = f'area {AREAS[series.over]} of series "{series.name}", region "{region}"'
     first, stop = plan.clock.date(0), plan.clock.date(steps)
-    begins = {year: parse_date(f"{year:04d}-01-01", plan.clock.calendar) for year in (*years, max(years, default=0) + 1)}
-    partial = [year for year in years if begins[year] < first or begins[year + 1] > stop]
+    new_years = {year: parse_date(f"{year:04d}-01-01", plan.clock.calendar) for year in (*years, max(years, default=0) + 1)}
+    partial = [year for year in years if new_years[year] < first or new_years[year + 1] > stop]
     return Summary(facts, spent, columns, years, partial, reading, arrays)
 
 

@@ -13,7 +13,7 @@ from steppe.grid import RegionLike
 from steppe.io.axis import Axis
 from steppe.io.folders.scenarios import Ensemble, listed
 from steppe.io.output.store import group_attributes
-from steppe.io.results.dataset import locate, names_of
+from steppe.io.results.dataset import MAPS, locate, names_of
 from steppe.io.results.records import StoredRecords
 from steppe.io.shard import layout_of
 from steppe.levels import parted
@@ -91,7 +91,7 @@ class ExportSource:
         self.path = path
         self._start, self._end = start, end
         self.ensemble = Ensemble.read(path)
-        self._stores = [StoredRecords.open(folder, maps) for folder in _folders(path, self.ensemble)]
+        self._stores = [StoredRecords.open(folder, maps, MAPS) for folder in _folders(path, self.ensemble)]
         self.store = self._stores[0]
         self.names = self._named(variables, levels)
         self.grid = self.store.grid

@@ -78,10 +78,10 @@ def conversion(found: str, wanted: str, where: str, daily: bool = True) -> Conve
         offset = float(unit.convert(0.0, into))
         # the slope from a far point, where the rounding of the offset no longer shows in it
         factor = (float(unit.convert(1000.0, into)) - offset) / 1000.0
-    except ValueError as error:
+    except ValueError:
         given = f'is in "{found}"' if found.strip() else "has no units"
         raise ForcingError(
-            f'{where} {given}, expected "{wanted}" or something that converts to it ({error}). '
-            "Correct the units where the file is made; they are never guessed."
+            f'{where} {given}, expected "{wanted}" or something that converts to it. '
+            "Correct the units in the file, or give the right ones where the command has --units; they are never guessed."
         ) from None
     return Conversion(factor, offset)

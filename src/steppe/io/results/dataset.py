@@ -21,6 +21,7 @@ from steppe.io.forcing.store import FORMAT as FORCING_FORMAT
 from steppe.io.output.store import FORMAT, QUANTIZATION, check_format, group_attributes
 from steppe.io.shard import layout_of, shard_path
 
+MAPS = ("maps",)  # of the kinds of groups
 BEGIN = np.datetime64("1850-01-01", "us")  # of all time axes of Steppe
 
 if TYPE_CHECKING:
@@ -177,8 +178,8 @@ def names_of(path: Path, kind: str) -> list[str]:
     return sorted(description.parent.name for description in (store_of(path) / kind).glob("*/zarr.json"))
 
 
-def locate(path: Path, name: str = "") -> tuple[Path, Path]:
-    """The store of a run folder, or at `path`, and its group: the maps of [output], or the group of a name.
+def locate(path: Path, name: str = "", kinds: Sequence[str] = ("series", "maps")) -> tuple[Path, Path]:
+    """The store of a run folder, or at `path`, and its group: the maps of [output], or the group of a name, of one of some kinds.
 
     Raises
     ------
@@ -192,11 +193,12 @@ def locate(path: Path, name: str = "") -> tuple[Path, Path]:
         raise FolderError(f'There is no run folder or store at "{path}". Give the folder that `[output] path` of the run file names.')
     if not name:
         return store, store
-    for kind in ("series", "maps"):
+    for kind in kinds:
         if name in names_of(path, kind):
             return store, store / kind / name
-    held = [*names_of(path, "series"), *names_of(path, "maps")]
-    raise FolderError(f'There is no series "{name}" at "{path}", and no maps of this name.{nearest(name, held)}')
+    held = [each for kind in kinds for each in names_of(path, kind)]
+    what = f'are no maps "{name}" at "{path}"' if kinds == MAPS else f'is no series "{name}" at "{path}", and no maps of this name'
+    raise FolderError(f"There {what}.{nearest(name, held)}")
 
 
 def readable_records(store: Path, group: Path) -> Mapping[str, int] | None:

@@ -3,7 +3,7 @@
 `open_results` reads the same records as a dataset. Both verify both checksums of each chunk.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -42,8 +42,8 @@ class StoredRecords:
     levels: Mapping[str, tuple[str, Space]]
 
     @classmethod
-    def open(cls, path: Path, name: str = "") -> "StoredRecords":
-        """The maps of a run folder or a store, or the series or other maps of a name.
+    def open(cls, path: Path, name: str = "", kinds: Sequence[str] = ("series", "maps")) -> "StoredRecords":
+        """The maps of a run folder or a store, or the series or other maps of a name; with the kinds `MAPS` only maps.
 
         Raises
         ------
@@ -52,7 +52,7 @@ class StoredRecords:
         DamagedError
             A description or an axis cannot be read.
         """
-        store, group = locate(path, name)
+        store, group = locate(path, name, kinds)
         described = {file.parent.name: description(file.parent) for file in sorted(group.glob("*/zarr.json"))}
         dims = {name: what.get("dimension_names") or [] for name, what in described.items()}
         values = {name: str(of[0]) for name, of in dims.items() if is_packed(of)}
