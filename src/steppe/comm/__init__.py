@@ -17,6 +17,7 @@ from steppe.lazy import when_used
 
 if TYPE_CHECKING:
     from steppe.comm.agree import agree_on as agree_on
+    from steppe.comm.agree import agreed as agreed
     from steppe.comm.fail import RankLocation as RankLocation
     from steppe.comm.fail import last_words as last_words
     from steppe.comm.launch import Launch as Launch

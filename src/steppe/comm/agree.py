@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -30,6 +31,17 @@ def agree_on(world: World, error: BaseException | None) -> None:
         raise error
     code, sentence = json.loads(text.tobytes())
     raise next(kind for kind in _kinds(SteppeError) if kind.code == code)(sentence)
+
+
+@contextmanager
+def agreed(world: World, kind: type[Exception] = SteppeError) -> Iterator[None]:
+    """Raises on all ranks what its block raises on one, of a kind of errors, once all ranks have come to the end of the block."""
+    error = None
+    try:
+        yield
+    except kind as found:
+        error = found
+    agree_on(world, error)
 
 
 def _words(rank: int, error: BaseException) -> tuple[str, str]:

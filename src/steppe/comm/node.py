@@ -3,14 +3,15 @@
 import mmap
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
 from steppe.array_types import Bytes, Integers
-from steppe.comm.agree import agree_on
+from steppe.comm.agree import agreed
 from steppe.comm.machine_state import free_memory
 from steppe.comm.world import World
 from steppe.errors import Failure
@@ -30,6 +31,14 @@ def nodes(world: World, host: str | None = None) -> list[int]:
     return [numbers[host] for host in found]
 
 
+@contextmanager
+def _failing(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Failure(f"{what}: {error.strerror}.") from None
+
+
 def shared(world: World, node: Sequence[int], length: int) -> Bytes:
     """Zeroed memory that the ranks of a host share. It has no name: the system frees it however the ranks end.
 
@@ -40,25 +49,19 @@ def shared(world: World, node: Sequence[int], length: int) -> Bytes:
     Failure
         A host lacks the memory, or its ranks may not open each other's files. Raised on every rank.
     """
-    leader, length, file, error = node.index(node[world.rank]), max(length, 1), -1, None
+    leader, length, file = node.index(node[world.rank]), max(length, 1), -1
     try:
-        try:
+        with agreed(world), _failing(f"Rank {world.rank} cannot share {length / 1e6:.0f} MB of memory with other ranks"):
             if world.rank == leader:
                 if length > (free := free_memory()):
                     raise OSError(0, f"the host has {free / 1e6:.0f} MB left")  # the system would end other programs to make room
                 file = os.memfd_create("steppe")
                 os.posix_fallocate(file, 0, length)  # missing memory raises here instead of a signal later
-        except OSError as found:
-            error = Failure(f"Rank {world.rank} cannot share {length / 1e6:.0f} MB of memory with other ranks: {found.strerror}.")
-        agree_on(world, error)
         owner, number = of_all(world, [os.getpid(), file])[leader]
-        try:
+        with agreed(world), _failing(f"Rank {world.rank} cannot see the memory of rank {leader} on its own host"):
             theirs = os.open(f"/proc/{owner}/fd/{number}", os.O_RDWR | os.O_CLOEXEC)
             memory = mmap.mmap(theirs, length)
             os.close(theirs)
-        except OSError as found:
-            error = Failure(f"Rank {world.rank} cannot see the memory of rank {leader} on its own host: {found.strerror}.")
-        agree_on(world, error)
     finally:
         if file >= 0:
             os.close(file)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steppe.comm import World, agree_on, nodes
+from steppe.comm import World, agreed, nodes
 from steppe.comm.world import FORCING_TAG
 from steppe.errors import RunFileError
 from steppe.grid import Cells
@@ -111,7 +111,7 @@ def measure_spread(world: World, reader: ForcingReader, compute: float) -> Sprea
     reader: of all cells. compute: of a cell and step [s].
     """
     slabs: Slabs = reader.slabs
-    slab, error, decode = slabs.of_day(slabs.days.start), None, 0.0
+    slab = slabs.of_day(slabs.days.start)
     tile = world.rank % len(slabs.cells)
     room = slabs.new_room()
 
@@ -119,11 +119,8 @@ def measure_spread(world: World, reader: ForcingReader, compute: float) -> Sprea
         slabs.read(slab, tile, room)
         slabs.decode(slab, tile, room)
 
-    try:
+    with agreed(world, Exception):
         decode = _least(fetch) / (slabs.length * len(slabs.cells[tile]))
-    except Exception as found:
-        error = found
-    agree_on(world, error)
     probe, last = np.empty(PROBE, np.uint8), world.size - 1
 
     def to_and_fro(length: int) -> None:

@@ -7,7 +7,6 @@ ranks, which is called only if no rank failed. So no rank waits for a message of
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +16,7 @@ from steppe.api.expression import names_of, parse
 from steppe.api.query import MapQuery
 from steppe.array_types import Array
 from steppe.arrays import ModelArrays
-from steppe.comm import BoxReach, RankLocation, World, agree_on
+from steppe.comm import BoxReach, RankLocation, World, agreed
 from steppe.costs import RETIRED, SpreadPrediction, spread_forcing
 from steppe.engine.bad_cell import first_bad
 from steppe.engine.digest import digest
@@ -38,6 +37,7 @@ from steppe.variable import Role
 
 Reader = ForcingReader | SpreadReader | FieldReader
 Together = Callable[[], Any]
+Begun = tuple[Mapping[str, int] | None, Mapping[str, Array]]  # numbers of records, unfinished records
 
 
 def nothing() -> None:
@@ -117,17 +117,11 @@ class RankState:
             self.outputs.recorder.mute()
         return self._begin_with(lambda: self._initialise(checkpoint), output)
 
-    def _begin_with(self, state: Callable[[], tuple[Mapping[str, int] | None, Mapping[str, Array]]], output: str) -> Together:
-        """Begins with a state; `state` returns the numbers of its records and its unfinished records."""
-        records: Mapping[str, int] | None = None
-        recorded: Mapping[str, Array] = {}
-        error = None
-        try:
+    def _begin_with(self, state: Callable[[], Begun], output: str) -> Together:
+        """Begins with the state that `state` makes."""
+        with agreed(self.world):
             records, recorded = state()
             self.outputs.open(Path(output) if output else None)
-        except SteppeError as found:
-            error = found
-        agree_on(self.world, error)
         if records is not None and output:
             self.outputs.writer.restore(records)
         elif records is not None:
@@ -166,7 +160,7 @@ class RankState:
         recorded = {name: values.copy() for name, values in self.outputs.recorder.state().items()}
         return StateCopy(self.model.remember(keep_last_step), recorded, self.outputs.writer.records)
 
-    def _recalled(self, copy: StateCopy) -> tuple[Mapping[str, int], Mapping[str, Array]]:
+    def _recalled(self, copy: StateCopy) -> Begun:
         self.model.recall(copy.model, self.share, self.reach)
         self._open = True
         return copy.records, {name: values.copy() for name, values in copy.recorded.items()}
@@ -179,21 +173,12 @@ class RankState:
 
     def begin(self, values: Mapping[str, float]) -> Together:
         """Begins anew at the initial state of a run with these parameters and states, each one number; raises on all ranks."""
-        error = None
-        try:
+        with agreed(self.world):
             self._initialise("", values)
-        except SteppeError as found:
-            error = found
-        agree_on(self.world, error)
         return nothing
 
-    def _initialise(
-        self, checkpoint: str, others: Mapping[str, float] = MappingProxyType({})
-    ) -> tuple[Mapping[str, int] | None, Mapping[str, Array]]:
-        """Gives the model its state; returns the numbers of records and the unfinished records of the checkpoint.
-
-        others: numbers in place of those of the run file.
-        """
+    def _initialise(self, checkpoint: str, others: Mapping[str, float] | None = None) -> Begun:
+        """Gives the model its state, with `others` in place of numbers of the run file; returns what `_begin_with` takes."""
         plan = self.plan
         records: Mapping[str, int] | None = None
         groups: dict[str, dict[str, Any]] = {
@@ -201,7 +186,7 @@ class RankState:
             "parameter": {name: self.gatherer.own(values) for name, values in plan.chosen.values.items()},
             "recorder": {},
         }
-        for name, value in others.items():
+        for name, value in (others or {}).items():
             groups["parameter" if plan.variables[name].role is Role.PARAMETER else "state"][name] = value
         if checkpoint:
             manifest, arrays = load_checkpoint(Path(checkpoint), self.deal, self.world, self.sites.writing)

@@ -236,8 +236,7 @@ class Session:
 
         kind "set": variable, operation ("set", "scale", "add"), value or upload (digest of one number for each cell), cells (digest of a
         list of packed ones). "event": the same, with id and step or yearly (month-day). "trigger": id, expression, action, text, variable.
-        "remove": rule, the id of either. "begin", before the first step: values, parameters and states in place of those of the run file,
-        from which the initial state is made again. Other kinds do not change a state.
+        "remove": rule, the id of either. "begin", before the first step: values, in place of those of the run file. Others change no state.
 
         Raises
         ------

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steppe.comm import Sites, World, agree_on, of_all
+from steppe.comm import Sites, World, agreed, of_all
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import RunFile
 from steppe.engine.site_inputs import SiteInputs, check_same
@@ -81,16 +81,15 @@ def meet(world: World, sites: Sites, run: RunFile, look: Path, own: OwnFiles | N
     if not blind:
         return run, RunSites(note=note)
     mates = list(writing) if world.rank in writing else sites.ranks(sites.of[world.rank])
-    error, inputs = None, SiteInputs()
-    try:
-        if world.rank not in writing:
-            assert own is not None, "rank 0 sees its own folder"
-            run = own.read()
-        inputs = SiteInputs.of(run, mates.index(world.rank), len(mates))
-    except SteppeError as found:
-        where = "" if world.rank in writing else f'Site "{sites.names[sites.of[world.rank]]}" does not see the run folder. '
-        error = type(found)(f"{where}{found}")
-    agree_on(world, error)
+    with agreed(world):
+        try:
+            if world.rank not in writing:
+                assert own is not None, "rank 0 sees its own folder"
+                run = own.read()
+            inputs = SiteInputs.of(run, mates.index(world.rank), len(mates))
+        except SteppeError as found:
+            where = "" if world.rank in writing else f'Site "{sites.names[sites.of[world.rank]]}" does not see the run folder. '
+            raise type(found)(f"{where}{found}") from None
     lacking = _compared(world, sites, writing, blind, inputs)
     note += f" Without the run folder: {_named(sites, blind)}; other ranks write the results."
     reading = tuple(rank for rank in range(world.size) if sites.of[rank] not in lacking) if lacking else ()
@@ -120,18 +119,14 @@ def _named(sites: Sites, some: Sequence[int]) -> str:
 def _compared(world: World, sites: Sites, writing: Sequence[int], blind: Sequence[int], inputs: SiteInputs) -> set[int]:
     """Compares the inputs of all sites on rank 0; returns the sites that lack the weather."""
     told = world.gather(np.frombuffer(json.dumps(asdict(inputs)).encode(), np.uint8))
-    error, lacking = None, np.zeros(len(sites.names), np.int64)
-    if told is not None:
-        parts = [SiteInputs(**json.loads(part.tobytes())) for part in told]
-        try:
-            ours = SiteInputs.of_parts([parts[rank] for rank in writing])
-            for site in blind:
-                theirs = SiteInputs.of_parts([parts[rank] for rank in sites.ranks(site)])
-                check_same(sites.names[0], ours, sites.names[site], theirs, may_lack=WEATHER)
-                lacking[site] = bool(ours.files.get(WEATHER)) and not theirs.files[WEATHER]
-        except Mistake as found:
-            error = found
-    agree_on(world, error)
+    lacking = np.zeros(len(sites.names), np.int64)
+    with agreed(world):
+        parts = [SiteInputs(**json.loads(part.tobytes())) for part in told or ()]
+        ours = SiteInputs.of_parts([parts[rank] for rank in writing]) if parts else SiteInputs()
+        for site in blind if parts else ():
+            theirs = SiteInputs.of_parts([parts[rank] for rank in sites.ranks(site)])
+            check_same(sites.names[0], ours, sites.names[site], theirs, may_lack=WEATHER)
+            lacking[site] = bool(ours.files.get(WEATHER)) and not theirs.files[WEATHER]
     world.broadcast(lacking)
     return {int(site) for site in np.flatnonzero(lacking)}
 

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from steppe.array_types import Array
-from steppe.comm import World, agree_on
-from steppe.errors import SteppeError
+from steppe.comm import World, agreed
 from steppe.grid import Ownership
 from steppe.io.checkpoints.checkpoint import Checkpoint
 
@@ -32,16 +31,13 @@ def load_checkpoint(path: Path, deal: Ownership, world: World, able: Sequence[in
         As `Checkpoint.open` and `Checkpoint.load`; the same on every rank.
     """
     unable = [rank for rank in range(world.size) if able and rank not in able]
-    parts, found, error = [np.empty(0, np.uint8)] * world.size, None, None
-    if world.rank not in unable:
-        try:
+    parts, found = [np.empty(0, np.uint8)] * world.size, None
+    with agreed(world):
+        if world.rank not in unable:
             checkpoint = Checkpoint.open(path, None)
             found = checkpoint.manifest, checkpoint.load(deal)
             for rank in unable[able.index(world.rank) :: len(able)] if unable else ():
                 parts[rank] = _packed(checkpoint.manifest, checkpoint.load(replace(deal, rank=rank)))
-        except SteppeError as raised:
-            error = raised
-    agree_on(world, error)
     if unable:
         came = [part for part in world.exchange(parts) if part.size]
         found = found or _unpacked(came[0])

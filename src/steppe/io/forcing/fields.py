@@ -20,9 +20,9 @@ import numpy as np
 
 from steppe.array_types import Array
 from steppe.clock import TICK, Clock, ticks_since_epoch
-from steppe.comm import World, agree_on
+from steppe.comm import World, agreed
 from steppe.comm.world import FORCING_TAG
-from steppe.errors import ForcingError, SteppeError
+from steppe.errors import ForcingError
 from steppe.grid import Box, Grid, Raster
 from steppe.io.forcing.field import Between, Field
 from steppe.io.forcing.field_store import FieldStore
@@ -126,12 +126,8 @@ class FieldReader:
         assert self._world is not None, "only where `in_turns`"
         wanted = self._wanted(self._at(piece.start))
         if new := [key for key in wanted if key not in self._held]:
-            error, found = None, dict[Key, Array]()
-            try:
+            with agreed(self._world):
                 found = {key: self._come(key) for key in new if self._reads}
-            except SteppeError as raised:
-                error = raised
-            agree_on(self._world, error)
             self._held |= {key: self._sent(self._world, key, found.get(key)) for key in new} if self._one else found
         self._keep(wanted)
 
