@@ -8,6 +8,7 @@ update      every element is sent, in order, and changed by the other host's ser
 import struct
 import time
 from collections.abc import Callable, Iterator
+from ctypes import string_at
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ GATHER, SCATTER, UPDATE, FETCH_UPDATE = range(4)
 MOST = 1 << 20  # elements of a request
 FEW = 16  # elements that are sent as they are
 SAMPLE = 512  # indices of a call
-SHORT = np.uint32  # as which indices are sent that fit
+SHORT, LARGEST = np.uint32, np.iinfo(np.uint32).max  # as which indices are sent that fit
 
 
 @dataclass
@@ -126,7 +127,7 @@ class Far:
     def _ask(self, host: int, operation: int, index: Integers, x: Array | None = None, a: float = 1, b: float = 1) -> Answer:
         index = np.ascontiguousarray(index)
         n_runs, sent = _as_runs(index)
-        if not n_runs and self._layout.length <= np.iinfo(SHORT).max:
+        if not n_runs and self._layout.length <= LARGEST:
             sent = sent.astype(SHORT)
         return self._send(host, operation, index.size, n_runs, sent, x, a, b)
 
@@ -156,7 +157,11 @@ def handler(dtype: DTypeLike, shift: int, table: Integers, memory: Array) -> Cal
             index = _from_runs(np.frombuffer(sent, np.int64))
         else:
             index = np.frombuffer(sent, SHORT if request.indices == 4 * request.elements else np.int64).astype(np.int64, copy=False)
-        n, found = index.size, np.empty(index.size, kind)
+        n = index.size
+        if n <= FEW and request.operation == GATHER:  # sooner copied than a kernel is called
+            size, mask = kind.itemsize, (1 << shift) - 1
+            return b"".join(string_at(int(table[i >> shift]) + size * (i & mask), size) for i in index.tolist())
+        found = np.empty(n, kind)
         x = np.frombuffer(content[request.indices :], kind)
         if request.operation == GATHER:
             loops.gather_pages(n, np.iinfo(np.int64).max, shift, table, index, found, counts)

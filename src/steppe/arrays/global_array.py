@@ -24,7 +24,7 @@ from steppe.comm import World, shared
 from steppe.errors import ArrayError, IndexOutOfRangeError
 from steppe.kernels.elements import ONE_PAGE
 
-_NO_FAR = np.empty(0, np.int64)
+_NO_FAR, _ONE = np.empty(0, np.int64), np.zeros(1, np.int64)  # positions: none, the first
 
 
 class Fetch:
@@ -190,6 +190,8 @@ class GlobalArray:
             self.inputs.check_range(index)
         if not self._site.several or index.size == 0:
             return _NO_FAR, None
+        if index.size == 1 and 0 <= (only := int(index[0])) < self.size:  # sooner looked up than a kernel is called
+            return (_NO_FAR, _ONE) if table[only >> self._shift] else (_ONE, _NO_FAR)
         places = np.empty(index.size, np.int64)
         divide(index.size, self.size, self._shift, table, index, places, self._counts)
         if self._counts[0]:
