@@ -293,7 +293,8 @@ export class Session {
   private point(): void {
     const { cursor, watching, grid } = this.store.now;
     const cell = cursor.cell !== null && grid?.active?.[cursor.cell] !== 0 ? cursor.cell : null; // where no cell takes part there is no value
-    for (const { stream } of watching.slice(0, 2)) this.live.cursor(stream, cell);
+    const maps = watching.filter((each) => each.stream < ARROWS[0] && this.wanted.some((stream) => fits(each, stream)));
+    for (const { stream } of maps) this.live.cursor(stream, cell);
   }
 
   private take(frame: Frame): void {

@@ -84,9 +84,10 @@ export function standingOf(state: State, now: number): Standing {
   if (at && info.steps !== null && at.step >= info.steps) {
     return { weight: "none", text: `Ended ${stepWords(state, at.step)}`, stale: false };
   }
+  const others = at && state.steered && at.name !== state.steered ? `${at.name}: ` : ""; // not where orders go
   return {
     weight: "none",
-    text: `Paused ${at && at.step > 0 ? "at" : ""} ${stepWords(state, at?.step)}`.replace(/ +/g, " "),
+    text: `${others}Paused ${at && at.step > 0 ? "at" : ""} ${stepWords(state, at?.step)}`.replace(/ +/g, " "),
     stale: false,
   };
 }

@@ -94,7 +94,8 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   function show(): void {
     const { run, kept, look, preview, shown } = store.now;
     const clock = run?.clock;
-    const step = steering.aimed ?? preview ?? (shown[0]?.live ? shown[0].step : steering.at);
+    const live = steering.scenarios.some(({ name }) => name === shown[0]?.scenario) && shown[0]?.live; // a map of what these buttons move
+    const step = steering.aimed ?? preview ?? (live ? (shown[0]?.step ?? 0) : steering.at);
     const running = store.now.playing || (steering.running && !steering.past);
     say(play, running ? "❚❚" : "▶");
     const { whom } = steering;
