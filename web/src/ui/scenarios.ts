@@ -114,6 +114,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     if (look.scenarios.includes(scenario.name)) store.look({ scenarios: ["main"], maps: 1 });
     if (steered === scenario.name) store.change({ steered: "main" });
     const now = () => {
+      clearTimeout(clock);
       void send(store, () => api().leave(scenario.name, { wait: 2 })).then(() => {
         leaving.delete(scenario.branch);
         draw();

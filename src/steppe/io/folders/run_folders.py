@@ -107,7 +107,9 @@ def branches_of(path: Path) -> tuple[str, ...]:
 
 def in_use(path: Path) -> bool:
     """Whether a process uses a run folder, or the run of which it is a branch."""
-    return any(_holder(folder / name) for folder in (path, path.absolute().parent.parent) for name in LOCKS)
+    whole = path.absolute()
+    folders = [whole, whole.parents[1]] if whole.parent.name == "branches" else [whole]
+    return any(_holder(folder / name) for folder in folders for name in LOCKS)
 
 
 def _run_folders(folder: Path) -> Iterator[Path]:
