@@ -90,3 +90,16 @@ def test_how_a_variable_looks_on_a_map_is_no_part_of_a_models_digest() -> None:
     assert declaration.digest() == plain.digest
     declaration.variables = {name: replace(variable, units="furlong") for name, variable in declaration.variables.items()}
     assert declaration.digest() != plain.digest
+
+
+def test_the_events_of_the_run_file_are_told_with_their_step_and_their_cells(scenario: Path) -> None:
+    box = "{ box = [144.0, -22.0, 145.0, -20.0] }"
+    scenario.write_text(
+        scenario.read_text()
+        + f"\n[[event]]\ndate = 1990-02-01\nset = {{ water = 3.0 }}\nregion = {box}\n"
+        + "\n[[event]]\ndate = 1990-01-20\nset = { capacity = 90.0 }\n"
+    )
+    assert facts_of(Plan.of(scenario, cores=1))["planned"] == [
+        {"step": 10, "set": {"capacity": 90.0}, "cells": None},
+        {"step": 22, "set": {"water": 3.0}, "cells": 42},
+    ]

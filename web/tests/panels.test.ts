@@ -6,6 +6,7 @@ import type { Info, LogRow, Scenario, Variable } from "../src/state/told";
 import { arraysText, lengthText, Pace, standingOf } from "../src/ui/chip";
 import { mount as mountNotices } from "../src/ui/notice";
 import { changesOf, groupsOf } from "../src/ui/parameters";
+import { eventText, plannedFor } from "../src/ui/rules";
 import { differenceOf, treeOf } from "../src/ui/scenarios";
 import { csvCell, linkTo, seriesCsv, together } from "../src/ui/share";
 import { asCurl, asPython, goesOn, previewText, requestOf, rowText } from "../src/ui/wording";
@@ -52,6 +53,7 @@ const run = {
   parameters: { stock: 0.1 },
   outputs: ["stock"],
   given: ["stock"],
+  planned: [{ step: 58, set: { stock: 0.2 }, cells: 12 }],
 };
 const state = (more: Partial<State> = {}): State => ({
   ...FIRST,
@@ -84,6 +86,11 @@ describe("orders in words", () => {
     const line = asCurl(request!, "http://h/api/v1/runs/out/triggers");
     expect(line).toContain(`'{"scenario":"main","expression":"mean(stock) > 1","action":"message","text":"it'\\''s $HOME \`x\`"}'`);
     expect(line).toContain("Bearer $STEPPE_TOKEN");
+  });
+  test("an event of the run file is told until it has happened", () => {
+    const told = (step: number) => plannedFor(state(), { ...scenario("main", 1, null), step }).map((each) => eventText(each, state()));
+    expect(told(58)).toEqual(["Stocking rate (stock) set to 0.2 ha⁻¹ in 12 cells, 28 Feb 2003"]);
+    expect(told(59)).toEqual([]);
   });
   test("an order is gone back to in the scenario that has it in its past, also after a rewind", () => {
     const left = [scenario("main@1", 1, null, { fork_step: 0 }), scenario("main", 3, 1, { fork_step: 25 }), scenario("dry", 2, 1)];

@@ -29,7 +29,18 @@ const hello: Hello = {
     ...{ lat0: -20.5, dlat: -1, lon0: 140.5, dlon: 1 },
   },
   variables: [{ name: "green", units: "kg ha-1", role: "state", map: "field", dims: ["cell"] } as Variable],
-  ...{ forcing: null, parameters: {}, outputs: ["green"], given: [], kept: {}, ranges: {}, checkpoints: [], viewers: 1, event: 0 },
+  ...{
+    forcing: null,
+    parameters: {},
+    outputs: ["green"],
+    given: [],
+    planned: null,
+    kept: {},
+    ranges: {},
+    checkpoints: [],
+    viewers: 1,
+    event: 0,
+  },
 };
 const watching = { stream: 1, scenario: "main", variable: "green", units: "kg ha-1" } as Watching;
 const map = (step: number): Frame => frameOf([1, 2], [1, 2], null, { stream: 1, time: step - 1, step, number: step });

@@ -23,6 +23,7 @@ const state = (parts: Partial<State>): State => ({
     parameters: {},
     outputs: [],
     given: [],
+    planned: [],
   },
   look: { ...FIRST.look, variable: "green", scenarios: ["main", "dry"] },
   ...parts,

@@ -19,7 +19,8 @@ class RunFacts(TypedDict):
     """The description of a run, as its engine reports it.
 
     variables: as `VariableInfo`; grid: as `steppe.grid.as_plain`; parameters: a number, or "per cell"; given: variables that the run file
-    names; outputs: recorded variables.
+    names; outputs: recorded variables; planned: the events of the run file, each with the step before which it happens, its values by
+    variable, and the number of its cells, None for all.
     """
 
     model: str
@@ -38,6 +39,7 @@ class RunFacts(TypedDict):
     on_bad_cell: str
     given: list[str]
     outputs: list[str]
+    planned: list[dict[str, object]]
 
 
 class ImageColours(TypedDict):

@@ -14,7 +14,8 @@ WIDE = ("rainfall", "precipitation", "snowfall", "runoff", "river")  # in CF nam
 
 
 def facts_of(plan: Plan) -> RunFacts:
-    """Model, identity, declarations of variables, grid, clock, parameters as the run begins, those that the run file names, options.
+    """Model, identity, declarations of variables, grid, clock, parameters as the run begins, those that the run file names, options,
+    events of the run file.
 
     Of a variable `low` and `high` are None where there is no limit; `settable` says whether it can be set, `rounded` to what
     its records are rounded, `map` what its map shows: a "field" of numbers, "classes", or "" for one number of the whole grid; `vector`
@@ -50,6 +51,9 @@ def facts_of(plan: Plan) -> RunFacts:
         "on_bad_cell": plan.run.engine.on_bad_cell,
         "given": [name for name in plan.variables if any(name in table for table in (plan.run.parameters, *plan.run.land_type))],
         "outputs": list(dict.fromkeys(name for each in (*plan.maps, *plan.run.output.series) for name in each.variables)),
+        "planned": [
+            {"step": each.step, "set": each.values, "cells": None if each.cells is None else len(each.cells)} for each in plan.actions
+        ],
     }
 
 

@@ -188,7 +188,7 @@ export class Session {
       viewer: { name: hello.name, role: hello.role, may_steer: hello.role !== "view" && !hello.read_only },
       run: {
         ...{ name: hello.run, title, model, steps, clock, forcing, variables, parameters },
-        ...{ outputs: hello.outputs ?? [], given: hello.given ?? [] },
+        ...{ outputs: hello.outputs ?? [], given: hello.given ?? [], planned: hello.planned ?? [] },
       },
       ...{ steers: hello.steers, info, reached: {}, since: sinceOf(info), grid },
       ...{ kept: hello.kept ?? {}, ranges: hello.ranges ?? {}, checkpoints: hello.checkpoints ?? [], viewers: hello.viewers ?? 1 },

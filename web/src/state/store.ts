@@ -10,6 +10,7 @@ import type {
   Kept,
   LogRow,
   Place,
+  Planned,
   Ranges,
   Role,
   SeriesTold,
@@ -49,6 +50,8 @@ export interface Run {
   outputs: string[];
   /** The variables that the run file sets. */
   given: string[];
+  /** The events of the run file. */
+  planned: Planned[];
 }
 /** What is known of a frame that is shown, but for its cells. live: the newest, not one of a past date. */
 export interface Shown {

@@ -53,6 +53,12 @@ export type Kept = Record<string, [number, number]>;
 /** Variable, or variable and two scenarios -> ends of its colours. */
 export type Ranges = Record<string, [number, number]>;
 
+/** An event of the run file. */
+export interface Planned {
+  step: number;
+  set: Record<string, number>;
+  cells: number | null;
+}
 export interface Hello {
   type: "hello";
   run: string;
@@ -72,6 +78,8 @@ export interface Hello {
   outputs: string[] | null;
   /** The variables that the run file sets. */
   given: string[] | null;
+  /** The events of the run file: the step before which each happens, and how many cells it reaches, null for all. */
+  planned: Planned[] | null;
   kept: Kept;
   ranges: Ranges;
   checkpoints: Checkpoint[];

@@ -3,7 +3,7 @@ import type { Api } from "../fetch/api";
 import type { Refused } from "../fetch/problem";
 import { mapName, parted } from "../state/levels";
 import type { State, Store } from "../state/store";
-import type { EventInfo, TriggerInfo } from "../state/told";
+import type { EventInfo, Scenario, TriggerInfo } from "../state/told";
 import { bar, fill, h, say } from "./dom";
 import { barred, ordered, send } from "./orders";
 import { nameOf, rowText, stepWords } from "./wording";
@@ -29,6 +29,19 @@ export function eventText(event: EventInfo, state: State): string {
   };
   const when = event.yearly ? `every year on ${event.yearly}` : event.at_step === null ? "next" : stepWords(state, event.at_step + 1);
   return `${rowText(row, state)}, ${when}`;
+}
+
+/** The events of the run file that a scenario has before it, as changes that are to come; nobody can remove them. */
+export function plannedFor({ run }: Pick<State, "run">, scenario: Scenario | undefined): EventInfo[] {
+  return (run?.planned ?? [])
+    .filter(({ step }) => scenario !== undefined && step >= scenario.step)
+    .flatMap(({ step, set, cells }) =>
+      Object.entries(set).map(([variable, value]): EventInfo => {
+        const region = cells === null ? "all" : { cells: Array.from({ length: cells }) };
+        const change = { variable, operation: "set", value, region, given: { value } };
+        return { id: 0, scenario: scenario?.name ?? "", at_step: step, arguments: change, date: null, yearly: null, who: "run file" };
+      }),
+    );
 }
 
 export function mount(element: HTMLElement, store: Store, api: () => Api): void {
@@ -57,7 +70,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       "li",
       {},
       h("span", {}, text, " ", h("small", {}, event.who)),
-      take(text, () => send(store, () => api().removeEvent(event.id, { wait: 2 }))),
+      event.id > 0 && take(text, () => send(store, () => api().removeEvent(event.id, { wait: 2 }))),
     );
   };
   const triggerOf = (trigger: TriggerInfo) => {
@@ -78,13 +91,16 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   };
   const none = (text: string) => h("li", { class: "none" }, text);
   const draw = () => {
-    const coming = here(store.now.events, store);
+    const coming = [...plannedFor(store.now, ordered(store)), ...here(store.now.events, store)];
     const watched = here(store.now.triggers, store);
     fill(events, ...(coming.length ? coming.map(eventOf) : [none("None. A change with “From: a date” is listed here until it is made.")]));
     fill(triggers, ...(watched.length ? watched.map(triggerOf) : [none("None.")]));
   };
   store.subscribe(
-    (state) => [state.events, state.triggers, state.steered, state.info?.scenarios.length, state.viewer, state.connection.link],
+    (state) => [
+      ...[state.events, state.triggers, state.steered, state.info?.scenarios.length, state.viewer, state.connection.link],
+      plannedFor(state, ordered(store)).length,
+    ],
     draw,
   );
 }

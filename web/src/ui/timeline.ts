@@ -7,6 +7,7 @@ import type { Actions } from "./actions";
 import { bar, fill, h, say } from "./dom";
 import { handles, strip } from "./looking";
 import { barred } from "./orders";
+import { plannedFor } from "./rules";
 import type { Steering } from "./steering";
 import { dateFault } from "./wording";
 
@@ -149,8 +150,8 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     const ticks = checkpoints
       .filter((each) => each.branch === branch)
       .map((each) => at(each.step, "i", "checkpoint", `Checkpoint, ${stepText(run.clock, each.step)}`));
-    const diamonds = events
-      .filter((each) => each.scenario === scenario)
+    const steps = info?.scenarios.find((each) => each.name === scenario);
+    const diamonds = [...events.filter((each) => each.scenario === scenario), ...plannedFor({ run }, steps && { ...steps, step: 0 })]
       .flatMap((each) =>
         (each.yearly ? yearly(run.clock, total(), each.yearly) : each.at_step === null ? [] : [each.at_step]).map(
           (step) => [each, step] as const,

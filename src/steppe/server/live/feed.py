@@ -42,6 +42,9 @@ def _there(context: ServerContext, run: str) -> bool:
     return run in context.feeds and not context.feeds[run].over
 
 
+TOLD = ("model", "title", "steps", "clock", "variables", "parameters", "given", "outputs", "planned")  # facts of the run
+
+
 class Feed:
     """The feed of one run, as long as it has listeners."""
 
@@ -101,7 +104,7 @@ class Feed:
                 "type": "hello",
                 "protocol": PROTOCOL,
                 "run": self.run,
-                **{key: facts.get(key) for key in ("model", "title", "steps", "clock", "variables", "parameters", "given", "outputs")},
+                **{key: facts.get(key) for key in TOLD},
                 "name": name,
                 "role": role,
                 "read_only": self._context.read_only,
