@@ -107,21 +107,6 @@ def test_scenarios_are_read_from_tables(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('[[scenario]]\nname = "a"\nset = { capacity = 1 }\nregion = "west"\n', r'\[\[scenario\]\] 1: key "region" is not known'),
-        ('extra = 1\n[[scenario]]\nname = "a"\nset = { capacity = 1 }\n', 'key "extra" is not known'),
-        ('[[scenario]]\nname = "a"\nset = { capacity = "1" }\n', "capacity is '1', expected a number"),
-    ],
-)
-def test_what_a_scenario_does_not_have_is_refused(tmp_path, text, said):
-    path = tmp_path / "s.toml"
-    path.write_text(text)
-    with pytest.raises(Mistake, match=said):
-        read_scenarios(path)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
         ("name,capacity\na,1\na,2\n", "two scenarios"),
         ("name,capacity\na,x\n", 'line 2: capacity is "x", expected a number'),
         ("name,capacity\na,\n", 'line 2: capacity is "", expected a number'),
@@ -130,10 +115,13 @@ def test_what_a_scenario_does_not_have_is_refused(tmp_path, text, said):
         ("capacity,name\n", "column names"),
         ("name,capacity\n", "no scenarios"),
         ("name,capacity\na/b,1\n", "must be of letters"),
+        ('[[scenario]]\nname = "a"\nset = { capacity = 1 }\nregion = "west"\n', r'\[\[scenario\]\] 1: key "region" is not known'),
+        ('extra = 1\n[[scenario]]\nname = "a"\nset = { capacity = 1 }\n', 'key "extra" is not known'),
+        ('[[scenario]]\nname = "a"\nset = { capacity = "1" }\n', "capacity is '1', expected a number"),
     ],
 )
 def test_a_table_that_is_none_is_refused(tmp_path, text, said):
-    path = tmp_path / "s.csv"
+    path = tmp_path / ("s.toml" if "[[scenario]]" in text else "s.csv")
     path.write_text(text)
     with pytest.raises(Mistake, match=said):
         read_scenarios(path)

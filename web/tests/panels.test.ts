@@ -88,7 +88,7 @@ describe("orders in words", () => {
     expect(line).toContain("Bearer $STEPPE_TOKEN");
   });
   test("an event of the run file is told until it has happened", () => {
-    const told = (step: number) => plannedFor(state(), { ...scenario("main", 1, null), step }).map((each) => eventText(each, state()));
+    const told = (step: number) => plannedFor(state(), "main", step).map((each) => eventText(each, state()));
     expect(told(58)).toEqual(["Stocking rate (stock) set to 0.2 ha⁻¹ in 12 cells, 28 Feb 2003"]);
     expect(told(59)).toEqual([]);
   });
@@ -97,6 +97,8 @@ describe("orders in words", () => {
     const of = (branch: number, at_step: number) =>
       goesOn(state({ info: info({ scenarios: left }) }), { ...row("set", set(1)), branch, at_step })?.name;
     expect([of(3, 30), of(1, 25), of(1, 26), of(2, 30)]).toEqual(["main", "main", undefined, "dry"]);
+    left.splice(1, 1, scenario("main@2", 3, 1, { fork_step: 25 }), scenario("main", 4, 3, { fork_step: 10 })); // back behind the first fork
+    expect([of(1, 10), of(1, 11), of(3, 26), of(4, 26)]).toEqual(["main", undefined, undefined, "main"]);
   });
   test("a change that waits for a date is given for this date again", () => {
     const request = requestOf({ ...row("set", set(0.2)), state: "queued", at_step: 59 }, "dry");

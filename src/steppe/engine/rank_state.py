@@ -172,7 +172,7 @@ class RankState:
         return nothing
 
     def begin(self, values: Mapping[str, float]) -> Together:
-        """Begins anew at the initial state of a run with these parameters and states, each one number; raises on all ranks."""
+        """Makes the initial state again, as a run file with these parameters and states gives it. An error is raised on all ranks."""
         with agreed(self.world):
             self._initialise("", values)
         return nothing

@@ -43,6 +43,23 @@ export function componentsOf({ run, look }: Pick<State, "run" | "look">, vector:
   return x && y ? [x, y] : null;
 }
 
+/** The branches on the path to a scenario, and the last step of each that is on it. along: ends the path at the first that is not so. */
+export function legsOf(
+  scenarios: readonly Scenario[],
+  from: Scenario | undefined,
+  along: (scenario: Scenario) => boolean = () => true,
+): Map<number, number> {
+  const legs = new Map<number, number>();
+  let [at, end] = [from, Number.POSITIVE_INFINITY];
+  while (at && !legs.has(at.branch)) {
+    legs.set(at.branch, end);
+    const { fork_step, parent }: Scenario = at;
+    end = Math.min(end, fork_step); // one that went back behind an earlier fork has no step between them
+    at = scenarios.find((each) => each.branch === parent && along(each));
+  }
+  return legs;
+}
+
 /** What a rewind or a deletion left behind: nobody goes on with it. */
 export const LEFT = /@[0-9]+$/;
 

@@ -13,9 +13,9 @@ export function strip(store: Store, steering: Steering, actions: Actions): HTMLE
   const text = h("b", { role: "status" });
   const goOn = button(() => steering.rewind(store.now.preview ?? 0));
   const branch = button(() => actions.do("branch"));
-  const compute = button(() => steering.to(stepOf() ?? 0));
+  const compute = button(() => steering.to(inView() ?? 0));
   /** The date that is looked at, or to which one that stands behind the other could be brought. */
-  const stepOf = () =>
+  const inView = () =>
     steering.aimed ?? store.now.preview ?? (steering.running || !steering.behind(steering.at).length ? null : steering.at);
   const back = button(() => steering.backToNow());
   say(back, "Back to now");
@@ -25,7 +25,7 @@ export function strip(store: Store, steering: Steering, actions: Actions): HTMLE
     (state) => [state.preview, state.aimed, state.steered, state.look, state.info, state.reached, barred(store)],
     (_, { preview, run, steered }) => {
       const { aimed } = steering;
-      const step = stepOf();
+      const step = inView();
       element.hidden = step === null || !run;
       if (step === null || !run) return;
       const looks = preview !== null || aimed !== null;

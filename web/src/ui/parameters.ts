@@ -2,7 +2,7 @@
 import { grouped, prettyUnit, rounded } from "../decode/units";
 import type { Api } from "../fetch/api";
 import { paced } from "../state/pace";
-import { steeredNow } from "../state/scenario";
+import { legsOf, steeredNow } from "../state/scenario";
 import type { State, Store } from "../state/store";
 import type { LogRow, Variable } from "../state/told";
 import { ChangeForm } from "./change";
@@ -32,15 +32,7 @@ export function groupsOf({ run, log }: Pick<State, "run" | "log">): Map<string, 
 
 /** The changes of a variable that hold where a scenario stands, the newest first. */
 export function changesOf(state: State, name: string): LogRow[] {
-  const legs = new Map<number, number>(); // branch -> the last step of it that is on the path
-  let at = steeredNow(state);
-  let end = Number.POSITIVE_INFINITY;
-  while (at && !legs.has(at.branch)) {
-    legs.set(at.branch, end);
-    end = at.fork_step;
-    const { parent } = at;
-    at = state.info?.scenarios.find((each) => each.branch === parent);
-  }
+  const legs = legsOf(state.info?.scenarios ?? [], steeredNow(state));
   return state.log
     .filter((row) => row.kind === "set" && row.state === "done" && row.arguments.variable === name)
     .filter((row) => (row.at_step ?? 0) <= (legs.get(Number(row.branch)) ?? -1))

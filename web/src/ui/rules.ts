@@ -3,7 +3,7 @@ import type { Api } from "../fetch/api";
 import type { Refused } from "../fetch/problem";
 import { mapName, parted } from "../state/levels";
 import type { State, Store } from "../state/store";
-import type { EventInfo, Scenario, TriggerInfo } from "../state/told";
+import type { EventInfo, TriggerInfo } from "../state/told";
 import { bar, fill, h, say } from "./dom";
 import { barred, ordered, send } from "./orders";
 import { nameOf, rowText, stepWords } from "./wording";
@@ -31,15 +31,15 @@ export function eventText(event: EventInfo, state: State): string {
   return `${rowText(row, state)}, ${when}`;
 }
 
-/** The events of the run file that a scenario has before it, as changes that are to come; nobody can remove them. */
-export function plannedFor({ run }: Pick<State, "run">, scenario: Scenario | undefined): EventInfo[] {
+/** The events of the run file from a step on, as changes that are to come in a scenario; nobody can remove them. */
+export function plannedFor({ run }: Pick<State, "run">, scenario: string, from: number): EventInfo[] {
   return (run?.planned ?? [])
-    .filter(({ step }) => scenario !== undefined && step >= scenario.step)
+    .filter(({ step }) => step >= from)
     .flatMap(({ step, set, cells }) =>
       Object.entries(set).map(([variable, value]): EventInfo => {
         const region = cells === null ? "all" : { cells: Array.from({ length: cells }) };
         const change = { variable, operation: "set", value, region, given: { value } };
-        return { id: 0, scenario: scenario?.name ?? "", at_step: step, arguments: change, date: null, yearly: null, who: "run file" };
+        return { id: 0, scenario, at_step: step, arguments: change, date: null, yearly: null, who: "run file" };
       }),
     );
 }
@@ -90,8 +90,9 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     );
   };
   const none = (text: string) => h("li", { class: "none" }, text);
+  const planned = () => plannedFor(store.now, ordered(store)?.name ?? "", ordered(store)?.step ?? 0);
   const draw = () => {
-    const coming = [...plannedFor(store.now, ordered(store)), ...here(store.now.events, store)];
+    const coming = [...planned(), ...here(store.now.events, store)];
     const watched = here(store.now.triggers, store);
     fill(events, ...(coming.length ? coming.map(eventOf) : [none("None. A change with “From: a date” is listed here until it is made.")]));
     fill(triggers, ...(watched.length ? watched.map(triggerOf) : [none("None.")]));
@@ -99,7 +100,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   store.subscribe(
     (state) => [
       ...[state.events, state.triggers, state.steered, state.info?.scenarios.length, state.viewer, state.connection.link],
-      plannedFor(state, ordered(store)).length,
+      planned().length,
     ],
     draw,
   );

@@ -1,7 +1,7 @@
 /** The tree of scenarios: what each differs in and where it stands; two that are ticked are compared. */
 import type { Api } from "../fetch/api";
 import { paced } from "../state/pace";
-import { LEFT, onView } from "../state/scenario";
+import { LEFT, legsOf, onView } from "../state/scenario";
 import type { State, Store } from "../state/store";
 import type { Scenario } from "../state/told";
 import { askBranch } from "./branch";
@@ -30,14 +30,7 @@ export function treeOf(scenarios: readonly Scenario[], left: boolean): { scenari
 /** What made a scenario differ: the first change that was made in it, also before it was rewound; if there is none, the first that is to come. */
 export function differenceOf(scenario: Scenario, state: State): string {
   if (scenario.parent === null) return "";
-  const legs = new Map<number, number>(); // branch -> the last step of it that counts
-  let at: Scenario | undefined = scenario;
-  for (let end = Number.POSITIVE_INFINITY; at && !legs.has(at.branch); ) {
-    legs.set(at.branch, end);
-    end = at.fork_step;
-    const parent: number | null = at.parent;
-    at = state.info?.scenarios.find((each) => each.branch === parent && each.name.replace(LEFT, "") === scenario.name);
-  }
+  const legs = legsOf(state.info?.scenarios ?? [], scenario, (each) => each.name.replace(LEFT, "") === scenario.name);
   const within = state.log.filter(
     (each) => (each.kind === "set" || each.kind === "event") && (each.at_step ?? 0) <= (legs.get(Number(each.branch)) ?? -1),
   );

@@ -150,8 +150,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     const ticks = checkpoints
       .filter((each) => each.branch === branch)
       .map((each) => at(each.step, "i", "checkpoint", `Checkpoint, ${stepText(run.clock, each.step)}`));
-    const steps = info?.scenarios.find((each) => each.name === scenario);
-    const diamonds = [...events.filter((each) => each.scenario === scenario), ...plannedFor({ run }, steps && { ...steps, step: 0 })]
+    const diamonds = [...events.filter((each) => each.scenario === scenario), ...plannedFor({ run }, scenario ?? "", 0)]
       .flatMap((each) =>
         (each.yearly ? yearly(run.clock, total(), each.yearly) : each.at_step === null ? [] : [each.at_step]).map(
           (step) => [each, step] as const,

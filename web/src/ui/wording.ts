@@ -2,7 +2,7 @@
 import { isDay, isoDate, momentOf, momentText, parseMoment, stepOf, stepText } from "../decode/calendar";
 import { grouped, placeText, prettyUnit, rounded } from "../decode/units";
 import { named } from "../state/levels";
-import { LEFT } from "../state/scenario";
+import { LEFT, legsOf } from "../state/scenario";
 import type { Run, State } from "../state/store";
 import type { LogRow, Preview, Scenario, Variable } from "../state/told";
 
@@ -280,13 +280,7 @@ export function goesOn(state: State, row: LogRow): Scenario | undefined {
   const scenarios = state.info?.scenarios ?? [];
   const name = scenarioOf(state, row.branch)?.name.replace(LEFT, "");
   const found = scenarios.find((each) => each.name === name);
-  let [at, end] = [found, Number.POSITIVE_INFINITY];
-  while (at && at.branch !== row.branch) {
-    const { fork_step, parent }: Scenario = at;
-    end = Math.min(end, fork_step);
-    at = scenarios.find((each) => each.branch === parent);
-  }
-  return at && (row.at_step ?? 0) <= end ? found : undefined;
+  return (row.at_step ?? 0) <= (legsOf(scenarios, found).get(Number(row.branch)) ?? -1) ? found : undefined;
 }
 
 /** "29 016 cells: mean 0.12 -> 0.1 animals ha-1". */

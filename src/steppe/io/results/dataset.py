@@ -21,7 +21,7 @@ from steppe.io.forcing.store import FORMAT as FORCING_FORMAT
 from steppe.io.output.store import FORMAT, QUANTIZATION, check_format, group_attributes
 from steppe.io.shard import layout_of, shard_path
 
-MAPS = ("maps",)  # of the kinds of groups
+KINDS, MAPS = ("series", "maps"), ("maps",)  # of groups
 BEGIN = np.datetime64("1850-01-01", "us")  # of all time axes of Steppe
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def names_of(path: Path, kind: str) -> list[str]:
     return sorted(description.parent.name for description in (store_of(path) / kind).glob("*/zarr.json"))
 
 
-def locate(path: Path, name: str = "", kinds: Sequence[str] = ("series", "maps")) -> tuple[Path, Path]:
+def locate(path: Path, name: str = "", kinds: Sequence[str] = KINDS) -> tuple[Path, Path]:
     """The store of a run folder, or at `path`, and its group: the maps of [output], or the group of a name, of one of some kinds.
 
     Raises

@@ -17,7 +17,7 @@ from steppe.grid.raster import DIGITS
 from steppe.io.axis import Axis
 from steppe.io.forcing.store import read_small
 from steppe.io.output.store import description, group_attributes
-from steppe.io.results.dataset import is_packed, locate, readable_records
+from steppe.io.results.dataset import KINDS, is_packed, locate, readable_records
 from steppe.io.shard import layout_of
 from steppe.io.shard_file import read_chunk
 from steppe.levels import Space, layer, parted
@@ -42,7 +42,7 @@ class StoredRecords:
     levels: Mapping[str, tuple[str, Space]]
 
     @classmethod
-    def open(cls, path: Path, name: str = "", kinds: Sequence[str] = ("series", "maps")) -> "StoredRecords":
+    def open(cls, path: Path, name: str = "", kinds: Sequence[str] = KINDS) -> "StoredRecords":
         """The maps of a run folder or a store, or the series or other maps of a name; with the kinds `MAPS` only maps.
 
         Raises
