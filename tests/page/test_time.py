@@ -159,6 +159,7 @@ def test_two_scenarios_of_different_dates_are_brought_to_one_and_each_is_named(o
     house, page = opened.house, opened.page
     house.order("/step", {"steps": 20})
     house.order("/scenarios", {"name": "dry", "from": {"scenario": "main", "step": 10}})
+    opened.wait("steppe.store.now.info.scenarios.some(({ name }) => name === 'dry')")  # it shows no scenario that it has not heard of
     page.evaluate("() => { steppe.store.change({ steered: 'dry' }); steppe.store.look({ scenarios: ['main', 'dry'], maps: 2 }); }")
     strip = page.get_by_role("group", name="The date in view")
     expect(strip).to_contain_text("dry is behind, at 19 Jan 1990")
