@@ -10,6 +10,9 @@ from math import inf
 from numbers import Real
 from typing import get_args, get_type_hints
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from steppe.errors import ModelError
 from steppe.levels import Layered, Space
 
@@ -31,13 +34,13 @@ TOWARDS = ("east", "north", "south", "west")
 class Var:
     """What a modeller says of one number.
 
-    units: UDUNITS text. long_name: one line of text. standard_name: the CF name where one exists with this unit.
-    low, high: values outside are bad input. initial: state at a cold start, default of a parameter, value of a forcing that is
-    not given (a forcing without one must be in the store). source: paper, table or file of the value. settable_by: for a quantity
-    that is computed, the variables to set instead. cell_methods: CF cell_methods of the value of one step. classes: number -> name of a
-    quantity that names a kind. logarithmic: small and large values matter alike, as of rain; maps have a logarithmic scale. heading: of
-    the group of parameters that begins with this one, such as "Soil". vector: of a component, the name of its vector, such as "wind", and
-    where positive values point: "east", "north", "south" or "west"; maps show both components as arrows.
+    units: UDUNITS text. long_name: one line of text. standard_name: the CF name where one exists with this unit. low, high: values
+    outside are bad input. whole: so are fractions, as of a day of the year. initial: state at a cold start, default of a parameter, value
+    of a forcing that is not given (a forcing without one must be in the store). source: paper, table or file of the value. settable_by:
+    for a quantity that is computed, the variables to set instead. cell_methods: CF cell_methods of the value of one step. classes: number
+    -> name of a quantity that names a kind. logarithmic: small and large values matter alike, as of rain; maps have a logarithmic scale.
+    heading: of the group of parameters that begins with this one, such as "Soil". vector: of a component, the name of its vector, such as
+    "wind", and where positive values point: "east", "north", "south" or "west"; maps show both components as arrows.
     """
 
     units: str
@@ -53,6 +56,7 @@ class Var:
     logarithmic: bool = False
     heading: str = ""
     vector: tuple[str, str] | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +64,8 @@ class Variable:
     """One quantity of a model. dims: ("cell",), ("y", "x") or ("level", "y", "x"), "level" being a space of the model; () for a scalar.
 
     parity -1: changes sign across a pole or a mirror (a velocity component). between: of forcing that lies in fields, its value between
-    two records: "linear" in time, or that of the "last". The rest as in `Var`. What decides only how a map looks is
-    no part of the text of a variable, from which the digest of a model is made: a run goes on after such a change.
+    two records: "linear" in time, or that of the "last". The rest as in `Var`. What decides only how a map looks or what is refused
+    is no part of the text of a variable, from which the digest of a model is made: a run goes on after such a change.
     """
 
     name: str
@@ -83,6 +87,7 @@ class Variable:
     heading: str = field(default="", repr=False)
     vector: tuple[str, str] | None = field(default=None, repr=False)
     between: str = field(default="linear", repr=False)  # only field models read it, whose digest is that of their source
+    whole: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         for key in ("units", "long_name", "standard_name", "source", "cell_methods"):
@@ -101,6 +106,27 @@ class Variable:
         """Whether it can be set: a state, a parameter, or forcing that events give; not what says which cells are bad."""
         given = self.role in (Role.STATE, Role.PARAMETER) or (self.role is Role.FORCING and self.initial is not None)
         return given and not self.settable_by and self.name not in ("bad_code", "bad_step")
+
+    def unfit(self, values: ArrayLike) -> NDArray[np.bool_]:
+        """Which of some values (...) it may not have: those outside its limits, not finite, or with a fraction where it is whole."""
+        found = np.asarray(values, np.float64)
+        wrong = ~((found >= self.low) & (found <= self.high) & np.isfinite(found))
+        return wrong | (found != np.floor(found)) if self.whole else wrong
+
+    @property
+    def unit_text(self) -> str:
+        """The unit as it follows a number in a sentence: " mm"; "" where there is none."""
+        return "" if self.units == "1" else f" {self.units}"
+
+    @property
+    def allowed(self) -> str:
+        """The values that it may have, as errors name them: "a number from 0 to 100 %"."""
+        kind, unit = "a whole number" if self.whole else "a number", self.unit_text
+        if -inf < self.low and self.high < inf:
+            return f"{kind} from {self.low:g} to {self.high:g}{unit}"
+        if -inf < self.low:
+            return f"{kind}, {self.low:g}{unit} or more"
+        return f"{kind}, {self.high:g}{unit} or less" if self.high < inf else f"{kind} that is finite"
 
     @property
     def component(self) -> tuple[str, str] | None:
@@ -166,6 +192,7 @@ def declared(group: type, role: Role, dtype: str = "float32", dims: tuple[str, .
             logarithmic=var.logarithmic,
             heading=var.heading,
             vector=var.vector,
+            whole=var.whole,
         )
     return found
 

@@ -178,10 +178,10 @@ def test_the_first_bad_cell_is_told_with_its_step() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "index", "words"),
     [
-        ("rate", 0.3, None, "must lie between 0 and 0.25"),
-        ("rate", float("nan"), None, "must lie between"),
+        ("rate", 0.3, None, "must be a number from 0 to 0.25"),
+        ("rate", float("nan"), None, "must be a number"),
         ("rate", 0.1, np.array([0]), "one number for the whole grid"),
-        ("concentration", -1.0, None, "must lie between 0 and inf kg m-3"),
+        ("concentration", -1.0, None, "must be a number, 0 kg m-3 or more"),
         ("concentraton", 1.0, None, 'Did you mean "concentration"'),
     ],
 )

@@ -176,7 +176,7 @@ def test_a_value_that_one_cell_of_a_map_cannot_have_changes_none(run_file, ranks
     def work(simulation: Simulation) -> list[bytes]:
         simulation.step(5)
         before = simulation.get("rate").tobytes()
-        with pytest.raises(RangeError, match=r'"rate" is 0.3 1 in cell 7; it must lie between 0 and 0.25'):
+        with pytest.raises(RangeError, match=r'"rate" is 0.3 in cell 7; it must be a number from 0 to 0.25'):
             simulation.set("rate", np.where(np.arange(ROWS * COLUMNS) == 7, 0.3, 0.1))
         assert simulation.get("rate").tobytes() == before
         simulation.step(15)

@@ -283,7 +283,7 @@ def test_what_has_no_such_level_is_refused_by_name(run_file):
             simulation.get("gas[3]")
         with pytest.raises(ModelError, match=r'"ground" has no levels'):
             simulation.get("ground[0]")
-        with pytest.raises(RangeError, match=r"gas\[1\] must lie between 0 and inf"):
+        with pytest.raises(RangeError, match=r'"gas\[1\]" is -1.* it must be a number, 0'):
             simulation.set("gas", -1.0, level=1)
         values = np.ones((LEVELS, ROWS * COLUMNS))
         values[1, 5] = -2.0

@@ -342,7 +342,7 @@ def test_years_are_what_the_records_of_their_series_are(scenario, reduce):
     ("name", "value", "region", "error", "sentence"),
     [
         ("watr", 1.0, "all", ModelError, 'There is no variable "watr". Did you mean "water"?'),
-        ("water", -1.0, "all", ModelError, "must lie between 0 and 1000"),
+        ("water", -1.0, "all", ModelError, "must be a number from 0 to 1000"),
         ("runoff", 1.0, "all", ModelError, "runoff"),
         ("water", 1.0, {"box": [0.0, 0.0, 1.0, 1.0]}, GridError, "no active cell"),
     ],

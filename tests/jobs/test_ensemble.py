@@ -90,7 +90,7 @@ def test_another_list_of_scenarios_needs_another_folder(scenario):
 def test_what_no_scenario_can_set_is_said_before_any_is_computed(scenario):
     with pytest.raises(ModelError, match=r'Scenario "wrong" sets "capacty".*capacity'):
         run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("wrong", {"capacty": 1.0})])
-    with pytest.raises(ModelError, match='Scenario "wrong": "capacity" is -5 mm; it must lie between'):
+    with pytest.raises(ModelError, match='Scenario "wrong": "capacity" is -5 mm; it must be a number'):
         run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("wrong", {"capacity": -5.0})])
     assert run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("right", {"capacity": 5.0})])
 

@@ -411,7 +411,7 @@ def test_diagnostics_belong_to_the_last_step_whatever_is_set_after_it() -> None:
         ("room", 1, None, "Set depth instead"),
         ("rain", 1, None, '"rain" is forcing and cannot be set'),
         ("bad_code", 0, None, "cannot be set"),
-        ("green", -1, None, '"green" is -1 kg ha-1; it must lie between 0 and 100000'),
+        ("green", -1, None, '"green" is -1 kg ha-1; it must be a number from 0 to 100000'),
         ("depth", np.nan, None, '"depth" is nan mm'),
         ("green", np.ones(3), np.array([1, 2]), "Give one number or 2 of them"),
     ],
@@ -425,7 +425,7 @@ def test_set_refuses_with_the_reason(name: str, value: object, index: object, me
     ("parameters", "state", "message"),
     [
         ({"dept": 1}, {}, 'no parameter "dept". Did you mean "depth"'),
-        ({"depth": 1}, {}, '"depth" is 1 mm; it must lie between 10 and 500'),
+        ({"depth": 1}, {}, '"depth" is 1 mm; it must be a number from 10 to 500'),
         ({"depth": [100] * 9 + [1000]}, {}, '"depth" is 1000 mm in cell 9'),
         ({"depth": [100] * 9}, {}, "Give one number or 10 of them"),
         ({}, {"gren": 1}, 'no state "gren". Did you mean "green"'),

@@ -140,6 +140,7 @@ class VariableInfo(Struct, kw_only=True):
     standard_name: str = ""
     low: Annotated[float | None, Meta(description="Values below are refused.")] = None
     high: Annotated[float | None, Meta(description="Values above are refused.")] = None
+    whole: Annotated[bool, Meta(description="Whether values with a fraction are refused.")] = False
     initial: float | None = None
     source: str = ""
     cell_methods: str = ""

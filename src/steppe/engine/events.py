@@ -6,9 +6,10 @@ from typing import NamedTuple
 from steppe.array_types import Array
 from steppe.clock import Clock
 from steppe.engine.run_file import EventSection
-from steppe.errors import RequestError, RunFileError, nearest
+from steppe.errors import ModelError, RequestError, RunFileError, nearest
 from steppe.grid import Grid
 from steppe.levels import parted
+from steppe.models import Model
 from steppe.variable import Variables
 
 
@@ -18,6 +19,26 @@ class Action(NamedTuple):
     step: int
     values: dict[str, float]
     cells: Array | None
+
+    def apply(self, model: Model, index: Array | None) -> None:
+        """Makes the change in the own cells `index` (n,), None: in all. A value that fits only beside another of the event waits for it.
+
+        Raises
+        ------
+        ModelError
+            A value that fits in no order.
+        """
+        waiting = dict(self.values)
+        while waiting:
+            refused: dict[str, ModelError] = {}
+            for name, value in waiting.items():
+                try:
+                    model.set(name, value, index if model.variables[parted(name)[0]].dims else None)
+                except ModelError as error:
+                    refused[name] = error
+            if len(refused) == len(waiting):
+                raise next(iter(refused.values()))
+            waiting = {name: waiting[name] for name in refused}
 
 
 def calendar(sections: Sequence[EventSection], clock: Clock, steps: int, grid: Grid, variables: Variables) -> list[Action]:
@@ -37,9 +58,8 @@ def calendar(sections: Sequence[EventSection], clock: Clock, steps: int, grid: G
             settable = {each for each, variable in variables.items() if variable.settable}
             if name not in variables or parted(name)[0] not in settable:
                 raise RunFileError(f'[[event]] of {section.date} sets "{name}", which cannot be set.{nearest(name, settable)}')
-            low, high = variables[name].low, variables[name].high
-            if not low <= value <= high:
-                raise RunFileError(f'[[event]] of {section.date} sets "{name}" to {value:g}; it must lie between {low:g} and {high:g}.')
+            if variables[name].unfit(value).any():
+                raise RunFileError(f'[[event]] of {section.date} sets "{name}" to {value:g}; it must be {variables[name].allowed}.')
         values = section.set if section.level is None else _on_level(section, variables)
         actions.append(Action(step, values, None if section.region == "all" else grid.select(section.region)))
     return sorted(actions, key=lambda action: action.step)

@@ -77,6 +77,7 @@ def _of_variable(variable: Variable, single: bool, own: bool, whole: bool) -> di
         "standard_name": variable.standard_name,
         "low": variable.low if isfinite(variable.low) else None,
         "high": variable.high if isfinite(variable.high) else None,
+        "whole": variable.whole,
         "initial": variable.initial,
         "source": variable.source,
         "cell_methods": variable.cell_methods,

@@ -52,12 +52,11 @@ def initial_state(table: Mapping[str, object], variables: Mapping[str, Variable]
         else:
             raise RunFileError(f'[initial] "{key}" = {value!r} must be a number or {{ store = "state.zarr", variable = "name" }}.')
     for name, start in found.items():
-        low, high = known[name].low, known[name].high
-        if not bool(np.all((np.asarray(start) >= low) & (np.asarray(start) <= high))):
-            found_low, found_high = np.min(start), np.max(start)
-            raise ModelError(
-                f'[initial] "{name}" must lie between {low:g} and {high:g} {known[name].units}; it is {found_low:g} to {found_high:g}.'
-            )
+        unfit = known[name].unfit(start)
+        if unfit.any():
+            wrong = np.asarray(start)[unfit].flat[0]
+            where = f" in {np.count_nonzero(unfit):,} cells" if unfit.ndim else ""
+            raise ModelError(f'[initial] "{name}" is {wrong:g}{known[name].unit_text}{where}; it must be {known[name].allowed}.')
     return found
 
 

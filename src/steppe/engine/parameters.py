@@ -81,13 +81,10 @@ def choose(
 def check_limits(variable: Variable, value: float | Floats) -> None:
     """Raises `ModelError` when a value, or one of an array, is not within the declared limits."""
     values = np.atleast_1d(value)
-    bad = ~((values >= variable.low) & (values <= variable.high) & np.isfinite(values))
+    bad = variable.unfit(values)
     if bad.any():
         where = f" in {bad.sum():,} cells, first in cell {int(np.argmax(bad)):,}" if values.size > 1 else ""
-        unit = "" if variable.units == "1" else f" {variable.units}"
-        limits = f"it must lie between {variable.low:g} and {variable.high:g}"
-        limits = limits if np.isfinite(values[bad][0]) else "give a finite number"
-        raise ModelError(f'Parameter "{variable.name}" is {values[bad][0]:g}{unit}{where}; {limits}.')
+        raise ModelError(f'Parameter "{variable.name}" is {values[bad][0]:g}{variable.unit_text}{where}; it must be {variable.allowed}.')
 
 
 def _word(choice: Choice, value: object, where: str) -> str:

@@ -371,8 +371,7 @@ class RankState:
             at = action.step
             index = None if action.cells is None else self.gatherer.positions(action.cells)[1]
             for each in states:
-                for name, value in action.values.items():
-                    each.model.set(name, value, index if self.plan.variables[name].dims else None)
+                action.apply(each.model, index)
         self._advance_all(states, range(at, stop))
 
     def _advance_all(self, states: Sequence["RankState"], steps: range) -> None:

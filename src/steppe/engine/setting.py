@@ -74,14 +74,11 @@ class Setting:
         """Raises `RangeError` for the first value outside the limits of its variable; the same cell on any number of ranks."""
         if np.ndim(value):
             variable, values = self._plan.variables[name], np.asarray(value, np.float64)
-            wrong = np.argwhere(~((values >= variable.low) & (values <= variable.high) & np.isfinite(values)))
+            wrong = np.argwhere(variable.unfit(values))
             if len(wrong):
                 first = tuple(wrong[np.argmin(wrong[:, -1])].tolist())
                 cell = int((self._mine if cells is None else cells[self._gatherer.positions(cells)[0]])[first[-1]])
-                raise RangeError(
-                    f'"{name}" is {values[first]:g} {variable.units} in cell {cell}; it must lie between {variable.low:g} and '
-                    f"{variable.high:g}. Correct the value."
-                )
+                raise RangeError(f'"{name}" is {values[first]:g}{variable.unit_text} in cell {cell}; it must be {variable.allowed}.')
 
     def _values(self, name: str, index: Array | None) -> Array:
         """A copy of a state or a parameter: of the cells `index`, or of all; of a parameter that one number gives, that."""

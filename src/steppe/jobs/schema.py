@@ -131,7 +131,7 @@ def _words(choice: Choice) -> str:
 
 def _number(v: Variable) -> Schema:
     limits = {key: limit for key, limit in (("minimum", v.low), ("maximum", v.high)) if isfinite(limit)}
-    found: Schema = {"type": "number", "description": _meaning(v), **limits}
+    found: Schema = {"type": "integer" if v.whole else "number", "description": _meaning(v), **limits}
     return found if v.initial is None else {**found, "default": v.initial}
 
 

@@ -33,11 +33,8 @@ def checked_values(variable: Variable, value: ArrayLike | None, cells: int, mode
     values = np.array(value, np.float64)
     if values.shape not in ((), (cells,)):
         raise ModelError(f'"{variable.name}" has the shape {values.shape}. Give one number or {cells} of them.')
-    wrong = ~((values >= variable.low) & (values <= variable.high) & np.isfinite(values))
+    wrong = variable.unfit(values)
     if wrong.any():
         where = f" in cell {np.argmax(wrong)}" if values.ndim else ""
-        raise RangeError(
-            f'"{variable.name}" is {values[wrong].flat[0]:g} {variable.units}{where}; it must lie between {variable.low:g} and '
-            f"{variable.high:g}. Correct the value."
-        )
+        raise RangeError(f'"{variable.name}" is {values[wrong].flat[0]:g}{variable.unit_text}{where}; it must be {variable.allowed}.')
     return values

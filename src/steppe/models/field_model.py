@@ -209,8 +209,8 @@ class FieldModel(Defaults):
         if variable.settable_by or variable.role not in (Role.STATE, Role.PARAMETER):
             instead = f"{', '.join(variable.settable_by)} instead" if variable.settable_by else "states and parameters"
             raise ComputedError(f'"{name}" cannot be set. Set {instead}.')
-        if not np.all((np.asarray(value) >= variable.low) & (np.asarray(value) <= variable.high)):
-            raise RangeError(f"{name} must lie between {variable.low:g} and {variable.high:g} {variable.units}, {value} was given.")
+        if variable.unfit(value).any():
+            raise RangeError(f'"{name}" is {value}{variable.unit_text}; it must be {variable.allowed}.')
         if name in self.parameters and name not in self.maps:
             if np.ndim(value) or index is not None:
                 raise ModelError(f"{name} is one number for the whole grid. Set it without a region.")

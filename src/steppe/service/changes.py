@@ -10,6 +10,7 @@ from steppe.array_types import Array, Floats
 from steppe.control import Refused
 from steppe.service import regions, uploads
 from steppe.service.service import Service
+from steppe.variable import Role, Variable
 
 
 async def arguments_of(service: Service, run: str, change: Change) -> ChangeArguments:
@@ -43,7 +44,7 @@ async def checked(service: Service, run: str, change: Change) -> tuple[ChangeArg
     if value is not None:
         if _of_another_unit(change, variable):
             value = float(await service.in_thread(_converted, value, change, variable))
-        _check(value, value, change, variable)
+        _check(value, change, variable)
     else:
         upload = await service.in_thread(_checked_upload, service, run, change, variable, count)
     arguments: ChangeArguments = {
@@ -73,13 +74,12 @@ def previewed(service: Service, run: str, change: ChangeArguments, chosen: regio
         by = np.frombuffer(uploads.read(service.run(run).folder, change["upload"]), np.dtype(variable.dtype).newbyteorder("<"))
     assert by is not None, "a value or an upload is given"
     after = {"set": np.broadcast_to(by, here.shape), "scale": here * by, "add": here + by}[change["operation"]]
-    low, high = (-math.inf if variable.low is None else variable.low), (math.inf if variable.high is None else variable.high)
     weights = known.grid.cell_area[cells]
     return {
         "cells": len(cells),
         "before": _mean(here, weights),
         "after": _mean(after, weights),
-        "outside": int(((after < low) | (after > high)).sum()),
+        "outside": int(_declared(variable).unfit(after).sum()),
     }
 
 
@@ -119,19 +119,24 @@ def _converted(value: float | Array, change: Change, variable: VariableInfo) -> 
         raise Refused("unit-wrong", text, variable=variable.name, value=change.units, allowed=variable.units, position="$.units") from None
 
 
-def _check(low: float, high: float, change: Change, variable: VariableInfo) -> None:
-    """Whether values from low to high may be put into a variable; what a sum or a product gives, the engine checks."""
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise Refused("out-of-range", "A value is no finite number.", variable=variable.name, position="$.value")
-    if change.operation != "set":
-        return
-    least, most = (-math.inf if variable.low is None else variable.low), (math.inf if variable.high is None else variable.high)
-    if low < least or high > most:
-        wrong = low if low < least else high
-        span = f"at least {least:g}" if variable.high is None else f"at most {most:g}" if variable.low is None else f"{least:g} to {most:g}"
-        text = f'"{variable.name}" is {span} {variable.units}; {wrong:g} is outside.'
-        allowed = [variable.low, variable.high]
-        raise Refused("out-of-range", text, variable=variable.name, value=wrong, allowed=allowed, position="$.value")
+def _declared(info: VariableInfo) -> Variable:
+    """The variable as the model declares it, which knows the values that it may have."""
+    low, high = (-math.inf if info.low is None else info.low), (math.inf if info.high is None else info.high)
+    role, dims = Role(info.role), tuple(info.dims)
+    return Variable(info.name, dims, info.units, info.dtype, role, info.long_name, low=low, high=high, whole=info.whole)
+
+
+def _check(values: float | Array, change: Change, info: VariableInfo) -> None:
+    """Whether values may be put into a variable; what a sum or a product gives, the engine checks."""
+    found = np.atleast_1d(values)
+    if not np.isfinite(found).all():
+        at = f"Value {int(np.argmin(np.isfinite(found)))} of the array" if found.size > 1 else "A value"
+        raise Refused("out-of-range", f"{at} is no finite number.", variable=info.name, position="$.value")
+    variable = _declared(info)
+    if change.operation == "set" and (unfit := variable.unfit(found)).any():
+        wrong, allowed = float(found[unfit][0]), [info.low, info.high]
+        text = f'"{info.name}" must be {variable.allowed}; {wrong:g} is not.'
+        raise Refused("out-of-range", text, variable=info.name, value=wrong, allowed=allowed, position="$.value")
 
 
 def _checked_upload(service: Service, run: str, change: Change, variable: VariableInfo, count: int) -> str:
@@ -143,11 +148,9 @@ def _checked_upload(service: Service, run: str, change: Change, variable: Variab
         text = f"The array has {len(content):,} bytes; {count:,} cells of {dtype.name} have {count * dtype.itemsize:,}."
         raise Refused("array-shape", text, variable=variable.name, value=len(content), allowed=count * dtype.itemsize, position="$.upload")
     values: Array = np.frombuffer(content, dtype)
-    if not np.isfinite(values).all():
-        at = int(np.argmin(np.isfinite(values)))
-        raise Refused("out-of-range", f"Value {at} of the array is no finite number.", variable=variable.name, position=at)
     if _of_another_unit(change, variable):
         values = np.asarray(_converted(values.astype(np.float64), change, variable)).astype(dtype)
-        name = uploads.keep(folder, values.tobytes(), service.limits)
-    _check(float(values.min()), float(values.max()), change, variable)
+        _check(values, change, variable)
+        return uploads.keep(folder, values.tobytes(), service.limits)
+    _check(values, change, variable)
     return name

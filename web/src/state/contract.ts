@@ -107,6 +107,8 @@ export interface Variable {
   low: number | null;
   /** Values above are refused. */
   high: number | null;
+  /** Whether values with a fraction are refused. */
+  whole: boolean;
   initial: number | null;
   source: string;
   cell_methods: string;

@@ -29,7 +29,7 @@ def derive(p: Parameters, o: Options) -> Derived:
     Raises
     ------
     ModelError
-        Parameters that must ascend do not.
+        Parameters that must ascend do not, or a layer would hold more water than it is thick.
     """
     _check(p)
     thickness = _layers(p, "layer_thickness")
@@ -108,7 +108,15 @@ def _water(p: Parameters, thickness: list[Any]) -> tuple[list[Any], list[Any], l
     asked = p.plant_available_water
     factor = np.where(np.greater(asked, 0.0), asked / sum(available[:3]), 1.0)[()]
     drained = [low + factor * water for low, water in zip(wilting, available, strict=True)]
-    return wilting, drained, [full + pore for full, pore in zip(drained, pores, strict=True)]
+    saturated = [full + pore for full, pore in zip(drained, pores, strict=True)]
+    over = np.any(np.broadcast_arrays(*[np.greater(wet, depth) for wet, depth in zip(saturated, thickness, strict=True)]), axis=0)
+    if over.any():
+        most = float(np.broadcast_to(asked, over.shape)[over].max())
+        raise ModelError(
+            f'"plant_available_water" is {most:g} mm; a layer of the soil would hold more water than it is thick. '
+            "It is the water between wilting and drained limit of layers 1 to 3. Give less, or another soil."
+        )
+    return wilting, drained, saturated
 
 
 def _wetness(depth: Any, bottom: list[Any]) -> list[Any]:

@@ -93,11 +93,13 @@ class Parameters(NamedTuple):
     wet_stem_detachment: Annotated[float, Var("d-1", "Dead stem falling, wet season", low=0, high=1, initial=0.002, source=f"{STD} p129")]
     dry_season_start: Annotated[float, Var("1", "First day of year of the dry season", low=1, high=366, initial=91, source=STD)]
     dry_season_end: Annotated[float, Var("1", "Last day of year of the dry season", low=1, high=366, initial=274, source=STD)]
-    transpiration_reset_day: Annotated[float, Var("1", "Day of reset of transpiration", low=1, high=366, initial=273, source=STD)]
-    growth_reset_day: Annotated[float, Var("1", "Day of reset of growth", low=1, high=366, initial=273, source=f"{STD} p112")]
+    transpiration_reset_day: Annotated[
+        float, Var("1", "Day of reset of transpiration", whole=True, low=1, high=366, initial=273, source=STD)
+    ]
+    growth_reset_day: Annotated[float, Var("1", "Day of reset of growth", whole=True, low=1, high=366, initial=273, source=f"{STD} p112")]
     summer_start: Annotated[float, Var("1", "First day of year of summer", low=1, high=366, initial=335, source=STD)]
     summer_end: Annotated[float, Var("1", "Last day of year of summer", low=1, high=366, initial=59, source=STD)]
-    summer_reset_day: Annotated[float, Var("1", "Day of reset of summer's sum", low=1, high=366, initial=273, source=STD)]
+    summer_reset_day: Annotated[float, Var("1", "Day of reset of summer's sum", whole=True, low=1, high=366, initial=273, source=STD)]
     basal_area_at_start: Annotated[float, Var("%", "Grass basal area of a fresh run", low=0, high=100, initial=2, source=f"{OURS}; p005")]
     basal_area_efficiency: Annotated[float, Var("kg ha-1 mm-1", "Basal area per water of summer", low=0, initial=6, source=f"{OURS}; p288")]
 
@@ -130,8 +132,10 @@ class Parameters(NamedTuple):
     intake_yield: Annotated[float, Var("kg ha-1", "Dry matter below which intake falls", low=1, initial=50, source="BSc4past.par")]
     leaf_preference: Annotated[float, Var("1", "Leaf in the diet from a sward half leaf", low=0.51, high=0.99, initial=0.85, source=GRAZ)]
     edible: Annotated[float, Var("1", "Part of what stock take down that they eat", low=0.01, high=1, initial=0.75, source=GRAZ)]
-    grazing_reset_day: Annotated[float, Var("1", "Day of reset of eaten and grown", low=1, high=366, initial=335, source="p015")]
+    grazing_reset_day: Annotated[
+        float, Var("1", "Day of reset of eaten and grown", whole=True, low=1, high=366, initial=335, source="p015")
+    ]
     kangaroo_density: Annotated[float, Var("km-2", "Kangaroos and other grazers", low=0, initial=0, source=OURS)]
-    burn_day: Annotated[float, Var("1", "Day of year on which the cell burns each year; 0: none", low=0, high=366, initial=0)]
+    burn_day: Annotated[float, Var("1", "Day of year on which the cell burns each year; 0: none", whole=True, low=0, high=366, initial=0)]
     fire_sward_loss: Annotated[float, Var("1", "Part of the sward that a fire takes", low=0, high=1, initial=0.95, source=OURS)]
     fire_litter_loss: Annotated[float, Var("1", "Part of the litter that a fire takes", low=0, high=1, initial=0.70, source=OURS)]
