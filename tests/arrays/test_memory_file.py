@@ -227,6 +227,7 @@ def test_writes_of_several_ranks_to_the_same_bytes_are_found_on_every_rank(tmp_p
             'cannot be opened with mode "a" and size=None. Give "r", "r\\+", or "w" with a size of 0 or more.',
         ),
         (lambda w, p: MemoryFile(p / "y", "w", w), 'cannot be opened with mode "w" and size=None'),
+        (lambda w, p: MemoryFile(p, "w", w, size=3), "is a folder, not a file. Give the path of a file."),
         (lambda w, p: MemoryFile(p / "y", "w", w, size=-1), 'mode "w" and size=-1'),
         (lambda w, p: MemoryFile(p / "x", "r", w, size=3), 'x" is opened with mode "r" and size=3. Leave `size` out'),
         (

@@ -143,7 +143,7 @@ def test_the_whole_run_file_that_is_shown_is_the_same_run(call, here):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--until", "1999-01-01"], "--until 1999-01-01 is outside the run, 1990-01-10 to 1991-03-05."),
+        (["--until", "1999-01-01"], "1999-01-01 is outside the run, 1990-01-10 to 1991-03-05."),
         (["--until", "tomorrow"], '"tomorrow" is not a date'),
         (["--set", "capacity"], '--set "capacity" must be KEY=VALUE, such as parameters.stocking_rate=0.2.'),
         (["--set", "engine.thread=2"], 'Key "engine.thread" is not known. Did you mean "threads"?'),

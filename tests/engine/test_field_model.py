@@ -9,7 +9,7 @@ import xarray
 
 import steppe
 from steppe.engine import Simulation
-from steppe.errors import Failure, GridError, ModelError
+from steppe.errors import BadCellError, Failure, GridError, ModelError
 from tests.comm.mpis import run_ranks
 from tests.engine.test_ranks import on_ranks
 from tests.engine.test_simulation import digest
@@ -213,6 +213,41 @@ def test_a_run_whose_step_failed_half_way_goes_on_from_its_checkpoint_alone(run_
                 work()
     flag.unlink()
     assert digest(steppe.run(run_file)) == expected
+
+
+ASSIGNED = """\
+from examples.diffusion import Diffusion
+
+class Assigned(Diffusion):
+    name = "assigned"
+
+    def step(self):
+        Diffusion.step(self)
+        ASSIGNMENT
+
+MODEL = Assigned
+"""
+
+
+def test_a_field_that_is_assigned_as_a_whole_is_copied_on_any_ranks(run_file):
+    def spread(simulation: Simulation) -> np.ndarray:
+        simulation.set("concentration", 6.0, {"cell": [143.0, -20.0]})
+        simulation.step(9)
+        return simulation.get("concentration")
+
+    expected = on_ranks(1, run_file, spread)
+    run_file.write_text(run_file.read_text().replace(f"{EXAMPLES}/diffusion.py", "assigned.py").replace('"out"', '"assigned"'))
+    (run_file.parent / "assigned.py").write_text(
+        ASSIGNED.replace("ASSIGNMENT", "self.after['concentration'] = self.after['concentration'] + 0.0")
+    )
+    np.testing.assert_array_equal(on_ranks(3, run_file, spread), expected)
+
+
+def test_a_state_that_the_first_step_leaves_out_is_a_bad_value(run_file):
+    (run_file.parent / "assigned.py").write_text(ASSIGNED.replace("Diffusion.step(self)", "pass").replace("ASSIGNMENT", "pass"))
+    run_file.write_text(run_file.read_text().replace(f"{EXAMPLES}/diffusion.py", "assigned.py"))
+    with pytest.raises(BadCellError, match=r'On 1990-01-01 in cell 0 .* "concentration" is nan, .* and 191 more cells are bad'):
+        steppe.run(run_file)
 
 
 def test_too_many_ranks_are_told_the_nearest_numbers(run_file):

@@ -94,6 +94,26 @@ def globe_whose_pressures_do_not_rise(folder: Path) -> None:
     globe(folder, lambda winds: _on_pressures(winds, 100.0, 300.0, 200.0, 400.0, 500.0, 600.0))
 
 
+def globe_whose_pressures_are_no_hectopascals(folder: Path) -> None:
+    """Pascals, said to be hectopascals."""
+    globe(folder, lambda winds: _on_pressures(winds, 10e3, 20e3, 30e3, 50e3, 70e3, 85e3))
+
+
+def globe_with_the_names_of_era5(folder: Path) -> None:
+    """Surface pressure is `sp`, with its CF name."""
+    globe(folder, lambda winds: winds.rename(ps="sp").assign(sp=lambda d: d["sp"].assign_attrs(standard_name="surface_air_pressure")))
+
+
+def globe_whose_time_has_no_unit(folder: Path) -> None:
+    """Hours since nothing."""
+
+    def damaged(winds: xarray.Dataset) -> xarray.Dataset:
+        del winds["time"].attrs["units"]
+        return winds
+
+    globe(folder, damaged)
+
+
 def globe_whose_winds_say_no_levels(folder: Path) -> None:
     """Numbers of levels are no pressures."""
     globe(folder, lambda winds: _on_pressures(winds, *range(6), units="1"))

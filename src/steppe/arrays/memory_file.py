@@ -302,6 +302,8 @@ def _about(path: str, mode: str, size: int | None) -> Identity:
         raise ArrayError(f'"{path}" is opened with mode "{mode}" and size={size}. Leave `size` out: the file has one; mode "w" takes it.')
     if mode not in get_args(FileMode) or (size is None) is (mode == "w") or (size or 0) < 0:
         raise ArrayError(f'"{path}" cannot be opened with mode "{mode}" and size={size}. Give "r", "r+", or "w" with a size of 0 or more.')
+    if os.path.isdir(path):
+        raise ArrayError(f'"{path}" is a folder, not a file. Give the path of a file.')
     return identity_of(path) if size is None else (0, 0, size, 0, 0)
 
 

@@ -141,10 +141,19 @@ class Plan:
             )
         for name in needed:
             if self.forcing and name not in self.forcing.names:
-                held = ", ".join(self.forcing.names)
+                held, alike = ", ".join(self.forcing.names), self._of_the_same_kind(name)
+                advice = f' If "{alike}" is it, rename it: dataset.rename({alike}="{name}").' if alike else ""
                 raise ForcingError(
-                    f'"{self.forcing.path}" has no variable "{name}", which model "{self.model.name}" needs; it holds {held}.'
+                    f'"{self.forcing.path}" has no variable "{name}", which model "{self.model.name}" needs; it holds {held}.{advice}'
                 )
+
+    def _of_the_same_kind(self, name: str) -> str:
+        """A variable of fields that has the CF name of a variable of the model; "" for none."""
+        kind = self.variables[name].standard_name
+        for other, values in self.forcing.dataset.data_vars.items() if isinstance(self.forcing, FieldStore) else ():
+            if kind and kind == values.attrs.get("standard_name"):
+                return str(other)
+        return ""
 
     def reader(self) -> ForcingReader | FieldReader | None:
         """The weather of all cells, read ahead; None for a model without.
@@ -234,7 +243,7 @@ class Plan:
         step = self.clock.done(day)
         if not 0 < step <= self.steps:
             first, last = self.clock.begin(0), self.clock.name(self.steps - 1)
-            raise RunFileError(f"--until {day} is outside the run, {first} to {last}.")
+            raise RunFileError(f"{day} is outside the run, {first} to {last}.")
         return step
 
     def decomposed(self, ranks: int = 1, bounds: Sequence[int] | None = None, able: Sequence[int] = ()) -> Decomposition:

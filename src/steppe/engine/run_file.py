@@ -176,7 +176,7 @@ class EventSection(Section):
     """A change of states, parameters or event inputs at the start of a day."""
 
     date: Moment = Field(description="The day at whose start it happens; of shorter steps also an instant.")
-    set: dict[str, float] = Field(description="State, parameter or event input -> its new value.")
+    set: dict[str, float] = Field(min_length=1, description="State, parameter or event input -> its new value.")
     region: Region = Field(default="all", description="The cells that it happens to.")
     level: int | str | None = Field(
         default=None, description='Of variables with levels the one that is set, a number or a value such as "850 hPa"; default: all.'
@@ -187,7 +187,7 @@ class SeriesSection(Section):
     """Means of regions over time, or their least or greatest values."""
 
     name: Name = Field(description="Name of the series in the store.")
-    variables: list[str] = Field(description="What is recorded.")
+    variables: list[str] = Field(min_length=1, description="What is recorded.")
     every: Interval = Field(default="1 day", description=INTERVAL)
     reduce: Reduction = Field(default="mean", description=REDUCE)
     over: Literal["mean", "min", "max"] = Field(default="mean", description=OVER)
@@ -203,7 +203,7 @@ class MapsSection(Section):
     """More maps, on a time axis of their own."""
 
     name: Name = Field(description="Name of these maps in the store.")
-    variables: list[str] = Field(description="What is recorded.")
+    variables: list[str] = Field(min_length=1, description="What is recorded.")
     every: Interval = Field(default="1 day", description=INTERVAL)
     reduce: Reduction = Field(default="mean", description=REDUCE)
     precision: Precision = Field(default="exact", description=PRECISION)
@@ -362,6 +362,7 @@ def _sentence(item: ErrorDetails, table: Mapping[str, object]) -> str:
         "string_pattern_mismatch": "is not of the form that is expected here, such as "
         + EXAMPLES.get(str(location[-1]), '"1 month" or "10 days"'),
         "date_type": "is not a date; write it bare, as 1990-01-31",
+        "too_short": "is empty; name one or more, or remove the table",
         "zone": "has a zone; write it without one, as 1990-01-31T06:00:00",
     }.get(item["type"], "does not fit: " + item["msg"][0].lower() + item["msg"][1:])
     return f'Key "{key}" = {item["input"]!r} {wanted}.'

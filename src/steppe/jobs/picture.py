@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,8 @@ from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, choose_colours
 GENERATED = "The weather is generated: no day, year or place of it is real."
 BLOCK = 64  # records that are read at a time
 MOST_RECORDS = 400  # of a line: a year of days
+EXTREMES = {"sum": "sum", "minimum": "least", "maximum": "greatest"}  # CF method -> what a title calls it
+TAKEN = {"time": "each interval", "area": "the region"}
 
 
 class PicturePlace(NamedTuple):
@@ -176,13 +179,22 @@ def _map(every: Sequence[StoredRecords], name: str, rows: slice, cells: Integers
     means = [_mean(one, name, rows, cells) for one in every]
     values = means[0] if len(means) == 1 else quantiles(np.stack(means))[1]
     title = title_of(attributes, name, len(every))
-    colours = choose_colours(values, name, str(attributes.get("units", "1")), str(attributes.get("standard_name", "")), title)
+    colours = choose_colours(
+        values, name, str(attributes.get("units", "1")), str(attributes.get("standard_name", "")), str(attributes.get("long_name", name))
+    )
     return Ground.of(records, cells).map(title, values, str(attributes.get("units", "1")), colours.between(*scale) if scale else colours)
 
 
 def title_of(attributes: Mapping[str, object], name: str, scenarios: int) -> str:
     """The title of a map of a variable."""
-    return str(attributes.get("long_name", name)) + (f", median of {scenarios:,} scenarios" if scenarios > 1 else "")
+    return _name_of(attributes, name) + (f", median of {scenarios:,} scenarios" if scenarios > 1 else "")
+
+
+def _name_of(attributes: Mapping[str, object], name: str) -> str:
+    """The long name of what is recorded, with what was taken of an interval and of a region where that is no mean."""
+    methods = dict(pairwise(str(attributes.get("cell_methods", "")).replace(":", "").split()))
+    taken = [f"{words} of {what}" for key, what in TAKEN.items() if (words := EXTREMES.get(methods.get(key, "")))]
+    return ", ".join([str(attributes.get("long_name", name)), *taken])
 
 
 class Ground(NamedTuple):
@@ -246,9 +258,7 @@ def _lines(
         attributes, axis = every[0].attributes[name], _longest(every, name)
         for place in places:
             values = _stacked([_over(one.read(name, slice(None), place.cells), place.weights) for one in every])
-            found.append(
-                _line(str(attributes.get("long_name", name)), _dates(axis), values, str(attributes["units"]), place.label, scenarios)
-            )
+            found.append(_line(_name_of(attributes, name), _dates(axis), values, str(attributes["units"]), place.label, scenarios))
     return found
 
 
@@ -272,7 +282,7 @@ def _series(folders: Sequence[Path], wanted: set[str] | None, scenarios: Sequenc
             attributes = every[0].attributes[name]
             values = _stacked([one.read(name, slice(None)) for one in every])
             dates, means = (_dates(axis), values) if axis.rows <= MOST_RECORDS else _monthly(axis, values)
-            title = f"{attributes.get('long_name', name)}, {group}"
+            title = f"{_name_of(attributes, name)}, {group}"
             lines = ((region, means[:, :, i]) for i, region in enumerate(regions))
             found += [_line(title, dates, line, str(attributes["units"]), region, scenarios) for region, line in lines]
     return found

@@ -41,9 +41,23 @@ def check_forms(found: Definition, nodes: Sequence[ast.AST], file: str) -> None:
         for kinds, problem in REFUSED.items():
             if isinstance(node, kinds):
                 raise ModelError(f"{place(file, getattr(node, 'lineno', found.lineno))}: {problem}.")
+        if isinstance(node, ast.Compare) and any(_is_text(each) for each in (node.left, *node.comparators)):
+            text = "no number equals a text. Compare an option with its integer: a constant of the file, such as CN = RUNOFF.index('cn')"
+            raise ModelError(f"{place(file, node.lineno)}: {text}.")
     check_values(found, nodes, file)
-    if any(isinstance(node, ast.Return) and node.value for node in nodes) and not _returns(found.body):
-        raise ModelError(f"{place(file, found.lineno)}: {found.name} has a path without a return. Add a return at its end.")
+    returns = [node for node in nodes if isinstance(node, ast.Return)]
+    empty = [node for node in returns if node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None)]
+    if len(empty) < len(returns):
+        if empty:
+            raise ModelError(
+                f"{place(file, empty[0].lineno)}: this returns nothing, and {found.name} returns a value elsewhere. Return one."
+            )
+        if not _returns(found.body):
+            raise ModelError(f"{place(file, found.lineno)}: {found.name} has a path without a return. Add a return at its end.")
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _returns(body: Sequence[ast.stmt]) -> bool:

@@ -20,6 +20,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steppe.array_types import Array
 from steppe.clock import Clock
@@ -34,6 +35,13 @@ from steppe.models.handed import FieldInputs, Inputs, Reach, Recorder
 from steppe.variable import Role, Variable, Variables
 
 BAND = 1 << 15  # cells; about a millisecond of a simple model, after which messages want a poke
+
+
+class Fields(dict[str, Array]):
+    """Fields by name. To set one is to copy values into it: messages, records and checkpoints know its memory."""
+
+    def __setitem__(self, name: str, values: ArrayLike) -> None:
+        self[name][...] = values
 
 
 class FieldModel(Defaults):
@@ -107,6 +115,8 @@ class FieldModel(Defaults):
             if start is None:
                 raise ModelError(f'"{name}" has no initial value. Give one in [initial], or in its declaration.')
             self._own(name)[...] = start
+            if not self.in_place:
+                self.after[name][last(share.own)] = np.nan  # a state that the first step leaves out is a bad value, not an older one
         self._clear()
 
     def _allocate(self, share: Box, reach: Reach, options: Mapping[str, str]) -> None:
@@ -117,11 +127,11 @@ class FieldModel(Defaults):
         waits = any(piece.peer != share.rank for piece in share.receives)
         self._bands, self._rims = (bands(share.interior), [*share.rims]) if waits else ([], bands(share.own))
         self._forcing = FieldForcing(share, self._known)
-        self.diagnostics: dict[str, Array] = {
-            name: np.full((*self._known.leading(name), *share.local), np.nan, v.dtype)
+        self.diagnostics = Fields(
+            (name, np.full((*self._known.leading(name), *share.local), np.nan, v.dtype))
             for name, v in self._of(Role.DIAGNOSTIC).items()
             if name not in self.asked
-        }
+        )
         self.parameters: dict[str, Array] = {name: np.array(np.nan) for name in self._of(Role.PARAMETER)}
         maps = [name for name, variable in self._of(Role.PARAMETER).items() if variable.dims]
         self.maps: dict[str, Array] = {name: np.full((*self._known.leading(name), *share.local), np.nan) for name in maps}
@@ -143,7 +153,7 @@ class FieldModel(Defaults):
         self._parities = parities
         self._held: list[tuple[Array, ...]] = [*zip(*held, strict=True)]  # of this step, of the next
         self.now, self.new = held[0]
-        self.before, self.after = ({name: rows[name][at] for name in states} for at in (0, 1))
+        self.before, self.after = (Fields({name: rows[name][at] for name in states}) for at in (0, 1))
 
     def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
         """All steps, recorded one by one."""

@@ -210,6 +210,8 @@ class Field:
         leading, own = tuple(dim for dim in names if dim not in (*lat, *lon, *times)), self.variable.dims[:-2]
         if len(lat) != 1 or len(lon) != 1 or len(times) > 1 or len(leading) != len(own):
             told, wanted = ", ".join(names), ", ".join(("time", *own, "latitude", "longitude"))
+            if "time" in names and not times:
+                raise ForcingError(f'{self._where}: its "time" has no unit. Expected one such as "hours since 2000-01-01 00:00".')
             raise ForcingError(f"{self._where} has the dims ({told}), expected ({wanted}), or these without time. Correct the store.")
         return _Dims(times[0] if times else None, own if set(own) == set(leading) else leading, lat[0], lon[0])
 

@@ -17,6 +17,7 @@ from steppe.levels import Space
 from steppe.models.transport.sphere import slopes
 
 P0 = 100_000.0  # [Pa]
+HIGHEST = 120_000.0  # [Pa] of air anywhere
 GRAVITY = 9.80616  # [m s-2] as in CCM
 # Coefficients of the 18 levels of CCM3 at their interfaces from the top (Kiehl et al. 1996, NCAR/TN-420+STR, table 1).
 CCM_A = (
@@ -156,7 +157,13 @@ def _of_winds(columns: Mapping[str, tuple[Floats, str]]) -> HybridLevels:
         return hybrid(columns["hyai"][0], columns["hybi"][0])
     for values, unit in (columns[name] for name in ("level", "plev", "pressure_level", "lev") if name in columns):
         if unit in ("Pa", "hPa", "mbar", "millibars"):
-            return pressures((values if values[-1] > values[0] else values[::-1]) * (1.0 if unit == "Pa" else 100.0))
+            found = (values if values[-1] > values[0] else values[::-1]) * (1.0 if unit == "Pa" else 100.0)
+            if not 0.0 < found.min() <= found.max() <= HIGHEST:
+                told = f"from {values.min():g} to {values.max():g} {unit}"
+                raise ModelError(
+                    f"The levels of the winds go {told}; expected 0 to {HIGHEST / 100.0:g} hPa. Correct the values or the unit."
+                )
+            return pressures(found)
     raise ModelError(
         "The winds do not say what their levels are. Give them hyai and hybi (a and b of p = a p0 + b ps at the interfaces), or a "
         'coordinate "level" in hPa or Pa; or write [parameters] levels = "L18".'
