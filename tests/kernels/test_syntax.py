@@ -219,6 +219,7 @@ LOOKED = "    if wet < 0.0:\n        return State(0.0), Diagnostics(0.0, 0.0, 0.
         ("some = again(s, 2)", "return s if depth == 0 else again(s, depth - 1)", "again calls itself, and a step cannot do that."),
         ("if wet > 5.0:\n        return", "return", "this returns nothing, and step returns a value elsewhere. Return one."),
         ("if wet > 5.0:\n        return None", "return None", "this returns nothing, and step returns a value elsewhere."),
+        ("match wet:\n        case 'dry':\n            wet = 0.0", "case 'dry':", "no number equals a text."),
         ("some = 1.0 if NAME == 'own' else 2.0", "", "no number equals a text. Compare an option with its integer"),
         ("some = step(s, f, p)", "", "step calls itself, and a step cannot do that. Write a loop."),
     ],

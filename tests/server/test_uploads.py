@@ -90,6 +90,17 @@ def test_what_an_order_names_stays_and_the_rest_is_removed_after_an_hour(client:
     assert problem(client.post("/set", {"variable": "green", "upload": names[1]}))["code"] == "unknown-upload"
 
 
+@pytest.mark.parametrize(("value", "position", "says"), [(np.nan, 7, "Value 7 of the array"), (-3.0, "$.value", "-3 is not")])
+def test_the_wrong_value_of_an_array_is_named_in_any_unit(client: Client, value: float, position: object, says: str) -> None:
+    values = np.ones(40, "<f4")
+    values[7] = value
+    name = sent(client, values).json()["sha256"]
+    for units in (None, "t ha-1"):
+        told = problem(client.post("/set", {"variable": "green", "upload": name, **({"units": units} if units else {})}))
+        assert (told["code"], told["position"]) == ("out-of-range", position)
+        assert says in told["detail"] or units
+
+
 def test_an_array_whose_server_died_with_the_order_in_the_journal_is_kept(client: Client, toy: Toy) -> None:
     name = sent(client, np.arange(40, dtype="<f4")).json()["sha256"]
     client.post("/events", {"variable": "green", "upload": name, "when": {"step": 9}})

@@ -179,10 +179,11 @@ def _map(every: Sequence[StoredRecords], name: str, rows: slice, cells: Integers
     means = [_mean(one, name, rows, cells) for one in every]
     values = means[0] if len(means) == 1 else quantiles(np.stack(means))[1]
     title = title_of(attributes, name, len(every))
-    colours = choose_colours(
-        values, name, str(attributes.get("units", "1")), str(attributes.get("standard_name", "")), str(attributes.get("long_name", name))
+    units, standard_name, long_name = (
+        str(attributes.get(key, default)) for key, default in (("units", "1"), ("standard_name", ""), ("long_name", name))
     )
-    return Ground.of(records, cells).map(title, values, str(attributes.get("units", "1")), colours.between(*scale) if scale else colours)
+    colours = choose_colours(values, name, units, standard_name, long_name)
+    return Ground.of(records, cells).map(title, values, units, colours.between(*scale) if scale else colours)
 
 
 def title_of(attributes: Mapping[str, object], name: str, scenarios: int) -> str:

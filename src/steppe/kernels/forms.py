@@ -41,9 +41,9 @@ def check_forms(found: Definition, nodes: Sequence[ast.AST], file: str) -> None:
         for kinds, problem in REFUSED.items():
             if isinstance(node, kinds):
                 raise ModelError(f"{place(file, getattr(node, 'lineno', found.lineno))}: {problem}.")
-        if isinstance(node, ast.Compare) and any(_is_text(each) for each in (node.left, *node.comparators)):
+        if any(isinstance(each, ast.Constant) and isinstance(each.value, str) for each in _compared(node)):
             text = "no number equals a text. Compare an option with its integer: a constant of the file, such as CN = RUNOFF.index('cn')"
-            raise ModelError(f"{place(file, node.lineno)}: {text}.")
+            raise ModelError(f"{place(file, getattr(node, 'lineno', found.lineno))}: {text}.")
     check_values(found, nodes, file)
     returns = [node for node in nodes if isinstance(node, ast.Return)]
     empty = [node for node in returns if node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None)]
@@ -56,8 +56,11 @@ def check_forms(found: Definition, nodes: Sequence[ast.AST], file: str) -> None:
             raise ModelError(f"{place(file, found.lineno)}: {found.name} has a path without a return. Add a return at its end.")
 
 
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+def _compared(node: ast.AST) -> Sequence[ast.expr]:
+    """The values that a comparison, or a case of a match, compares."""
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    return [node.value] if isinstance(node, ast.MatchValue) else []
 
 
 def _returns(body: Sequence[ast.stmt]) -> bool:

@@ -130,8 +130,9 @@ def _check(values: float | Array, change: Change, info: VariableInfo) -> None:
     """Whether values may be put into a variable; what a sum or a product gives, the engine checks."""
     found = np.atleast_1d(values)
     if not np.isfinite(found).all():
-        at = f"Value {int(np.argmin(np.isfinite(found)))} of the array" if found.size > 1 else "A value"
-        raise Refused("out-of-range", f"{at} is no finite number.", variable=info.name, position="$.value")
+        at = int(np.argmin(np.isfinite(found)))
+        text, position = (f"Value {at} of the array", at) if np.ndim(values) else ("A value", "$.value")
+        raise Refused("out-of-range", f"{text} is no finite number.", variable=info.name, position=position)
     variable = _declared(info)
     if change.operation == "set" and (unfit := variable.unfit(found)).any():
         wrong, allowed = float(found[unfit][0]), [info.low, info.high]
