@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from steppe.models.declare import Choice
+from steppe.models.transport.levels import HIGHEST
 from steppe.models.transport.tracers import Tracer
 from steppe.models.transport.winds import WINDS
 from steppe.variable import Role, Variable
@@ -61,7 +62,7 @@ def _forcing(vertical: bool) -> Iterator[Variable]:
             *("omega", LYX, "Pa s-1", "float64", Role.FORCING, "change of the pressure of air", "lagrangian_tendency_of_air_pressure"),
             low=-1000.0, high=1000.0,
         )  # fmt: skip
-    yield Variable(*("ps", YX, "Pa", "float64", Role.FORCING, "surface pressure", "surface_air_pressure"), low=30_000.0, high=120_000.0)
+    yield Variable(*("ps", YX, "Pa", "float64", Role.FORCING, "surface pressure", "surface_air_pressure"), low=30_000.0, high=HIGHEST)
 
 
 def _number(name: str, units: str, text: str, initial: float, low: float, high: float) -> Variable:
