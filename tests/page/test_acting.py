@@ -127,7 +127,7 @@ def test_a_step_of_somebody_else_makes_no_draft_stale(opened: Opened) -> None:
     ("typed", "field", "says"),
     [
         ("many", "value", "Give a number, such as 1000.5."),
-        ("-5", "value", "outside"),
+        ("-5", "value", "is -5 mm; it must be a number from 1 to 1000 mm."),
         ("70 kilograms", "units", "does not convert"),
         ("70 @nowhere", "region", "nowhere"),
     ],

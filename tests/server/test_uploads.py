@@ -90,7 +90,7 @@ def test_what_an_order_names_stays_and_the_rest_is_removed_after_an_hour(client:
     assert problem(client.post("/set", {"variable": "green", "upload": names[1]}))["code"] == "unknown-upload"
 
 
-@pytest.mark.parametrize(("value", "position", "says"), [(np.nan, 7, "Value 7 of the array"), (-3.0, "$.value", "-3 is not")])
+@pytest.mark.parametrize(("value", "position", "says"), [(np.nan, 7, "Value 7 of the array"), (-3.0, "$.value", "is -3")])
 def test_the_wrong_value_of_an_array_is_named_in_any_unit(client: Client, value: float, position: object, says: str) -> None:
     values = np.ones(40, "<f4")
     values[7] = value

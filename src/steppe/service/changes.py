@@ -136,7 +136,7 @@ def _check(values: float | Array, change: Change, info: VariableInfo) -> None:
     variable = _declared(info)
     if change.operation == "set" and (unfit := variable.unfit(found)).any():
         wrong, allowed = float(found[unfit][0]), [info.low, info.high]
-        text = f'"{info.name}" must be {variable.allowed}; {wrong:g} is not.'
+        text = f'"{info.name}" is {wrong:g}{variable.unit_text}; it must be {variable.allowed}.'
         raise Refused("out-of-range", text, variable=info.name, value=wrong, allowed=allowed, position="$.value")
 
 
