@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from steppe.errors import ModelError
+from steppe.errors import Failure, ModelError
 from steppe.models import CellModel, find_model
 from tests.models import doubling, garden
 from tests.models.cells import CLOCK, NOTHING, MemoryInputs, started, weather
@@ -348,3 +348,12 @@ def test_a_step_that_returns_numbers_alone_is_told_what_to_return(own):
     model = started(own((RETURN, "    return wet")), 3)
     with pytest.raises(ModelError, match=r"Check that step returns \(State\(\.\.\.\), Diagnostics\(\.\.\.\)\)"):
         model.advance(range(4), MemoryInputs(weather(3, 4)), CLOCK, NOTHING)
+
+
+def test_an_index_beyond_the_end_of_a_tuple_ends_the_run(own):
+    count = "    at, edge = 0, 0.0\n    for i in range(4):\n        at, edge = (i if wet > edge else at), edge + 10.0\n"
+    added = f"{count}    wet = wet * (1.0, 1.0, 1.0)[at]\n"
+    model = started(own((WET, WET + added)), 3)
+    dry = {name: 0.0 * values for name, values in weather(3, 20).items()}
+    with pytest.raises(Failure, match="an index lies beyond the end of a tuple"):
+        model.advance(range(20), MemoryInputs(dry), CLOCK, NOTHING)

@@ -24,7 +24,8 @@ def bad_cell(status: Status, plan: Plan) -> BadCellError:
         what = f'"{status.variable}" is {status.value:g}, outside {status.low:g} to {status.high:g}'
     else:
         what = f'"{status.variable}" is {status.value:g}'
-    others = f" and {status.count - 1:,} more cells are bad" if status.count > 1 else ""
+    more = status.count - 1
+    others = f" and {more:,} more {'cell is' if more == 1 else 'cells are'} bad" if more else ""
     freeze = ', or run on without such cells with on_bad_cell = "freeze"' if not plan.model.needs.neighbours else ""
     advice = f"Find bad forcing with `steppe check`{freeze}."
     if plan.model.needs.neighbours and np.isnan(status.value) and not grid.active.all():

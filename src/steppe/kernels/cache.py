@@ -26,6 +26,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from steppe.array_types import Array
+from steppe.errors import Failure
 from steppe.files import take, write_whole
 from steppe.kernels.loading import go_on
 
@@ -244,6 +245,9 @@ def address_of(array: Array) -> int:
         return int(array.ctypes.data)
 
 
+DONE = (0, -2)  # what compiled code of Numba returns at its end, with and without a result
+
+
 class MachineFunction:
     """A callable function of machine code; ctypes releases the interpreter lock while it runs.
 
@@ -261,6 +265,13 @@ class MachineFunction:
         )
 
     def __call__(self, *arguments: float) -> None:
-        """Runs it; pointers are addresses."""
+        """Runs it; pointers are addresses.
+
+        Raises
+        ------
+        Failure
+            The code stopped at an error of its own, such as an index beyond the end of a tuple.
+        """
         unused = ctypes.c_void_p()
-        self._function(ctypes.addressof(unused), ctypes.addressof(unused), *arguments)
+        if self._function(ctypes.addressof(unused), ctypes.addressof(unused), *arguments) not in DONE:
+            raise Failure("Compiled code of the model stopped: an index lies beyond the end of a tuple. Keep it below the length.")
