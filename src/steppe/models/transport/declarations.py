@@ -1,6 +1,7 @@
 """The variables and options of a transport run."""
 
 from collections.abc import Iterator, Sequence
+from math import inf
 
 from steppe.models.declare import Choice
 from steppe.models.transport.levels import HIGHEST
@@ -49,8 +50,9 @@ def variables_of(tracers: Sequence[Tracer], wind: str, vertical: bool) -> Iterat
         if tracer.source is not None:
             number = tracer.source if isinstance(tracer.source, float) else 0.0
             text = f"source of {tracer.name}" + (f" on levels {', '.join(map(str, tracer.levels))}" if tracer.levels else "")
-            unit = f"{tracer.units} s-1".removeprefix("1 ")
-            yield Variable(f"source_{tracer.name}", YX, unit, "float64", Role.PARAMETER, text, low=0.0, high=1.0, initial=number)
+            most = 1.0 if tracer.units == "1" else inf  # of a mixing ratio
+            kind = YX, tracer.source_units, "float64", Role.PARAMETER
+            yield Variable(f"source_{tracer.name}", *kind, text, low=0.0, high=most, initial=number)
 
 
 def _forcing(vertical: bool) -> Iterator[Variable]:

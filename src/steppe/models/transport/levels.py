@@ -18,6 +18,7 @@ from steppe.models.transport.sphere import slopes
 
 P0 = 100_000.0  # [Pa]
 HIGHEST = 120_000.0  # [Pa] of air anywhere
+PASCALS = {"Pa": 1.0, "hPa": 100.0, "mbar": 100.0, "millibars": 100.0}
 GRAVITY = 9.80616  # [m s-2] as in CCM
 # Coefficients of the 18 levels of CCM3 at their interfaces from the top (Kiehl et al. 1996, NCAR/TN-420+STR, table 1).
 CCM_A = (
@@ -154,10 +155,18 @@ def chosen(asked: object, wind: str, columns: Mapping[str, tuple[Floats, str]]) 
 def _of_winds(columns: Mapping[str, tuple[Floats, str]]) -> HybridLevels:
     """Hybrid levels where the winds have coefficients at interfaces, else levels of pressure."""
     if {"hyai", "hybi"} <= set(columns):
-        return hybrid(columns["hyai"][0], columns["hybi"][0])
+        a, unit = columns["hyai"]
+        a = a * PASCALS[unit] / P0 if unit in PASCALS else a
+        if a.max() > HIGHEST / P0:
+            raise ModelError(
+                f"hyai of the winds goes to {a.max():g}; p = a p0 + b ps has a without a unit. If it is a pressure, give its unit."
+            )
+        return hybrid(a, columns["hybi"][0])
+    if {"hyam", "hybm"} <= set(columns):
+        raise ModelError("The winds have hyam and hybm, which are of the middles of levels. Give hyai and hybi, those of the interfaces.")
     for values, unit in (columns[name] for name in ("level", "plev", "pressure_level", "lev") if name in columns):
-        if unit in ("Pa", "hPa", "mbar", "millibars"):
-            found = (values if values[-1] > values[0] else values[::-1]) * (1.0 if unit == "Pa" else 100.0)
+        if unit in PASCALS:
+            found = (values if values[-1] > values[0] else values[::-1]) * PASCALS[unit]
             if not 0.0 < found.min() <= found.max() <= HIGHEST:
                 told = f"from {values.min():g} to {values.max():g} {unit}"
                 raise ModelError(

@@ -19,8 +19,9 @@ BEGINNINGS = ("path_", "half_life_", "source_", "column_")  # of names that the 
 
 
 class Tracer(NamedTuple):
-    """half_life [d] and source [s-1, or a table of a map]: None where the run file gives none. box: west, south, east, north of the source.
+    """half_life [d] and source [`source_units`, or a table of a map]: None where the run file gives none.
 
+    box: west, south, east, north of the source.
     levels: those of its source, by number; () for all. age: 0 at the ground, and everywhere else a day older after a day.
     """
 
@@ -32,6 +33,11 @@ class Tracer(NamedTuple):
     box: tuple[float, float, float, float] | None = None
     units: str = "1"
     age: bool = False
+
+    @property
+    def source_units(self) -> str:
+        """The unit of its source: its own a second."""
+        return _a_second(self.units)
 
 
 def tracers_of(asked: object) -> tuple[Tracer, ...]:
@@ -74,16 +80,21 @@ def _tracer(name: object, said: object) -> Tracer:
     if box is not None and not (isinstance(box, list | tuple) and len(box) == 4 and all(isinstance(each, int | float) for each in box)):
         raise ModelError(f"{where}.box = {box!r} must be west, south, east, north in degrees.")
     if box is not None and not -90 <= box[1] < box[3] <= 90:
-        raise ModelError(f"{where}.box = {box!r}: south must be less than north. Write west, south, east, north in degrees.")
+        raise ModelError(f"{where}.box = {box!r}: south must be less than north, and both from -90 to 90. Write west, south, east, north.")
     half_life = _number(f"{where}.half_life", table["half_life"], "s") / DAY if "half_life" in table else None
     source = table.get("source")
+    units = str(table.get("units", "1"))
     if source is not None and not isinstance(source, Mapping):
-        source = _number(f"{where}.source", source, "s-1")
+        source = _number(f"{where}.source", source, _a_second(units))
     if box is not None and isinstance(source, Mapping):
         raise ModelError(f"{where}: a source that is a map says itself where it is. Remove box, or give the source as a number.")
     if source is None and (levels or box):
         raise ModelError(f"{where}: levels and box are those of a source. Give one, or remove them.")
-    return Tracer(name, form, half_life, source, tuple(levels), tuple(box) if box else None, str(table.get("units", "1")))
+    return Tracer(name, form, half_life, source, tuple(levels), tuple(box) if box else None, units)
+
+
+def _a_second(units: str) -> str:
+    return f"{units} s-1".removeprefix("1 ")
 
 
 def _number(where: str, text: object, unit: str) -> float:

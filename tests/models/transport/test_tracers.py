@@ -1,0 +1,50 @@
+"""What the run file says of tracers, and the winds of their levels, in the units that are meant."""
+
+import numpy as np
+import pytest
+
+from steppe.errors import ModelError
+from steppe.models.transport import levels
+from steppe.models.transport.tracers import tracers_of
+
+A, B = np.array([0.0, 0.1, 0.2, 0.15, 0.0]), np.array([0.0, 0.1, 0.3, 0.6, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("units", "source", "number"),
+    [
+        (None, "1e-9 s-1", 1e-9),
+        (None, "1 ppb s-1", 1e-9),
+        ("ppb", "1 ppb s-1", 1.0),
+        ("ppb", "1e-9 s-1", 1.0),
+        ("Bq kg-1", "3 Bq kg-1 s-1", 3.0),
+        ("Bq kg-1", "3.6 kBq kg-1 h-1", 1.0),
+    ],
+)
+def test_the_source_of_a_tracer_is_in_its_own_unit_a_second(units, source, number):
+    (tracer,) = tracers_of({"smoke": {"source": source, **({"units": units} if units else {})}})
+    assert tracer.source == pytest.approx(number, rel=1e-12)
+    assert tracer.source_units == (f"{units} s-1" if units else "s-1")
+
+
+def test_a_source_of_another_kind_than_its_tracer_is_refused():
+    with pytest.raises(ModelError, match='source = "1 s-1" is no number with a unit that becomes Bq kg-1 s-1'):
+        tracers_of({"smoke": {"source": "1 s-1", "units": "Bq kg-1"}})
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("", 1.0), ("1", 1.0), ("Pa", 1e5), ("hPa", 1e3)])
+def test_coefficients_of_pressure_are_taken_in_their_unit(unit, factor):
+    found = levels.chosen(None, "forcing", {"hyai": (A * factor, unit), "hybi": (B, "1")})
+    np.testing.assert_allclose(found.a, A, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"hyai": (A * 1e5, ""), "hybi": (B, "")}, "hyai of the winds goes to 20000; .* give its unit"),
+        ({"hyam": (A, ""), "hybm": (B, ""), "level": (np.arange(5.0) + 1.0, "hPa")}, "Give hyai and hybi, those of the interfaces"),
+    ],
+)
+def test_winds_whose_levels_would_be_others_are_refused(columns, says):
+    with pytest.raises(ModelError, match=says):
+        levels.chosen(None, "forcing", columns)
