@@ -114,19 +114,22 @@ class Variable:
         return wrong | (found != np.floor(found)) if self.whole else wrong
 
     @property
-    def unit_text(self) -> str:
-        """The unit as it follows a number in a sentence: " mm"; "" where there is none."""
-        return "" if self.units == "1" else f" {self.units}"
-
-    @property
     def allowed(self) -> str:
         """The values that it may have, as errors name them: "a number from 0 to 100 %"."""
-        kind, unit = "a whole number" if self.whole else "a number", self.unit_text
+        kind, unit = "a whole number" if self.whole else "a number", self._unit
         if -inf < self.low and self.high < inf:
             return f"{kind} from {self.low:g} to {self.high:g}{unit}"
         if -inf < self.low:
             return f"{kind}, {self.low:g}{unit} or more"
         return f"{kind}, {self.high:g}{unit} or less" if self.high < inf else f"{kind} that is finite"
+
+    def refusal(self, value: float, where: str = "") -> str:
+        """What is wrong with a value that is unfit: "depth" is 1 mm; it must be a number from 10 to 500 mm. where: " in cell 7"."""
+        return f'"{self.name}" is {value:g}{self._unit}{where}; it must be {self.allowed}.'
+
+    @property
+    def _unit(self) -> str:
+        return "" if self.units == "1" else f" {self.units}"
 
     @property
     def component(self) -> tuple[str, str] | None:

@@ -90,15 +90,23 @@ def test_what_an_order_names_stays_and_the_rest_is_removed_after_an_hour(client:
     assert problem(client.post("/set", {"variable": "green", "upload": names[1]}))["code"] == "unknown-upload"
 
 
-@pytest.mark.parametrize(("value", "position", "says"), [(np.nan, 7, "Value 7 of the array"), (-3.0, "$.value", "is -3")])
-def test_the_wrong_value_of_an_array_is_named_in_any_unit(client: Client, value: float, position: object, says: str) -> None:
+@pytest.mark.parametrize(
+    ("value", "units", "position", "says"),
+    [
+        (np.nan, {}, 7, "Value 7 of the array"),
+        (np.nan, {"units": "t ha-1"}, 7, "Value 7 of the array"),
+        (-3.0, {}, "$.value", '"green" is -3 kg ha-1; it must be'),
+        (-3.0, {"units": "t ha-1"}, "$.value", '"green" is -3000 kg ha-1; it must be'),
+    ],
+)
+def test_the_wrong_value_of_an_array_is_named_in_any_unit(
+    client: Client, value: float, units: dict[str, str], position: object, says: str
+) -> None:
     values = np.ones(40, "<f4")
     values[7] = value
-    name = sent(client, values).json()["sha256"]
-    for units in (None, "t ha-1"):
-        told = problem(client.post("/set", {"variable": "green", "upload": name, **({"units": units} if units else {})}))
-        assert (told["code"], told["position"]) == ("out-of-range", position)
-        assert says in told["detail"] or units
+    told = problem(client.post("/set", {"variable": "green", "upload": sent(client, values).json()["sha256"], **units}))
+    assert (told["code"], told["position"]) == ("out-of-range", position)
+    assert says in told["detail"]
 
 
 def test_an_array_whose_server_died_with_the_order_in_the_journal_is_kept(client: Client, toy: Toy) -> None:

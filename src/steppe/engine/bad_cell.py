@@ -25,7 +25,7 @@ def bad_cell(status: Status, plan: Plan) -> BadCellError:
     else:
         what = f'"{status.variable}" is {status.value:g}'
     more = status.count - 1
-    others = f" and {more:,} more {'cell is' if more == 1 else 'cells are'} bad" if more else ""
+    others = f" and {more:,} more {'cell is' if more == 1 else 'cells are'} bad" if more > 0 else ""
     freeze = ', or run on without such cells with on_bad_cell = "freeze"' if not plan.model.needs.neighbours else ""
     advice = f"Find bad forcing with `steppe check`{freeze}."
     if plan.model.needs.neighbours and np.isnan(status.value) and not grid.active.all():

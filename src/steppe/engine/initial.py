@@ -56,7 +56,7 @@ def initial_state(table: Mapping[str, object], variables: Mapping[str, Variable]
         if unfit.any():
             wrong = np.asarray(start)[unfit].flat[0]
             where = f" in {np.count_nonzero(unfit):,} cells" if unfit.ndim else ""
-            raise ModelError(f'[initial] "{name}" is {wrong:g}{known[name].unit_text}{where}; it must be {known[name].allowed}.')
+            raise ModelError(f"[initial] {known[name].refusal(wrong, where)}")
     return found
 
 

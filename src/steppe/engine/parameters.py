@@ -84,7 +84,7 @@ def check_limits(variable: Variable, value: float | Floats) -> None:
     bad = variable.unfit(values)
     if bad.any():
         where = f" in {bad.sum():,} cells, first in cell {int(np.argmax(bad)):,}" if values.size > 1 else ""
-        raise ModelError(f'Parameter "{variable.name}" is {values[bad][0]:g}{variable.unit_text}{where}; it must be {variable.allowed}.')
+        raise ModelError(f"Parameter {variable.refusal(values[bad][0], where)}")
 
 
 def _word(choice: Choice, value: object, where: str) -> str:

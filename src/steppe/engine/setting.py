@@ -78,7 +78,7 @@ class Setting:
             if len(wrong):
                 first = tuple(wrong[np.argmin(wrong[:, -1])].tolist())
                 cell = int((self._mine if cells is None else cells[self._gatherer.positions(cells)[0]])[first[-1]])
-                raise RangeError(f'"{name}" is {values[first]:g}{variable.unit_text} in cell {cell}; it must be {variable.allowed}.')
+                raise RangeError(variable.refusal(values[first], f" in cell {cell}"))
 
     def _values(self, name: str, index: Array | None) -> Array:
         """A copy of a state or a parameter: of the cells `index`, or of all; of a parameter that one number gives, that."""

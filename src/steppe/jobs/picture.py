@@ -21,7 +21,7 @@ from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, choose_colours
 GENERATED = "The weather is generated: no day, year or place of it is real."
 BLOCK = 64  # records that are read at a time
 MOST_RECORDS = 400  # of a line: a year of days
-EXTREMES = {"sum": "sum", "minimum": "least", "maximum": "greatest"}  # CF method -> what a title calls it
+METHODS = {"sum": "sum", "minimum": "least", "maximum": "greatest"}  # CF method -> what a title calls it
 TAKEN = {"time": "each interval", "area": "the region"}
 
 
@@ -194,7 +194,7 @@ def title_of(attributes: Mapping[str, object], name: str, scenarios: int) -> str
 def _name_of(attributes: Mapping[str, object], name: str) -> str:
     """The long name of what is recorded, with what was taken of an interval and of a region where that is no mean."""
     methods = dict(pairwise(str(attributes.get("cell_methods", "")).replace(":", "").split()))
-    taken = [f"{words} of {what}" for key, what in TAKEN.items() if (words := EXTREMES.get(methods.get(key, "")))]
+    taken = [f"{words} of {what}" for key, what in TAKEN.items() if (words := METHODS.get(methods.get(key, "")))]
     return ", ".join([str(attributes.get("long_name", name)), *taken])
 
 

@@ -36,5 +36,5 @@ def checked_values(variable: Variable, value: ArrayLike | None, cells: int, mode
     wrong = variable.unfit(values)
     if wrong.any():
         where = f" in cell {np.argmax(wrong)}" if values.ndim else ""
-        raise RangeError(f'"{variable.name}" is {values[wrong].flat[0]:g}{variable.unit_text}{where}; it must be {variable.allowed}.')
+        raise RangeError(variable.refusal(values[wrong].flat[0], where))
     return values

@@ -219,8 +219,9 @@ class FieldModel(Defaults):
         if variable.settable_by or variable.role not in (Role.STATE, Role.PARAMETER):
             instead = f"{', '.join(variable.settable_by)} instead" if variable.settable_by else "states and parameters"
             raise ComputedError(f'"{name}" cannot be set. Set {instead}.')
-        if variable.unfit(value).any():
-            raise RangeError(f'"{name}" is {value}{variable.unit_text}; it must be {variable.allowed}.')
+        unfit = variable.unfit(value)
+        if unfit.any():
+            raise RangeError(variable.refusal(np.asarray(value)[unfit].flat[0]))
         if name in self.parameters and name not in self.maps:
             if np.ndim(value) or index is not None:
                 raise ModelError(f"{name} is one number for the whole grid. Set it without a region.")

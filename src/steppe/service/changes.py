@@ -136,8 +136,7 @@ def _check(values: float | Array, change: Change, info: VariableInfo) -> None:
     variable = _declared(info)
     if change.operation == "set" and (unfit := variable.unfit(found)).any():
         wrong, allowed = float(found[unfit][0]), [info.low, info.high]
-        text = f'"{info.name}" is {wrong:g}{variable.unit_text}; it must be {variable.allowed}.'
-        raise Refused("out-of-range", text, variable=info.name, value=wrong, allowed=allowed, position="$.value")
+        raise Refused("out-of-range", variable.refusal(wrong), variable=info.name, value=wrong, allowed=allowed, position="$.value")
 
 
 def _checked_upload(service: Service, run: str, change: Change, variable: VariableInfo, count: int) -> str:
@@ -149,9 +148,8 @@ def _checked_upload(service: Service, run: str, change: Change, variable: Variab
         text = f"The array has {len(content):,} bytes; {count:,} cells of {dtype.name} have {count * dtype.itemsize:,}."
         raise Refused("array-shape", text, variable=variable.name, value=len(content), allowed=count * dtype.itemsize, position="$.upload")
     values: Array = np.frombuffer(content, dtype)
-    if _of_another_unit(change, variable):
+    converts = _of_another_unit(change, variable)
+    if converts:
         values = np.asarray(_converted(values.astype(np.float64), change, variable)).astype(dtype)
-        _check(values, change, variable)
-        return uploads.keep(folder, values.tobytes(), service.limits)
     _check(values, change, variable)
-    return name
+    return uploads.keep(folder, values.tobytes(), service.limits) if converts else name

@@ -5,7 +5,7 @@ from math import inf
 
 from steppe.models.declare import Choice
 from steppe.models.transport.levels import HIGHEST
-from steppe.models.transport.tracers import Tracer
+from steppe.models.transport.tracers import Tracer, product
 from steppe.models.transport.winds import WINDS
 from steppe.variable import Role, Variable
 
@@ -38,7 +38,7 @@ def variables_of(tracers: Sequence[Tracer], wind: str, vertical: bool) -> Iterat
         yield Variable(name, LYX, "1", "float64", Role.STATE, text, initial=0.0, heading="Paths")
     yield Variable(PATH[3], LYX, "1", "float64", Role.STATE, "middle of the last path to the cell, coordinate of the level", initial=0.0)
     for tracer in tracers:
-        unit = f"{tracer.units} kg m-2".removeprefix("1 ")
+        unit = product(tracer.units, "kg m-2")
         yield Variable(f"column_{tracer.name}", YX, unit, "float64", Role.DIAGNOSTIC, f"{tracer.name} above a square metre")
     if wind == "forcing":
         yield from _forcing(vertical)

@@ -37,7 +37,7 @@ class Tracer(NamedTuple):
     @property
     def source_units(self) -> str:
         """The unit of its source: its own a second."""
-        return _a_second(self.units)
+        return product(self.units, "s-1")
 
 
 def tracers_of(asked: object) -> tuple[Tracer, ...]:
@@ -85,7 +85,7 @@ def _tracer(name: object, said: object) -> Tracer:
     source = table.get("source")
     units = str(table.get("units", "1"))
     if source is not None and not isinstance(source, Mapping):
-        source = _number(f"{where}.source", source, _a_second(units))
+        source = _number(f"{where}.source", source, product(units, "s-1"))
     if box is not None and isinstance(source, Mapping):
         raise ModelError(f"{where}: a source that is a map says itself where it is. Remove box, or give the source as a number.")
     if source is None and (levels or box):
@@ -93,8 +93,9 @@ def _tracer(name: object, said: object) -> Tracer:
     return Tracer(name, form, half_life, source, tuple(levels), tuple(box) if box else None, units)
 
 
-def _a_second(units: str) -> str:
-    return f"{units} s-1".removeprefix("1 ")
+def product(units: str, other: str) -> str:
+    """The unit of a product of two quantities."""
+    return f"{units} {other}".removeprefix("1 ")
 
 
 def _number(where: str, text: object, unit: str) -> float:
