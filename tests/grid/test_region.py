@@ -43,7 +43,8 @@ def test_a_name_is_the_box_behind_it() -> None:
         ("wset", 'Did you mean "west"'),
         ({"bix": [1, 2, 3, 4]}, 'Did you mean "box"'),
         ({"box": [150.0, -20.0, 140.0, -10.0]}, "west must be less than east"),
-        ({"box": [170.0, -20.0, -170.0, -10.0]}, "Over 180 degrees write 190 for -170"),
+        ({"polygon": [[170.0, -20.0], [-170.0, -20.0], [-170.0, -10.0], [170.0, -10.0]]}, "Over the date line write 190 for -170"),
+        ({"polygon": [[350.0, -20.0], [10.0, -20.0], [10.0, -10.0], [350.0, -10.0]]}, "Over the date line write -10 for 350"),
         ({"box": [140.0, -20.0, 150.0]}, "needs 4 numbers"),
         ({"box": [140.0, -20.0, 150.0, float("nan")]}, "needs 4 numbers"),
         ({"cell": ["a", "b"]}, "needs 2 numbers"),
@@ -63,6 +64,24 @@ def test_a_region_that_cannot_be_is_explained(region: Any, words: str) -> None:
 def test_what_has_no_outline_is_left_to_the_grid(region: Any) -> None:
     with pytest.raises(GridError, match="no outline"):
         Region.of(region).contains(np.array([0.0]), np.array([0.0]))
+
+
+@pytest.mark.parametrize(
+    ("box", "same"),
+    [([170, -20, -170, -10], [170, -20, 190, -10]), ([350, -20, 10, -10], [-10, -20, 10, -10]), ([180, 0, -90, 9], [180, 0, 270, 9])],
+)
+def test_a_box_goes_on_over_the_date_line_to_the_other_side_of_it(box: list[float], same: list[float]) -> None:
+    region = Region.of({"box": box})
+    assert region == Region.of({"box": same}) == Region.of({"box": [place for corner in region.places for place in corner]})
+    longitudes = np.arange(-180.0, 361.0, 2.5)
+    turned = np.mod(longitudes - same[0], 360.0)
+    assert (region.contains(longitudes, np.full(longitudes.size, same[1] + 5.0)) == (turned <= same[2] - same[0])).all()
+
+
+def test_a_polygon_round_the_earth_may_have_sides_of_all_of_it() -> None:
+    region = Region.of({"polygon": [[-180, -20], [180, -20], [180, 20], [-180, 20]]})
+    longitudes = np.arange(-180.0, 360.0, 2.5)
+    assert region.contains(longitudes, np.zeros(longitudes.size)).all()
 
 
 def test_a_region_reads_as_it_was_written() -> None:

@@ -15,6 +15,7 @@ from steppe.errors import GridError, nearest
 
 Kind = Literal["all", "name", "box", "polygon", "cell"]
 Places = tuple[tuple[float, float], ...]
+TURN = 360.0  # degrees of longitude
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Region:
         """The region of a run file or a request.
 
         `"all"`, `"west"` (a name), `{"box": [west, south, east, north]}`, `{"polygon": [[lon, lat], ...]}` or `{"cell": [lon, lat]}`.
+        A box whose west is greater than its east goes on over the date line, as in GeoJSON (RFC 7946, 5.2), if that is at most half of
+        the Earth: more is taken for a mistake.
 
         Raises
         ------
@@ -49,16 +52,21 @@ class Region:
         ((key, content),) = value.items()
         if key == "box":
             west, south, east, north = _numbers(value, content, 4)
+            corners = _place(value, west, south), _place(value, east, north)
+            if west > east and (east - west) % TURN <= TURN / 2 and south < north:
+                turned = (west, east + TURN) if east <= 0.0 else (west - TURN, east)
+                return cls("box", "", ((turned[0], south), (turned[1], north)))
             if not (west < east and south < north):
-                over = f" Over 180 degrees write {east + 360:g} for {east:g}." if east < west and south < north else ""
-                raise GridError(f"Region {dict(value)!r} is empty: west must be less than east and south less than north.{over} {_FORMS}")
-            return cls("box", "", (_place(value, west, south), _place(value, east, north)))
+                raise GridError(f"Region {dict(value)!r} is empty: west must be less than east and south less than north. {_FORMS}")
+            return cls("box", "", corners)
         if key == "cell":
             return cls("cell", "", (_place(value, *_numbers(value, content, 2)),))
         if key == "polygon":
             if not isinstance(content, Sequence) or isinstance(content, str) or len(content) < 3:
                 raise GridError(f"Region {dict(value)!r} needs three corners or more. {_FORMS}")
-            return cls("polygon", "", tuple(_place(value, *_numbers(value, corner, 2)) for corner in content))
+            places = tuple(_place(value, *_numbers(value, corner, 2)) for corner in content)
+            _check_sides(places)
+            return cls("polygon", "", places)
         raise GridError(f'A region cannot be given by "{key}".{nearest(str(key), ("box", "polygon", "cell"))} {_FORMS}')
 
     def contains(self, longitudes: Floats, latitudes: Floats) -> NDArray[np.bool_]:
@@ -77,7 +85,7 @@ class Region:
             raise GridError(f'Region "{self.kind}" has no outline. Ask the grid to select it.')
         corners = np.array(self.places)
         west = corners[:, 0].min()
-        turned = west + np.mod(longitudes - west, 360.0)
+        turned = west + np.mod(longitudes - west, TURN)
         if self.kind == "box":
             within: NDArray[np.bool_] = (turned <= corners[1, 0]) & (latitudes >= corners[0, 1]) & (latitudes <= corners[1, 1])
             return within
@@ -140,6 +148,18 @@ def _numbers(value: Mapping[str, object], content: object, count: int) -> list[f
     ):
         raise GridError(f"Region {dict(value)!r} needs {count} numbers, it has {content!r}. {_FORMS}")
     return [float(number) for number in content]
+
+
+def _check_sides(places: Places) -> None:
+    """Refuses a polygon over the date line whose longitudes do not go on there: the other side of the Earth would be taken."""
+    for (one, _), (other, _) in zip(places, places[1:] + places[:1], strict=True):
+        if TURN / 2 < abs(other - one) < TURN:
+            low, high = sorted((one, other))
+            turned = f"{low + TURN:g} for {low:g}" if low <= 0.0 else f"{high - TURN:g} for {high:g}"
+            raise GridError(
+                f"The side of the polygon from longitude {one:g} to {other:g} goes round more than half of the Earth. "
+                f"Over the date line write {turned}; if it is meant, give it a corner on the way."
+            )
 
 
 def _place(value: Mapping[str, object], longitude: float, latitude: float) -> tuple[float, float]:

@@ -14,7 +14,8 @@ from msgspec import Struct, structs
 from steppe.api import DATE
 from steppe.api.query import MapQuery, SeriesQuery
 from steppe.control import Refused
-from steppe.errors import nearest
+from steppe.errors import GridError, nearest
+from steppe.grid import Region
 
 FORMATS = {
     "raw": "application/vnd.steppe.array",
@@ -136,8 +137,10 @@ def _box(text: str) -> tuple[float, ...]:
     box = tuple(_numbers(text))
     if len(box) != 4:
         raise ValueError("A box is west,south,east,north.")
-    if not (-180 <= box[0] < box[2] <= 360 and -90 <= box[1] < box[3] <= 90):
-        raise _BeyondError("A box is west,south,east,north in degrees, west < east and south < north.")
+    try:
+        Region.of({"box": box})
+    except GridError as error:
+        raise _BeyondError(str(error)) from None
     return box
 
 

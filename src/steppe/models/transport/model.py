@@ -62,7 +62,7 @@ class Transport(FieldModel):
         self._settle(levels.chosen(self._asked, self._wind, around.columns), vertical)
         for tracer in self.tracers:
             if tracer.box and not self.sphere.inside(tracer.box).any():
-                where = f"[parameters] tracers.{tracer.name}.box = {list(tracer.box)}"
+                where = f"[parameters] tracers.{tracer.name}: {tracer.box}"
                 raise ModelError(f"{where} holds the centre of no cell. Write west, south, east, north of a larger box.")
             if any(level >= self.levels.coordinate.size for level in tracer.levels):
                 where = f"[parameters] tracers.{tracer.name}.levels = {list(tracer.levels)}"

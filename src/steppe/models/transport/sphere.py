@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from steppe.array_types import Floats, Integers
 from steppe.errors import GridError
-from steppe.grid import Grid, Raster
+from steppe.grid import Grid, Raster, Region
 
 BEYOND = 3  # rows beyond each pole: as many as the widest stencil reads
 ROUND = 360.0  # degrees
@@ -118,11 +118,11 @@ class Sphere:
         """See `_lagrange`, of six rows."""
         return self._lagrange(6)
 
-    def inside(self, box: tuple[float, float, float, float]) -> NDArray[np.bool_]:
-        """Which cells lie in a box of west, south, east, north [degrees], (rows, columns)."""
-        west, south, east, north = box
-        lat, lon = np.rad2deg(self.latitude), np.rad2deg(self.longitude)
-        return ((lat >= south) & (lat <= north))[:, None] & ((lon - west) % ROUND <= (east - west) % (ROUND + 1e-9))
+    def inside(self, region: Region) -> NDArray[np.bool_]:
+        """Which cells lie in a box, (rows, columns)."""
+        lat: Floats = np.degrees(self.latitude).round(9)
+        lon: Floats = np.degrees(self.longitude).round(9)
+        return region.contains(lon[None, :], lat[:, None])
 
     def _lagrange(self, points: int) -> Floats:
         """Denominators of Lagrange's polynomials through so many rows about each interval, inverted: (rows + 2 BEYOND, points)."""

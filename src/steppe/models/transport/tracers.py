@@ -8,7 +8,8 @@ A form alone is a tracer that is only carried. Half-lives and sources become par
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from steppe.errors import ModelError, nearest
+from steppe.errors import GridError, ModelError, nearest
+from steppe.grid import Region
 from steppe.models.transport.forms import FORMS
 from steppe.models.transport.winds import DAY
 
@@ -21,7 +22,7 @@ BEGINNINGS = ("path_", "half_life_", "source_", "column_")  # of names that the 
 class Tracer(NamedTuple):
     """half_life [d] and source [`source_units`, or a table of a map]: None where the run file gives none.
 
-    box: west, south, east, north of the source.
+    box: of the source.
     levels: those of its source, by number; () for all. age: 0 at the ground, and everywhere else a day older after a day.
     """
 
@@ -30,7 +31,7 @@ class Tracer(NamedTuple):
     half_life: float | None = None
     source: Any = None
     levels: tuple[int, ...] = ()
-    box: tuple[float, float, float, float] | None = None
+    box: Region | None = None
     units: str = "1"
     age: bool = False
 
@@ -77,10 +78,11 @@ def _tracer(name: object, said: object) -> Tracer:
     levels = levels if isinstance(levels, list | tuple) else (levels,)
     if not all(isinstance(level, int) and not isinstance(level, bool) and level >= 0 for level in levels):
         raise ModelError(f"{where}.levels = {levels!r} must be numbers of levels, from 0.")
-    if box is not None and not (isinstance(box, list | tuple) and len(box) == 4 and all(isinstance(each, int | float) for each in box)):
-        raise ModelError(f"{where}.box = {box!r} must be west, south, east, north in degrees.")
-    if box is not None and not -90 <= box[1] < box[3] <= 90:
-        raise ModelError(f"{where}.box = {box!r}: south must be less than north, and both from -90 to 90. Write west, south, east, north.")
+    if box is not None:
+        try:
+            box = Region.of({"box": box})
+        except GridError as error:
+            raise ModelError(f"{where}.box: {error}") from None
     half_life = _number(f"{where}.half_life", table["half_life"], "s") / DAY if "half_life" in table else None
     source = table.get("source")
     units = str(table.get("units", "1"))
@@ -90,7 +92,7 @@ def _tracer(name: object, said: object) -> Tracer:
         raise ModelError(f"{where}: a source that is a map says itself where it is. Remove box, or give the source as a number.")
     if source is None and (levels or box):
         raise ModelError(f"{where}: levels and box are those of a source. Give one, or remove them.")
-    return Tracer(name, form, half_life, source, tuple(levels), tuple(box) if box else None, units)
+    return Tracer(name, form, half_life, source, tuple(levels), box, units)
 
 
 def product(units: str, other: str) -> str:
