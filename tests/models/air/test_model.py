@@ -7,7 +7,7 @@ import pytest
 
 from steppe.comm import Serial
 from steppe.engine.plan import Plan
-from steppe.errors import ModelError
+from steppe.errors import Mistake, ModelError
 from steppe.models.air.column import AIR
 from steppe.models.air.declarations import TERMS
 from steppe.models.air.model import NANO
@@ -182,6 +182,54 @@ def test_a_factor_of_a_reaction_changes_what_it_does(folder, expected):
     plan = Plan.of(air_run(folder, "rate_factor_r39 = 0.5"))
     found = whole([states(Serial(), plan, steps=STEPS, first=DAWN)], SHAPE)
     assert abs(found["O3"] - expected["O3"]).max() > 0.1
+
+
+def test_emissions_come_from_parameters_and_from_hourly_fields(tmp_path):
+    """What the ledger says is emitted is what was given, beside what the mechanism emits and times the factors."""
+    rising = 1e-9 * np.arange(12.0)[:, None] * np.ones(12)
+
+    def hourly(fields):
+        hours = np.arange(fields.sizes["time"])[:, None, None]
+        fields["emission_CO"] = ("time", "lat", "lon"), (hours * rising).astype("f4"), {"units": "mol m-2 s-1"}
+        return fields
+
+    given = "emission_NO = 2.0e-9\nemission_O3 = 0.0\nemission_factor_CO = 0.5\nemission_factor = 0.25"
+    plan = Plan.of(air_run(tmp_path, given, change=hourly))
+    emitting = {each.products[0][0]: each for each in plan.model.mechanism.processes if each.rate.form == "emission"}
+    process, of_co = (emitting[plan.model.mechanism.species.index(name)] for name in ("NO", "CO"))
+    factor = f"rate_factor_{process.label}"  # of the emission of NO that the mechanism has
+    west = np.where(np.arange(144) % 12 < 6, 2.0, 0.0)
+
+    def prepare(model):
+        model.set(factor, west)
+        model.set("emission_O3", 3e-9, np.arange(12))
+
+    _, model = advanced(Serial(), plan, steps=1, first=DAWN + 2, prepare=prepare)  # from 4:20 to 4:30
+    of_mechanism = process.rate.numbers[0] * 1e4 / 6.02214076e23
+    np.testing.assert_allclose(model.export("emitted_NO"), 0.25 * (2e-9 + of_mechanism * west.reshape(12, 12)), rtol=1e-12)
+    np.testing.assert_allclose(model.export("emitted_O3"), 0.25 * np.where(np.arange(144) < 12, 3e-9, 0.0).reshape(12, 12), rtol=1e-12)
+    expected = 0.25 * (of_co.rate.numbers[0] * 1e4 / 6.02214076e23 + 0.5 * (4.0 + 25.0 / 60.0) * rising)
+    np.testing.assert_allclose(model.export("emitted_CO"), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ("emission_NOX = 1.0", "emission_NOX"),
+        ("emission_CO = 1.0e-9", 'parameters. "emission_CO": the meteorology has it, too'),
+        ('mechanism = "few.yaml"', 'The meteorology has "emission_CO", and mechanism few has no species "CO"'),
+    ],
+)
+def test_an_emission_of_no_species_or_given_twice_is_refused(tmp_path, parameters, message):
+    (tmp_path / "few.yaml").write_text('name: few\nspecies: ["O3"]\nreactions:\n- {n: 1, eq: "O3 ->", rate: {type: loss, k: 1.0e-6}}\n')
+
+    def with_co(fields):
+        fields["emission_CO"] = 1e-9 * (fields["ps"] > 0.0)
+        fields["emission_CO"].attrs["units"] = "mol m-2 s-1"
+        return fields
+
+    with pytest.raises(Mistake, match=message):
+        Plan.of(air_run(tmp_path, parameters, change=with_co))
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,9 @@ def test_a_condition_that_lacks_is_named(tmp_path):
         ({"reactants": [{"name": "X"}]}, 'there is no species "X"'),
         ({"reactants": [{"name": "A", "coefficient": 1.5}]}, "it has 1.5 of the reactant A, and 1, 2 or 3 is expected."),
         ({"type": "PHOTOLYSIS"}, '"name" is missing'),
+        ({"D": 0.0}, '"D" is 0, and a number above 0 is expected'),
+        ({"type": "TROE", "k0_A": 1.0, "kinf_A": 1.0, "Fc": -0.6}, '"Fc" is -0.6, and a number above 0 is expected'),
+        ({"type": "BRANCHED_NO_RO2", "X": 1.0, "Y": 0.0, "a0": 1.0, "n": 3}, '"a0" is 1, and a share between 0 and 1 is expected'),
         ({"type": "SURFACE", "gas-phase species": "B", "name": "s"}, '"diffusion coefficient [m2 s-1]" is missing'),
     ],
 )

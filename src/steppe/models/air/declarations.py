@@ -1,13 +1,17 @@
-"""The variables and options of an air run, which follow from its mechanism."""
+"""The variables and options of an air run, which follow from its mechanism and from the emissions that it is given."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
+from steppe.errors import ModelError, nearest
 from steppe.models.air.mechanism import NUMBERS, Mechanism, Process
 from steppe.models.declare import Choice
 from steppe.variable import Role, Variable
 
 YX, LYX = ("y", "x"), ("level", "y", "x")
 RATIO, SPEED, FLUX = "nmol mol-1", "cm-3 s-1", "mol m-2 s-1"
+EMISSION = "emission_"  # and a species
+MOST_EMITTED = 1.0  # [mol m-2 s-1]
 FIRST_STEP = 10.0  # [s] of the chemistry of a cell
 OF_GROUND = ("emission", "deposition")  # forms of rates that act at the ground, and not in the chemistry
 TERMS = {  # of the ledger of a species: what happens to its mass
@@ -91,8 +95,38 @@ def _parameters(mechanism: Mechanism) -> Iterator[Variable]:
         heading = "" if number else "Air that comes in"
         yield _number(f"boundary_{name}", RATIO, f"{name} in the air that comes in", start, 0.0, 1e9, heading)
     for number, process in enumerate(mechanism.processes):
-        heading = "" if number else "Reactions"
-        yield _number(f"rate_factor_{process.label}", "1", process.equation, 1.0, 0.0, 1e6, heading, _rate_text(process))
+        heading, dims = "" if number else "Reactions", YX if process.rate.form in OF_GROUND else ()
+        of_process = _number(f"rate_factor_{process.label}", "1", process.equation, 1.0, 0.0, 1e6, heading, _rate_text(process))
+        yield replace(of_process, dims=dims)
+
+
+def emissions_of(mechanism: Mechanism, given: Iterable[str], fields: Iterable[str]) -> Iterator[Variable]:
+    """The emissions of a run, beside those of its mechanism.
+
+    given: names of the table of parameters. fields: names of the forcing; each emission of it has a factor.
+
+    Raises
+    ------
+    ModelError
+        An emission is of no species, or given twice.
+    """
+    parameters, forcing = ([name.removeprefix(EMISSION) for name in names if name.startswith(EMISSION)] for names in (given, fields))
+    for species in forcing:
+        if species not in mechanism.species:
+            raise ModelError(
+                f'The meteorology has "{EMISSION}{species}", and mechanism {mechanism.name} has no species "{species}".'
+                f"{nearest(species, mechanism.species)} Rename it, or remove it."
+            )
+    for species in mechanism.species:
+        kind, text = (f"{EMISSION}{species}", YX, FLUX), f"{species} that comes from the ground, beside what the mechanism emits"
+        if species in parameters and species in forcing:
+            raise ModelError(f'[parameters] "{kind[0]}": the meteorology has it, too. Give one of them.')
+        if species in parameters:
+            yield Variable(*kind, "float64", Role.PARAMETER, text, initial=0.0, low=0.0, high=MOST_EMITTED)
+        if species in forcing:
+            yield Variable(*kind, "float32", Role.FORCING, text, low=0.0, high=MOST_EMITTED)
+            text = f"factor of {EMISSION}{species}"
+            yield Variable(f"{EMISSION}factor_{species}", YX, "1", "float64", Role.PARAMETER, text, initial=1.0, low=0.0, high=1e6)
 
 
 def in_the_air(mechanism: Mechanism) -> Sequence[Process]:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from steppe.errors import ModelError, nearest
-from steppe.models.air.mechanism import AT_LEAST_0, NUMBERS
+from steppe.models.air.mechanism import ABOVE_0, AT_LEAST_0, NUMBERS
 
 
 class Entry:
@@ -31,12 +31,12 @@ class Entry:
         return self.refused(f'"{key}" is {is_not}, and {expected}')
 
     def number(self, key: str, default: float | None = None, at_least_0: bool = False) -> float:
-        """The finite number of a key. at_least_0: it is not negative.
+        """The finite number of a key. at_least_0: it is not negative. Those of `ABOVE_0` are greater than 0.
 
         Raises
         ------
         ModelError
-            There is none and no default, it is no number, or it is negative.
+            There is none and no default, it is no number, or it is too small.
         """
         if key not in self.values:
             if default is None:
@@ -53,6 +53,8 @@ class Entry:
             raise self.refused(f'"{key}" is {value!r}, and a number is expected.{_hint(value)}')
         if at_least_0 and found < 0.0:
             raise self.refused(f'"{key}" is {found:g}, and 0 or more is expected. A negative rate would make matter.')
+        if key in ABOVE_0 and found <= 0.0:
+            raise self.refused(f'"{key}" is {found:g}, and a number above 0 is expected.')
         return found
 
     def numbers(self, form: str, names: Mapping[str, str] | None = None) -> tuple[float, ...]:

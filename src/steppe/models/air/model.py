@@ -1,6 +1,6 @@
 """The air model on a grid; see the package."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from math import ceil
@@ -19,7 +19,7 @@ from steppe.models.air.boundary import fill_boundary
 from steppe.models.air.chemistry import LANES
 from steppe.models.air.column import AIR, HeightLevels
 from steppe.models.air.conditions import HOUR, LEAST_COSINE
-from steppe.models.air.declarations import CHOICES, OF_GROUND, TERMS, asked_of, in_the_air, variables_of
+from steppe.models.air.declarations import CHOICES, EMISSION, OF_GROUND, TERMS, asked_of, emissions_of, in_the_air, variables_of
 from steppe.models.air.diffusion import Diffusion, diffusivity
 from steppe.models.air.lanes import PER_CELL, SHORTEST
 from steppe.models.air.light import cosine, solar_time, sunlight
@@ -63,11 +63,8 @@ class Air(FieldModel):
         self._lanes = table.pop("lanes", LANES)
         if not isinstance(self._lanes, int) or isinstance(self._lanes, bool) or not 1 <= self._lanes <= 4096:
             raise ModelError(f"[parameters] lanes = {self._lanes!r} must be a whole number from 1 to 4096.")
-        self.variables: dict[str, Variable] = {}
-        for variable in variables_of(self.mechanism):
-            if variable.name in self.variables:
-                raise ModelError(f'Mechanism {self.mechanism.name}: model air has a "{variable.name}" of its own. Rename the species.')
-            self.variables[variable.name] = variable
+        self._named = tuple(table)
+        self._declare()
         self.asked = frozenset(variable.name for variable in asked_of(self.mechanism))
         self.digest = sha256(_sources() + repr(self.mechanism).encode()).hexdigest()
         self._take_levels(HeightLevels.even())
@@ -90,7 +87,16 @@ class Air(FieldModel):
             raise GridError(f"The grid has a mask, and air passes over all {grid.active.size:,} cells. Give a grid without a mask.")
         self._grid, self._threads = grid, around.threads
         if around.names:
+            self._declare(around.names)
             self._take_levels(HeightLevels.of_fields(around.columns))
+
+    def _declare(self, fields: Sequence[str] = ()) -> None:
+        """Makes the variables. fields: names of the forcing."""
+        self.variables: dict[str, Variable] = {}
+        for variable in (*variables_of(self.mechanism), *emissions_of(self.mechanism, self._named, fields)):
+            if variable.name in self.variables:
+                raise ModelError(f'Mechanism {self.mechanism.name}: model air has a "{variable.name}" of its own. Rename the species.')
+            self.variables[variable.name] = variable
 
     def _take_levels(self, levels: HeightLevels) -> None:
         self.levels, self.spaces = levels, {"level": levels.space}
@@ -214,12 +220,18 @@ class Air(FieldModel):
         for process in self.mechanism.processes:
             if process.rate.form not in OF_GROUND:
                 continue
-            number = process.rate.numbers[0] * float(self.parameters[f"rate_factor_{process.label}"])
+            number = process.rate.numbers[0] * self.parameters[f"rate_factor_{process.label}"]
             if process.rate.form == "emission":
                 for which, amount in process.products:
                     emission[which] += TO_MOLES * NANO * AIR * amount * number * land
             else:
                 velocity[process.reactants[0]] += 0.01 * number * quick
+        for which, species in enumerate(self.mechanism.species):
+            name = EMISSION + species
+            if name in self.forcing:
+                emission[which] += NANO * AIR * land * self.parameters[f"{EMISSION}factor_{species}"] * own(self.forcing[name])
+            elif name in self.parameters:
+                emission[which] += NANO * AIR * land * self.parameters[name]
         return diffusivity(self.levels.interfaces, friction, mixed), emission[:, None], velocity
 
     @property
