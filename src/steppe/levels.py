@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from steppe.errors import ModelError, RequestError, nearest
 
 LAYER = re.compile(r"(?P<name>\w+)\[(?P<level>\d{1,6})\]")
+NAMED = re.compile(r"(\w+)\[(.+)\]")  # by its number or by its value
 VALUE = re.compile(r"([-+]?\d+\.?\d*(?:[eE][-+]?\d+)?)\s*([^\s\d].*)?")
 
 
@@ -131,6 +132,9 @@ class Layered(dict[str, Kind]):
     def missing(self, name: str) -> str:
         """Why there is no variable of a name, in a sentence with what there is."""
         whole, level = parted(name)
+        by_value = NAMED.fullmatch(name)
+        if level is None and by_value and by_value[1] in self and (levels := self.levels(by_value[1])):
+            return f'Write "{numbered(name, {by_value[1]: levels})}" for "{name}".'
         if level is None or whole not in self:
             return f'There is no variable "{name[:64]}".{nearest(name[:64], self)}'
         levels = self.levels(whole)
@@ -180,6 +184,20 @@ def level_of(space: Space, asked: int | str) -> int:
                 return number
     values = ", ".join(space.label(each) for each in range(min(last + 1, 40))) + (", ..." if last >= 40 else "")
     raise RequestError(f'There is no level "{text[:64]}". Levels are 0 to {last}, or {values}.')
+
+
+def numbered(name: str, levels: Mapping[str, tuple[str, Space]]) -> str:
+    """The name with the number of its level, "ozone[3]" for "ozone[850 hPa]"; a name without a level stays as it is.
+
+    levels: variable -> name and coordinate of its levels.
+
+    Raises
+    ------
+    RequestError
+        The variable has no such level.
+    """
+    found = NAMED.fullmatch(name)
+    return layer(found[1], level_of(levels[found[1]][1], found[2])) if found and found[1] in levels else name
 
 
 def which_level(name: str, dim: str, space: Space) -> str:

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import steppe
-from steppe.engine import Session, Simulation
+from steppe.engine import Session, Simulation, estimate
 from steppe.engine import session as stage_module
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.errors import BadCellError, Mistake, ModelError, RangeError, RequestError, RunFileError
+from steppe.io.export import ExportSource
+from steppe.jobs.film import FilmChoices, reel_of
+from steppe.jobs.picture import PictureChoices, draw
 from steppe.levels import Space, level_of
 from tests.engine.sessions import OWN, on_session, query, seen, to
 from tests.engine.test_ranks import on_ranks
@@ -293,6 +296,27 @@ def test_what_has_no_such_level_is_refused_by_name(run_file):
         run_file.write_text(RUN.replace(*wrong))
         with pytest.raises((RunFileError, RequestError), match=words):
             Plan.of(run_file)
+
+
+def test_results_are_drawn_filmed_and_exported_by_the_value_of_a_level(run_file, tmp_path):
+    with Simulation(run_file) as simulation:
+        simulation.step(24)
+        with pytest.raises(ModelError, match=r'Write "gas\[1\]" for "gas\[850 hPa\]"'):
+            simulation.get("gas[850 hPa]")
+    out = run_file.parent / "out"
+    by_value, by_number = (draw(out, tmp_path / f"{i}.png", PictureChoices([name])) for i, name in enumerate(("gas[850 hPa]", "gas[1]")))
+    assert by_value.read_bytes() == by_number.read_bytes()
+    assert ExportSource(out, ["gas[500 hPa]"]).names == ["gas[2]"]
+    assert reel_of(out, FilmChoices("gas[850 hPa]")).name == "gas[1]"
+    with pytest.raises(RequestError, match='There is no level "700 hPa"'):
+        ExportSource(out, ["gas[700 hPa]"])
+
+
+def test_a_check_says_before_it_takes_memory_that_there_is_too_little(run_file, monkeypatch):
+    monkeypatch.setattr("steppe.engine.check.free_memory", lambda: 17_000.0)
+    plan = Plan.of(run_file)  # 630 cells with three levels of 8 bytes, and one of 4
+    with pytest.raises(RunFileError, match=r"The states of 630 cells take 17\.6 kB, and 17 kB are free here"):
+        estimate(plan)
 
 
 def test_a_level_has_a_number_and_a_value_with_its_unit():

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from steppe.comm.launch import find_mpiexec as find_mpiexec
     from steppe.comm.launch import is_bridged as is_bridged
     from steppe.comm.machine_state import container_memory as container_memory
+    from steppe.comm.machine_state import free_memory as free_memory
     from steppe.comm.machine_state import host_memory as host_memory
     from steppe.comm.machine_state import process_state as process_state
     from steppe.comm.node import nodes as nodes

@@ -4,6 +4,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,10 +12,11 @@ import numpy as np
 
 from steppe.array_types import Array
 from steppe.arrays import ModelArrays
-from steppe.comm import BoxReach, Serial
+from steppe.comm import BoxReach, Serial, free_memory
 from steppe.engine.gatherer import Gatherer
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
+from steppe.errors import RunFileError
 from steppe.io import FieldReader, ForcingProblem, ForcingReader, ForcingStore, scan
 from steppe.kernels.sums import totals
 from steppe.models import Model
@@ -125,7 +127,18 @@ def problems(plan: Plan) -> list[ForcingProblem]:
 
 
 def estimate(plan: Plan) -> Cost:
-    """Memory, bytes and time of a run; computes its first days twice on a copy, by the kernel of the run, and records them in memory."""
+    """Memory, bytes and time of a run; computes its first days twice on a copy, by the kernel of the run, and records them in memory.
+
+    Raises
+    ------
+    RunFileError
+        This machine has not the memory for it.
+    """
+    if (need := _states(plan)) > (free := free_memory()):
+        raise RunFileError(
+            f"The states of {plan.grid.n_cells:,} cells take {in_bytes(need)}, and {in_bytes(int(free))} are free here. Check the run on a "
+            "machine that has more, or run it on several with --ranks."
+        )
     share, deal, neighbours = plan.decomposed().of(0)
     world = Serial()
     arrays = ModelArrays(world)
@@ -170,6 +183,12 @@ def estimate(plan: Plan) -> Cost:
         outputs.rounding,
         plan.clock.unit,
     )
+
+
+def _states(plan: Plan) -> int:
+    """Bytes of the states of all cells, once."""
+    states = [(name, np.dtype(v.dtype).itemsize) for name, v in plan.model.variables.items() if v.role is Role.STATE]
+    return plan.grid.n_cells * sum(prod(plan.variables.leading(name)) * size for name, size in states)
 
 
 def _first_settings(plan: Plan) -> Iterator[tuple[str, float, Array | None]]:

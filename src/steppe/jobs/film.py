@@ -13,6 +13,7 @@ from steppe.grid import RegionLike
 from steppe.io import MAPS, Axis, StoredRecords
 from steppe.io.export import aside
 from steppe.jobs.picture import BLOCK, Ground, held_in, notes_of, rows_at, scenarios_of, title_of
+from steppe.levels import numbered
 from steppe.view import Encoder, MapPlot, Scene, Size, choose_colours, quantiles
 
 Tell = Callable[[float, str], None]
@@ -125,10 +126,11 @@ def reel_of(path: Path, choices: FilmChoices) -> Reel:
     """Prepares a film: reads all its records once, for the range of its colours. Raises as `draw_film`."""
     ensemble, folders, _ = scenarios_of(path)
     every = [StoredRecords.open(folder, choices.maps, MAPS) for folder in folders]
-    held = held_in(every[0], path, choices.maps, [choices.variable] if choices.variable else None)
+    wanted = [numbered(choices.variable, every[0].levels)] if choices.variable else []
+    held = held_in(every[0], path, choices.maps, wanted)
     if not held:
         raise RunFileError(f'The run "{path}" has no maps, so there is nothing to show. Record some: `[output] variables`.')
-    name = choices.variable or held[0]
+    (name,) = wanted or held[:1]
     axis = min((one.axes[name] for one in every), key=lambda axis: axis.rows)
     if not axis.rows:
         raise RunFileError(f'The run "{path}" has no results yet.')

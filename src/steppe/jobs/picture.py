@@ -15,7 +15,7 @@ from steppe.errors import RunFileError, nearest
 from steppe.grid import Grid, RegionLike
 from steppe.io import MAPS, Axis, Ensemble, StoredRecords, listed, names_of
 from steppe.io.export import aside
-from steppe.levels import parted
+from steppe.levels import numbered, parted
 from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, choose_colours, draw_run, quantiles
 
 GENERATED = "The weather is generated: no day, year or place of it is real."
@@ -78,7 +78,9 @@ def draw(path: Path, output: Path, choices: PictureChoices = PictureChoices()) -
     variables, date, at, region, scale, maps = choices
     ensemble, folders, scenarios = scenarios_of(path)
     every = [StoredRecords.open(folder, maps, MAPS) for folder in folders]
-    records, held = every[0], held_in(every[0], path, maps, variables)
+    records = every[0]
+    variables = None if variables is None else [numbered(name, records.levels) for name in variables]
+    held = held_in(records, path, maps, variables)
     first = [name for name in held if parted(name)[1] in (None, 0)]  # of each variable one map
     common = {name: min((one.axes[name] for one in every), key=lambda axis: axis.rows) for name in variables or first}
     names = [name for name, axis in common.items() if axis.rows]

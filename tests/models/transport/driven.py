@@ -48,7 +48,7 @@ class Driven:
         self.model, self.wind = Transport({**table, **options}), Wind(at or (lambda step: {}))
         self.model.place(Surroundings(grid, names))
         (self.box,) = Partition.boxes(grid, 1, self.model.needs.halo or {})
-        numbers = {name: value for name, value in table.items() if isinstance(value, float)}
+        numbers = {name: value for name, value in table.items() if isinstance(value, float) and name in self.model.variables}
         self.model.initialise(self.box, numbers, None, options, BoxReach(Serial(), self.box, totals, ModelArrays(Serial())))
         self.clock, self.done = Clock(cftime.datetime(2000, 1, 1), timedelta(seconds=seconds)), 0
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray
 
 from steppe.cli import run_command
 from steppe.engine import Plan, Simulation
@@ -87,3 +88,25 @@ def test_a_run_with_winds_takes_them_and_names_no_other_wind(tmp_path):
         run.step()
         named.step()
         np.testing.assert_array_equal(run.get("hills"), named.get("hills"))
+
+
+@pytest.mark.parametrize("name", ["period", "angle"])
+def test_a_parameter_of_winds_that_are_formulas_is_refused_beside_those_of_a_store(name, tmp_path):
+    write_winds(tmp_path / "winds.zarr")
+    path = run_file(tmp_path)
+    path.write_text(path.read_text().replace("parameters = { ", f"parameters = {{ {name} = 6.0,"))
+    with pytest.raises(RunFileError, match=f'"{name}" is not known'):
+        Plan.of(path)
+
+
+def test_one_long_distance_of_two_is_a_gap(tmp_path):
+    write_winds(tmp_path / "winds.zarr")
+    with xarray.open_zarr(tmp_path / "winds.zarr", decode_times=False, consolidated=False) as winds:
+        some = winds.isel(time=[0, 1, 4]).load()
+    hours = np.diff(some["time"])
+    some.drop_encoding().to_zarr(tmp_path / "winds.zarr", mode="w", consolidated=False)
+    assert hours[1] == 3 * hours[0]
+    path = run_file(tmp_path)
+    path.write_text(path.read_text().replace("end = 2000-01-02", "end = 2000-01-01"))
+    with pytest.raises(ForcingError, match=r"has no record between .* \(1 such\)"):
+        Plan.of(path).reader()

@@ -16,7 +16,7 @@ from steppe.io.output.store import group_attributes
 from steppe.io.results.dataset import MAPS, locate, names_of
 from steppe.io.results.records import StoredRecords
 from steppe.io.shard import layout_of
-from steppe.levels import parted
+from steppe.levels import numbered, parted
 
 Progress = Callable[[float], None]  # gets the part that is done, 0 to 1
 
@@ -109,6 +109,7 @@ class ExportSource:
 
     def _named(self, wanted: list[str] | None, levels: bool) -> list[str]:
         held = sorted([*self.store.variables, *self.store.static])
+        wanted = None if wanted is None else [numbered(name, self.store.levels) for name in wanted]
         for name in wanted or []:
             if name not in self.store.axes and name not in held:
                 raise Mistake(f'"{self.path}" holds no variable "{name}" on its cells.{nearest(name, held)}')

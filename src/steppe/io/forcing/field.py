@@ -106,7 +106,7 @@ class Field:
             at = int(np.argmax(apart <= 0))
             told = f"the record of {self.instant(at + 1)} comes after that of {self.instant(at)}"
             raise ForcingError(f"{self._where}: {told}. Sort the records; each instant must be there once.")
-        usual = int(np.median(apart)) if apart.size else 0
+        usual = int(np.sort(apart)[(apart.size - 1) // 2]) if apart.size else 0
         end = int(self.ticks[-1]) + (max(usual - 1, 0) if self.variable.between == "last" else 0)
         if not self.ticks[0] <= first <= last <= end:
             told = f"from {self.instant(0)} to {self.instant(-1)}, but the run needs {self._text(first)} to {self._text(last)}"

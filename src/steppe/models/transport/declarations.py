@@ -42,8 +42,10 @@ def variables_of(tracers: Sequence[Tracer], wind: str, vertical: bool) -> Iterat
         yield Variable(f"column_{tracer.name}", YX, unit, "float64", Role.DIAGNOSTIC, f"{tracer.name} above a square metre")
     if wind == "forcing":
         yield from _forcing(vertical)
-    yield _number("period", "d", "period of a wind that is a formula; those of DCMIP have their own", 12.0, 1e-3, 1e6)
-    yield _number("angle", "degree", "tilt of the axis of the wind `rotation`", 0.0, -360.0, 360.0)
+    if wind in WINDS and WINDS[wind].period is None:
+        yield _number("period", "d", "period of the wind", 12.0, 1e-3, 1e6)
+    if wind == "rotation":
+        yield _number("angle", "degree", "tilt of the axis of the wind", 0.0, -360.0, 360.0)
     for tracer in tracers:
         if tracer.half_life is not None:
             yield _number(f"half_life_{tracer.name}", "d", f"half-life of {tracer.name}", tracer.half_life, 1e-9, 1e12)

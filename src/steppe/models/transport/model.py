@@ -122,7 +122,8 @@ class Transport(FieldModel):
         """The wind in the middle of the step: its name and constants."""
         wind = WINDS[self._wind]
         period = DAY * (wind.period or float(self.parameters["period"]))
-        return self._wind, wind.constants(self.elapsed + 0.5 * self.seconds, period, float(np.deg2rad(self.parameters["angle"])))
+        angle = float(np.deg2rad(self.parameters.get("angle", 0.0)))
+        return self._wind, wind.constants(self.elapsed + 0.5 * self.seconds, period, angle)
 
     def _blow(self) -> None:
         """Puts the wind of the forcing, and takes its surface pressure."""

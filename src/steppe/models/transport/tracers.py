@@ -62,7 +62,8 @@ def tracers_of(asked: object) -> tuple[Tracer, ...]:
 def _tracer(name: object, said: object) -> Tracer:
     where = f"[parameters] tracers.{name}"
     if not isinstance(name, str) or not name.isidentifier() or name in RESERVED or name.startswith(BEGINNINGS):
-        raise ModelError(f"{where}: this name is taken, or none. Choose another, of letters, digits and _.")
+        taken = "is a name of the model's own" if isinstance(name, str) and name.isidentifier() else "is no name"
+        raise ModelError(f'{where}: "{name}" {taken}. Choose another, of letters, digits and _.')
     if said == AGE:
         return Tracer(name, "zero", units="d", age=True)
     table = {"initial": said} if isinstance(said, str) else said
@@ -72,8 +73,10 @@ def _tracer(name: object, said: object) -> Tracer:
         if key not in KEYS:
             raise ModelError(f'{where}: "{key}" is not known.{nearest(key, KEYS)}')
     form = table.get("initial", "zero")
+    if form == AGE:
+        raise ModelError(f'{where}: the age of air has no half-life, source or unit of its own. Write {name} = "{AGE}" alone.')
     if form not in FORMS:
-        raise ModelError(f"{where}: there is no form {form!r}.{nearest(str(form), (*FORMS, AGE))}")
+        raise ModelError(f"{where}: there is no form {form!r}.{nearest(str(form), FORMS)}")
     levels, box = table.get("levels", ()), table.get("box")
     levels = levels if isinstance(levels, list | tuple) else (levels,)
     if not all(isinstance(level, int) and not isinstance(level, bool) and level >= 0 for level in levels):
