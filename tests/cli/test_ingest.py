@@ -87,6 +87,32 @@ def test_points_need_no_list_of_stations_and_take_plain_files(call, folder):
         assert dataset["rain"].values[0].tolist() == [14.0, 7.0]
 
 
+def test_points_take_any_column_and_need_rain_alone(call, folder):
+    write_stations(folder)
+    rows = {name: gzip.decompress((folder / f"{name}.csv.gz").read_bytes()).decode().splitlines() for name in ("north", "south")}
+    for name, lines in rows.items():
+        short = ["date,rain,depth", *(f"{line.rsplit(',', 3)[0]},{number % 9}" for number, line in enumerate(lines[1:]))]
+        (folder / f"{name}.csv.gz").write_bytes(gzip.compress("\n".join(short).encode()))
+    both = ("ingest", "stations", ".", "w.zarr", "--points", "points.csv", *DAYS, "--map", "snow_depth=depth")
+    code, _, wrong = call(*both)
+    assert (code, wrong) == (
+        Exit.MISTAKE,
+        'steppe: "north.csv.gz", column "depth" has no unit. Type --units snow_depth=UNIT, or add a line of units.\n',
+    )
+    code, said, _ = call(*both, "--units", "snow_depth=cm")
+    assert code == Exit.DONE
+    assert "no station has tmin, tmax, radiation, vp, pan: the store is without" in said
+    with steppe.open("w.zarr") as dataset:
+        assert set(dataset.data_vars) >= {"rain", "snow_depth"}
+        assert "tmin" not in dataset
+        assert (dataset["snow_depth"].values[:, 1] == np.arange(365) % 9).all()
+        assert dataset["snow_depth"].attrs["units"] == "cm"
+    south = gzip.decompress((folder / "south.csv.gz").read_bytes()).decode().replace("depth", "other")
+    (folder / "south.csv.gz").write_bytes(gzip.compress(south.encode()))
+    _, _, wrong = call(*(each.replace("w.zarr", "u.zarr") for each in both), "--units", "snow_depth=cm")
+    assert '"south.csv.gz" has no snow_depth, and "north.csv.gz" has.' in wrong
+
+
 def test_a_column_is_mapped_and_its_unit_said_on_the_command_line(call, folder):
     write_stations(folder)
     text = gzip.decompress((folder / "north.csv.gz").read_bytes()).decode().replace("radiation", "glow")
@@ -94,7 +120,7 @@ def test_a_column_is_mapped_and_its_unit_said_on_the_command_line(call, folder):
     both = ("ingest", "stations", ".", "w.zarr", "--points", "points.csv", *DAYS)
     code, _, wrong = call(*both)
     assert code == Exit.MISTAKE
-    assert '"north.csv.gz" has no radiation.' in wrong
+    assert '"north.csv.gz" has no radiation, and "south.csv.gz" has.' in wrong
     code, said, _ = call(*both, "--map", "radiation=glow", "--units", "radiation=MJ/m2")
     assert code == Exit.DONE
     assert 'radiation was read from the column "glow", as requested (north)' in said

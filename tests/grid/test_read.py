@@ -95,6 +95,15 @@ def test_a_mask_is_preferred_to_data(tmp_path: Path) -> None:
     assert read(path) == GRID
 
 
+@pytest.mark.parametrize("value", [7, 255, 0.7, -1])
+def test_zeros_beside_other_values_do_not_say_which_cells_take_part(tmp_path: Path, value: float) -> None:
+    basin = np.where(MASK, value, 0)
+    with pytest.raises(GridError, match=rf'"basin" is 0 in {(~MASK).sum()} of {MASK.size} cells and missing in none.*\["basin"\] != 0'):
+        read(store(tmp_path, {"basin": basin}))
+    (tmp_path / "other").mkdir()
+    assert read(store(tmp_path / "other", {"basin": np.where(MASK, value, np.nan)})) == GRID
+
+
 def test_zeros_and_ones_are_a_mask_whatever_their_name(tmp_path: Path) -> None:
     basin, height = MASK.astype(np.int8), np.where(MASK, 7.0, np.nan)
     for each, values in (("alone", {"basin": basin, "height": height}), ("beside", {"mask": MASK, "burnt": 1 - basin})):

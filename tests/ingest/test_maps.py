@@ -275,6 +275,56 @@ def test_cells_without_values_are_left_out_on_request(tmp_path):
     assert report.notes[1] == "1 of 42 cells of the grid have no values and were left out"
 
 
+@pytest.mark.parametrize("day", [0, 1, 2])
+def test_a_gap_is_refused_on_whichever_day_it_is(tmp_path, day):
+    rain, tmin = known_maps("daily_rain", 3), known_maps("min_temp", 3)
+    rain[:, 2, 3] = np.nan  # never a value: the sea
+    rain[day, 4, 4] = np.nan
+    file = write_maps(tmp_path / "a.nc", {"daily_rain": rain, "min_temp": tmin})
+    with pytest.raises(ForcingError, match=rf"1990-01-0{day + 1}, cell .*: rain is missing \(1 such cells"):
+        ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0})
+    rain[day, 4, 4] = 1.0
+    report = ingest([write_maps(tmp_path / "b.nc", {"daily_rain": rain, "min_temp": tmin})], tmp_path / "v.zarr", day_shift={"rain": 0})
+    assert report.cells == 41
+    assert "1 of 42 cells of the files have no values and were left out" in report.notes
+
+
+def test_a_clipped_night_is_not_warmer_than_the_clipped_day(tmp_path):
+    tmin, tmax = known_maps("min_temp", 2), known_maps("max_temp", 2)
+    tmin[1, 2, 3], tmax[1, 2, 3] = -112.0, -104.0
+    file = write_maps(tmp_path / "a.nc", {"min_temp": tmin, "max_temp": tmax})
+    with pytest.raises(ForcingError, match=r"tmin is -112 degC .*, expected -95 to 60 degC"):
+        ingest([file], tmp_path / "w.zarr", day_shift={})
+    ingest([file], tmp_path / "w.zarr", clip=True, day_shift={})
+    assert (values(tmp_path / "w.zarr", "tmin").min(), values(tmp_path / "w.zarr", "tmax").min()) == (-95.0, -95.0)
+
+
+def test_the_report_says_how_much_rain_packing_loses(tmp_path):
+    drizzle = np.full((10, 7, 6), 0.04)
+    drizzle[0] = 0.1
+    file = write_maps(tmp_path / "a.nc", {"daily_rain": drizzle}, packed=False)
+    report = ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0})
+    assert report.mean_annual_rain == pytest.approx(0.01 * 365.25, rel=1e-3)
+    assert report.notes[-1] == "rain in steps of 0.1 mm d-1 is 21.7 % of that of the files; --exact keeps all of it"
+    report = ingest([file], tmp_path / "v.zarr", exact=True, day_shift={"rain": 0})
+    assert report.mean_annual_rain == pytest.approx(0.046 * 365.25, rel=1e-3)
+    assert not any("steps of" in note for note in report.notes)
+
+
+def test_a_time_without_a_unit_and_a_dimension_too_many_are_named(tmp_path):
+    file = write_maps(tmp_path / "a.nc", {"daily_rain": known_maps("daily_rain", 3)})
+    with xarray.open_dataset(file, decode_times=False) as dataset:
+        dataset.load()
+    dataset["time"].attrs = {}
+    dataset.to_netcdf(tmp_path / "b.nc")
+    with pytest.raises(ForcingError, match=r'b\.nc": variable "daily_rain" has the dimensions .*, and "time" has no unit\. Expected'):
+        ingest([tmp_path / "b.nc"], tmp_path / "w.zarr")
+    with xarray.open_dataset(file) as dataset:
+        dataset.expand_dims(member=[1, 2]).to_netcdf(tmp_path / "c.nc")
+    with pytest.raises(ForcingError, match=r'c\.nc": variable "daily_rain" has the dimensions \(member: 2,.*dataset\.isel'):
+        ingest([tmp_path / "c.nc"], tmp_path / "w.zarr")
+
+
 def test_a_file_cut_short_is_found_and_nothing_is_left_behind(tmp_path):
     file = write_maps(tmp_path / "a.nc", {"daily_rain": known_maps("daily_rain", 400)})
     content = file.read_bytes()

@@ -176,7 +176,7 @@ def test_two_columns_for_one_variable_are_refused_until_one_is_chosen(tmp_path):
     ("said", "says"),
     [
         (ColumnNames({"vp": "vdp"}), 'no station file has a column "vdp".* Did you mean "vp"'),
-        (ColumnNames({"vpp": "vpd", "vp": "vpd"}), '"vpp" is not a variable of stations'),
+        (ColumnNames({"vpp": "vpd", "vp": "vpd"}), "vpp=vpd: the column is taken as vp. Map it to one variable"),
         (ColumnNames({"vp": "vpd"}, {"deficit": "kPa"}), '--units deficit=kPa: no station file has a column for "deficit"'),
     ],
 )

@@ -52,7 +52,8 @@ def read_raster(path: Path, variable: str | None = None) -> Raster | Projected |
     """The raster of a CF file or store, or the points of a store of Steppe.
 
     A cell takes part where the mask is neither 0 nor missing (a variable whose name holds "mask", whose standard_name is
-    land_binary_mask, of type boolean, or of zeros and ones), or where any other variable has a value. A store of packed cells (CF
+    land_binary_mask, of type boolean, or of zeros and ones), or where any other variable has a value; a variable with zeros that is missing
+    nowhere is refused. A store of packed cells (CF
     compression by gathering, as Steppe's forcing) needs no mask. Rows may run either way; longitudes may be 0 to 360. Axes may be y and x
     of a projection that a grid mapping describes.
 
@@ -72,7 +73,10 @@ def read_raster(path: Path, variable: str | None = None) -> Raster | Projected |
             dataset = xarray.open_dataset(path, decode_times=False)
     except (OSError, ValueError) as error:
         reason = str(error).split("\n")[0]
-        raise GridError(f'"{path}" cannot be read as a raster ({reason}). Give a Zarr store, or install netCDF4 to read NetCDF.') from error
+        advice = "Give a Zarr store, or install netCDF4 to read NetCDF."
+        if path.suffix.lower() in (".tif", ".tiff"):
+            advice = f'Convert it in Python: rioxarray.open_rasterio("{path}").squeeze().to_dataset(name="mask").to_netcdf("mask.nc")'
+        raise GridError(f'"{path}" cannot be read as a raster ({reason}). {advice}') from error
     with dataset:
         try:
             return _points(dataset) if "cell_id" in dataset.variables else _raster(dataset, variable)
@@ -119,7 +123,8 @@ def _mask_variable(dataset: "xarray.Dataset", dims: tuple[str, str], variable: s
     chosen = masks or [name for name in fitting if _has_zeros_and_ones(dataset[name])] or fitting
     if len(chosen) != 1:
         raise GridError(
-            f"One variable of {dims[0]} and {dims[1]} is needed as mask, found {', '.join(chosen) or 'none'}. Name the variable to use."
+            f"One variable of {dims[0]} and {dims[1]} is needed as mask, found {', '.join(chosen) or 'none'}. "
+            + (f'Keep one of them: dataset[["{chosen[0]}"]].' if chosen else "Add one.")
         )
     return dataset[chosen[0]]
 
@@ -133,8 +138,15 @@ def _has_zeros_and_ones(values: "xarray.DataArray") -> bool:
 
 
 def _active(values: "xarray.DataArray") -> NDArray[np.bool_]:
-    there = np.asarray(values.notnull().values)
-    return there & np.asarray(values.values != 0) if _is_mask(values) or _has_zeros_and_ones(values) else there
+    there, other = np.asarray(values.notnull().values), np.asarray(values.values != 0)
+    if _is_mask(values) or _has_zeros_and_ones(values):
+        return there & other
+    if there.all() and not other.all():  # ids of catchments, parts of cells, heights: 0 may be outside, and may not
+        raise GridError(
+            f'"{values.name}" is 0 in {np.count_nonzero(~other):,} of {other.size:,} cells and missing in none, so it does not say which take '
+            f'part. Make a mask of it, dataset["{values.name}"] != 0, or let values be missing outside.'
+        )
+    return there
 
 
 BUILTIN = {

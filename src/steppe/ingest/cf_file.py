@@ -65,12 +65,21 @@ class CfFile:
         return found
 
     def unfit(self, name: str) -> str:
-        """The reason why a variable of the file is not among `variables`; empty if the file has none of this name."""
-        if name not in self._dataset.data_vars:
+        """The reason why a variable of the file is not among `variables`; empty if it is, or if the file has none of this name.
+
+        name: of a variable; "": of the first that has rows and columns.
+        """
+        maps = [str(each) for each, values in self._dataset.data_vars.items() if set(self.lattice.dims) < set(values.dims)]
+        name = name or next(iter(maps), "")
+        if name not in self._dataset.data_vars or name in self.variables:
             return ""
-        sizes = ", ".join(f"{dim}: {size}" for dim, size in self._dataset[name].sizes.items())
-        wanted = f"a time in days or hours since a date, {' and '.join(self.lattice.dims)}"
-        return f'"{self.path}": variable "{name}" has the dimensions ({sizes}). Expected are {wanted}; any other has one place.'
+        values = self._dataset[name]
+        sizes = ", ".join(f"{dim}: {size}" for dim, size in values.sizes.items())
+        units = {dim: values[dim].attrs.get("units") for dim in values.dims if dim not in self.lattice.dims and dim in values.coords}
+        told = "".join(f', and "{dim}" has ' + (f'the unit "{unit}"' if unit else "no unit") for dim, unit in units.items())
+        wanted = f'a time whose unit is such as "days since 2000-01-01", {" and ".join(self.lattice.dims)}'
+        more = "dataset.isel chooses one place of any other"
+        return f'"{self.path}": variable "{name}" has the dimensions ({sizes}){told}. Expected are {wanted}; {more}.'
 
     @property
     def attributes(self) -> Mapping[str, object]:

@@ -56,14 +56,15 @@ def read_columns(table: ColumnTable, said: ColumnNames) -> Record:
         )
     if DEFICIT in found:
         found["vp"] = _from_deficit(table, found)
-    values = {name: found[name] for name in WEATHER if name in found}
+    own = {name: _unit(table, name, column, said) for name, column in taken.items() if name not in UNITS}
+    values = {name: found[name] for name in (*WEATHER, *own) if name in found}
     check_limits(table.path, values, table.dates)
     unread = [name for name, texts in table.columns.items() if any(texts) and name not in (*taken.values(), *DAYS, *CODES)]
-    return Record(table.dates[0], values, taken, tuple(unread))
+    return Record(table.dates[0], values, taken, tuple(unread), own)
 
 
-def check_said(said: ColumnNames, records: Sequence[Station]) -> None:
-    """Checks that at least one station has each column that the user names.
+def check_said(said: ColumnNames, records: Sequence[Station], own: bool = False) -> None:
+    """Checks that at least one station has each column that the user names. own: variables that Steppe does not know are taken, too.
 
     Raises
     ------
@@ -72,9 +73,13 @@ def check_said(said: ColumnNames, records: Sequence[Station]) -> None:
     """
     columns = {column for record in records for column in (*record.taken.values(), *record.unread)}
     for name, column in said.names.items():
-        if name not in UNITS:
-            raise ForcingError(f'--map {name}={column}: "{name}" is not a variable of stations.{nearest(name, UNITS)}')
+        if name not in UNITS and not own:
+            raise ForcingError(
+                f'--map {name}={column}: "{name}" cannot be spread over a raster.{nearest(name, UNITS)} Points take any variable: --points.'
+            )
         if all(record.taken.get(name, "").lower() != column.lower() for record in records):
+            for other in (ours for record in records for ours, theirs in record.taken.items() if theirs.lower() == column.lower()):
+                raise ForcingError(f'--map {name}={column}: the column is taken as {other}. Map it to one variable.')
             raise ForcingError(f'--map {name}={column}: no station file has a column "{column}".{nearest(column, columns)}')
     read = {name for record in records for name in record.taken}
     for name, unit in said.units.items():
@@ -157,9 +162,16 @@ def _refuse_misspelt(table: ColumnTable, taken: Mapping[str, str], rest: Sequenc
 
 
 def _values(table: ColumnTable, name: str, column: str, said: ColumnNames) -> Values:
-    unit = said.units.get(name) or table.units.get(column) or UNITS[name]
-    line = conversion(unit, UNITS[name], f'"{table.path}", column "{column}"')
+    unit = _unit(table, name, column, said)
+    line = conversion(unit, UNITS.get(name, unit), f'"{table.path}", column "{column}"')
     return numbers(table.path, column, table.columns[column], table.dates) * line.factor + line.offset
+
+
+def _unit(table: ColumnTable, name: str, column: str, said: ColumnNames) -> str:
+    unit = said.units.get(name) or table.units.get(column) or UNITS.get(name)
+    if unit is None:
+        raise ForcingError(f'"{table.path}", column "{column}" has no unit. Type --units {name}=UNIT, or add a line of units.')
+    return unit
 
 
 def _from_deficit(table: ColumnTable, found: Mapping[str, Values]) -> Values:

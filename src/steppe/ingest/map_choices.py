@@ -100,6 +100,8 @@ def choose_series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, 
         if theirs not in seen:
             unfit = next(filter(None, (file.unfit(theirs) for file in files)), "")
             raise ForcingError(unfit or f'--map {ours}={theirs}: no file has daily maps of "{theirs}".{nearest(theirs, seen)}')
+    if not parts and (unfit := next(filter(None, (file.unfit("") for file in files if not file.variables)), "")):
+        raise ForcingError(unfit)
     if not parts:
         held = ", ".join(sorted(seen)) or "none of time, latitude and longitude"
         raise ForcingError(

@@ -17,21 +17,23 @@ from steppe.grid import Grid
 from steppe.ingest.map_series import Rows
 from steppe.ingest.regrid import Regrid
 from steppe.io.axis import day_name
+from steppe.io.forcing.variables import SCALE, WEATHER
 from steppe.io.forcing.writer import ForcingBlock, ForcingWriter
 
 BUFFER = 120_000_000  # values (480 MB): 384 days of 312,500 cells; with more cells the maps are read again for the next ones
 READ = 2_000_000  # values read at a time (8 MB), or one chunk of the file if that is more, ...
 LARGEST_CHUNK = 64_000_000  # ... up to this (256 MB); beyond, a chunk is decompressed several times
+LOST = 0.01  # of the rain of the files
 ROUNDING = 1e-3  # [degC] by which means of equal temperatures may differ
 
 
 class Transfer:
     """Values on their way from files to a store. clipped: variable -> number of values that were set to a limit."""
 
-    def __init__(self, rows: Mapping[str, Rows], ways: Mapping[str, Regrid], grid: Grid, clip: bool) -> None:
-        self._rows, self._ways, self._grid, self._clip = rows, ways, grid, clip
+    def __init__(self, rows: Mapping[str, Rows], ways: Mapping[str, Regrid], grid: Grid, clip: bool, packed: bool) -> None:
+        self._rows, self._ways, self._grid, self._clip, self._packed = rows, ways, grid, clip, packed
         self.clipped: defaultdict[str, int] = defaultdict(int)
-        self._rain = 0.0
+        self._rain = self._rain_of_files = 0.0
 
     def write(self, writer: ForcingWriter, progress: Callable[[float], None]) -> None:
         """Writes all variables."""
@@ -50,9 +52,18 @@ class Transfer:
                         done += len(batch) / len(passes)
                         progress(done / every)
                     if name == "rain":
-                        self._rain += float(buffer.sum(dtype=np.float64))
+                        self._rain_of_files += float(buffer.sum(dtype=np.float64))
+                        stored = np.rint(buffer / np.float32(SCALE)) * SCALE if self._packed else buffer
+                        self._rain += float(stored.sum(dtype=np.float64))
                     for block in blocks_together:
                         writer.write(name, block, buffer[:, block.cells.start - cells.start : block.cells.stop - cells.start])
+
+    def lost_rain(self) -> list[str]:
+        """A sentence if packing changes rain by more than `LOST`."""
+        if abs(self._rain - self._rain_of_files) <= LOST * self._rain_of_files:
+            return []
+        part = f"{100.0 * self._rain / self._rain_of_files:.3g} %"
+        return [f"rain in steps of {SCALE:g} mm d-1 is {part} of that of the files; --exact keeps all of it"]
 
     def mean_annual_rain(self) -> float | None:
         """Mean of all cells and days [mm a-1], None without rain."""
@@ -85,7 +96,7 @@ class Transfer:
         limits = f"{variable.low:g} to {variable.high:g} {variable.units}"
         values = self._limited(name, days, values, variable.low, variable.high, limits)
         if name == "tmin" and "tmax" in self._rows and np.array_equal(self._rows["tmax"].axis.starts, self._rows["tmin"].axis.starts):
-            tmax = self._values("tmax", days)
+            tmax = np.clip(self._values("tmax", days), WEATHER["tmax"].low, WEATHER["tmax"].high)  # if it is beyond, it is refused itself
             values = self._limited(name, days, values, variable.low, tmax + np.float32(ROUNDING), "not more than tmax of the day")
         return values
 

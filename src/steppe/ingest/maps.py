@@ -17,7 +17,7 @@ from steppe.ingest.map_series import MapSeries, Rows
 from steppe.ingest.map_transfer import Transfer
 from steppe.ingest.provenance import Report, source_file
 from steppe.ingest.regrid import Regrid
-from steppe.io.axis import Axis, day_name
+from steppe.io.axis import Axis
 from steppe.io.forcing.units import SAME
 from steppe.io.forcing.variables import SCALE, WEATHER
 from steppe.io.forcing.writer import About, ForcingWriter, Written
@@ -74,13 +74,15 @@ def ingest_maps(
         notes = [*_turned(opened), *untaken, *left_out, *methods, *alike, *_filled(rows, choices)]
         about = _about(opened, files, axis, product, notes)
         axes = _axes(rows)
-        written = [_written(one, axes[name], ways[name], choices.exact or bool(own), choices) for name, one in series.items()]
+        exact = choices.exact or bool(own)
+        written = [_written(one, axes[name], ways[name], exact, choices) for name, one in series.items()]
         with ForcingWriter(path, target, written, about, axis.calendar) as writer:
-            transfer = Transfer(rows, ways, target, choices.clip)
+            transfer = Transfer(rows, ways, target, choices.clip, packed=not exact)
             transfer.write(writer, progress or (lambda part: None))
             for name, count in transfer.clipped.items():
                 writer.add_attributes(name, {"clipped": count})
                 notes.append(f"{name}: {count} values were outside their limits and put to them")
+            notes += transfer.lost_rain()
             if any(one.filled.any() for one in rows.values()):
                 _write_flags(writer, rows, choices.fill or "")
     return Report(path, target.n_cells, axis.rows, {}, transfer.mean_annual_rain(), tuple(notes))
@@ -92,30 +94,32 @@ def _grid(grid: Grid | None, rows: Mapping[str, Rows], choices: Choices) -> tupl
     Raises
     ------
     ForcingError
-        Cells of the grid have no values on the first day, and leaving them out is not asked for.
+        Cells of the grid have no values on the first and the last day, and leaving them out is not asked for.
     """
     lattice = next(iter(rows.values())).series.parts[0].file.lattice
     asked = grid or _whole(lattice)
     lacking = np.zeros(asked.n_cells, np.bool_)
     for one in rows.values():
         way = _way(one.series, asked, choices)
-        here = ~np.isfinite(way(one.read(range(1), way.rows, way.columns))[0])
+        ends = range(1), range(one.axis.rows - 1, one.axis.rows)
+        here = ~np.any([np.isfinite(way(one.read(end, way.rows, way.columns))[0]) for end in ends], axis=0)  # a gap at one end is refused
         lacking |= here
         if here.any() and grid is not None and not choices.intersect:
             cell = int(np.argmax(here))
             raise ForcingError(
-                f"{one.file(0)}, has no value for {int(here.sum())} of {asked.n_cells} cells of the grid on "
-                f"{day_name(one.axis.first, one.axis.calendar)}, the first at latitude {asked.cell_lat[cell]:g}, longitude "
+                f"{one.file(0)}, has no value for {int(here.sum())} of {asked.n_cells} cells of the grid on the "
+                f"first and the last day, the first at latitude {asked.cell_lat[cell]:g}, longitude "
                 f"{asked.cell_lon[cell]:g}. Give a mask that fits, or leave these cells out with --mask intersect."
             )
     if not lacking.any():
         return asked, []
     if lacking.all() or isinstance(asked, Points):
-        raise ForcingError(f"No cell has values of {', '.join(rows)} on the first day. Check the grid and the files.")
+        raise ForcingError(f"No cell has values of {', '.join(rows)} on the first and the last day. Check the grid and the files.")
     active = np.zeros(asked.active.shape, np.bool_)
     active.ravel()[asked.order[~lacking]] = True
-    left_out = f"{int(lacking.sum())} of {asked.n_cells} cells of the grid have no values and were left out"
-    return _with_mask(asked, active), [] if grid is None else [left_out]
+    of = "the grid" if grid is not None else "the files"
+    left_out = f"{int(lacking.sum())} of {asked.n_cells} cells of {of} have no values and were left out"
+    return _with_mask(asked, active), [left_out]
 
 
 def _axes(rows: Mapping[str, Rows]) -> dict[str, Axis]:

@@ -26,12 +26,16 @@ class Site(NamedTuple):
 
 
 class Record(NamedTuple):
-    """The values of a file: every day from `first`, float64 (days,) for each variable. taken: our name -> column. unread: other columns."""
+    """The values of a file: every day from `first`, float64 (days,) for each variable.
+
+    taken: our name -> column. unread: other columns. own: variable that Steppe does not know -> its unit.
+    """
 
     first: np.datetime64
     values: Mapping[str, Values]
     taken: Mapping[str, str]
     unread: tuple[str, ...]
+    own: Mapping[str, str]
 
 
 class Station(NamedTuple):
@@ -43,6 +47,7 @@ class Station(NamedTuple):
     values: Mapping[str, Values]
     taken: Mapping[str, str] = {}
     unread: tuple[str, ...] = ()
+    own: Mapping[str, str] = {}
     notes: tuple[str, ...] = ()
 
     @property
@@ -103,13 +108,15 @@ def check_limits(path: Path, values: Mapping[str, Values], dates: NDArray[np.dat
     ForcingError
         A value does not; the message names the first one, and their number.
     """
-    for name, series in values.items():
-        low, high = WEATHER[name].low, WEATHER[name].high
+    for name, variable in WEATHER.items():
+        if name not in values:
+            continue
+        series, low, high = values[name], variable.low, variable.high
         wrong = np.flatnonzero((series < low) | (series > high))
         if wrong.size:
             i = int(wrong[0])
             raise ForcingError(
-                f'"{path}", {dates[i]}: {name} is {series[i]:g}, expected {low:g} to {high:g} {WEATHER[name].units} '
+                f'"{path}", {dates[i]}: {name} is {series[i]:g}, expected {low:g} to {high:g} {variable.units} '
                 f"({wrong.size} such days). Correct the file or its units line."
             )
     if "tmin" in values and "tmax" in values:

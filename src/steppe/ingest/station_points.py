@@ -1,7 +1,7 @@
 """Stations as the cells of a grid: each keeps its own record, in full precision."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from steppe.ingest.station_file import LIST, read_sites, read_station
 from steppe.io.axis import Axis
 from steppe.io.forcing.variables import WEATHER
 from steppe.io.forcing.writer import About, ForcingWriter, Written
+from steppe.variable import Role, Variable
 
 COMPUTED = {VP_REMARK: "vp", PAN_REMARK: "pan", DEFICIT_REMARK: "vp"}  # how -> what
 
@@ -24,15 +25,16 @@ COMPUTED = {VP_REMARK: "vp", PAN_REMARK: "pan", DEFICIT_REMARK: "vp"}  # how -> 
 def keep_stations(folder: Path, path: Path, grid: Points, axis: Axis, said: ColumnNames, progress: Callable[[float], None]) -> Report:
     """Makes a store of the records of the stations that the points are named for, float64.
 
-    Where a station has no vapour pressure or pan evaporation, Steppe computes it; the store says for which stations and how.
+    Where a station has no vapour pressure or pan evaporation, Steppe computes it; the store says for which stations and how. The store is
+    without a variable that no station has.
 
     Raises
     ------
     ForcingError
-        A point has no file, or its file is wrong, has a column missing, or does not cover the days of `axis`.
+        A point has no file; its file is wrong, lacks a variable that another has, or does not cover the days of `axis`.
     """
     listed = read_sites(folder) if (folder / LIST).is_file() else {}
-    weather = {name: np.empty((axis.rows, grid.n_cells)) for name in WEATHER}
+    found: list[dict[str, Values]] = []  # of each point
     derived: dict[str, list[str]] = {remark: [] for remark in COMPUTED}
     sources, stations = [], []
     said_of: dict[str, list[str]] = defaultdict(list)
@@ -40,16 +42,17 @@ def keep_stations(folder: Path, path: Path, grid: Points, axis: Axis, said: Colu
         place = float(grid.cell_lat[cell]), float(grid.cell_lon[cell])
         known = listed.get(name, Site(name, name, *place, ""))
         station = read_station(folder, known._replace(latitude=place[0], longitude=place[1]), said)
-        values = _complete(station, axis, derived)
-        for key, table in weather.items():
-            table[:, cell] = values[key]
+        found.append(_complete(station, axis, derived))
         sources.append(source_file(station.file))
         stations.append(station)
         for note in (*station.notes, *moved(station.site, known, LIST), *remarks(station)):
             said_of[note].append(name)
         progress((cell + 1) / grid.n_cells)
-    check_said(said, stations)
-    noted = tuple(f"{note} ({', '.join(ids)})" for note, ids in said_of.items())
+    check_said(said, stations, own=True)
+    variables = _held(stations, found)
+    lacking = [name for name in WEATHER if name not in variables]
+    none = (f"no station has {', '.join(lacking)}: the store is without",) if lacking else ()
+    noted = (*(f"{note} ({', '.join(ids)})" for note, ids in said_of.items()), *none)
     computed = tuple(f"{COMPUTED[remark]} of {', '.join(ids)}: {remark}" for remark, ids in derived.items() if ids)
     about = About(
         title=f"Daily weather of {grid.n_cells} stations, {axis.period()}",
@@ -62,12 +65,34 @@ def keep_stations(folder: Path, path: Path, grid: Points, axis: Axis, said: Colu
         licence=TERMS,
         source=sources,
     )
-    written = [Written(variable, axis, "float64", attributes=_derivation(variable.name, derived)) for variable in WEATHER.values()]
+    written = [Written(variable, axis, "float64", attributes=_derivation(variable.name, derived)) for variable in variables.values()]
     with ForcingWriter(path, grid, written, about) as writer:
-        for name, table in weather.items():
+        for name in variables:
             for block in writer.blocks(name):
-                writer.write(name, block, table[block.steps.start : block.steps.stop, block.cells.start : block.cells.stop])
-    return Report(path, grid.n_cells, axis.rows, {}, float(weather["rain"].mean() * 365.25), computed + noted)
+                days, cells = slice(block.steps.start, block.steps.stop), found[block.cells.start : block.cells.stop]
+                writer.write(name, block, np.stack([values[name][days] for values in cells], axis=1))
+    rain = float(np.mean([values["rain"].mean() for values in found]))
+    return Report(path, grid.n_cells, axis.rows, {}, rain * 365.25, computed + noted)
+
+
+def _held(stations: Sequence[Station], found: Sequence[Mapping[str, Values]]) -> dict[str, Variable]:
+    """The variables that the stations have, those that Steppe knows first."""
+    own = {name: unit for station in stations for name, unit in station.own.items()}
+    held: dict[str, Variable] = {}
+    for name in (*WEATHER, *own):
+        with_it = [station for station, values in zip(stations, found, strict=True) if name in values]
+        if not with_it:
+            continue
+        for station, values in zip(stations, found, strict=True):
+            if name not in values:
+                raise ForcingError(
+                    f'"{station.file}" has no {name}, and "{with_it[0].file}" has. Add the column, or take one of them out of the grid.'
+                )
+            if station.own.get(name) != with_it[0].own.get(name):
+                units = f'"{station.own[name]}", and in "{with_it[0].file}" "{with_it[0].own[name]}"'
+                raise ForcingError(f'"{station.file}": the unit of {name} is {units}. Give one unit: --units {name}=UNIT.')
+        held[name] = WEATHER.get(name) or Variable(name, ("time", "cell"), own[name], "float64", Role.FORCING, with_it[0].taken[name])
+    return held
 
 
 def _derivation(name: str, derived: Mapping[str, list[str]]) -> dict[str, object]:
@@ -81,22 +106,22 @@ def _derivation(name: str, derived: Mapping[str, list[str]]) -> dict[str, object
 
 
 def _complete(station: Station, axis: Axis, derived: Mapping[str, list[str]]) -> dict[str, Values]:
-    """All variables of a station on the days of `axis`; missing ones are computed, and the id is noted in `derived` under the method."""
+    """The variables of a station on the days of `axis`; vp and pan are computed if they are missing and what they need is there.
+
+    derived: gets the id, under the method.
+    """
     start = axis.first - int((station.first - np.datetime64("1850-01-01")).astype(np.int64))
     if start < 0 or start + axis.rows > station.days:
         raise ForcingError(
             f'"{station.file}" holds {station.first} to {station.last}, but {axis.period()} was asked for. Take a period that it covers.'
         )
     values = {name: series[start : start + axis.rows] for name, series in station.values.items()}
-    lacking = {"tmin", "tmax", "radiation"} - set(values)
-    if lacking:
-        raise ForcingError(f'"{station.file}" has no {", ".join(sorted(lacking))}. Add the columns, or take the station out of the grid.')
     if DEFICIT in station.taken:
         derived[DEFICIT_REMARK].append(station.site.id)
-    if "vp" not in values:
+    if "vp" not in values and "tmin" in values:
         values["vp"] = saturation_vapour_pressure(values["tmin"])
         derived[VP_REMARK].append(station.site.id)
-    if "pan" not in values:
+    if "pan" not in values and {"radiation", "tmax", "tmin"} <= values.keys():
         values["pan"] = pan_evaporation(values["radiation"], values["tmax"], values["tmin"])
         derived[PAN_REMARK].append(station.site.id)
     return values

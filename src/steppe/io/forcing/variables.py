@@ -15,8 +15,8 @@ WEATHER: dict[str, Variable] = {
     variable.name: variable
     for variable in (
         _weather("rain", "mm d-1", "rainfall", "lwe_precipitation_rate", 0.0, 2000.0, "time: mean"),
-        _weather("tmin", "degC", "minimum air temperature", "air_temperature", -40.0, 45.0, "time: minimum"),
-        _weather("tmax", "degC", "maximum air temperature", "air_temperature", -30.0, 60.0, "time: maximum"),
+        _weather("tmin", "degC", "minimum air temperature", "air_temperature", -95.0, 60.0, "time: minimum"),
+        _weather("tmax", "degC", "maximum air temperature", "air_temperature", -95.0, 65.0, "time: maximum"),
         _weather("radiation", "MJ m-2 d-1", "solar radiation", "surface_downwelling_shortwave_flux_in_air", 0.0, 50.0, "time: mean"),
         _weather("vp", "hPa", "vapour pressure", "water_vapor_partial_pressure_in_air", 0.0, 60.0, "time: mean"),
         _weather("pan", "mm d-1", "class A pan evaporation", "", 0.0, 40.0, "time: mean"),
