@@ -58,6 +58,31 @@ def test_what_a_script_changed_is_said(call, here):
     assert "changed by scripts: capacity, 2 times (log.jsonl)\n" in call("info", "out")[1]
 
 
+def test_changes_that_a_rewind_or_the_death_of_a_script_took_back_are_not_said(call, here):
+    with steppe.Simulation("run.toml") as simulation:
+        simulation.set("water", 5.0)
+        simulation.step(100)
+        simulation.set("capacity", 90.0)
+        simulation.checkpoint()
+        simulation.set("leak", 0.02)
+        simulation.step(50)
+        simulation.set("capacity", 95.0)
+        shutil.copytree("out", "killed")  # as a process leaves it that is killed
+        simulation.rewind(100)
+    assert "changed by scripts: water, 1 times (log.jsonl)\n" in call("info", "out")[1]
+    told = []
+    with steppe.Simulation("run.toml", "killed", on_event=told.append) as simulation:
+        assert simulation.step_index == 100
+    (lost,) = [event.text for event in told if event.kind == "warning"]
+    assert lost == "Changes after the last checkpoint are lost: leak at step 100, capacity at step 150. Make them again."
+    found = json.loads(call("info", "killed", "--json")[1])
+    assert found["changed by scripts"] == ["water, 1 times (log.jsonl)", "capacity, 1 times (log.jsonl)"]
+    told.clear()
+    with steppe.Simulation("run.toml", "killed", on_event=told.append):  # it is said once
+        pass
+    assert not [event for event in told if event.kind == "warning"]
+
+
 def test_a_forcing_store_shows_its_days_and_variables(call, made_scenario):
     store = made_scenario.parent / "weather.zarr"
     code, said, wrong = call("info", str(store))

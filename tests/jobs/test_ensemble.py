@@ -83,13 +83,39 @@ def test_ranks_share_the_cells_of_all_scenarios(wide_scenario, made_wide_scenari
 
 def test_another_list_of_scenarios_needs_another_folder(scenario):
     run_ensemble(Plan.of(steppe.read_run_file(scenario)), SCENARIOS[:1])
-    with pytest.raises(FolderError, match="another ensemble"):
-        run_ensemble(Plan.of(steppe.read_run_file(scenario)), SCENARIOS[1:])
+    for others, said in (
+        (SCENARIOS[1:], 'scenario 1 is "large", there it is "small"; new ones come last'),
+        ([Scenario("small", {"capacity": 81.0})], 'capacity of "small" is 81, there it is 80'),
+        ([Scenario("small", {"water": 5.0})], 'capacity of "small" is not set, there it is 80'),
+    ):
+        with pytest.raises(FolderError, match=f"another ensemble: {said}"):
+            run_ensemble(Plan.of(steppe.read_run_file(scenario)), others)
+
+
+def test_scenarios_that_are_added_later_are_computed_beside_the_finished_ones(scenario, made_scenario, tmp_path):
+    out = scenario.parent / "out" / "branches"
+    assert run_ensemble(Plan.of(steppe.read_run_file(scenario)), SCENARIOS[:2])
+    before = results(out / "3")
+    assert run_ensemble(Plan.of(steppe.read_run_file(scenario)), SCENARIOS)
+    other = copied(made_scenario, tmp_path / "whole")
+    assert run_ensemble(Plan.of(steppe.read_run_file(other)), SCENARIOS)
+    for number in (2, 3, 4):
+        for name, values in results(out / str(number)).items():
+            expected = results(other.parent / "out" / "branches" / str(number))[name]
+            np.testing.assert_array_equal(values, expected, err_msg=f"{number}: {name}")
+    for name, values in results(out / "3").items():
+        np.testing.assert_array_equal(values, before[name])
+    with steppe.open(scenario.parent / "out") as found:
+        assert found["scenario"].values.tolist() == ["small", "large", "as it is"]
+    with pytest.raises(FolderError, match='scenario 3, "as it is", is missing'):
+        run_ensemble(Plan.of(steppe.read_run_file(scenario)), SCENARIOS[:2])
 
 
 def test_what_no_scenario_can_set_is_said_before_any_is_computed(scenario):
     with pytest.raises(ModelError, match=r'Scenario "wrong" sets "capacty".*capacity'):
         run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("wrong", {"capacty": 1.0})])
+    with pytest.raises(ModelError, match='sets "rain", which is an input of a single day'):
+        run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("wrong", {"rain": 1.0})])
     with pytest.raises(ModelError, match='Scenario "wrong": "capacity" is -5 mm; it must be a number'):
         run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("wrong", {"capacity": -5.0})])
     assert run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("right", {"capacity": 5.0})])
@@ -99,6 +125,8 @@ def test_scenarios_are_read_from_tables(tmp_path):
     path = tmp_path / "s.csv"
     path.write_text("name,capacity,water\nsmall,80,1.5\n# a remark\nlarge,200,50\n")
     assert read_scenarios(path) == [Scenario("small", {"capacity": 80, "water": 1.5}), Scenario("large", {"capacity": 200, "water": 50})]
+    path.write_text("name,capacity,water\nsmall,80,\nbase, ,\n")
+    assert read_scenarios(path) == [Scenario("small", {"capacity": 80}), Scenario("base", {})]
     toml = tmp_path / "s.toml"
     toml.write_text('[[scenario]]\nname = "small"\nset = { capacity = 80 }\n')
     assert read_scenarios(toml) == [Scenario("small", {"capacity": 80})]
@@ -109,7 +137,7 @@ def test_scenarios_are_read_from_tables(tmp_path):
     [
         ("name,capacity\na,1\na,2\n", "two scenarios"),
         ("name,capacity\na,x\n", 'line 2: capacity is "x", expected a number'),
-        ("name,capacity\na,\n", 'line 2: capacity is "", expected a number'),
+        ("name,capacity\na,-\n", 'line 2: capacity is "-", expected a number'),
         ("name,capacity,capacity\na,1,2\n", 'two columns called "capacity"'),
         ("name,capacity\na\n", "1 columns, expected 2"),
         ("capacity,name\n", "column names"),

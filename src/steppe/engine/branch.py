@@ -242,7 +242,7 @@ class Branch:
         behind = self._behind_next(done)
         more = ({"rules": self.rules.plain()} if self.rules else {}) | ({"behind": behind.plain()} if behind else {})
         more |= {"unheeded": [astuple(each) for each in unacknowledged]} if unacknowledged else {}
-        name = self.settled.keep(self.position.step, self.spent, self.position.seq if self.steered else None, more)
+        name = self.settled.keep(self.position.step, self.spent, self.position.seq if self.steered or self.position.seq else None, more)
         self.kept, self.behind = (name, self.position), behind
 
     def _behind_next(self, done: Callable[[Position], Actions]) -> EarlierState | None:

@@ -31,6 +31,7 @@ from steppe.io import Checkpoint, RunFolder, Spent, expect_no_ensemble
 from steppe.models import Increment
 
 SECONDS_BETWEEN_ORDERS = 0.1  # as long as a user may wait for an answer
+SHOWN = 5  # changes that a warning names
 MOST_BYTES = 64 << 20  # of arrays that were set since the last checkpoint; beyond them the way to the present state is not known
 
 
@@ -89,6 +90,9 @@ class ScriptSession(Session):
                 self._warn_of_software(checkpoint)
             opening.pop_all()
         self.resumed = checkpoint is not None
+        if lost := self.folder.go_back(*self.on.position):
+            told = ", ".join(f"{row['name']} at step {row['step']}" for row in lost[:SHOWN]) + (", ..." if len(lost) > SHOWN else "")
+            self.tell("warning", f"Changes after the last checkpoint are lost: {told}. Make them again.")
         self.version = self._saved_version = 1  # of the state, and of its newest checkpoint
         self._states = {self.on.position: checkpoint.path.name if checkpoint else ""}  # of this session, and their checkpoints
         self._cadence = Cadence(plan.run.engine.checkpoint, plan.run.time.length)
@@ -202,6 +206,7 @@ class ScriptSession(Session):
         self._driver.up_to(self.on, step)
         for each in self._rule_runner.taken():  # which were reported before
             self._rule_runner.acknowledge(each.branch, each.step, each.source)
+        self.folder.go_back(step, 0)
         self.version, self._sound = self.version + 1, True
 
     def add_trigger(self, arguments: Arguments) -> int:

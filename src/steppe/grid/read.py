@@ -138,13 +138,15 @@ def _has_zeros_and_ones(values: "xarray.DataArray") -> bool:
 
 
 def _active(values: "xarray.DataArray") -> NDArray[np.bool_]:
-    there, other = np.asarray(values.notnull().values), np.asarray(values.values != 0)
+    there: NDArray[np.bool_] = np.asarray(values.notnull().values)
+    other: NDArray[np.bool_] = np.asarray(values.values != 0)
     if _is_mask(values) or _has_zeros_and_ones(values):
         return there & other
     if there.all() and not other.all():  # ids of catchments, parts of cells, heights: 0 may be outside, and may not
+        zeros = f'"{values.name}" is 0 in {np.count_nonzero(~other):,} of {other.size:,} cells and missing in none'
         raise GridError(
-            f'"{values.name}" is 0 in {np.count_nonzero(~other):,} of {other.size:,} cells and missing in none, so it does not say which take '
-            f'part. Make a mask of it, dataset["{values.name}"] != 0, or let values be missing outside.'
+            f"{zeros}, so it does not say which take part. "
+            f'Make a mask of it, dataset["{values.name}"] != 0, or let values be missing outside.'
         )
     return there
 

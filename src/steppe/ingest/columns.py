@@ -79,7 +79,7 @@ def check_said(said: ColumnNames, records: Sequence[Station], own: bool = False)
             )
         if all(record.taken.get(name, "").lower() != column.lower() for record in records):
             for other in (ours for record in records for ours, theirs in record.taken.items() if theirs.lower() == column.lower()):
-                raise ForcingError(f'--map {name}={column}: the column is taken as {other}. Map it to one variable.')
+                raise ForcingError(f"--map {name}={column}: the column is taken as {other}. Map it to one variable.")
             raise ForcingError(f'--map {name}={column}: no station file has a column "{column}".{nearest(column, columns)}')
     read = {name for record in records for name in record.taken}
     for name, unit in said.units.items():

@@ -13,7 +13,7 @@ from steppe.io.checkpoints.checkpoint import Checkpoint
 from steppe.io.checkpoints.contents import Contents
 from steppe.io.checkpoints.draft import Draft
 from steppe.io.checkpoints.remote import load_checkpoint
-from steppe.io.folders.folder import RunFolder, check_place, link_run, read_costs, read_identity
+from steppe.io.folders.folder import RunFolder, changes_of, check_place, link_run, read_costs, read_identity
 from steppe.io.folders.removal import check_removal, remove_run
 from steppe.io.folders.run_folders import RunFolderInfo, find_runs, in_use
 from steppe.io.folders.run_progress import Progress, Spent
@@ -66,6 +66,7 @@ __all__ = [
     "SpreadReader",
     "StoredRecords",
     "archive_store",
+    "changes_of",
     "check_continuable",
     "check_pack",
     "check_place",

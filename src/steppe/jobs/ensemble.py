@@ -9,6 +9,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -47,6 +48,8 @@ class EnsembleProgress:
 def read_scenarios(path: Path) -> list[Scenario]:
     """Scenarios of a file: CSV with a column `name` and one for each variable, or TOML with tables [[scenario]] (name, set).
 
+    An empty field of a CSV is not set.
+
     Raises
     ------
     Mistake
@@ -80,13 +83,14 @@ def _of_csv(path: Path, text: str) -> list[Scenario]:
     for number, (name, *values) in rows[1:]:
         if len(values) != len(columns):
             raise Mistake(f'"{path}", line {number}: {len(values) + 1} columns, expected {len(columns) + 1}.')
-        numbers = []
+        numbers = {}
         for column, value in zip(columns, values, strict=True):
             try:
-                numbers.append(float(value))
+                if value.strip():
+                    numbers[column] = float(value)
             except ValueError:
-                raise Mistake(f'"{path}", line {number}: {column} is "{value}", expected a number.') from None
-        found.append(Scenario(name.strip(), dict(zip(columns, numbers, strict=True))))
+                raise Mistake(f'"{path}", line {number}: {column} is "{value}", expected a number, or nothing.') from None
+        found.append(Scenario(name.strip(), numbers))
     return found
 
 
@@ -120,7 +124,8 @@ def run_ensemble(
     stop: Callable[[], bool] = lambda: False,
     say: Callable[[str, str], None] = lambda kind, text: None,
 ) -> bool:
-    """Computes all scenarios to the end of the run; returns True at the end. The same call continues unfinished ones.
+    """Computes all scenarios to the end of the run; returns True at the end. The same call continues unfinished ones, and with more
+    scenarios after those of before it computes these.
 
     Raises
     ------
@@ -136,6 +141,11 @@ def run_ensemble(
             if name not in plan.model.variables:
                 hint = nearest(name, plan.model.variables)
                 raise ModelError(f'Scenario "{scenario.name}" sets "{name}", which {plan.model.name} does not have.{hint}')
+            if plan.model.variables[name].role is Role.FORCING:
+                raise ModelError(
+                    f'Scenario "{scenario.name}" sets "{name}", which is an input of a single {plan.clock.unit}. '
+                    "Set a state or a parameter, or write an [[event]] in the run file."
+                )
     folder = Path(plan.run.output.path)
     expect_no_results(folder)
     numbers = {scenario.name: number for number, scenario in enumerate(scenarios, 2)}
@@ -145,8 +155,10 @@ def run_ensemble(
             say("note", note)
         members = tuple(Member(each.name, dict(each.set), folder / "branches" / str(numbers[each.name])) for each in scenarios)
         there = Ensemble.read(folder)
-        if there and there.members != members:
-            raise FolderError(f'"{folder}" holds another ensemble. Choose another folder for the output, or remove it.')
+        if there and there.members != members[: len(there.members)]:
+            raise FolderError(
+                f'"{folder}" holds another ensemble: {_difference(there.members, members)}. Choose another folder for the output.'
+            )
         session.open_branches.budget = Budget(len(scenarios) + 1, sys.maxsize)  # all of them make each piece together
         session.load(1, [Leg(1, OPEN_END, OPEN_END)])
         for scenario in scenarios:
@@ -156,6 +168,20 @@ def run_ensemble(
         return _advance(session, plan, {number: name for name, number in numbers.items()}, tell, stop)
     finally:
         session.close()
+
+
+def _difference(before: Sequence[Member], now: Sequence[Member]) -> str:
+    """The first scenario that is another."""
+    for number, (one, other) in enumerate(zip_longest(before, now), 1):
+        if other is None:
+            return f'scenario {number}, "{one.name}", is missing'
+        if one.name != other.name:
+            return f'scenario {number} is "{other.name}", there it is "{one.name}"; new ones come last'
+        for name in sorted({*one.set, *other.set}):
+            if one.set.get(name) != other.set.get(name):
+                values = (f"{each.set[name]:g}" if name in each.set else "not set" for each in (other, one))
+                return f'{name} of "{one.name}" is {next(values)}, there it is {next(values)}'
+    return "it lies elsewhere"
 
 
 def _begin(session: Session, variables: Mapping[str, Variable], number: int, scenario: Scenario) -> None:

@@ -1,6 +1,5 @@
 """The contents of a run folder or a store, as plain words and numbers."""
 
-import json
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ import numpy as np
 from steppe.clock import Clock, instant_text, length, parse_instant
 from steppe.engine.differences import flat
 from steppe.errors import DamagedError
-from steppe.io import Ensemble, ForcingStore, Progress, Spent, in_use, names_of, open_results, read_identity, results_folder
+from steppe.io import Ensemble, ForcingStore, Progress, Spent, changes_of, in_use, names_of, open_results, read_identity, results_folder
 from steppe.jobs.report import size_of, spent_of
 
 if TYPE_CHECKING:
@@ -112,12 +111,8 @@ def _of_run(path: Path, progress: Progress, attributes: Mapping[str, Any]) -> di
 
 
 def _changed(path: Path) -> list[str]:
-    """The orders of scripts that changed variables, as log.jsonl has them; a later rewind may have taken some back."""
-    try:
-        rows = [json.loads(line) for line in (path / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-    except (FileNotFoundError, ValueError):
-        return []
-    orders = Counter(row["name"] for row in rows if row.get("event") == "set")
+    """How often scripts changed each variable, in the results that the run holds."""
+    orders = Counter(row["name"] for row in changes_of(path))
     return [f"{name}, {count:,} times (log.jsonl)" for name, count in orders.items()]
 
 
