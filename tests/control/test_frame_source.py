@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from steppe.api.query import MapQuery
-from steppe.control.engine.frame_source import AT_ONCE, SHARE, FrameSource, at_once
+from steppe.control.engine.frame_source import AGAIN, AT_ONCE, SHARE, FrameSource, at_once
 from steppe.control.wire import AcknowledgeFrames, ChannelFrames, Hide, Message, Position, Show
+from steppe.errors import NotComputedError
 
 
 class Engine:
@@ -45,6 +46,20 @@ def test_nothing_is_shown_to_nobody() -> None:
     engine.source.receive(AcknowledgeFrames(1))
     engine.source.receive(Hide(1))
     assert engine.turn() == 0
+
+
+def test_a_frame_that_could_not_be_made_is_made_later_without_a_step() -> None:
+    engine = Engine()
+    engine.watch()
+    make, engine.frames = engine.frames, missing  # type: ignore[method-assign]
+    assert engine.turn() == 0
+    engine.frames = make  # type: ignore[method-assign]
+    assert engine.turn(steps=0, seconds=AGAIN / 2) == 0
+    assert engine.turn(steps=0, seconds=AGAIN) == 1
+
+
+def missing(*_: Any) -> Any:
+    raise NotComputedError("There is none.")
 
 
 def test_a_frame_is_made_when_the_last_was_taken_and_the_branch_has_moved() -> None:

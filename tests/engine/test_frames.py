@@ -112,6 +112,27 @@ def test_flags_say_that_the_range_has_changed_and_that_it_was_the_last_step(scen
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
+def test_a_pair_shows_diagnostics_of_branches_that_came_from_the_disk(scenario: Path, ranks: int) -> None:
+    def first(session: Session) -> Any:
+        at(session, 20)
+        session.load(2, BRANCH)
+        to(session, 22, (1, 2))
+        session.save(1)
+        session.save(2)
+        return frames(session, {"name": "runoff"}, 16, None, (1, 2))
+
+    def later(session: Session) -> Any:
+        session.load(1, OWN)
+        session.load(2, BRANCH)
+        both = frames(session, {"name": "runoff"}, 16, None, (1, 2))
+        to(session, 23, (1,))  # only the other one lacks them now
+        return both, [read_frame(each).step for each in frames(session, {"name": "runoff"}, 16, None, (1, 2))[1:]]
+
+    shown = on_session(scenario, first, ranks)
+    assert on_session(scenario, later, ranks) == (shown, [23, 22])
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
 def test_a_run_that_is_opened_again_shows_the_diagnostics_of_its_last_step(scenario: Path, ranks: int) -> None:
     def first(session: Session) -> Any:
         at(session, 12)

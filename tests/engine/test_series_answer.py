@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from steppe.api.query import LATEST
 from steppe.engine import session as session_file
 from steppe.engine.session import Session
 from tests.engine.sessions import OWN, on_session, query, seen, sent, setting, to
@@ -79,3 +80,21 @@ def test_records_give_a_long_series_and_what_they_do_not_hold_is_a_gap(scenario,
     assert fit[1] >= max(high for _, high in (ends[0], ends[2])) - 0.01
     assert missing == []
     assert np.array_equal(found, stepped)
+
+
+def test_the_latest_step_is_the_one_at_the_time_of_the_answer(scenario, monkeypatch):
+    monkeypatch.setattr(session_file, "AGAIN", 0.0)  # nothing is computed again
+    cells = np.array([2, 5])
+
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        for step in (40, 41):
+            to(session, step)
+            along = {"steps": LATEST, "again": True, "region": False}
+            head, body = session.get(1, query({"name": "runoff", "chosen": cells.astype("<u4").tobytes(), "packed": True, "along": along}))
+            assert (head["last"], head["missing"]) == (step, [])
+            assert np.array_equal(np.frombuffer(body, head["dtype"]), seen(session, "runoff")[cells])
+        _, missing = series(session, "runoff", cells, 40, 40)
+        assert [each[:2] for each in missing] == [[40, 40]]
+
+    on_session(scenario, work)

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from steppe.api import empty_frame, tell_missing
-from steppe.api.query import Along, MapQuery
+from steppe.api.query import LATEST, Along, MapQuery
 from steppe.control import Command, CommandReceipt, Order, Refused
 from steppe.control.engine.frame_source import FrameSource, at_once
 from steppe.control.engine.series_source import SeriesSource
@@ -278,8 +278,9 @@ class Toy:
 
     def _along(self, branch: int, query: MapQuery, along: Along) -> tuple[dict[str, Any], Buffer]:
         """At most 16 steps at once; steps in `forgotten` are not at hand."""
-        first, last = along.steps[0], min(along.steps[1], along.steps[0] + 15)
         cells, step = np.frombuffer(query.chosen, "<u4"), self.at[branch].step
+        first, last = along.steps if along.steps != LATEST else (step, step)
+        last = min(last, first + 15)
         rows = [(self.state[branch] if each == step else self.past[branch, each])[query.name][cells] for each in range(first, last + 1)]
         values = np.array(rows, "<f4")
         gone = [each for each in range(first, last + 1) if each in self.forgotten]

@@ -70,10 +70,13 @@ Cells = Annotated[
 ]
 
 
+LATEST = (-1, -1)  # the last finished step when the answer is made
+
+
 class Along(Struct, frozen=True):
     """Many steps at once.
 
-    steps: the first and the last; again: what is not at hand may be computed; region: the cells are taken together.
+    steps: the first and the last, or `LATEST`; again: what is not at hand may be computed; region: the cells are taken together.
     """
 
     steps: tuple[int, int]

@@ -14,7 +14,7 @@ from steppe.control.wire import BEGINNING
 from steppe.engine.branch import Actions, Arguments, Branch, ClosedBranch, EarlierState
 from steppe.engine.branches import Branches
 from steppe.engine.snapshots import Snapshot
-from steppe.errors import Failure
+from steppe.errors import Failure, NotComputedError
 
 Do = Callable[[Branch, str, Arguments], object]
 """Performs an action, by kind and arguments, on a branch."""
@@ -94,7 +94,29 @@ class Recomputation:
             then.close()
             raise
         then.position = stands
+        self.leave()  # the twin of another branch, if both were asked for at once
         self._there = on.number, then
+
+    @contextmanager
+    def whole(self, on: Branch, name: str, most: int) -> Iterator[Branch]:
+        """A branch at its position with the values of a variable: itself, or a twin that has computed the last step again. most: see `at`.
+
+        Raises
+        ------
+        NotComputedError
+            The last step cannot be computed again.
+        """
+        try:
+            on.order("export", name=name)
+        except NotComputedError:
+            if not on.position.step:
+                raise
+            with self.at(on, on.position.step, most) as then:
+                if then is None:
+                    raise
+                yield then
+        else:
+            yield on
 
     def _source(self, on: Branch, step: int, limit: Position) -> Snapshot | EarlierState | None:
         """The nearest state from which a step is computed again: a copy, the newest checkpoint, what is behind that, the initial one."""

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from steppe.api.documents import ArrayHead
-from steppe.api.query import Along, MapQuery
+from steppe.api.query import LATEST, Along, MapQuery
 from steppe.array_types import Array, Floats
 from steppe.engine.branch import Branch
 from steppe.engine.query_cache import Answer
@@ -29,7 +29,8 @@ def series_of(on: Branch, query: MapQuery, along: Along, get: Callable[[MapQuery
     query: with chosen cells. get: answers a query of one step. The head has `last`, the last step answered, and `missing`: first, last and
     reason.
     """
-    name, (at, last), region, again = query.name, along.steps, along.region, along.again
+    name, region, again = query.name, along.region, along.again
+    at, last = along.steps if along.steps != LATEST else (on.position.step, on.position.step)
     variable, cells = on.plan.variables[name], cells_of(query.chosen, on.plan.grid.n_cells)
     floating = variable.dtype if np.dtype(variable.dtype).kind == "f" else "float64"
     weights, begin = area[cells], time.monotonic()

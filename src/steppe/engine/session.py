@@ -5,6 +5,7 @@ stepping thread   load, advance, apply, save, get ──> answers shown at bound
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -371,20 +372,16 @@ class Session:
     ) -> tuple[list[object], Callable[[], memoryview]]:
         """A frame of each branch at its position: the common span, and a function that makes the bytes of all. See `Frames.make`.
 
-        Missing diagnostics of a single branch are computed again, as for `get`.
+        Missing diagnostics are computed again, as for `get`.
         """
         shown = self.open_branches.use(*branches)
         with self.watch.at("a frame"):
             try:
                 return self._frames.make(shown, query, bits, span)
             except NotComputedError:
-                on = shown[0]
-                if len(shown) > 1 or not on.position.step:
-                    raise
-                with self._recomputation.at(on, on.position.step, self._patience(on, on.position.step)) as then:
-                    if then is None:
-                        raise
-                    return self._frames.make([then], query, bits, span)
+                with ExitStack() as stack:
+                    whole = [self._recomputation.whole(on, query.name, self._patience(on, on.position.step)) for on in shown]
+                    return self._frames.make([stack.enter_context(each) for each in whole], query, bits, span)
 
     @property
     def moved(self) -> Mapping[str, int]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from steppe.api import Gap, SeriesInfo, Thinned
 from steppe.api.documents import ArrayHead
-from steppe.api.query import Along, MapQuery, SeriesQuery
+from steppe.api.query import LATEST, Along, MapQuery, SeriesQuery
 from steppe.array_types import Array, Integers
 from steppe.control import Refused
 from steppe.control.server.live_series import SeriesKey
@@ -63,9 +63,11 @@ async def series(service: Service, run: str, name: str, query: SeriesQuery) -> C
         raise Refused(
             "not-acceptable", f"{len(steps) * len(order):,} values are more than {most:,} in a series. Ask for less.", allowed=most
         )
-    along = Along(steps=(steps[0], steps[-1]), again=query.compute or not points, region=region != "at")
+    latest = query.time == "latest"  # the run may have gone on when the engine answers
+    along = Along(steps=LATEST if latest else (steps[0], steps[-1]), again=query.compute or not points, region=region != "at")
     chosen = unique.astype("<u4").tobytes()
     found = await _gathered(service, run, query.scenario, MapQuery(name=name, chosen=chosen, packed=True), along)
+    steps = [int(found.head["last"])] if latest else steps
     if found.gaps and not points:
         raise Refused("not-computed", f"Steps {found.gaps[0].first} to {found.gaps[0].last}: {found.gaps[0].reason}", position="time")
     values, what = found.values[:, order], None
@@ -118,7 +120,7 @@ async def _gathered(service: Service, name: str, scenario: str, query: MapQuery,
     whole: ArrayHead = {}
     at, last = along.steps
     run, branch = service.run(name), service.scenario(name, scenario)["branch"]
-    kept = run.followed.kept(SeriesKey(scenario, query.name, query.chosen, along.region), branch)
+    kept = None if along.steps == LATEST else run.followed.kept(SeriesKey(scenario, query.name, query.chosen, along.region), branch)
     while at <= last:
         stop = last
         if kept is not None and kept.first <= at < kept.end:
@@ -136,7 +138,7 @@ async def _gathered(service: Service, name: str, scenario: str, query: MapQuery,
                 gaps[-1].last = end
             else:
                 gaps.append(Gap(first=first, last=end, reason=reason))
-        at = int(head["last"]) + 1
+        at = last + 1 if along.steps == LATEST else int(head["last"]) + 1
     return SeriesValues(np.concatenate(values), gaps, whole)
 
 

@@ -6,7 +6,7 @@ Show ──> free ── the branches have moved, the interval is over ──> a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -16,6 +16,7 @@ from steppe.errors import SteppeError
 from steppe.failpoint import reach
 
 QUICK, WATCHED = 0.05, 1 / 30  # [s] interval below which pieces of steps become short, and how short: shorter ones cost more
+AGAIN = 0.5  # [s] after which a frame that could not be made is tried again
 SHARE, AT_ONCE = 0.025, 0.005  # of the stepping thread's time that frames may take, and [s] at one end of a step
 
 Behind = Callable[[Callable[[], None]], None]
@@ -103,8 +104,11 @@ class FrameSource:
                 continue
             positions = tuple(self._session.position(branch) for branch in branches)
             if positions != each.shown:
-                each.shown, made = positions, True
-                self._show(number, each, now)
+                made = True
+                if self._show(number, each, positions, now):
+                    each.shown = positions
+                else:
+                    each.due = now + AGAIN
                 self._channels[number] = self._channels.pop(number)  # to the end of the queue
             if busy and self._clock() - now > AT_ONCE:
                 break
@@ -112,16 +116,18 @@ class FrameSource:
             self._costs.append(self._spent() - begin)
             self._affordable = begin + median(self._costs) / SHARE
 
-    def _show(self, number: int, channel: _Channel, now: float) -> None:
+    def _show(self, number: int, channel: _Channel, positions: Sequence[Position], now: float) -> bool:
+        """Makes the frame of a channel; False: there is none at these positions yet."""
         show = channel.show
         try:
             channel.span, join = self._session.frames(show.branches, show.query, show.bits, channel.span)
         except SteppeError:  # a diagnostic of a step that is not in memory
-            return
+            return False
         assert reach("slot.filled")
         channel.free, channel.due = False, max(channel.due, now - show.interval) + show.interval
-        message = ChannelFrames(number, show.branches, list(channel.shown), channel.span)
+        message = ChannelFrames(number, show.branches, list(positions), channel.span)
         self._behind(lambda: self._send(message, join))
+        return True
 
     def _send(self, message: ChannelFrames, join: Callable[[], Buffer]) -> None:
         self._send_message(message, join())
