@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from steppe.errors import Exit
+from tests.comm.mpis import run_ranks
 
 TABLE = "name,capacity\nsmall,80\nlarge,200\n"
 
@@ -52,3 +53,16 @@ def test_scenarios_that_are_not_begun_are_named_wherever_the_ensemble_is_shown(c
     assert call("plot", "ens")[0] == Exit.DONE
     assert call("ensemble", "run.toml", "table.csv", "--output", "ens", "--quiet")[:2] == (Exit.DONE, "")
     assert json.loads(call("info", "ens", "--json")[1])["ensemble"]["state"] == "complete"
+
+
+def test_ranks_share_an_ensemble_and_change_no_byte(call, computed, here):
+    words = [str(here / "run.toml"), str(here / "table.csv"), "--output", str(here / "two"), "--quiet"]
+    done = run_ranks("installed", 2, "-m", "steppe", "ensemble", *words)
+    assert (done.returncode, done.stdout) == (Exit.DONE, ""), done.stderr
+    code, _, wrong = call("ensemble", "run.toml", "table.csv", "--output", "three", "--quiet", "--ranks", "1")
+    assert code == Exit.DONE, wrong
+    for number in ("2", "3"):
+        maps = [sorted((here / folder / "branches" / number / "output.zarr").rglob("c/*")) for folder in ("ens", "two", "three")]
+        assert len(maps[0]) == len(maps[1]) == len(maps[2]) > 3
+        for files in zip(*maps, strict=True):
+            assert len({each.read_bytes() for each in files if each.is_file()}) <= 1

@@ -186,7 +186,7 @@ def test_the_command_line_of_a_run_is_made_again() -> None:
         "json": False,
     }
     expected = "run run.toml --until 1990-01-31 --output out --set a=1 --set b=2 --threads 2 --fresh"
-    assert " ".join(arguments_of(Path("run.toml"), **options)) == expected
+    assert " ".join(arguments_of("run", Path("run.toml"), **options)) == expected
 
 
 def test_another_number_of_ranks_than_was_started_is_a_mistake(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from steppe.errors import Exit, Mistake, SteppeError, unexpected
 def main() -> NoReturn:
     """Runs the command line and ends with one of the codes of `steppe.errors.Exit`."""
     arguments = sys.argv[1:]
-    if arguments[:1] in (["run"], ["engine"], ["replay"]):
+    if arguments[:1] in (["run"], ["ensemble"], ["engine"], ["replay"]):
         from steppe.comm import find_launch
 
         launch = find_launch()

@@ -7,9 +7,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from steppe.cli.rank import rank_of_run
-from steppe.cli.run import changes_of
+from steppe.cli.run import arguments_of, changes_of
 from steppe.cli.stop import Stop
-from steppe.errors import Exit
+from steppe.errors import Exit, SteppeError
 
 
 def ensemble(
@@ -18,6 +18,7 @@ def ensemble(
     *,
     output: Path | None = None,
     set: Annotated[list[str] | None, Parameter(negative=())] = None,
+    ranks: int | None = None,
     quiet: bool = False,
 ) -> Exit:
     """Run many scenarios of a run side by side; the weather is read once for all.
@@ -46,28 +47,42 @@ def ensemble(
         The run folder, instead of the run file's. `steppe info`, `plot`, `export` and steppe.open take it as one data set.
     set
         KEY=VALUE of the run file, for all scenarios.
+    ranks
+        Processes that share the cells of all scenarios. `mpiexec -n 4 steppe ensemble ...` starts them too.
     quiet
         No progress.
     """
     import json
 
+    if ranks is not None:
+        from steppe.cli.ranks import start_ranks
+
+        again = arguments_of("ensemble", run_file, scenarios, output=output, set=set, quiet=quiet)
+        if (ended := start_ranks(again, ranks)) is not None:
+            return ended
     changes = changes_of(set)
     if output is not None:
         changes["output.path"] = json.dumps(str(output.absolute()), ensure_ascii=False)
+    failure = None
     with rank_of_run() as rank:
         from steppe.cli.progress import Silent, progress
         from steppe.engine import Event, Plan, Ranks, read_run_file
         from steppe.jobs.ensemble import EnsembleProgress, read_scenarios, run_ensemble
 
-        wanted = read_scenarios(scenarios)
-        plan = Plan.of(read_run_file(run_file, changes), cores=rank.cores)
-        with Stop() as stop, Silent() if quiet else progress(plan.grid.n_cells * len(wanted), plan.clock.unit) as tell:
+        try:
+            wanted = read_scenarios(scenarios)
+            plan = Plan.of(read_run_file(run_file, changes), cores=rank.cores)
+            with Stop() as stop, Silent() if quiet else progress(plan.grid.n_cells * len(wanted), plan.clock.unit) as tell:
 
-            def show(far: EnsembleProgress) -> None:
-                tell(Event("progress", far.date, far.step, far.steps, far.date))
+                def show(far: EnsembleProgress) -> None:
+                    tell(Event("progress", far.date, far.step, far.steps, far.date))
 
-            ranks = Ranks(rank.world, stop, rank.where)
-            done = run_ensemble(plan, wanted, ranks, show, stop, lambda kind, text: tell(Event(kind, text, 0, plan.steps, "")))
+                all_ranks = Ranks(rank.world, stop, rank.where)
+                done = run_ensemble(plan, wanted, all_ranks, show, stop, lambda kind, text: tell(Event(kind, text, 0, plan.steps, "")))
+        except SteppeError as error:  # rank 0 says it, and the others end as after any command
+            failure = error
+    if failure:
+        raise failure
     folder = Path(plan.run.output.path)
     if not done:
         sys.stderr.write("Stopped with all states kept. The same command continues.\n")

@@ -81,7 +81,7 @@ def run(
         from steppe.cli.ranks import start_ranks
 
         options = {"until": until, "output": output, "set": set, "threads": threads, "timeline": timeline}
-        again = arguments_of(run_file, **options, fresh=fresh, quiet=quiet, json=json)
+        again = arguments_of("run", run_file, **options, fresh=fresh, quiet=quiet, json=json)
         if not show_config and (done := start_ranks(again, ranks)) is not None:
             return done
     failure = None
@@ -169,9 +169,9 @@ def _run(plan: "Plan", all_ranks: "Ranks", stop: Stop, *, until: str | None, tim
     return Exit.DONE
 
 
-def arguments_of(run_file: Path, **options: object) -> list[str]:
-    """The command line of `steppe run` with these options."""
-    found = ["run", str(run_file)]
+def arguments_of(command: str, *words: Path, **options: object) -> list[str]:
+    """The command line of `steppe run`, or of another command, with these options."""
+    found = [command, *map(str, words)]
     for name, value in options.items():
         if value is True:
             found.append(f"--{name}")
