@@ -72,3 +72,13 @@ def test_a_place_that_the_run_would_refuse_is_refused(call, here, place):
     assert (code, said) == (Exit.MISTAKE, "")
     assert wrong == call("run", "run.toml", "--set", f"output.path={place}")[2]
     assert wrong.endswith(("Choose another folder for the output.\n", "Choose an empty or a new folder for the output.\n"))
+
+
+def test_a_folder_of_another_run_is_refused_as_the_run_refuses_it(call, here):
+    assert call("run", "run.toml", "--set", "time.end=1990-01-19", "--quiet")[0] == Exit.DONE
+    assert call("check", "run.toml", "--set", "time.end=1990-01-19")[0] == Exit.DONE
+    code, said, wrong = call("check", "run.toml", "--set", "time.end=1990-01-29")
+    assert (code, said) == (Exit.MISTAKE, "")
+    assert 'time.end is "1990-01-19" there, "1990-01-29" here' in wrong
+    assert wrong == call("run", "run.toml", "--set", "time.end=1990-01-29")[2]
+    assert call("run", "run.toml", "--set", "time.end=1990-01-19")[0] == Exit.DONE  # nothing was touched

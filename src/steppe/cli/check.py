@@ -37,13 +37,12 @@ def check(
     """
     from steppe.cli.compiling import compiling_is_said
     from steppe.cli.run import changes_of
-    from steppe.engine import Plan, estimate, options_text, problems
-    from steppe.io import check_place
+    from steppe.engine import Plan, check_folder, estimate, options_text, problems
 
     cost, options = None, ""
     try:
         plan = Plan.of(run_file, changes_of(set))
-        check_place(plan.run.output.path)
+        check_folder(plan)
         options = options_text(plan.chosen)
         found = [str(problem) for problem in problems(plan)]
         if not found:  # only a run without mistakes has a cost

@@ -3,10 +3,11 @@
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from steppe.engine.plan import Plan
-from steppe.io import OtherRunError, RunFolder
+from steppe.io import OtherRunError, RunFolder, check_place
 
 KEYS = {
     "model": ("model", "engine.dtype"),
@@ -39,8 +40,22 @@ def open_folder(plan: Plan, path: Path, fresh: bool = False) -> RunFolder:
     OtherRunError
         It holds another run; the message has the values that differ, there and here.
     """
-    try:
+    with _by_value(plan, path):
         return RunFolder(path, plan.identity, fresh)
+
+
+def check_folder(plan: Plan) -> None:
+    """Checks that the run folder of a plan is or can be made; it is not touched. Raises as `open_folder` does."""
+    path = plan.run.output.path
+    with _by_value(plan, path):
+        check_place(path, plan.identity)
+
+
+@contextmanager
+def _by_value(plan: Plan, path: Path) -> Iterator[None]:
+    """Says of the run that a folder holds which values differ."""
+    try:
+        yield
     except OtherRunError as other:
         try:
             there = tomllib.loads((path / "run.toml").read_text(encoding="utf-8"))

@@ -232,18 +232,22 @@ class RunFolder:
                     path.unlink(missing_ok=True)
 
 
-def check_place(path: Path) -> None:
-    """Checks that a run folder is or can be made at a path.
+def check_place(path: Path, identity: Identity | None = None) -> None:
+    """Checks that a run folder is or can be made at a path. identity: of the run, which a folder that is there must have.
 
     Raises
     ------
     FolderError
-        There or above it is a file, or a folder of other things.
+        There or above it is a file, or a folder of other things or of another run.
     """
     there = next(each for each in (path, *path.parents) if each.exists())
     if not there.is_dir():
         raise FolderError(f'"{there}" is a file, expected a folder. Choose another folder for the output.')
-    if there != path or (path / "identity.json").exists():
+    if there != path:
+        return
+    if (path / "identity.json").exists():
+        if identity:
+            check_identity(path, read_identity(path), identity)
         return
     # A run that was killed while it began leaves its lock and perhaps a file made aside.
     own = (LOCK, *(f"{name}.tmp" for name in OWN))
