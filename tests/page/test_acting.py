@@ -101,6 +101,9 @@ def test_what_is_typed_while_a_change_is_on_its_way_is_another_draft(opened: Ope
     opened.press("Enter")
     while not held:
         page.wait_for_timeout(20)
+    opened.press("Enter", "Enter")
+    page.wait_for_timeout(300)
+    assert len(held) == 1  # a second one would be in conflict with it
     value.fill("60")
     held[0].continue_()
     page.unroute("**/runs/out/set")
@@ -275,6 +278,8 @@ def test_a_box_that_is_drawn_beyond_the_edge_of_the_map_ends_there(opened: Opene
     opened.press("b")
     page.mouse.move(*opened.pixel(5.5, 4.5))
     page.mouse.down()
+    page.mouse.move(*opened.pixel(3, 2), steps=3)
+    expect(page.locator("#readout")).to_contain_text("row 3, column 2")  # while the box is drawn
     page.mouse.move(box["x"] + 40, box["y"] - 30, steps=3)
     page.mouse.up()
     opened.wait("steppe.store.now.selection && steppe.store.now.selection.box")
@@ -283,6 +288,10 @@ def test_a_box_that_is_drawn_beyond_the_edge_of_the_map_ends_there(opened: Opene
     assert abs(east - (142.875 + 0.25 * 5)) < 0.05
     assert abs(south - (-19.875 - 0.25 * 6)) < 0.05
     expect(page.locator("#pane-look")).to_contain_text("20 cells")  # six rows of five, without a corner and a hole
+    here = page.get_by_role("button", name="Change here in main")
+    assert here.evaluate("(button) => button.scrollWidth <= button.clientWidth")
+    page.evaluate("() => steppe.store.change({view: {...steppe.map.view, x: 160}})")
+    expect(here).to_be_hidden()  # its box is out of view
     opened.press("Escape")
 
 

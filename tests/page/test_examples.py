@@ -20,6 +20,7 @@ from steppe.models import FieldModel, find_model
 from tests import transport
 from tests.air import example
 from tests.page.house import House, Opened, wait_for
+from tests.page.test_looking import NOTE_TEXTS
 from tests.scenario import EXAMPLES, make_scenario, write_mask
 from tests.tracers import made
 
@@ -163,8 +164,9 @@ def test_the_first_step_brings_the_first_recorded_map_unless_the_viewer_chose_on
 
 
 @pytest.mark.parametrize("house", ["queensland.toml"], indirect=True)
-def test_land_types_have_colours_and_names_in_legend_and_readout(opened: Opened) -> None:
+def test_land_types_have_colours_and_names_in_legend_readout_and_chart(opened: Opened) -> None:
     page = opened.page
+    page.add_init_script(NOTE_TEXTS)
     opened.open(fragment="&variable=land_type")
     opened.wait("steppe.store.now.shown[0]?.variable === 'land_type'")
     legend = page.locator("#legend canvas.legend")
@@ -176,6 +178,13 @@ def test_land_types_have_colours_and_names_in_legend_and_readout(opened: Opened)
     opened.house.order("/step", {"steps": 2})
     page.evaluate("place => steppe.store.change({pins: [{cell: 27, place, colour: 1}]})", place)
     expect(page.locator("#series .pins")).to_contain_text("Deep cracking clays")
+    page.evaluate("() => steppe.store.change({selection: {box: [138, -29, 153, -11]}})")
+    means = page.locator("#series .means")
+    expect(means).to_contain_text("cells")
+    opened.wait("steppe.store.now.series.length === 2 && steppe.store.now.series[1].end > 0")
+    expect(means).not_to_contain_text("mean")
+    expect(page.locator("#chart .told span")).to_have_text(["1 Deep cracking clays"])
+    assert {"Deep cracking clays"} <= set(page.evaluate("() => written"))
     expect(page.get_by_role("switch", name="Logarithm")).to_be_hidden()
     drawn = page.evaluate("() => steppe.map.coloursOf(0)")
     assert (drawn["range"], drawn["palette"]) == ([0.5, 2.5], "classes 1,2")

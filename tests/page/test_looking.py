@@ -117,6 +117,19 @@ def test_pin_makes_a_series(opened: Opened) -> None:
     assert [float(row[2]) for row in rows] == pytest.approx(told["values"][0], rel=1e-3)
     assert "unit mm" in text
     assert "longitude 143.75, latitude -21.75" in text
+    with opened.page.expect_download() as download:
+        opened.page.get_by_role("button", name="CSV", exact=True).click()
+    assert download.value.path().read_text().startswith("# variable water, unit mm, scenario main\ntime,longitude,latitude,value\n")
+    opened.press("Escape")
+    opened.page.evaluate(
+        """() => steppe.store.change({series: ["main", "dry"].flatMap((scenario) =>
+            steppe.store.now.series.map((line) => ({...line, scenario, values: line.values.map(() => -1.2345678901234567e-200)})))})"""
+    )
+    expect(pinned.locator(".pins")).to_contain_text(" | −1.23")
+    end, remove = opened.page.locator("#side").bounding_box(), pinned.get_by_role("button", name="Remove pin 1").bounding_box()
+    assert remove is not None
+    assert end is not None
+    assert remove["x"] + remove["width"] <= end["x"] + end["width"]
 
 
 def test_range_change_moves_no_bytes(opened: Opened) -> None:

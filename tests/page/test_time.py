@@ -68,7 +68,7 @@ def test_a_rewind_is_told_in_every_page_and_undone_in_any_to_the_same_bits(opene
     other.open("admin")
     viewer.open("view")
     expect(page.locator("#steers")).to_contain_text("admin steers; 3 viewers")
-    before = house.get("/data/water?format=npy").content, house.get("/data/green?format=npy").content
+    before = house.get("/data/water?format=npy").content, house.get("/data/drainage?format=npy").content
     drag(opened, 40, 20)
     page.get_by_role("button", name="Go on from here in main").click()
     wait_for(lambda: house.main()["step"] <= 22)
@@ -80,7 +80,7 @@ def test_a_rewind_is_told_in_every_page_and_undone_in_any_to_the_same_bits(opene
     expect(viewer.page.get_by_role("button", name="Undo")).to_have_count(0)
     other.page.get_by_role("button", name="Undo").click()
     wait_for(lambda: house.main()["step"] == 40)
-    assert (house.get("/data/water?format=npy").content, house.get("/data/green?format=npy").content) == before
+    assert (house.get("/data/water?format=npy").content, house.get("/data/drainage?format=npy").content) == before
     expect(page.locator(".notice", has_text="admin: back to where main@")).to_be_visible()
     expect(page.locator(".notice", has_text="steer: back to")).to_have_count(0)
     house.order("/step", {"until": "1990-03-10"})
@@ -120,6 +120,21 @@ def test_the_past_is_played_in_a_loop_and_nothing_is_ordered(opened: Opened) -> 
     page.get_by_role("button", name="Back to now").click()
     opened.wait("steppe.store.now.shown[0].live && !steppe.store.now.playing")
     assert (standing(house), len(house.log())) == (before, rows)
+
+
+def test_a_past_date_stays_in_view_whichever_variable_is_chosen(opened: Opened) -> None:
+    opened.house.order("/step", {"steps": 40})
+    drag(opened, 30)
+    looks_at(opened, 28, 32)
+    for name in ("runoff", "drainage", "water"):
+        opened.variable(name)
+        opened.wait(f"steppe.store.now.shown[0]?.variable === '{name}'")
+        opened.page.wait_for_timeout(900)  # what is of another variable goes after 0.6 s
+        assert opened.page.evaluate("() => [steppe.store.now.shown[0]?.variable, steppe.screen.frames.length]") == [name, 1]
+    opened.page.evaluate(
+        "() => { steppe.store.look({variable: 'drainage'}); steppe.store.look({variable: 'runoff'}); }"
+    )  # before the first comes
+    opened.wait("steppe.store.now.shown[0]?.variable === 'runoff' && !steppe.store.now.shown[0].live")
 
 
 def test_a_finished_run_is_played_again(opened: Opened) -> None:

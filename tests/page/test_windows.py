@@ -47,6 +47,25 @@ def test_nothing_covers_the_map_its_degrees_and_its_legend_at_first_sight(window
     assert page.evaluate(PLACE, "#legend canvas")["seen"]  # whatever is shown beside the map
 
 
+def test_two_scenarios_of_different_dates_leave_map_legend_and_time_in_a_window_at_200_percent(window: Any, run: House) -> None:
+    run.order("/scenarios", {"name": "dry", "from": {"scenario": "main", "step": 1}})
+    page = window(720, 450).page
+    page.evaluate("steppe.store.look({scenarios: ['main', 'dry'], maps: 2})")
+    expect(page.get_by_role("group", name="The date in view")).to_contain_text("dry is behind")
+    legend, shown, time, play = (page.evaluate(PLACE, selector) for selector in ("#legend canvas", "#map", "#timeline", ".play"))
+    assert legend["seen"]
+    assert play["seen"]
+    assert shown["bottom"] <= legend["top"] + 8 < legend["bottom"] <= time["top"] < time["bottom"] <= 450
+    assert page.evaluate("document.documentElement.scrollWidth") <= 720
+
+
+def test_the_state_of_the_run_and_who_steers_are_not_cut_in_a_window_of_1280(window: Any, run: House) -> None:
+    page = window(1280, 800).page
+    expect(page.locator("#steers")).to_contain_text("admin steers")
+    for selector in ("#chip b", "#steers"):
+        assert page.locator(selector).evaluate("(words) => words.scrollWidth <= words.clientWidth"), selector
+
+
 def test_the_legend_goes_back_beside_the_map_in_a_wide_window(window: Any) -> None:
     page = window(1024, 768).page
     page.set_viewport_size({"width": 1300, "height": 800})

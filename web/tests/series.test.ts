@@ -58,6 +58,13 @@ it("a line says what it has at a date in the server's digits, or that it has not
   expect(exactText(0.1 + 0.2)).toBe("0.30000000000000004");
 });
 
+it("classes have names, and a region the one that all its cells have, but no mean", () => {
+  const names = { 1: "pasture", 2: "forest" };
+  expect(lineText(line([1], [2]), 1, names)).toBe("forest");
+  const region = line([1, 2], [1, 1.5], { low: [1, 1], high: [1, 2] });
+  expect([1, 2].map((step) => lineText(region, step, names))).toEqual(["pasture", ""]);
+});
+
 it("an axis has the first of years and months, in the calendars of CF", () => {
   const clock = { start: "1990-01-01T00:00:00", step: 86400, calendar: "standard", units: "" };
   expect(dateTicks(clock, 1, 3652, 10)).toEqual(
@@ -79,5 +86,16 @@ it("an axis has the first of years and months, in the calendars of CF", () => {
     [108, "18:00"],
     [144, "6 Mar"],
   ]);
+  const hours = { ...clock, start: "2000-01-01T02:00:00", step: 3600 };
+  const times = (high: number) => dateTicks(hours, 0, high, 6).map(({ step, text }) => [step, text]);
+  expect(times(30)).toEqual([
+    [4, "06:00"],
+    [10, "12:00"],
+    [16, "18:00"],
+    [22, "2 Jan"],
+    [28, "06:00"],
+  ]);
+  expect(times(280).map(([, text]) => text)).toEqual(["3 Jan", "5 Jan", "7 Jan", "9 Jan", "11 Jan"]);
+  expect(times(5000).map(([, text]) => text)).toEqual(["Feb 2000", "Mar", "Apr", "May", "Jun", "Jul"]);
   expect(dateTicks({ ...clock, start: "", step: null }, 0, 10, 4).map(({ text }) => text)).toEqual(["step 0", "step 5", "step 10"]);
 });

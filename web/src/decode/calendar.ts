@@ -140,7 +140,7 @@ export function monthsLater(moment: Moment, months: number, calendar: string): M
   return { ...moment, year, month, day: Math.min(moment.day, daysOfMonth(year, month, calendar)) };
 }
 
-const TIMES = [60, 120, 300, 600, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400]; // [s] apart
+const TIMES = [60, 120, 300, 600, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200, ...[1, 2, 5, 10, 20].map((days) => days * DAY)]; // [s] apart
 
 /** Where an axis of steps has a date: the first of months or years, days of short spans, times of a day; steps of runs without dates. At most so many, about. */
 export function dateTicks(clock: Clock, low: number, high: number, most: number): { step: number; text: string }[] {
@@ -149,10 +149,12 @@ export function dateTicks(clock: Clock, low: number, high: number, most: number)
   const each = Math.min(...rounds.filter((round) => (high - low) / round <= most));
   const months = from && to ? (to.year - from.year) * 12 + to.month - from.month : 0;
   const apart = isShort(clock) && clock.step ? TIMES.map((time) => time / (clock.step ?? 1)).filter(Number.isInteger) : [];
-  const times = apart.find((count) => (high - low) / count <= most);
+  const times = apart.find((count) => (high - low) / count <= most && (months < 2 || count * (clock.step ?? 0) <= DAY));
   if (times) {
-    const first = Math.ceil(low / times);
-    const steps = Array.from({ length: Math.max(0, Math.floor(high / times) - first + 1) }, (_, k) => (first + k) * times);
+    const before = from ? Math.round(parseMoment(clock.start, clock.calendar).second / (clock.step ?? 1)) : 0; // steps from midnight to the start
+    const first = Math.ceil((low + before) / times);
+    const count = Math.max(0, Math.floor((high + before) / times) - first + 1);
+    const steps = Array.from({ length: count }, (_, k) => (first + k) * times - before);
     return steps.map((step) => {
       const [day = "", time = ""] = stepText(clock, step)
         .replace(/^before /, "")

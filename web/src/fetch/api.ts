@@ -169,6 +169,9 @@ export class Api {
   /** Nobody goes on with a scenario; it can still be looked at, under another name. */
   leave = (scenario: string, options?: OrderOptions) =>
     this.order("DELETE", `scenarios/${encodeURIComponent(scenario)}`, undefined, options);
+  /** Goes back to before what was done at a step: a rewind keeps that, and before step 0 there is only the beginning. */
+  before = (scenario: string, step: number, options?: OrderOptions) =>
+    step > 0 ? this.rewind(scenario, { step: step - 1 }, options) : this.restart(scenario, options);
   restart = (scenario: string, options?: OrderOptions) => this.order("POST", "restart", { scenario }, options);
   checkpoint = (scenario: string, pin = false, options?: OrderOptions) => this.order("POST", "checkpoints", { scenario, pin }, options);
   skip = (seq: number, options?: OrderOptions) => this.order("POST", "skip", { seq }, options);

@@ -34,18 +34,24 @@ export class Past {
       (playing) => playing && void this.play(),
     );
     store.subscribe(
-      ({ preview, look }) => [preview, look.arrows, JSON.stringify(mapsOf(look))],
+      () => this.wished,
       () => void this.follow(),
     );
+  }
+
+  /** The date and the maps that are wanted. */
+  private get wished(): string {
+    const { preview, look } = this.store.now;
+    return JSON.stringify([preview, look.arrows, mapsOf(look)]);
   }
 
   private async follow(): Promise<void> {
     if (this.busy) return;
     this.busy = true;
     try {
-      for (let done: number | null = null; this.store.now.preview !== null && this.store.now.preview !== done; ) {
-        done = this.store.now.preview;
-        await this.show(done);
+      for (let done = ""; this.store.now.preview !== null && this.wished !== done; ) {
+        done = this.wished;
+        await this.show(this.store.now.preview);
       }
     } finally {
       this.busy = false;

@@ -255,12 +255,7 @@ export class Session {
     clearTimeout(this.parting);
     if (onView(look).length > 1) this.parting = setTimeout(() => this.part(), 2 * PATIENCE);
     clearTimeout(this.clearing);
-    const maps = mapsOf(look);
-    if (
-      this.store.now.shown.some(({ variable, scenario }, index) => variable !== maps[index]?.variable || scenario !== maps[index]?.scenario)
-    ) {
-      this.clearing = setTimeout(() => this.clear(), PATIENCE);
-    }
+    this.clearing = setTimeout(() => this.clear(), PATIENCE);
   }
 
   /** Asks for the value of a variable that is one number of the whole grid. */
@@ -284,8 +279,11 @@ export class Session {
     this.live.watch(this.wanted);
   }
 
-  /** Shows nothing: what was shown is of something else, and what is wanted has no value yet. */
+  /** Shows nothing where what is shown is still of something else: what is wanted has no value yet. */
   private clear(): void {
+    const { look, shown } = this.store.now;
+    const maps = mapsOf(look);
+    if (shown.every(({ variable, scenario }, index) => variable === maps[index]?.variable && scenario === maps[index]?.scenario)) return;
     this.store.change({ shown: [] });
     this.screen.show([]);
   }

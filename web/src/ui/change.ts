@@ -30,6 +30,7 @@ export class ChangeForm {
   private readonly ends: (() => void)[] = [];
   /** The version that the draft was begun on; "" while there is none. */
   private match = "";
+  private busy = false;
   /** What was previewed, as it would be sent. */
   private ready: string | null = null;
 
@@ -85,7 +86,11 @@ export class ChangeForm {
     this.element.addEventListener("input", () => this.edited());
     this.element.addEventListener("submit", (event) => {
       event.preventDefault();
-      void (this.ready === null ? this.preview() : this.send());
+      if (this.busy) return;
+      this.busy = true; // a second Enter would be a conflict with the first
+      void (this.ready === null ? this.preview() : this.send()).finally(() => {
+        this.busy = false;
+      });
     });
     this.element.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.clear();

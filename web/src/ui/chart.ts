@@ -24,12 +24,19 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
   let made = "";
   let most = 0; // steps that were to be computed again
 
+  /** The lines that are drawn, and names of numbers: of classes a region has none. */
+  function lines(): { series: readonly Line[]; classes: Readonly<Record<string, string>> } {
+    const { series, look } = store.now;
+    const { classes = {} } = variableOf(store.now, look.variable) ?? {};
+    return { series: Object.keys(classes).length ? series.filter((line) => !line.low) : series, classes };
+  }
   function zoom(span: [number, number] | null): void {
     store.change({ zoomed: span });
     plot?.setData(plot.data, span === null);
   }
   function draw(): void {
-    const { series, run, look, zoomed } = store.now;
+    const { run, look, zoomed } = store.now;
+    const { series } = lines();
     element.hidden = series.length === 0;
     if (!run || element.hidden) return;
     const { steps, columns } = aligned(series);
@@ -47,6 +54,8 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
   function options(series: readonly Line[], { muted, line, ink }: { muted: string; line: string; ink: string }): uPlot.Options {
     const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "11px Inter, system-ui, sans-serif" };
     const { run, look } = store.now;
+    const { classes } = lines();
+    const named = Object.keys(classes).length > 0;
     const ticks = (from: number, to: number) => (run ? dateTicks(run.clock, from, to, Math.max(2, host.clientWidth / DATE)) : []);
     const alone = (column: uPlot.AlignedData[number], at: number) => {
       const known = (from: number, by: number): boolean => {
@@ -55,7 +64,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
       };
       return typeof column[at] === "number" && !known(at - 1, -1) && !known(at + 1, 1);
     };
-    const lines = series.flatMap((each): uPlot.Series[] => {
+    const drawn = series.flatMap((each): uPlot.Series[] => {
       const colour = each.pin ? theme.pin(each.pin) : ink;
       const thin = { stroke: "transparent", width: 0, points: { show: false } };
       const filter = (self: uPlot, index: number) => {
@@ -80,7 +89,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
         padding: [6, 28, 0, 0] as uPlot.Padding,
         legend: { show: false },
         bands,
-        series: [{}, ...lines],
+        series: [{}, ...drawn],
         scales: { x: { time: false } },
       },
       cursor: { points: { size: 6 }, y: false, drag: { x: true, y: false } },
@@ -94,8 +103,9 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
           },
         },
         {
-          ...{ ...axis, size: 60, space: 26, incrs: ROUND },
-          values: (_, values) => values.map((value) => toStep(value, Math.abs((values[1] ?? 1) - (values[0] ?? 0)) || 1)),
+          ...{ ...axis, size: named ? 120 : 60, space: 26, incrs: named ? ROUND.filter((each) => each >= 1) : ROUND },
+          values: (_, values) =>
+            values.map((value) => (named ? (classes[value] ?? "") : toStep(value, Math.abs((values[1] ?? 1) - (values[0] ?? 0)) || 1))),
         },
       ],
       hooks: {
@@ -130,7 +140,8 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
   }
 
   function write(): void {
-    const { series, pointed, preview, shown, run, look, pins, filling, zoomed } = store.now;
+    const { pointed, preview, shown, run, look, pins, filling, zoomed } = store.now;
+    const { series, classes } = lines();
     if (!run || element.hidden) return;
     const at = pointed ?? preview ?? shown[0]?.step ?? scenarioNow(store.now, look.scenarios[0])?.step ?? 0;
     const unit = prettyUnit(variableOf({ run }, look.variable)?.units ?? "");
@@ -142,7 +153,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
         const number = pins.findIndex((pin) => pin.colour === line.pin);
         const mark = h("i", { "aria-hidden": "true" }, line.pin ? String(number + 1) : "∅");
         if (line.pin) mark.style.color = theme.pin(line.pin);
-        const text = lineText(line, at);
+        const text = lineText(line, at, classes);
         return h("span", {}, mark, ` ${both ? `${line.scenario} ` : ""}${text}${/[0-9]/.test(text) ? ` ${unit}` : ""}`);
       }),
     );
@@ -180,15 +191,16 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
   new ResizeObserver(() => plot?.setSize({ width: Math.max(host.clientWidth, 50), height: Math.max(host.clientHeight, 90) })).observe(host);
 }
 
-/** What a line has at a step, in the server's digits: "…" before it has come. */
-export function lineText(line: Line, step: number): string {
+/** What a line has at a step, in the server's digits: "…" before it has come. classes: names of numbers, of which there is no mean. */
+export function lineText(line: Line, step: number, classes: Readonly<Record<string, string>> = {}): string {
   const index = line.steps.indexOf(step);
   const text = (values: readonly (number | null)[] | undefined) => {
     const value = values?.[index];
-    return value === null || value === undefined ? "missing" : grouped(exactText(value));
+    return value === null || value === undefined ? "missing" : (classes[value] ?? grouped(exactText(value)));
   };
   const mean = (value: number | null | undefined) => (value === null || value === undefined ? "missing" : rounded(value, 8)); // it has no digits of its own
   if (line.gaps.some((gap) => gap.first <= step && step <= gap.last)) return "no value";
   if (index < 0) return step < 1 ? "" : "…";
+  if (line.low && Object.keys(classes).length) return text(line.low) === text(line.high) ? text(line.low) : "";
   return line.low ? `${mean(line.values[index])} (${text(line.low)} to ${text(line.high)})` : text(line.values);
 }

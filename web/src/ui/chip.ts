@@ -1,11 +1,11 @@
 /** The state of the run and of the connection in words, beside a dot; and what lies over the map while it is not live. */
 import { grouped } from "../decode/units";
 import type { Api } from "../fetch/api";
-import { shownFirst } from "../state/scenario";
+import { shownFirst, steeredNow } from "../state/scenario";
 import type { State, Store, Weight } from "../state/store";
 import type { Info, Scenario } from "../state/told";
 import { fill, h, say } from "./dom";
-import { act } from "./orders";
+import { act, send } from "./orders";
 import { stepWords } from "./wording";
 
 const WINDOW = 5000; // [ms]
@@ -155,7 +155,15 @@ export function mount(store: Store, api: () => Api, parts: { chip: HTMLElement; 
     if (store.now.connection.link === "lost" || store.now.since !== null) draw();
   }, 500);
   store.subscribe(
-    (state) => JSON.stringify([failure(state), standingOf(state, 0).stale, state.shown[0]?.step, state.info?.state, mayCancel(state)]),
+    (state) =>
+      JSON.stringify([
+        failure(state),
+        standingOf(state, 0).stale,
+        state.shown[0]?.step,
+        state.info?.state,
+        state.steered,
+        mayCancel(state),
+      ]),
     () => tell(over, store, api),
   );
 }
@@ -175,6 +183,7 @@ function tell(over: HTMLElement, store: Store, api: () => Api): void {
   const state = store.now;
   const wrong = failure(state);
   const { stale } = standingOf(state, Date.now());
+  const steered = steeredNow(state);
   const [frame] = state.shown;
   const beginning = mayCancel(state);
   over.hidden = !beginning && (!stale || (!wrong && !frame));
@@ -198,7 +207,11 @@ function tell(over: HTMLElement, store: Store, api: () => Api): void {
         "div",
         { class: "acts" },
         h("button", { type: "button", onclick: () => void act(store, () => api().start()) }, "Start the engine again"),
-        h("button", { type: "button", onclick: () => store.change({ pane: "log" }) }, "Go back to before it"),
+        steered &&
+          h(
+            ...(["button", { type: "button", onclick: () => void send(store, () => api().before(steered.name, steered.step)) }] as const),
+            `Go back a step in ${steered.name}`,
+          ),
       ),
   );
 }

@@ -19,7 +19,9 @@ export function mount(map: MapView, store: Store): void {
     button.hidden = !selection || !grid || !view || !panel || barred(store) !== null;
     if (!selection || !grid || !view || !panel) return;
     const pixels = cornersOf(selection).map((corner) => toPixel(view, grid, panel, ...corner));
-    const [right, top] = [Math.max(...pixels.map(([x]) => x)), Math.min(...pixels.map(([, y]) => y))];
+    const [xs, ys] = [pixels.map(([x]) => x), pixels.map(([, y]) => y)];
+    const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+    button.hidden ||= right < panel.x || left > panel.x + panel.width || bottom < panel.y || top > panel.y + panel.height;
     say(button, `Change here in ${ordered(store)?.name}`);
     button.style.left = `${Math.max(0, Math.min(right, panel.x + panel.width) / map.ratio - button.offsetWidth)}px`;
     button.style.top = `${Math.max(60, top / map.ratio - 34)}px`;

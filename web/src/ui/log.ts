@@ -29,9 +29,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     const scenario = goesOn(store.now, row);
     const step = row.at_step ?? (row.ended_step as number | null);
     if (!scenario || step === null) return;
-    const options = { match: scenario.version, wait: 2 };
-    // a rewind keeps what was done at its step, so that it goes to the one before; before step 0 there is only the beginning
-    void send(store, () => (step > 0 ? api().rewind(scenario.name, { step: step - 1 }, options) : api().restart(scenario.name, options)));
+    void send(store, () => api().before(scenario.name, step, { match: scenario.version, wait: 2 }));
   };
   const actsOf = (row: LogRow): HTMLElement => {
     const scenario = goesOn(store.now, row);

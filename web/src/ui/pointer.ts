@@ -118,6 +118,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     fingers.set(event.pointerId, event);
     if (fingers.size === 2) return pinch(event, before);
     if (tool === "box" && map.draft && at?.place) {
+      point(at.cell);
       const [from] = map.draft.corners as [Place];
       map.draft.corners = [from, [at.place[0], from[1]], at.place, [from[0], at.place[1]]];
       return map.refresh("marks");

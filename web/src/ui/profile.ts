@@ -37,6 +37,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, api: () 
       ),
     );
     if (asked !== key) return;
+    if (found.includes(null)) asked = ""; // it may be there with the next frame
     draw(found, variable.levels, `${variable.long_name || name}`, prettyUnit(variable.units), level);
   }
 

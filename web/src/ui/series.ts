@@ -27,8 +27,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, actions:
       ...pins.map((pin, index) => {
         const square = h("i", { "aria-hidden": "true" }, String(index + 1));
         square.style.borderColor = square.style.color = theme.pin(pin.colour);
-        const texts = series.filter((line) => line.pin === pin.colour).map((line) => lineText(line, at));
-        const values = texts.map((text) => classes[text] ?? text);
+        const values = series.filter((line) => line.pin === pin.colour).map((line) => lineText(line, at, classes));
         const gone = () => store.change({ pins: store.now.pins.filter((each) => each !== pin) });
         const remove = h("button", { type: "button", class: "quiet small", "aria-label": `Remove pin ${index + 1}`, onclick: gone }, "×");
         return h(
@@ -44,9 +43,13 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, actions:
     );
     const regions = series.filter((line) => line.pin === 0);
     means.hidden = regions.length === 0;
-    const texts = regions.map((line) => `${look.maps > 1 ? `${line.scenario}: ` : ""}mean ${lineText(line, at)} ${units}`);
+    const numbers = Object.keys(classes).length === 0;
+    const texts = regions.flatMap((line) => {
+      const text = lineText(line, at, classes);
+      return numbers || text ? `${look.maps > 1 ? `${line.scenario}: ` : ""}${numbers ? `mean ${text} ${units}` : text}` : [];
+    });
     const count = regions[0]?.cells;
-    say(means, `Region${count ? `, ${count} cells` : ""}: ${texts.join("; ")}`);
+    say(means, [`Region${count ? `, ${count} cells` : ""}`, texts.join("; ")].filter(Boolean).join(": "));
   }
   const soon = paced(5, write);
   store.subscribe((state) => [state.series, state.pins, state.shown, state.look, state.pane], soon);

@@ -204,7 +204,8 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
   const data = async (format: "csv" | "netcdf", ending: string) => {
     refused.textContent = "";
     try {
-      save(await api().file(look.variable, wanted(), format), `${name}.${ending}`);
+      const head = format === "csv" ? [`# variable ${look.variable}, unit ${unit}, scenario ${scenario}\n`] : [];
+      save(new Blob([...head, await api().file(look.variable, wanted(), format)]), `${name}.${ending}`);
     } catch (error) {
       if (!isFailure(error)) throw error;
       refused.textContent = error.message; // a message of the page would lie behind this window

@@ -13,6 +13,7 @@ const TOLD = 500; // [ms] after the reply to an order until the run has told wha
 export class Steering {
   private sent: Promise<void> = Promise.resolve(); // orders leave one after the other
   private plays: boolean | null = null; // whether it was ordered to play or to pause, until the run has told
+  private readonly due = new Map<number, number>(); // by branch: the step that it was ordered to, until the run has told
 
   constructor(
     private readonly store: Store,
@@ -40,7 +41,7 @@ export class Steering {
     return listed(this.scenarios.map((each) => each.name));
   }
   get running(): boolean {
-    return this.scenarios.some((each) => each.target > each.step && !each.problem);
+    return !this.failed && this.scenarios.some((each) => each.target > each.step && !each.problem);
   }
   /** Steps that the farthest scenario has done. */
   get at(): number {
@@ -50,8 +51,12 @@ export class Steering {
   get last(): Scenario | undefined {
     return this.scenarios.toSorted((one, other) => one.step - other.step)[0];
   }
+  private get failed(): boolean {
+    return this.store.now.info?.state === "failed";
+  }
   /** Why none of them can go on, in words; null where one can. */
   get stuck(): string | null {
+    if (this.failed) return "the engine gave up: start it again, or go back";
     return this.scenarios.some((each) => !each.problem) ? null : "it cannot continue from here: go back, or branch off an earlier date";
   }
   /** Those that have not done a step yet. */
@@ -98,23 +103,35 @@ export class Steering {
 
   /** Until a step is done, by those that are behind it. */
   to(step: number): void {
+    this.further(() => step);
+  }
+
+  /** Each until a step that depends on where its orders lead, where that is behind it. */
+  private further(step: (from: number) => number): void {
     this.backToNow();
+    const counts = new Map<string, number>();
+    for (const each of this.scenarios) {
+      const from = Math.max(each.step, each.target, this.due.get(each.branch) ?? 0);
+      const to = Math.min(step(from), this.store.now.run?.steps ?? Number.POSITIVE_INFINITY);
+      if (to <= from) continue;
+      counts.set(each.name, to - from);
+      this.due.set(each.branch, to);
+    }
     this.all(
-      (each) => this.api().step({ scenario: each.name, steps: step - Math.max(each.target, each.step) }),
-      (each) => Math.max(each.target, each.step) < step,
+      ({ name }) => this.api().step({ scenario: name, steps: counts.get(name) ?? 0 }),
+      ({ name }) => counts.has(name),
     );
   }
 
   private month(): void {
-    const { run } = this.store.now;
-    const now = run && momentOf(run.clock, Math.max(this.here, 1));
-    const looks = this.store.now.preview !== null;
-    if (!run || !now) return looks ? this.look(this.here + 30) : this.step(30);
-    const then = monthsLater(now, 1, run.clock.calendar);
-    const step = stepOf(run.clock, then);
-    if (looks) return this.look(step);
-    if (run.steps !== null && (this.last?.step ?? 0) >= run.steps) return this.step(1); // says that the run ends here
-    this.to(Math.min(step, run.steps ?? step));
+    const { run, preview } = this.store.now;
+    const later = (step: number) => {
+      const now = run && momentOf(run.clock, Math.max(step, 1));
+      return run && now ? stepOf(run.clock, monthsLater(now, 1, run.clock.calendar)) : step + 30;
+    };
+    if (preview !== null) return this.look(later(preview));
+    if (run && run.steps !== null && (this.last?.step ?? 0) >= run.steps) return this.step(1); // says that the run ends here
+    this.further(later);
   }
 
   /** Orders those to go on that can. */
@@ -173,7 +190,9 @@ export class Steering {
     const sent = this.sent.then(async () => {
       for (const scenario of scenarios) if (!(await send(this.store, () => order(scenario)))) break;
       setTimeout(() => {
-        if (sent === this.sent) this.plays = null;
+        if (sent !== this.sent) return;
+        this.plays = null;
+        this.due.clear();
       }, TOLD);
     });
     this.sent = sent;
