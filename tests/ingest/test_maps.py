@@ -14,6 +14,7 @@ from steppe.grid import FileLattice, Points, Raster, read_lattice
 from steppe.ingest import Choices, Product, ingest_maps, map_transfer
 from steppe.ingest.regrid import Regrid
 from steppe.io import Axis, ForcingReader, ForcingStore
+from steppe.io.forcing.units import check_rate
 from tests.ingest.daily_maps import LAT, LON, known_maps, write_maps, write_year
 
 NO_SHIFT = {"rain": 0, "pan": 0}
@@ -159,6 +160,18 @@ def test_units_are_converted_by_the_table(tmp_path):
     with xarray.open_zarr(tmp_path / "w.zarr", consolidated=False) as dataset:
         assert dataset["radiation"].attrs["source_units"] == "W m-2"
         assert dataset["rain"].dtype == np.float32
+
+
+@pytest.mark.parametrize(("rain", "sun"), [("m", "J cm-2"), ("cm", "kWh m-2"), ("inches", "W h m-2"), ("m of water equivalent", "MJ m-2")])
+def test_the_amount_of_a_day_in_any_unit_is_a_rate_a_day(tmp_path, rain, sun):
+    sizes = {"m": 1000.0, "cm": 10.0, "inches": 25.4, "J cm-2": 0.01, "kWh m-2": 3.6, "W h m-2": 0.0036, "m of water equivalent": 1000.0}
+    maps_ = {"daily_rain": np.full((14, 7, 6), 5.0 / sizes[rain]), "radiation": np.full((14, 7, 6), 20.0 / sizes.get(sun, 1.0))}
+    file = write_maps(tmp_path / "a.nc", maps_, units={"daily_rain": rain, "radiation": sun}, packed=False)
+    ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0}, exact=True)
+    np.testing.assert_allclose(values(tmp_path / "w.zarr", "rain"), 5.0, rtol=2e-6)
+    np.testing.assert_allclose(values(tmp_path / "w.zarr", "radiation"), 20.0, rtol=2e-6)
+    with pytest.raises(ForcingError, match=f'weekly maps in "{rain}" may be sums or daily means'):
+        check_rate(rain, "mm d-1", "a.nc")
 
 
 def test_a_variable_of_another_name_makes_all_of_one_kind_which_a_run_reads(tmp_path):

@@ -26,6 +26,9 @@ SPELLINGS = {
     **dict.fromkeys(("W m-2", "W/m2", "W/m^2", "W m**-2", "W m^-2"), "W m-2"),
     **dict.fromkeys(("hPa", "mb", "mbar", "millibar"), "hPa"),
     **dict.fromkeys(("1", "-", "", "fraction"), "1"),
+    "m of water equivalent": "m",
+    "inches": "inch",
+    **dict.fromkeys(("kWh m-2", "kWh/m2", "kWh m**-2"), "kW h m-2"),
 }
 
 
@@ -50,11 +53,21 @@ def check_rate(found: str, wanted: str, where: str) -> None:
     ForcingError
         It may be an amount.
     """
-    if found.strip() in AMOUNTS and wanted.endswith(" d-1"):
+    if wanted.endswith(" d-1") and (found.strip() in AMOUNTS or _is_amount(found, wanted)):
         raise ForcingError(
             f'{where}: weekly maps in "{found}" may be sums or daily means; the file does not state which. Make them means, in '
             f'"{wanted}", and say so in their units.'
         )
+
+
+def _is_amount(found: str, wanted: str) -> bool:
+    """True for "cm" or "J cm-2" where a rate a day is wanted."""
+    from cf_units import Unit
+
+    try:
+        return wanted.endswith(" d-1") and bool(Unit(SPELLINGS.get(found.strip(), found)).is_convertible(Unit(wanted.removesuffix(" d-1"))))
+    except ValueError:
+        return False
 
 
 def conversion(found: str, wanted: str, where: str, daily: bool = True) -> Conversion:
@@ -74,7 +87,7 @@ def conversion(found: str, wanted: str, where: str, daily: bool = True) -> Conve
     from cf_units import Unit  # takes half a second to load, and most stores never need it
 
     try:
-        unit, into = Unit(source), Unit(target)
+        unit, into = Unit(source), Unit(target.removesuffix(" d-1") if daily and _is_amount(source, target) else target)
         offset = float(unit.convert(0.0, into))
         # the slope from a far point, where the rounding of the offset no longer shows in it
         factor = (float(unit.convert(1000.0, into)) - offset) / 1000.0
