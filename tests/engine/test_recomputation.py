@@ -10,7 +10,7 @@ from steppe.control import OPEN_END, Leg
 from steppe.engine import Session, Simulation
 from steppe.errors import FinishedError, NotComputedError, RequestError
 from steppe.io import Checkpoint
-from tests.engine.sessions import OWN, on_session, seen, setting, to
+from tests.engine.sessions import OWN, on_session, query, seen, setting, to
 from tests.engine.test_ranks import on_ranks
 
 BOX = {"box": [144.0, -22.0, 145.0, -20.0]}
@@ -87,6 +87,18 @@ def test_a_branch_and_new_shares_know_the_diagnostics_of_the_step_before_them(wi
         assert same(looked(simulation), expected)
 
     on_ranks(2, wide_scenario, work)
+
+
+@pytest.mark.parametrize(("step", "advice"), [(40, "The next step has it."), (420, "Look at an earlier step.")])
+def test_a_value_that_cannot_be_computed_again_is_said_to_be_lost(scenario: Path, step: int, advice: str, monkeypatch) -> None:
+    with Simulation(scenario) as simulation:
+        simulation.step(step)
+    monkeypatch.setattr("steppe.engine.session.HERE", 0.0)
+    with (
+        Simulation(scenario) as simulation,
+        pytest.raises(NotComputedError, match=f'"runoff" of step {step} is not in memory, and computing it again takes too long or is not possible. {advice}'),
+    ):
+        simulation._session.frames([1], query({"name": "runoff"}), 8, None)
 
 
 def test_a_finished_run_answers_and_refuses_orders_that_change_nothing(scenario: Path) -> None:

@@ -46,4 +46,6 @@ it("what is past, smoothed, lost or not at hand is said", () => {
   expect(texts({ shown, look: { ...state({}).look, smooth: true } })[0]).toContain("smoothed");
   expect(texts({ shown, connection: { ...FIRST.connection, link: "lost" } })[0]).toContain("not live");
   expect(texts({ shown: [] })[0]).toBe("main: no value yet: it comes with the next step");
+  const info = { scenarios: [{ name: "dry", step: 400 }] } as State["info"];
+  expect(texts({ shown: [], info })).toContain("dry: no value of its last step: look at an earlier date");
 });

@@ -113,7 +113,7 @@ class Recomputation:
                 raise
             with self.at(on, on.position.step, most) as then:
                 if then is None:
-                    raise
+                    raise lost(on, name) from None
                 yield then
         else:
             yield on
@@ -177,6 +177,15 @@ class Recomputation:
                 arguments = arguments() if callable(arguments) else arguments
                 actions[at] = found[at] = kind, arguments
         return dict(sorted(found.items()))
+
+
+def lost(on: Branch, name: str) -> NotComputedError:
+    """The error of a variable of the present step that can neither be read nor be computed again."""
+    step = on.position.step
+    if not step:
+        return NotComputedError(f'"{name}" belongs to a step, and none has been made yet. Advance by one step first.')
+    advice = "Look at an earlier step." if step >= on.plan.steps else "The next step has it."
+    return NotComputedError(f'"{name}" of step {step} is not in memory, and computing it again takes too long or is not possible. {advice}')
 
 
 def _limits(on: Branch | ClosedBranch, limit: Position) -> dict[int, Position]:

@@ -25,7 +25,7 @@ from steppe.engine.open_branches import OpenBranches
 from steppe.engine.plan import Plan
 from steppe.engine.query_cache import Answer, QueryCache
 from steppe.engine.ranks import Ranks
-from steppe.engine.recomputation import Recomputation
+from steppe.engine.recomputation import Recomputation, lost
 from steppe.engine.rule_runner import RuleRunner
 from steppe.engine.series_answer import series_of
 from steppe.engine.uploads import read_change
@@ -347,7 +347,7 @@ class Session:
                 if then is None and step < on.position.step:
                     return self._cache.rounded(on, query)
                 if then is None:
-                    raise
+                    raise lost(on, query.name) from None
                 return self._cache.once(then, query)
 
     def _patience(self, on: Branch, step: int) -> int:

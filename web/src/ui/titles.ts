@@ -2,7 +2,7 @@
 import { stepText } from "../decode/calendar";
 import { prettyUnit, rounded } from "../decode/units";
 import type { Mode } from "../draw/field";
-import { besides, variableOf } from "../state/scenario";
+import { besides, scenarioNow, variableOf } from "../state/scenario";
 import type { State } from "../state/store";
 import type { Panel } from "../state/view";
 import { fill, h } from "./dom";
@@ -12,7 +12,10 @@ export interface Title {
   text: string;
 }
 
-export function titlesOf({ run, shown, numbers, look, preview, not_at_hand, connection }: State, modes: readonly Mode[]): Title[] {
+export function titlesOf(
+  { run, info, reached, shown, numbers, look, preview, not_at_hand, connection }: State,
+  modes: readonly Mode[],
+): Title[] {
   const [first, second] = look.scenarios;
   const variable = variableOf({ run }, look.variable);
   const apart = besides(look);
@@ -25,7 +28,11 @@ export function titlesOf({ run, shown, numbers, look, preview, not_at_hand, conn
       const value = number === undefined ? "" : ` ${rounded(number, 9)} ${prettyUnit(variable.units)}`;
       return `${name}:${value}, one number of the whole grid: it has no map and no series`;
     }
-    if (!frame || !run) return run && connection.link === "live" ? "no value yet: it comes with the next step" : "";
+    if (!frame || !run) {
+      const last = scenarioNow({ info, reached }, look.scenarios[index])?.step === run?.steps;
+      const why = last ? "no value of its last step: look at an earlier date" : "no value yet: it comes with the next step";
+      return run && connection.link === "live" ? why : "";
+    }
     const words = [name, prettyUnit(frame.units), stepText(run.clock, frame.step)];
     if (look.smooth) words.push("smoothed");
     if (preview !== null && !frame.live) words.push("past");
@@ -41,9 +48,10 @@ export function titlesOf({ run, shown, numbers, look, preview, not_at_hand, conn
 }
 
 /** What the words depend on. */
-export function titled({ look, run, preview, not_at_hand, connection, shown, numbers }: State): unknown[] {
+export function titled({ look, run, info, reached, preview, not_at_hand, connection, shown, numbers }: State): unknown[] {
   return [
     run,
+    ...look.scenarios.map((name) => scenarioNow({ info, reached }, name)?.step === run?.steps),
     numbers,
     look.variable,
     look.other,
