@@ -94,10 +94,8 @@ def test_a_value_that_cannot_be_computed_again_is_said_to_be_lost(scenario: Path
     with Simulation(scenario) as simulation:
         simulation.step(step)
     monkeypatch.setattr("steppe.engine.session.HERE", 0.0)
-    with (
-        Simulation(scenario) as simulation,
-        pytest.raises(NotComputedError, match=f'"runoff" of step {step} is not in memory, and computing it again takes too long or is not possible. {advice}'),
-    ):
+    told = f'"runoff" of step {step} is not in memory, and computing it again takes too long or is not possible. {advice}'
+    with Simulation(scenario) as simulation, pytest.raises(NotComputedError, match=told):
         simulation._session.frames([1], query({"name": "runoff"}), 8, None)
 
 

@@ -185,7 +185,8 @@ def lost(on: Branch, name: str) -> NotComputedError:
     if not step:
         return NotComputedError(f'"{name}" belongs to a step, and none has been made yet. Advance by one step first.')
     advice = "Look at an earlier step." if step >= on.plan.steps else "The next step has it."
-    return NotComputedError(f'"{name}" of step {step} is not in memory, and computing it again takes too long or is not possible. {advice}')
+    told = f'"{name}" of step {step} is not in memory, and computing it again takes too long or is not possible.'
+    return NotComputedError(f"{told} {advice}")
 
 
 def _limits(on: Branch | ClosedBranch, limit: Position) -> dict[int, Position]:
