@@ -134,7 +134,10 @@ class Layered(dict[str, Kind]):
         whole, level = parted(name)
         by_value = NAMED.fullmatch(name)
         if level is None and by_value and by_value[1] in self and (levels := self.levels(by_value[1])):
-            return f'Write "{numbered(name, {by_value[1]: levels})}" for "{name}".'
+            try:
+                return f'Write "{numbered(name, {by_value[1]: levels})}" for "{name}".'
+            except RequestError as error:
+                return str(error)
         if level is None or whole not in self:
             return f'There is no variable "{name[:64]}".{nearest(name[:64], self)}'
         levels = self.levels(whole)

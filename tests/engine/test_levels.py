@@ -10,7 +10,7 @@ from steppe.engine import Session, Simulation, estimate
 from steppe.engine import session as stage_module
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
-from steppe.errors import BadCellError, Mistake, ModelError, RangeError, RequestError, RunFileError
+from steppe.errors import BadCellError, GridError, Mistake, ModelError, RangeError, RequestError, RunFileError
 from steppe.io.export import ExportSource
 from steppe.jobs.film import FilmChoices, reel_of
 from steppe.jobs.picture import PictureChoices, draw
@@ -268,6 +268,13 @@ def test_an_array_that_does_not_fit_is_refused_with_what_would(run_file):
                 simulation.set("gas", given, level=level)
         with pytest.raises(ModelError, match=r'The value for "gas" is \'half\'; expected a number, or an array of numbers \[kg m-2\]'):
             simulation.set("gas", "half")
+        with pytest.raises(ModelError, match=r'The value for "gas" is True; expected a number'):
+            simulation.set("gas", True)
+        with pytest.raises(ModelError, match=r'is a data set. Give one of its variables, such as dataset\["gas"\]'):
+            simulation.set("gas", gas.to_dataset(name="gas"))
+        for ask in (simulation.get, lambda name, region: simulation.set(name, 1.0, region=region)):
+            with pytest.raises(GridError, match="A region must be a name or one of box, polygon, cell"):
+                ask("gas", np.array([0, 1]))
         with pytest.raises(ModelError, match=r'"gas" has levels 0 to 2, not 7'):
             simulation.set("gas[7]", 1.0)
         with pytest.raises(ModelError, match=r"has the dims \(level, lat, lon\); expected \(lat, lon\)"):
@@ -303,6 +310,8 @@ def test_results_are_drawn_filmed_and_exported_by_the_value_of_a_level(run_file,
         simulation.step(24)
         with pytest.raises(ModelError, match=r'Write "gas\[1\]" for "gas\[850 hPa\]"'):
             simulation.get("gas[850 hPa]")
+        with pytest.raises(ModelError, match='There is no level "700 hPa". Levels are 0 to 2, or 1000 hPa'):
+            simulation.get("gas[700 hPa]")
     out = run_file.parent / "out"
     by_value, by_number = (draw(out, tmp_path / f"{i}.png", PictureChoices([name])) for i, name in enumerate(("gas[850 hPa]", "gas[1]")))
     assert by_value.read_bytes() == by_number.read_bytes()

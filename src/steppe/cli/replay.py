@@ -40,6 +40,8 @@ def replay(
     output
         Keep the results, a run folder for each scenario, in this folder.
     """
+    if not run.exists():
+        raise FolderError(f'There is no run "{run}". Give the folder of a run that was served, or the journal in it.')
     folder = run if run.is_dir() else run.parent
     if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise FolderError(f'"{output}" is not empty. Choose another folder for the output.')

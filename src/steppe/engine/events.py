@@ -6,7 +6,7 @@ from typing import NamedTuple
 from steppe.array_types import Array
 from steppe.clock import Clock
 from steppe.engine.run_file import EventSection
-from steppe.errors import ModelError, RequestError, RunFileError, nearest
+from steppe.errors import GridError, ModelError, RequestError, RunFileError, nearest
 from steppe.grid import Grid
 from steppe.levels import parted
 from steppe.models import Model
@@ -61,7 +61,11 @@ def calendar(sections: Sequence[EventSection], clock: Clock, steps: int, grid: G
             if variables[name].unfit(value).any():
                 raise RunFileError(f'[[event]] of {section.date} sets "{name}" to {value:g}; it must be {variables[name].allowed}.')
         values = section.set if section.level is None else _on_level(section, variables)
-        actions.append(Action(step, values, None if section.region == "all" else grid.select(section.region)))
+        try:
+            cells = None if section.region == "all" else grid.select(section.region)
+        except GridError as error:
+            raise RunFileError(f"[[event]] of {section.date}: {error}") from None
+        actions.append(Action(step, values, cells))
     return sorted(actions, key=lambda action: action.step)
 
 

@@ -49,14 +49,17 @@ class Transfer:
                     for batch in self._batches(name, steps):
                         values = self._checked(name, batch)[:, cells.start : cells.stop]
                         buffer[batch.start - steps.start : batch.stop - steps.start] = values
+                        if name == "rain":
+                            self._count_rain(values)
                         done += len(batch) / len(passes)
                         progress(done / every)
-                    if name == "rain":
-                        self._rain_of_files += float(buffer.sum(dtype=np.float64))
-                        stored = np.rint(buffer / np.float32(SCALE)) * SCALE if self._packed else buffer
-                        self._rain += float(stored.sum(dtype=np.float64))
                     for block in blocks_together:
                         writer.write(name, block, buffer[:, block.cells.start - cells.start : block.cells.stop - cells.start])
+
+    def _count_rain(self, values: Singles) -> None:
+        stored = np.rint(values / np.float32(SCALE)) * SCALE if self._packed else values
+        self._rain += float(stored.sum(dtype=np.float64))
+        self._rain_of_files += float(values.sum(dtype=np.float64))
 
     def lost_rain(self) -> list[str]:
         """A sentence if packing changes rain by more than `LOST`."""
