@@ -310,7 +310,7 @@ def test_results_are_drawn_filmed_and_exported_by_the_value_of_a_level(run_file,
         simulation.step(24)
         with pytest.raises(ModelError, match=r'Write "gas\[1\]" for "gas\[850 hPa\]"'):
             simulation.get("gas[850 hPa]")
-        with pytest.raises(ModelError, match='There is no level "700 hPa". Levels are 0 to 2, or 1000 hPa'):
+        with pytest.raises(ModelError, match=r'There is no level "700 hPa"\. Levels are 0 to 2, or 1000 hPa'):
             simulation.get("gas[700 hPa]")
     out = run_file.parent / "out"
     by_value, by_number = (draw(out, tmp_path / f"{i}.png", PictureChoices([name])) for i, name in enumerate(("gas[850 hPa]", "gas[1]")))
