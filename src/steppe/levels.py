@@ -61,6 +61,12 @@ class Space:
             found["standard_name"] = self.standard_name
         return found | ({"positive": self.positive, "axis": "Z"} if self.positive else {})
 
+    @property
+    def summary(self) -> str:
+        """How many levels there are, from where to where, and of what: "3, 1000 hPa to 500 hPa, air pressure"."""
+        kind = (self.long_name or self.standard_name).replace("_", " ")
+        return f"{len(self.values)}, {self.label(0)} to {self.label(-1)}{kind and f', {kind}'}"
+
     def label(self, level: int) -> str:
         """The coordinate of a level with its unit: "850 hPa"."""
         return f"{self.values[level]:g}" + (f" {self.units}" if self.units != "1" else "")

@@ -40,10 +40,11 @@ def check(
     from steppe.engine import Plan, check_folder, estimate, options_text, problems
 
     cost, options = None, ""
+    levels: list[str] = []
     try:
         plan = Plan.of(run_file, changes_of(set))
         check_folder(plan)
-        options = options_text(plan.chosen)
+        options, levels = options_text(plan.chosen), [f"{name}: {space.summary}" for name, space in plan.model.spaces.items()]
         found = [str(problem) for problem in problems(plan)]
         if not found:  # only a run without mistakes has a cost
             with compiling_is_said(lambda text: None if json else print(text, file=sys.stderr)):
@@ -54,12 +55,13 @@ def check(
         found = [str(mistake)]
     if json:
         sys.stdout.write(
-            json_format.dumps({"problems": found, "options": options, "cost": cost._asdict() if cost else None}, indent=2) + "\n"
+            json_format.dumps({"problems": found, "options": options, "levels": levels, "cost": cost._asdict() if cost else None}, indent=2) + "\n"
         )
     else:
         for text in found:
             sys.stderr.write(f"steppe: {text}\n")
         if options:
             sys.stdout.write(f"options: {options}\n")
+        sys.stdout.write("".join(f"{text}\n" for text in levels))
         sys.stdout.write(f"{cost.as_text()}Nothing is wrong.\n" if cost else f"Problems: {len(found)}.\n")
     return Exit.MISTAKE if found else Exit.DONE
