@@ -285,8 +285,8 @@ def maps_of_an_unknown_calendar(folder: Path) -> None:
 
 
 def maps_in_a_strange_unit(folder: Path) -> None:
-    """Rain in furlongs."""
-    _maps(folder, units={"daily_rain": "furlong"})
+    """Rain in a unit that nobody knows."""
+    _maps(folder, units={"daily_rain": "smoot"})
 
 
 def maps_without_a_unit(folder: Path) -> None:
