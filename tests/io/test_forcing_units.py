@@ -30,6 +30,9 @@ def test_spellings_of_one_unit_need_no_conversion(found: str, wanted: str) -> No
         ("J m-2", "MJ m-2 d-1", 2e7, 20.0),
         ("kPa", "hPa", 1.5, 15.0),
         ("kg m-2 s-1", "mm d-1", 1e-4, 8.64),
+        ("cm", "mm d-1", 1.5, 15.0),
+        ("J cm-2", "MJ m-2 d-1", 2000.0, 20.0),
+        ("kWh/m2", "MJ m-2 d-1", 2.0, 7.2),
     ],
 )
 def test_units_that_convert_are_a_straight_line(found: str, wanted: str, value: float, expected: float) -> None:
@@ -37,7 +40,7 @@ def test_units_that_convert_are_a_straight_line(found: str, wanted: str, value: 
     assert value * factor + offset == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("found", ["degrees", "furz", "K", "cm"])
+@pytest.mark.parametrize("found", ["degrees", "furz", "K", "cm2"])
 def test_unknown_and_other_units_are_errors(found: str) -> None:
     with pytest.raises(ForcingError, match=rf'"w.zarr", variable "rain", is in "{found}", expected "mm d-1".*never guessed'):
         conversion(found, "mm d-1", '"w.zarr", variable "rain",')
