@@ -106,7 +106,7 @@ def test_mistakes_are_told_before_anything_is_computed(steered, tmp_path, capsys
     assert run_command(["replay", str(folder), "--scenario", "dr"]) == 2
     assert 'The run has no scenario "dr". Did you mean' in capsys.readouterr().err
     assert run_command(["replay", str(tmp_path / "nothing")]) == 2
-    assert "There is no journal" in capsys.readouterr().err
+    assert 'There is no run "' in capsys.readouterr().err
     assert run_command(["replay", str(folder), "--output", str(folder)]) == 2
     assert "is not empty" in capsys.readouterr().err
     (folder / "journal.sqlite").write_bytes(b"x" * 5000)

@@ -210,3 +210,18 @@ def test_a_checkpoint_is_downloaded_and_another_run_begins_with_it(scenario: Pat
     changes = {"output.path": "second", "initial.state": str(scenario.parent / "taken" / name)}
     second = steppe.Simulation(steppe.read_run_file(scenario, changes))
     assert np.asarray(second["water"]).tobytes() == state.tobytes()
+
+
+def test_a_run_that_a_script_changed_is_served_and_steered_on(scenario: Path) -> None:
+    with steppe.Simulation(scenario) as simulation:
+        simulation.step(20)
+        simulation.set("water", 5.0)
+        simulation.set("water", 6.0)
+    with served(scenario) as client:
+        ordered(client, "/set", "a", {"variable": "water", "value": 77.0})
+        assert (values(client, "packed=1") == 77.0).all()
+        ordered(client, "/step", "b", {"steps": 1})
+        stepped = values(client, "packed=1")
+    with steppe.Simulation(scenario) as simulation:
+        assert simulation.step_index == 21
+        np.testing.assert_array_equal(simulation.get("water"), stepped)

@@ -54,9 +54,8 @@ def check(
             raise
         found = [str(mistake)]
     if json:
-        sys.stdout.write(
-            json_format.dumps({"problems": found, "options": options, "levels": levels, "cost": cost._asdict() if cost else None}, indent=2) + "\n"
-        )
+        told = {"problems": found, "options": options, "levels": levels, "cost": cost._asdict() if cost else None}
+        sys.stdout.write(json_format.dumps(told, indent=2) + "\n")
     else:
         for text in found:
             sys.stderr.write(f"steppe: {text}\n")

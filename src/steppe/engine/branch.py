@@ -240,9 +240,10 @@ class Branch:
     def begin_checkpoint(self, unacknowledged: Sequence[RuleFiring], done: Callable[[Position], Actions]) -> None:
         """Begins a checkpoint at the present position, which is written behind the run. The arguments are those of `save`."""
         behind = self._behind_next(done)
-        more = ({"rules": self.rules.plain()} if self.rules else {}) | ({"behind": behind.plain()} if behind else {})
+        more: dict[str, object] = ({"rules": self.rules.plain()} if self.rules else {}) | ({"behind": behind.plain()} if behind else {})
         more |= {"unheeded": [astuple(each) for each in unacknowledged]} if unacknowledged else {}
-        name = self.settled.keep(self.position.step, self.spent, self.position.seq if self.steered or self.position.seq else None, more)
+        more |= {"changes": self.position.seq} if self.position.seq and not self.steered else {}  # of a script, at this step
+        name = self.settled.keep(self.position.step, self.spent, self.position.seq if self.steered else None, more)
         self.kept, self.behind = (name, self.position), behind
 
     def _behind_next(self, done: Callable[[Position], Actions]) -> EarlierState | None:

@@ -90,7 +90,7 @@ class ScriptSession(Session):
                 self._warn_of_software(checkpoint)
             opening.pop_all()
         self.resumed = checkpoint is not None
-        if lost := self.folder.go_back(*self.on.position):
+        if lost := self.folder.go_back(self.on.position.step, int(checkpoint.manifest.get("changes", 0)) if checkpoint else 0):
             told = ", ".join(f"{row['name']} at step {row['step']}" for row in lost[:SHOWN]) + (", ..." if len(lost) > SHOWN else "")
             self.tell("warning", f"Changes after the last checkpoint are lost: {told}. Make them again.")
         self.version = self._saved_version = 1  # of the state, and of its newest checkpoint
