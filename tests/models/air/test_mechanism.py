@@ -39,6 +39,11 @@ def test_a_plain_file_is_read(tmp_path):
     assert mechanism.box == {"temperature": 298.0, "day": (4.0, 20.0), "initial": {"NO": 100.0, "NO2": 100.0, "O3": 5e11}}
 
 
+def test_a_species_may_have_the_name_of_a_number_of_a_rate(tmp_path):
+    text = SMALL.replace('"NO"', '"N"').replace("NO ", "N ").replace('initial: {"O3": 5.0e+11}', 'initial: {"N": 0.0}')
+    assert read_mechanism(written(tmp_path, text)).box["initial"] == {"N": 0.0, "NO2": 100.0, "O3": 100.0}
+
+
 def test_the_built_in_mechanism_is_read_by_its_name():
     mechanism = read_mechanism("emep66")
     assert (len(mechanism.species), len(mechanism.processes)) == (66, 170)

@@ -30,8 +30,8 @@ class Entry:
         is_not = "missing" if key not in self.values else "empty" if value is None else repr(value)
         return self.refused(f'"{key}" is {is_not}, and {expected}')
 
-    def number(self, key: str, default: float | None = None, at_least_0: bool = False) -> float:
-        """The finite number of a key. at_least_0: it is not negative. Those of `ABOVE_0` are greater than 0.
+    def number(self, key: str, default: float | None = None, at_least_0: bool = False, above_0: bool = False) -> float:
+        """The finite number of a key. at_least_0: it is not negative. above_0: it is greater than 0.
 
         Raises
         ------
@@ -53,14 +53,15 @@ class Entry:
             raise self.refused(f'"{key}" is {value!r}, and a number is expected.{_hint(value)}')
         if at_least_0 and found < 0.0:
             raise self.refused(f'"{key}" is {found:g}, and 0 or more is expected. A negative rate would make matter.')
-        if key in ABOVE_0 and found <= 0.0:
+        if above_0 and found <= 0.0:
             raise self.refused(f'"{key}" is {found:g}, and a number above 0 is expected.')
         return found
 
     def numbers(self, form: str, names: Mapping[str, str] | None = None) -> tuple[float, ...]:
         """The numbers of a form of rate. names: key of `NUMBERS` -> key of the file, where they differ."""
         known = names or {}
-        return tuple(self.number(known.get(key, key), default, key in AT_LEAST_0) for key, default in NUMBERS[form].items())
+        every = NUMBERS[form].items()
+        return tuple(self.number(known.get(key, key), default, key in AT_LEAST_0, key in ABOVE_0) for key, default in every)
 
     def only(self, known: Iterable[str]) -> None:
         """Raises `ModelError` for a key that is not known."""

@@ -29,7 +29,7 @@ NUMBERS: Mapping[str, Mapping[str, float | None]] = {
 # Of these a negative one would make matter of nothing: rate constants and their factors, fluxes, velocities of deposition.
 AT_LEAST_0 = ("A", "k0_A", "kinf_A", "X", "k", "scale", "vd", "flux", "probability")
 # These are divided by, or raised to a power.
-ABOVE_0 = ("D", "Fc", "N", "a0", "diffusion", "diffusion coefficient [m2 s-1]", "molecular weight [kg mol-1]")
+ABOVE_0 = ("D", "Fc", "N", "a0", "diffusion", "molecular_weight")
 
 
 class Rate(NamedTuple):

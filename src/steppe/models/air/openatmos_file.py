@@ -94,10 +94,11 @@ def _numbers(entry: Entry, kind: str, unit: float, gas: Mapping[str, object]) ->
         return (scale * MOLECULES if kind == "EMISSION" else scale * (unit if kind == "USER_DEFINED" else 1.0),)
     if kind == "SURFACE":
         known = Entry(f"{entry.where}, its species", gas, text=True)
-        diffusion, weight = (known.number(key) for key in ("diffusion coefficient [m2 s-1]", "molecular weight [kg mol-1]"))
+        diffusion = known.number("diffusion coefficient [m2 s-1]", above_0=True)
+        weight = known.number("molecular weight [kg mol-1]", above_0=True)
         return entry.number("reaction probability", 1.0, at_least_0=True), diffusion, weight
     if kind == "BRANCHED_NO_RO2":
-        x, y, a0, n = (entry.number(key, at_least_0=key == "X") for key in ("X", "Y", "a0", "n"))
+        x, y, a0, n = (entry.number(key, at_least_0=key == "X", above_0=key == "a0") for key in ("X", "Y", "a0", "n"))
         if a0 >= 1.0:
             raise entry.refused(f'"a0" is {a0:g}, and a share between 0 and 1 is expected.')
         return x * unit, y, a0, n, 0.0
