@@ -109,7 +109,7 @@ class Recomputation:
         try:
             on.order("export", name=name)
         except NotComputedError:
-            if not on.position.step:
+            if not on.position.step:  # none was made
                 raise
             with self.at(on, on.position.step, most) as then:
                 if then is None:
@@ -180,10 +180,8 @@ class Recomputation:
 
 
 def lost(on: Branch, name: str) -> NotComputedError:
-    """The error of a variable of the present step that can neither be read nor be computed again."""
+    """The error of a variable of the present step, not the initial state, that can neither be read nor be computed again."""
     step = on.position.step
-    if not step:
-        return NotComputedError(f'"{name}" belongs to a step, and none has been made yet. Advance by one step first.')
     advice = "Look at an earlier step." if step >= on.plan.steps else "The next step has it."
     told = f'"{name}" of step {step} is not in memory, and computing it again takes too long or is not possible.'
     return NotComputedError(f"{told} {advice}")

@@ -341,7 +341,7 @@ class Session:
             return self._cache.get(on, query)
         except NotComputedError:
             step = on.position.step if query.step is None else query.step
-            if step > on.position.step:
+            if step > on.position.step or not on.position.step:
                 raise
             with self._recomputation.at(on, step, self._patience(on, step)) as then:
                 if then is None and step < on.position.step:
@@ -380,8 +380,8 @@ class Session:
                 return self._frames.make(shown, query, bits, span)
             except NotComputedError:
                 with ExitStack() as stack:
-                    whole = [self._recomputation.whole(on, query.name, self._patience(on, on.position.step)) for on in shown]
-                    return self._frames.make([stack.enter_context(each) for each in whole], query, bits, span)
+                    again = (self._recomputation.whole(on, query.name, self._patience(on, on.position.step)) for on in shown)
+                    return self._frames.make([*map(stack.enter_context, again)], query, bits, span)
 
     @property
     def moved(self) -> Mapping[str, int]:

@@ -28,7 +28,7 @@ from steppe.engine.run_file import RunFile
 from steppe.engine.script_session import Event, ScriptSession
 from steppe.errors import Failure, ModelError, RequestError, SteppeError
 from steppe.given import Day, level_of_array, moment_text
-from steppe.grid import RegionLike
+from steppe.grid import Region, RegionLike
 from steppe.html_summary import html_summary
 from steppe.io import Checkpoint, ReadCounters, Spent, check_continuable
 from steppe.models import Increment, Model
@@ -240,7 +240,7 @@ class Simulation:
         """
         self._variable(name)
         values = self._open.values(name)
-        return values if isinstance(region, str) and region == "all" else values[..., self.grid.select(region)]
+        return values if Region.of(region).kind == "all" else values[..., self.grid.select(region)]
 
     def image(self, name: str, width: int | None = None, low: float | None = None, high: float | None = None) -> bytes:
         """A map of a variable at the last step as a PNG file, made where the cells are; the sea is transparent.
@@ -298,7 +298,7 @@ class Simulation:
         self._variable(name)
         levels, asked = self.plan.variables.levels(name), name if level is None else self.plan.variables.layer(name, level)
         name = level_of_array(value, name, levels[0], levels[1].values, asked) if levels else asked
-        cells = None if isinstance(region, str) and region == "all" else self.grid.select(region)
+        cells = None if Region.of(region).kind == "all" else self.grid.select(region)
         values = packed(value, self.plan.variables[name], self.grid, self.plan.variables.levels(name), cells, units)
         if self.finished:
             raise finished(self.plan, self.folder.path)

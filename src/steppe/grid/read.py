@@ -53,9 +53,8 @@ def read_raster(path: Path, variable: str | None = None) -> Raster | Projected |
 
     A cell takes part where the mask is neither 0 nor missing (a variable whose name holds "mask", whose standard_name is
     land_binary_mask, of type boolean, or of zeros and ones), or where any other variable has a value; a variable with zeros that is missing
-    nowhere is refused. A store of packed cells (CF
-    compression by gathering, as Steppe's forcing) needs no mask. Rows may run either way; longitudes may be 0 to 360. Axes may be y and x
-    of a projection that a grid mapping describes.
+    nowhere is refused. A store of packed cells (CF compression by gathering, as Steppe's forcing) needs no mask. Rows may run either way;
+    longitudes may be 0 to 360. Axes may be y and x of a projection that a grid mapping describes.
 
     Raises
     ------

@@ -52,13 +52,13 @@ class Region:
         ((key, content),) = value.items()
         if key == "box":
             west, south, east, north = _numbers(value, content, 4)
-            corners = _place(value, west, south), _place(value, east, north)
-            if west > east and (east - west) % TURN <= TURN / 2 and south < north:
-                turned = (west, east + TURN) if east <= 0.0 else (west - TURN, east)
-                return cls("box", "", ((turned[0], south), (turned[1], north)))
+            _place(value, west, south)
+            _place(value, east, north)
+            if west > east and (east - west) % TURN <= TURN / 2:
+                west, east = (west, east + TURN) if east <= 0.0 else (west - TURN, east)
             if not (west < east and south < north):
                 raise GridError(f"Region {dict(value)!r} is empty: west must be less than east and south less than north. {_FORMS}")
-            return cls("box", "", corners)
+            return cls("box", "", ((west, south), (east, north)))
         if key == "cell":
             return cls("cell", "", (_place(value, *_numbers(value, content, 2)),))
         if key == "polygon":

@@ -64,14 +64,14 @@ class CfFile:
                 found[str(name)] = {**values.attrs, **_unpacked_limits(values)}
         return found
 
-    def unfit(self, name: str) -> str:
-        """The reason why a variable of the file is not among `variables`; empty if it is, or if the file has none of this name.
+    @property
+    def maps(self) -> list[str]:
+        """The variables that have rows, columns and one more dimension, whatever that is."""
+        return [str(name) for name, values in self._dataset.data_vars.items() if set(self.lattice.dims) < set(values.dims)]
 
-        name: of a variable; "": of the first that has rows and columns.
-        """
-        maps = [str(each) for each, values in self._dataset.data_vars.items() if set(self.lattice.dims) < set(values.dims)]
-        name = name or next(iter(maps), "")
-        if name not in self._dataset.data_vars or name in self.variables:
+    def unfit(self, name: str) -> str:
+        """The reason why a variable of the file is not among `variables`; empty if the file has none of this name."""
+        if name not in self._dataset.data_vars:
             return ""
         values = self._dataset[name]
         sizes = ", ".join(f"{dim}: {size}" for dim, size in values.sizes.items())

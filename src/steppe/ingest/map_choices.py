@@ -100,9 +100,10 @@ def choose_series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, 
         if theirs not in seen:
             unfit = next(filter(None, (file.unfit(theirs) for file in files)), "")
             raise ForcingError(unfit or f'--map {ours}={theirs}: no file has daily maps of "{theirs}".{nearest(theirs, seen)}')
-    if not parts and (unfit := next(filter(None, (file.unfit("") for file in files if not file.variables)), "")):
-        raise ForcingError(unfit)
     if not parts:
+        for file in files:
+            if file.maps and not file.variables:
+                raise ForcingError(file.unfit(file.maps[0]))
         held = ", ".join(sorted(seen)) or "none of time, latitude and longitude"
         raise ForcingError(
             f'"{files[0].path}": no variable is known by its name or standard_name; it holds {held}. Say it: --map rain=NAME.'

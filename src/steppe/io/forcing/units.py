@@ -53,7 +53,7 @@ def check_rate(found: str, wanted: str, where: str) -> None:
     ForcingError
         It may be an amount.
     """
-    if wanted.endswith(" d-1") and (found.strip() in AMOUNTS or _is_amount(found, wanted)):
+    if _is_amount(found, wanted):
         raise ForcingError(
             f'{where}: weekly maps in "{found}" may be sums or daily means; the file does not state which. Make them means, in '
             f'"{wanted}", and say so in their units.'
@@ -61,11 +61,13 @@ def check_rate(found: str, wanted: str, where: str) -> None:
 
 
 def _is_amount(found: str, wanted: str) -> bool:
-    """True for "cm" or "J cm-2" where a rate a day is wanted."""
+    """True for "mm", "cm" or "J cm-2" where a rate a day is wanted."""
+    if not wanted.endswith(" d-1") or found.strip() in AMOUNTS:
+        return wanted.endswith(" d-1")
     from cf_units import Unit
 
     try:
-        return wanted.endswith(" d-1") and bool(Unit(SPELLINGS.get(found.strip(), found)).is_convertible(Unit(wanted.removesuffix(" d-1"))))
+        return bool(Unit(SPELLINGS.get(found.strip(), found)).is_convertible(Unit(wanted.removesuffix(" d-1"))))
     except ValueError:
         return False
 
