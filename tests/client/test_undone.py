@@ -51,7 +51,24 @@ def test_a_run_that_was_rewound_is_read_and_continued_as_its_main(server: Served
     with steppe.open(folder, "means") as means:
         assert means.sizes["time"] == 40
         assert abs(float(means["runoff"][-1, 0]) - last) < 1e-3
-    with pytest.raises(FolderError, match="was rewound on a server, and its scenario main lies in"):
+    with pytest.raises(FolderError, match="was rewound on a server, which alone continues its scenario main"):
+        steppe.Simulation(server.folder / "run.toml", folder)
+
+
+def test_a_run_that_was_rewound_and_rests_says_which_of_its_records_are_left_behind(
+    server: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    run, folder = server.connect(), server.folder / "out"
+    for steps, back, left in ((60, 30, 60), (10, 20, 40)):
+        run.step(steps)
+        run.checkpoint()
+        run.rewind(back)
+        with steppe.open(folder, "means") as means:
+            assert means.sizes["time"] == left
+        assert f"was rewound to step {back} on a server and not computed further" in caplog.text
+        caplog.clear()
+    server.stop()
+    with pytest.raises(FolderError, match="which alone continues"):
         steppe.Simulation(server.folder / "run.toml", folder)
 
 

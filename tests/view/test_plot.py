@@ -113,6 +113,7 @@ def test_a_run_without_values_is_drawn_too(tmp_path: Path) -> None:
         (date(1996, 2, 29), "1996-02-29"),
         (np.datetime64("1996-02-29"), "1996-02-29"),
         (cftime.datetime(1996, 2, 29), "1996-02-29"),
+        (cftime.datetime(1996, 2, 29, 1, 40, 30), "1996-02-29T01:40:30"),
         (cftime.datetime(1995, 3, 1, calendar="noleap"), "1995-03-01"),
         (cftime.datetime(1995, 7, 1, calendar="360_day"), "1995-07-02T12"),
     ],

@@ -129,7 +129,7 @@ def test_a_job_that_is_stopped_or_killed_goes_on_when_it_is_requeued(slurm, whol
     script.write_text(
         "#!/bin/sh\n#SBATCH --ntasks=3 --time=00:10:00 --requeue --open-mode=append\n"
         f"srun --mpi=pmi2 {sys.executable} -m steppe run {run_file} --quiet --threads 1\n"
-        f'code=$?; echo "code $code"; [ $code -eq {code} ] && scontrol requeue "$SLURM_JOB_ID"\n'
+        f'code=$?; echo "code $code"; [ $code -ne {code} ] || scontrol requeue "$SLURM_JOB_ID"; exit $code\n'
     )
     job = _said(["sbatch", "--parsable", f"--output={said}", str(script)], {**slurm, NAP: "0.02"}).strip()
     _await(lambda: (tmp_path / "out" / "progress.json").exists())
@@ -145,6 +145,7 @@ def test_a_job_that_is_stopped_or_killed_goes_on_when_it_is_requeued(slurm, whol
     # Slurm lets a requeued job rest for two minutes, since a node refuses one that begins in the second in which it ended
     _said(["scontrol", "update", f"JobId={job}", "StartTime=now+3"], slurm)
     _await(lambda: "code 0" in said.read_text())
+    _await(lambda: "COMPLETED" in _said(["scontrol", "show", "job", job], slurm))
     assert digest(tmp_path / "out") == whole
 
 

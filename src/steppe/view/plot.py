@@ -262,7 +262,8 @@ def _moment(date: Any) -> np.datetime64:
     """A date of any calendar on the time axis: the same fraction of the same year."""
     if not hasattr(date, "calendar"):
         return np.datetime64(date, "s")
-    begin, end = date.replace(month=1, day=1, hour=0), date.replace(year=date.year + 1, month=1, day=1, hour=0)
+    begin = date.replace(month=1, day=1, hour=0, minute=0, second=0, microsecond=0)
+    end = begin.replace(year=date.year + 1)
     first, last = np.datetime64(f"{date.year:04d}-01-01", "s"), np.datetime64(f"{date.year + 1:04d}-01-01", "s")
     return first + np.timedelta64(round((last - first).astype(int) * ((date - begin) / (end - begin))), "s")
 

@@ -70,7 +70,7 @@ class RunFolderInfo:
             It is not a run folder.
         """
         tree, served = Tree.of(path), ServedRun.of(path)
-        main = served.main if served and served.main.is_dir() else path  # once it was rewound on a server: of scenario main
+        main = served.main if served else path  # once it was rewound on a server: of scenario main
         try:
             identity, progress, ensemble = read_identity(path), Progress.read(main), Ensemble.read(path)
             finished = len(ensemble.members) - len(ensemble.unfinished()) if ensemble else 0

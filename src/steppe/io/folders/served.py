@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from steppe.control.orders import FIRST_NAME, folder_of
+from steppe.control.orders import FIRST_BRANCH, FIRST_NAME, folder_of
 from steppe.errors import FolderError
 
 LOG = logging.getLogger("steppe")
@@ -15,10 +15,14 @@ WAITING = "kind = 'set' AND outcome IS NULL"  # changes of a later step; rules l
 
 
 class ServedRun(NamedTuple):
-    """main: the folder of the branch that is scenario main; waiting: changes that are ordered for later steps of it."""
+    """main: the folder of scenario main, or what it forked from while it has none; waiting: changes ordered for later steps of it.
+
+    upto: None, or the last step of that folder that belongs to main.
+    """
 
     main: Path
     waiting: int
+    upto: int | None
 
     @classmethod
     def of(cls, folder: Path) -> "ServedRun | None":
@@ -31,7 +35,11 @@ class ServedRun(NamedTuple):
                 with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as base:
                     (number,) = base.execute("SELECT id FROM branch WHERE name = ?", (FIRST_NAME,)).fetchone()
                     (waiting,) = base.execute(f"SELECT count(*) FROM command WHERE branch = ? AND {WAITING}", (number,)).fetchone()
-                    return cls(folder_of(folder, number), waiting)
+                    upto = None
+                    while number != FIRST_BRANCH and not folder_of(folder, number).is_dir():  # a rewound scenario, not yet computed further
+                        fork = base.execute("SELECT parent, fork_step FROM branch WHERE id = ?", (number,)).fetchone()
+                        number, upto = fork[0], fork[1] if upto is None else min(upto, fork[1])
+                    return cls(folder_of(folder, number), waiting, upto)
             except (sqlite3.Error, TypeError):
                 continue
         return None
@@ -40,9 +48,13 @@ class ServedRun(NamedTuple):
 def results_folder(path: Path) -> Path:
     """Where the results of a run lie: those of scenario main in a branch, once it was rewound on a server, which is reported."""
     served = ServedRun.of(path)
-    if served is None or served.main == path or not served.main.is_dir():
+    if served is None:
         return path
-    LOG.warning('"%s" was rewound on a server. The results of scenario main are those of "%s", which is taken.', path, served.main)
+    if served.main != path:
+        LOG.warning('"%s" was rewound on a server. The results of scenario main are those of "%s", which is taken.', path, served.main)
+    if served.upto is not None:
+        text = '"%s" was rewound to step %d on a server and not computed further. Records of later steps belong to the scenario that was left.'
+        LOG.warning(text, path, served.upto)
     return served.main
 
 
@@ -55,8 +67,8 @@ def check_continuable(path: Path) -> None:
         It was rewound, or changes are ordered for later steps.
     """
     served = ServedRun.of(path)
-    if served and served.main != path:
-        raise FolderError(f'"{path}" was rewound on a server, and its scenario main lies in "{served.main}". `steppe serve` continues it.')
+    if served and (served.main != path or served.upto is not None):
+        raise FolderError(f'"{path}" was rewound on a server, which alone continues its scenario main: `steppe serve`.')
     if served and served.waiting:
         raise FolderError(
             f'"{path}" was served, and {served.waiting} change{"s" * (served.waiting > 1)} of it {"are" if served.waiting > 1 else "is"} '
