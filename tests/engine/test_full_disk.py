@@ -51,12 +51,15 @@ def test_a_full_disk_ends_a_run_and_with_space_it_goes_on(made_scenario: Path, t
 
 def test_a_disk_that_is_too_small_is_said_before_the_run(made_scenario: Path, tmp_path: Path, capfd) -> None:
     run_file = copied(made_scenario, tmp_path / "small")
-    undo = mount_small_disk(run_file.parent / "out", "450k")
+    undo = mount_small_disk(run_file.parent / "out", "200k")
     try:
         arguments = [str(run_file), "--set", 'output.every="1 day"']
         capfd.readouterr()
         assert run_command(["check", *arguments]) == Exit.DONE
-        assert "are free\n" in capfd.readouterr().out
+        told = capfd.readouterr()
+        assert "are free\n" in told.out
+        assert told.out.endswith("Nothing else is wrong.\n")
+        assert "steppe: The run will write about " in told.err
         run_command(["run", *arguments, "--quiet"])
         said = capfd.readouterr().err.splitlines()[0]
         assert said.startswith("The run will write about ")

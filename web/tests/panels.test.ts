@@ -9,7 +9,7 @@ import { changesOf, groupsOf } from "../src/ui/parameters";
 import { eventText, plannedFor } from "../src/ui/rules";
 import { differenceOf, treeOf } from "../src/ui/scenarios";
 import { csvCell, linkTo, seriesCsv, together } from "../src/ui/share";
-import { asCurl, asPython, goesOn, previewText, requestOf, rowText } from "../src/ui/wording";
+import { asCurl, asPython, dateFault, goesOn, previewText, requestOf, rowText } from "../src/ui/wording";
 
 const clock = { start: "2003-01-01T00:00:00", step: 86400, calendar: "standard", units: "days since 2003-01-01" };
 const variable = { name: "stock", units: "ha-1", long_name: "Stocking rate", role: "parameter", initial: 0.1 } as Variable;
@@ -129,6 +129,14 @@ test("the run file's parameters stand first, then those that were changed, then 
     ["State", "water"],
     ["Computed", "growth"],
   ]);
+});
+
+test("a time between two steps is refused with both", () => {
+  const short = { clock: { ...clock, step: 600 }, steps: 144 };
+  const faultOf = (text: string) => dateFault(short, text, "main", 3, 4, 144);
+  expect(faultOf("2003-01-01 01:10")).toBe("");
+  expect(faultOf("2003-01-01 01:05")).toBe("No step ends then: give 1 Jan 2003, 01:00 or 1 Jan 2003, 01:10.");
+  expect(faultOf("2003-01-01 00:25")).toBe("main stands at 1 Jan 2003, 00:30: give a later date.");
 });
 
 test("global arrays are told with what passed between hosts, and not at all without any", () => {

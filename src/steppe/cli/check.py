@@ -37,10 +37,11 @@ def check(
     """
     from steppe.cli.compiling import compiling_is_said
     from steppe.cli.run import changes_of
-    from steppe.engine import Plan, check_folder, estimate, options_text, problems
+    from steppe.engine import Plan, check_folder, estimate, options_text, problems, shortage
 
     cost, options = None, ""
     levels: list[str] = []
+    warnings: list[str] = []
     try:
         plan = Plan.of(run_file, changes_of(set))
         check_folder(plan)
@@ -49,18 +50,20 @@ def check(
         if not found:  # only a run without mistakes has a cost
             with compiling_is_said(lambda text: None if json else print(text, file=sys.stderr)):
                 cost = estimate(plan)
+            warnings = [text for text in [shortage(plan.run.output.path, cost.results_on_disk, cost.checkpoint)] if text]
     except Mistake as mistake:
         if not json:
             raise
         found = [str(mistake)]
     if json:
-        told = {"problems": found, "options": options, "levels": levels, "cost": cost._asdict() if cost else None}
+        told = {"problems": found, "options": options, "levels": levels, "warnings": warnings, "cost": cost._asdict() if cost else None}
         sys.stdout.write(json_format.dumps(told, indent=2) + "\n")
     else:
-        for text in found:
+        for text in (*found, *warnings):
             sys.stderr.write(f"steppe: {text}\n")
         if options:
             sys.stdout.write(f"options: {options}\n")
         sys.stdout.write("".join(f"{text}\n" for text in levels))
-        sys.stdout.write(f"{cost.as_text()}Nothing is wrong.\n" if cost else f"Problems: {len(found)}.\n")
+        good = "Nothing else is wrong.\n" if warnings else "Nothing is wrong.\n"
+        sys.stdout.write(cost.as_text() + good if cost else f"Problems: {len(found)}.\n")
     return Exit.MISTAKE if found else Exit.DONE

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from steppe.engine.check import estimate as estimate
     from steppe.engine.check import in_cell_days as in_cell_days
     from steppe.engine.check import problems as problems
+    from steppe.engine.check import shortage as shortage
     from steppe.engine.differences import check_folder as check_folder
     from steppe.engine.options import options_text as options_text
     from steppe.engine.plan import Plan as Plan

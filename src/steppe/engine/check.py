@@ -77,13 +77,13 @@ WORTH_SAYING = 100_000_000  # bytes of results in memory
 SPARE = 1.2  # times the bytes of a run should be free
 
 
-def shortage(plan: Plan, outputs: Outputs, checkpoint: int) -> str:
-    """A sentence if the disk of the run folder is too small for a whole run with checkpoints of so many bytes; otherwise ""."""
-    need, free = outputs.cost.files + CHECKPOINTS * checkpoint, free_space(plan.run.output.path)
+def shortage(folder: Path, results: int, checkpoint: int) -> str:
+    """A sentence if the disk of a run folder is too small for so many bytes of results and of each checkpoint; otherwise ""."""
+    need, free = results + CHECKPOINTS * checkpoint, free_space(folder)
     if free >= SPARE * need:
         return ""
     return (
-        f'The run will write about {in_bytes(need)} to "{plan.run.output.path}", where {in_bytes(free)} are free. '
+        f'The run will write about {in_bytes(need)} to "{folder}", where {in_bytes(free)} are free. '
         'Free some space, choose another disk, or write less: a longer "every", precision = "12 bits".'
     )
 
@@ -107,7 +107,8 @@ def free_space(path: Path) -> int:
 def remarks(plan: Plan, outputs: Outputs, notes: Sequence[str], model: Model) -> list[tuple[str, str]]:
     """The remarks at the beginning of a run: kind ("note", "warning") and text. notes: of the plan."""
     told = [*(("note", text) for text in notes), ("note", announcement(plan, outputs))]
-    return [each for each in (*told, ("warning", shortage(plan, outputs, checkpoint_size(model)))) if each[1]]
+    short = shortage(plan.run.output.path, outputs.cost.files, checkpoint_size(model))
+    return [each for each in (*told, ("warning", short)) if each[1]]
 
 
 def checkpoint_size(model: Model) -> int:

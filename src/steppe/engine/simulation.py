@@ -155,10 +155,10 @@ class Simulation:
         DamagedError
             The forcing is damaged; the error comes before the step that needs it.
         """
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise RequestError(f"step(n) computes a whole number of steps, one or more; n is {n!r}.")
         if self.finished:
             raise finished(self.plan, self.folder.path)
-        if not isinstance(n, int | np.integer) or n < 1:
-            raise RequestError(f"step(n) computes a whole number of steps, one or more; n is {n!r}.")
         self._open.compute(min(self.step_index + int(n), self.steps), lambda: False, keep_last_step=True)
 
     def run(self, until: Day | None = None, stop: Callable[[], bool] = lambda: False) -> bool:

@@ -1,5 +1,5 @@
 /** Orders in words for people, and as a command line or a line of Python that gives the same order. */
-import { isDay, isoDate, momentOf, momentText, parseMoment, stepOf, stepText } from "../decode/calendar";
+import { isDay, isoDate, isShort, momentOf, momentText, parseMoment, stepOf, stepText } from "../decode/calendar";
 import { grouped, placeText, prettyUnit, rounded } from "../decode/units";
 import { named } from "../state/levels";
 import { LEFT, legsOf } from "../state/scenario";
@@ -42,9 +42,12 @@ export function dateFault(
 ): string {
   if (clock.step === null) return "This run has no dates.";
   if (!isDay(text, clock.calendar)) return `Give a date, such as ${isoDate(momentOf(clock, at + 1) ?? EXAMPLE, clock)}.`;
-  const step = stepOf(clock, parseMoment(text, clock.calendar));
+  const moment = parseMoment(text, clock.calendar);
+  const step = stepOf(clock, moment);
   if (step < first) return `${whom} stands at ${stepText(clock, at)}: give a later date.`;
-  return step > last ? `The run ends at ${stepText(clock, steps ?? last)}.` : "";
+  if (step > last) return `The run ends at ${stepText(clock, steps ?? last)}.`;
+  const between = isShort(clock) && isoDate(momentOf(clock, step) ?? moment, clock) !== isoDate(moment, clock);
+  return between ? `No step ends then: give ${stepText(clock, step)} or ${stepText(clock, step + 1)}.` : "";
 }
 
 export function stepWords(state: State, step: number | null | undefined): string {

@@ -53,7 +53,7 @@ def results_folder(path: Path) -> Path:
     if served.main != path:
         LOG.warning('"%s" was rewound on a server. The results of scenario main are those of "%s", which is taken.', path, served.main)
     if served.upto is not None:
-        text = '"%s" was rewound to step %d on a server and not computed further. Records of later steps belong to the scenario that was left.'
+        text = '"%s" was rewound to step %d on a server and not computed further. Later records are those of the scenario that was left.'
         LOG.warning(text, path, served.upto)
     return served.main
 
