@@ -17,23 +17,23 @@ TOKENS = {role: role * 8 for role in ("view", "steer", "admin")}
 
 
 class Served:
-    """One server on a run folder. `start` gives the same address and tokens each time."""
+    """One server on a run folder. `start` gives the same address and tokens each time. options: more of `steppe serve`."""
 
-    def __init__(self, run_file: Path) -> None:
-        self.folder = run_file.parent
+    def __init__(self, run_file: Path, *options: str) -> None:
+        self.folder, self._options = run_file.parent, options
         self._tokens = self.folder / "tokens"
         self._tokens.write_text("".join(f"{role} {text}\n" for role, text in TOKENS.items()))
         self._tokens.chmod(0o600)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.bind = "{}:{}".format(*free.getsockname())
-        self.address = f"http://{self.bind}"
+        self.address = f"{'https' if '--tls-cert' in options else 'http'}://{self.bind}"
         self._lines: list[Run] = []
         self.process: subprocess.Popen[bytes] | None = None
         self.start()
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "steppe", "serve", "run.toml", "--bind", self.bind, "--token-file", "tokens"]
+        command = [sys.executable, "-m", "steppe", "serve", "run.toml", "--bind", self.bind, "--token-file", "tokens", *self._options]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
         with (self.folder / "serve.log").open("ab") as log:
             self.process = subprocess.Popen(command, cwd=self.folder, env=environment, stdout=log, stderr=log)

@@ -119,6 +119,28 @@ def test_programs_with_an_event_loop_see_the_same(run: Run, shared_server: Serve
     is_right(seen[-1], run["water"])
 
 
+@pytest.mark.filterwarnings("ignore:asynchronous generator .*send_context:ResourceWarning")  # of websockets, as the loop ends
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_loop_that_ends_behind_a_break_ends_in_silence(run: Run, shared_server: Served, kept: bool) -> None:
+    run.step(1)
+    problems: list[str] = []
+    held: list[object] = []
+
+    async def look() -> xarray.DataArray:
+        asyncio.get_running_loop().set_exception_handler(lambda _, problem: problems.append(f"{problem}"))
+        other = await steppe.connect_async(shared_server.address, TOKENS["view"])
+        await other["water"]  # so that no request is needed below
+        await other.close()  # ends the connections of requests; maps come by a socket of their own
+        maps = other.watch("water")
+        held.extend([maps] * kept)
+        async for seen in maps:
+            return seen
+        raise AssertionError("No map came.")
+
+    assert asyncio.run(look()).attrs["step"] == 1
+    assert problems == []
+
+
 def test_deaths_are_waited_out(slow_server: Served) -> None:
     run, other = slow_server.connect(), slow_server.connect()
     other.set("concentration", 90.0)

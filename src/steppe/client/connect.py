@@ -35,7 +35,7 @@ def connect(
     patience
         Seconds for which requests are sent again while the server is away or not ready.
     verify
-        For HTTPS, as httpx takes it: False, or an `ssl.SSLContext` that knows the server's certificate.
+        For HTTPS, as httpx takes it: an `ssl.SSLContext` that knows the server's certificate, or False to accept any.
 
     Raises
     ------
@@ -44,7 +44,9 @@ def connect(
     UnknownError
         There is no such run.
     UnreachableError
-        There is no server at the address.
+        There is no server at the address, its host name is unknown, or its certificate is not accepted.
+    Mistake
+        The address is none, or it is that of a file.
 
     Examples
     --------

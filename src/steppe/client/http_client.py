@@ -6,11 +6,13 @@ Written once for both faces of the client: over `Waiting` nothing here ever wait
 import random
 import time
 from collections.abc import Coroutine, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import msgspec
 
+from steppe.client.lasting import lasting
 from steppe.client.refusals import NoAccessError, UnreachableError, raised
 from steppe.client.transport import Connections, Looping, LostError, Reply, Waiting
 from steppe.errors import Mistake
@@ -50,12 +52,15 @@ class Address(NamedTuple):
         Raises
         ------
         Mistake
-            It is no address.
+            It is no address, or it is a file.
         """
-        whole, _, fragment = text.partition("#")
+        whole, _, fragment = str(text).partition("#")
         token = token or (parse_qs(fragment).get("token") or [otherwise])[0]
         if whole.startswith("unix:"):
             return cls("http://localhost", token, whole.removeprefix("unix:"))
+        if "://" not in whole and (whole.endswith(".toml") or Path(whole).is_file()):
+            text = f'"{whole}" names a file; connect takes the address of a server, such as http://127.0.0.1:8090.'
+            raise Mistake(f'{text} Open a run file with steppe.Simulation("{whole}"), or serve it: steppe serve {whole}.')
         parts = urlsplit(whole if "://" in whole else f"http://{whole}")
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
             raise Mistake(f'"{whole}" is no address of a server. Give one such as http://127.0.0.1:8090 or unix:/run/steppe.sock.')
@@ -82,6 +87,7 @@ class HttpClient:
 
     def __init__(self, url: str, transport: Connections, headers: Mapping[str, str], patience: float) -> None:
         self.url, self._transport, self.headers, self.patience = url, transport, dict(headers), patience
+        self._met = False  # whether a server has answered
 
     @classmethod
     def to(cls, address: Address, asynchronous: bool, patience: float, verify: "bool | ssl.SSLContext" = True) -> "HttpClient":
@@ -112,7 +118,7 @@ class HttpClient:
         EngineFailedError
             The run has none any more.
         UnreachableError
-            The server did not answer for `patience` seconds.
+            The server did not answer for `patience` seconds, or it cannot: its name is unknown, or its certificate is not accepted.
         """
         said = {**self.headers, **(headers or {}), **({"content-type": media} if content is not None else {})}
         target = BASE + quote(path) + (f"?{urlencode(query, doseq=True)}" if query else "")
@@ -122,10 +128,13 @@ class HttpClient:
             try:
                 reply = await self._transport.send(method, target, content, said)
             except LostError as error:
+                if text := lasting(error, self.url, self._met):
+                    raise UnreachableError(text) from None
                 last = str(error)
                 wait = pause
                 pause = min(2 * pause, PAUSES[1])
             else:
+                self._met = True
                 if reply.status < 400:
                     return reply
                 facts = self._facts(reply)

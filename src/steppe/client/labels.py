@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steppe.api import Levels, SeriesInfo, VariableInfo
+from steppe.client.times import TIME, times
 
 if TYPE_CHECKING:
     import xarray
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 STATISTICS = ["mean", "min", "max"]  # of a region
 
 
-def series_array(found: SeriesInfo, variable: VariableInfo, places: int) -> "xarray.DataArray":
+def series_array(found: SeriesInfo, variable: VariableInfo, places: int, calendar: str) -> "xarray.DataArray":
     """(time, place), of all levels (time, level, place); of a region, which is no place, (time, statistic)."""
     import xarray  # 0.5 s
 
@@ -30,7 +31,7 @@ def series_array(found: SeriesInfo, variable: VariableInfo, places: int) -> "xar
         values, dims = values.reshape(len(values), -1, places), ("time", variable.levels.name, "place")
         coordinates[variable.levels.name] = _coordinate(variable.levels)
     if all(found.dates):
-        coordinates["time"] = np.array(found.dates, "datetime64[ns]")
+        coordinates["time"] = "time", times(found.dates, calendar), TIME
     said = {"units": variable.units, "long_name": variable.long_name, "scenario": found.scenario}
     return xarray.DataArray(values, coordinates, dims, variable.name, said)
 

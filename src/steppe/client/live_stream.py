@@ -8,7 +8,7 @@ So a slow program gets fewer maps, is one behind at most, and slows neither the 
 import json
 import ssl
 import time
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,8 +17,10 @@ import numpy as np
 from steppe.api import VariableInfo
 from steppe.api.frame import MAGIC, PROTOCOL, Frame, read_frame
 from steppe.client.http_client import BASE, HttpClient
+from steppe.client.lasting import lasting
 from steppe.client.refusals import UnreachableError, raised
-from steppe.client.run_places import CF, STANDARD
+from steppe.client.run_places import CF
+from steppe.client.times import STANDARD, TIME
 
 if TYPE_CHECKING:
     import xarray
@@ -147,27 +149,33 @@ def watch(line: HttpClient, run: str, stream: LiveStream) -> "Generator[xarray.D
             time.sleep(lost.pause(error))
 
 
-async def watch_async(line: HttpClient, run: str, stream: LiveStream) -> "AsyncGenerator[xarray.DataArray, None]":
-    """The same as `watch`, for programs with an event loop."""
+async def watch_async(line: HttpClient, run: str, made: Callable[[], Awaitable[LiveStream]]) -> "AsyncGenerator[xarray.DataArray, None]":
+    """The same as `watch`, for programs with an event loop. made: gives the stream, when the first map is asked for.
+
+    No other asynchronous generator may be open in it or around it. A loop that ends closes all of them at once, and each closes the others.
+    """
     import asyncio
 
     from websockets.asyncio.client import connect, unix_connect
-    from websockets.exceptions import ConnectionClosed, WebSocketException
+    from websockets.exceptions import ConnectionClosed, ConnectionClosedOK, WebSocketException
 
+    stream = await made()
     address, how = how_to_open(line, run)
     lost = _Outage(line)
     while True:
         try:
             async with unix_connect(line.socket, address, **how) if line.socket else connect(address, **how) as socket:
                 await socket.send(stream.wish)
-                async for message in socket:
+                while True:
+                    message = await socket.recv()
                     lost.found()
                     if (seen := stream.hear(message)) is not None:
                         await socket.send(stream.ack(wait=True))
                         yield seen
                     if isinstance(message, bytes):
                         await socket.send(stream.ack(wait=False))
-                return
+        except ConnectionClosedOK:
+            return  # closed by the server, since there is no run any more
         except (OSError, TimeoutError, WebSocketException) as error:
             if isinstance(error, ConnectionClosed) and error.rcvd is not None and error.rcvd.code == ENDED:
                 return
@@ -204,6 +212,8 @@ class _Outage:
 
         if isinstance(error, InvalidStatus) and error.response.status_code < REFUSED and error.response.status_code != 429:
             raise raised(_facts(error.response.status_code, error.response.body)) from None
+        if text := lasting(error, self._line.url, met=True):
+            raise UnreachableError(text) from None
         self._since = self._since or time.monotonic()
         if time.monotonic() - self._since > self._line.patience:
             text = f"{self._line.url} showed nothing for {self._line.patience:g} s: {error}. Is steppe serve running there?"
@@ -224,4 +234,4 @@ def _time(moment: float, clock: Mapping[str, Any]) -> tuple[tuple[()], object, d
 
     date = cftime.num2date(moment, clock["units"], clock["calendar"])
     found = np.datetime64(date.isoformat(), "ns") if clock["calendar"] in STANDARD else date
-    return (), found, {"standard_name": "time", "axis": "T"}
+    return (), found, TIME

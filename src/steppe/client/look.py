@@ -1,7 +1,6 @@
 """Reading a run on a server: its description and its values."""
 
 from collections.abc import AsyncGenerator, Coroutine, Mapping
-from contextlib import aclosing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
@@ -32,9 +31,9 @@ from steppe.client.labels import all_levels, series_array
 from steppe.client.live_stream import LiveStream, watch_async
 from steppe.client.operation import AsyncOperation
 from steppe.client.picture import Picture
-from steppe.client.refusals import UnknownError
 from steppe.client.remote import Remote
-from steppe.errors import Mistake, nearest, not_installed
+from steppe.client.scenarios import Scenarios
+from steppe.errors import Mistake, not_installed
 from steppe.html_summary import html_summary
 from steppe.levels import layer
 
@@ -72,9 +71,9 @@ class AsyncLook:
 
     @property
     async def scenarios(self) -> Mapping[str, ScenarioInfo]:
-        """All scenarios by name, each with its step."""
+        """All scenarios by name, each with its step. An unknown name raises `UnknownError`."""
         reply = await self._ask("scenarios")
-        return {each.name: each for each in msgspec.json.decode(reply, type=ScenarioList).scenarios}
+        return Scenarios(self.name, msgspec.json.decode(reply, type=ScenarioList).scenarios)
 
     @property
     async def checkpoints(self) -> list[CheckpointInfo]:
@@ -188,7 +187,7 @@ class AsyncLook:
         calendar = self._remote.seen.calendar
         return await self._remote.places.labelled(head, values, region, variable, calendar, stride)
 
-    async def watch(
+    def watch(
         self,
         name: str,
         *,
@@ -234,11 +233,12 @@ class AsyncLook:
         UnreachableError
             No server answers any more.
         """
-        name = await self._remote.one_level(name, level)
-        stream = await self._stream(name, {"box": box, "stride": stride, "width": width, "rate": rate, "scenario": scenario})
-        async with aclosing(watch_async(self._remote.line, self.name, stream)) as maps:
-            async for each in maps:
-                yield each
+        wish = {"box": box, "stride": stride, "width": width, "rate": rate, "scenario": scenario}
+
+        async def made() -> LiveStream:
+            return await self._stream(await self._remote.one_level(name, level), wish)
+
+        return watch_async(self._remote.line, self.name, made)
 
     async def image(
         self,
@@ -314,7 +314,7 @@ class AsyncLook:
         query: dict[str, object] = {"at": [f"{longitude:.12g},{latitude:.12g}" for longitude, latitude in at]} if len(at) else {}
         query |= words.keys(MapQuery(time=span, scenario=scenario, **region)) | ({"points": str(points)} if points is not None else {})
         found = msgspec.json.decode(await self._ask(f"series/{name}", query), type=SeriesInfo)
-        return series_array(found, variable, len(at))
+        return series_array(found, variable, len(at), self._remote.seen.calendar)
 
     def dataset(self) -> "xarray.Dataset":
         """All variables of all dates of the run, as the server gives them to readers of Zarr: maps are fetched when they are read.
@@ -346,11 +346,7 @@ class AsyncLook:
         UnknownError
             There is none of this name.
         """
-        known = await self.scenarios
-        if name not in known:
-            facts = {"code": "unknown-scenario", "status": 404, "value": name, "allowed": list(known)}
-            raise UnknownError(f'There is no scenario "{name}" in "{self.name}".{nearest(name, known)}', facts)
-        return type(self)(self._remote, name)
+        return type(self)(self._remote, (await self.scenarios)[name].name)
 
     async def close(self) -> None:
         """Ends the connections of this client; the run goes on."""

@@ -69,7 +69,7 @@ class EngineFailedError(Failure):
 
 _BY_STATUS = {401: NoAccessError, 403: NoAccessError, 404: UnknownError, 410: NotAtHandError, 416: NotAtHandError}
 _ANSWERED = ("disk-full", "too-costly")  # asking again would not help
-_LISTED = 8  # of the allowed values that a text names
+_LISTED = 8  # of the allowed values, or of orders, that a text names
 
 
 def raised(facts: Mapping[str, Any]) -> Exception:
@@ -80,8 +80,16 @@ def raised(facts: Mapping[str, Any]) -> Exception:
     if int(facts.get("status", 422)) >= 500 and facts.get("code") not in _ANSWERED:
         return UnreachableError(text)
     if facts.get("code") == "version-stale":
-        return StaleError(text, facts)
+        return StaleError(text + _since(facts), facts)
     return _BY_STATUS.get(int(facts.get("status", 0)), RefusedError)(text + _advice(facts, text), facts)
+
+
+def _since(facts: Mapping[str, Any]) -> str:
+    """The orders that another client gave in the meantime, and what to do, in a sentence."""
+    changed = facts.get("changed") or []
+    orders = ", ".join(f"{each['kind']} ({each['seq']}, by {each['who']})" for each in changed[:_LISTED])
+    listed = f"These orders came first: {orders}{', ...' if len(changed) > _LISTED else ''}" if orders else "All orders are in run.log()"
+    return f" {listed}; call run.info() and give the order again."
 
 
 def _advice(facts: Mapping[str, object], text: str) -> str:

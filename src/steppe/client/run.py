@@ -1,7 +1,6 @@
 """Steering a run on a server. `steppe.client.sync` only waits for what is here and in `look`."""
 
 from collections.abc import Mapping
-from operator import index
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,8 @@ from steppe.client import words
 from steppe.client.look import AsyncLook
 from steppe.client.operation import AsyncOperation
 from steppe.client.refusals import UnknownError
-from steppe.errors import Mistake
+from steppe.client.run_places import check_numbers
+from steppe.errors import Mistake, RequestError
 from steppe.given import level_of_array, moment_text
 
 
@@ -39,12 +39,14 @@ class AsyncRun(AsyncLook):
 
         Raises
         ------
+        RequestError
+            `steps` is no whole number, or less than 1.
         RefusedError
             out-of-range: the run has not so many steps.
         """
-        count = index(steps) if steps is not None else 1 if until is None and not end else None
+        count = _whole(steps) if steps is not None else 1 if until is None and not end else None
         what: dict[str, object] = {"steps": count, "end": end or None, "speed": speed}
-        what["until"] = None if until is None else moment_text(until)
+        what["until"] = None if until is None else moment_text(words.plain(until))
         return await self._order("/step", what, wait, progress)
 
     async def play(self, speed: float | None = None) -> AsyncOperation:
@@ -99,6 +101,8 @@ class AsyncRun(AsyncLook):
             There is no such variable.
         RefusedError
             It cannot be set, or value, unit or region do not fit; `allowed` has the accepted values.
+        ModelError
+            The value is no number or array of numbers, or a cell has none.
         """
         what = await self._change(await self._level_to_set(name, level, value), value, words.region(box, polygon, cells), units, operation)
         soon = when in ("after", "now") if isinstance(when, str) else False
@@ -234,6 +238,7 @@ class AsyncRun(AsyncLook):
 
     async def _change(self, name: str, value: Any, region: Mapping[str, object], units: str | None, operation: str) -> dict[str, object]:
         variable = await self._remote.variable(name)
+        check_numbers(value, variable)
         what: dict[str, object] = {"variable": name, "operation": operation, "region": region or "all"}
         units = units if units is not None else getattr(value, "attrs", {}).get("units")
         if np.ndim(value) == 0:
@@ -254,3 +259,11 @@ class AsyncRun(AsyncLook):
             for row in rows:
                 told = OperationInfo(id=row["seq"], run=self.name, kind="set", state="queued")
                 await (await AsyncOperation(self._remote, told, scenario).refresh()).wait()
+
+
+def _whole(steps: Any) -> int:
+    """A number of steps; raises `RequestError` where it is none."""
+    steps = words.plain(steps)
+    if not isinstance(steps, int | np.integer) or steps < 1:
+        raise RequestError(f"step(steps) computes a whole number of steps, one or more; steps is {steps!r}.")
+    return int(steps)

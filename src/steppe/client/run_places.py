@@ -1,6 +1,5 @@
 """Where the values of a run lie: what an array needs to become one of xarray, and one of xarray to become cells. Asked once a region."""
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,8 +11,9 @@ from steppe.api.documents import ArrayHead
 from steppe.api.query import MapQuery
 from steppe.array_types import Array, Floats, Integers
 from steppe.client.http_client import HttpClient
+from steppe.client.times import TIME, times
 from steppe.client.words import keys
-from steppe.errors import Mistake
+from steppe.errors import Mistake, ModelError, RangeError
 from steppe.given import CELL, by_cell, check_unmasked
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ CF = {
 }
 KEPT = 64  # regions whose cells are kept
 NEAR = 0.01  # part of the spacing by which coordinates of an array may differ from those of the grid
-STANDARD = ("standard", "gregorian", "proleptic_gregorian", "")
 
 
 class Cells(NamedTuple):
@@ -132,7 +131,7 @@ class Places:
         Raises
         ------
         Mistake
-            The array is of another shape, or has no value where a cell lies.
+            The array is of another shape, or has no finite value where a cell lies.
         """
         check_unmasked(value, variable.name)
         grid, cells = await self.grid(), await self.cells(region)
@@ -153,7 +152,9 @@ class Places:
                 value = value.ravel()[cells.place]
         if value.shape != (len(cells.number),):
             raise Mistake(f'The array for "{variable.name}" has the shape {value.shape}; {shapes}.')
-        return np.ascontiguousarray(value, np.dtype(variable.dtype).newbyteorder("<"))
+        packed = np.ascontiguousarray(value, np.dtype(variable.dtype).newbyteorder("<"))
+        _check_finite(packed, cells, variable.name)
+        return packed
 
     def _at_cells(self, value: "xarray.DataArray", grid: GridInfo, cells: Cells) -> Array:
         """The values of a map of any extent and order of axes where the cells lie."""
@@ -172,6 +173,26 @@ class Places:
         return values
 
 
+def check_numbers(value: Any, variable: VariableInfo) -> None:
+    """Raises `ModelError` where a value to set is neither a number nor an array of numbers."""
+    name = variable.name
+    if hasattr(value, "data_vars"):
+        raise ModelError(f'The value for "{name}" is a data set. Give one of its variables, such as dataset["{name}"].')
+    given = value if hasattr(value, "dims") else np.asarray(value)
+    if given.dtype.kind not in "biuf" or (given.dtype.kind == "b" and not np.ndim(given)):
+        raise ModelError(f'The value for "{name}" is {value!r:.60}; expected a number, or an array of numbers [{variable.units}].')
+
+
+def _check_finite(values: Array, cells: Cells, name: str) -> None:
+    """Raises `RangeError` where a cell gets no finite number."""
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if wrong.size:
+        first = wrong[0]
+        at = f"at index {first}, the cell at longitude {cells.lon[first]:.6g}, latitude {cells.lat[first]:.6g}"
+        more = f", and no finite number at {wrong.size - 1:,} more" if wrong.size > 1 else ""
+        raise RangeError(f'The array for "{name}" is {values[first]:g} {at}{more}. Give each cell a finite number, or set a region.')
+
+
 def _on_map(values: Array, there: Map) -> Array:
     """Values of cells put on the map; NaN where there is none."""
     shape = (there.rows.stop - there.rows.start, there.columns.stop - there.columns.start)
@@ -184,17 +205,8 @@ def _on_map(values: Array, there: Map) -> Array:
 
 
 def _times(head: ArrayHead, calendar: str) -> tuple[str | tuple[()], object, dict[str, str]]:
-    attributes = {"standard_name": "time", "axis": "T"}
-    days = head["dates"] if "steps" in head else [head["date"]]
-    if calendar in STANDARD:
-        found = np.array(days, "datetime64[ns]")
-    else:
-        import cftime
-
-        parts = [str(day).partition(".") for day in days]
-        numbers = [([*map(int, re.split("[-T:]", whole))], int(rest.ljust(6, "0"))) for whole, _, rest in parts]
-        found = np.array([cftime.datetime(*whole, microsecond=rest, calendar=calendar) for whole, rest in numbers])
-    return ("time", found, attributes) if "steps" in head else ((), found[0], attributes)
+    found = times(head["dates"] if "steps" in head else [head["date"]], calendar)
+    return ("time", found, TIME) if "steps" in head else ((), found[0], TIME)
 
 
 def _attributes(head: ArrayHead, variable: VariableInfo, grid: GridInfo) -> dict[str, object]:

@@ -19,7 +19,7 @@ CONNECTING, READING = 5.0, 30.0  # [s]
 
 
 class LostError(Exception):
-    """The connection could not be made, or ended before the reply."""
+    """The connection could not be made, or ended before the reply. Its cause is the error of the network."""
 
 
 class Reply(NamedTuple):
@@ -74,7 +74,7 @@ class Waiting:
             whole = not answer.will_close
         except (OSError, HTTPException) as error:
             await self.close()  # the others have the same age
-            raise LostError(str(error) or type(error).__name__) from None
+            raise LostError(str(error) or type(error).__name__) from error
         finally:
             if whole:
                 self._idle.append(connection)
@@ -149,7 +149,7 @@ class Looping:
         try:
             answer = await self._http.request(method, self._url + target, content=content, headers=dict(headers))
         except self._error as error:
-            raise LostError(str(error) or type(error).__name__) from None
+            raise LostError(str(error) or type(error).__name__) from error
         return Reply(answer.status_code, answer.reason_phrase, answer.headers, answer.content)
 
     async def sleep(self, seconds: float) -> None:

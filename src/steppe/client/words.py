@@ -38,8 +38,15 @@ class Outlined(Protocol):
 Polygon = Corners | Outlined
 
 
+def plain(when: Any) -> Any:
+    """A step or a date that an array of no dimensions holds, as xarray and numpy make one; anything else as it is."""
+    holds_one = isinstance(when, np.ndarray) or hasattr(when, "dims")
+    return np.asarray(when)[()] if holds_one and np.ndim(when) == 0 else when
+
+
 def at(when: Moment) -> dict[str, object]:
     """{"step": n} or {"date": ...}."""
+    when = plain(when)
     return {"step": int(when)} if isinstance(when, int | np.integer) else {"date": moment_text(when)}
 
 
@@ -86,10 +93,11 @@ def _text(value: object) -> str:
 
 def time(when: Moment | tuple[Day, Day] | slice | None) -> str:
     """The key `time` of a query: a step, a date, or from and to; the last finished step when nothing is named."""
+    when = plain(when)
     if when is None:
         return MapQuery().time
     if isinstance(when, slice):
         when = (when.start, when.stop)
     if isinstance(when, tuple):
-        return f"{moment_text(when[0])}/{moment_text(when[1])}"
+        return f"{moment_text(plain(when[0]))}/{moment_text(plain(when[1]))}"
     return f"step:{int(when)}" if isinstance(when, int | np.integer) else moment_text(when)

@@ -1,0 +1,97 @@
+"""Mistakes in Python are refused in the sentences of `steppe.Simulation`, before anything is ordered."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+import steppe
+from steppe.client import Run, StaleError, UnknownError
+from steppe.client.refusals import raised
+from steppe.errors import ModelError, RangeError, RequestError
+from tests.client.served import TOKENS, Served
+
+
+@pytest.mark.parametrize("value", ["wet", "3.5", None, True, ["wet"]])
+def test_a_value_that_is_no_number_is_refused_as_in_python(run: Run, shared_server: Served, value: object) -> None:
+    orders = len(run.log())
+    with pytest.raises(ModelError, match=r'The value for "water" is .*; expected a number, or an array of numbers \[mm\]') as served:
+        run.set("water", value)
+    apart = {"path": shared_server.folder / "apart", "fresh": True}
+    with steppe.Simulation(shared_server.folder / "run.toml", **apart) as alone, pytest.raises(ModelError) as in_python:
+        alone.set("water", value)
+    assert str(served.value) == str(in_python.value)
+    assert len(run.log()) == orders
+
+
+def test_a_data_set_is_no_value(run: Run) -> None:
+    with pytest.raises(ModelError, match=r'is a data set\. Give one of its variables, such as dataset\["water"\]'):
+        run.set("water", run["water"].to_dataset(name="water"))
+
+
+@pytest.mark.parametrize("steps", ["3", 1.5, 0, -1])
+def test_a_number_of_steps_is_whole(run: Run, steps: object) -> None:
+    with pytest.raises(RequestError, match=rf"step\(steps\) computes a whole number of steps, one or more; steps is {steps!r}\."):
+        run.step(steps)
+    assert run.step(np.int64(1)).state == "done"
+
+
+def test_an_array_without_a_number_in_a_cell_is_refused_with_its_place(run: Run) -> None:
+    run.step(1)
+    water = run["water"]
+    row, column = np.argwhere(water.notnull().values)[20]
+    lon, lat = float(water.lon[column]), float(water.lat[row])
+    for given in (water.copy(), water.values.copy()):
+        given[row, column] = np.nan
+        with pytest.raises(RangeError, match=rf'"water" is nan at index 20, .*longitude {lon:g}, latitude {lat:g}\. Give each'):
+            run.set("water", given)
+    with pytest.raises(RangeError, match=r'"water" is inf at index 1, .*, and no finite number at 1 more\. Give each'):
+        run.set("water", [1.0, np.inf, np.nan], cells=[3, 4, 5])
+    run.set("water", water)  # nan where no cell lies
+
+
+def test_an_unknown_scenario_is_named_with_the_nearest_one(run: Run, shared_server: Served) -> None:
+    scenarios = run.scenarios
+    assert "nope" not in scenarios
+    assert scenarios.get("nope") is None
+    with pytest.raises(UnknownError, match=r'There is no scenario "mian" in "out"\. Did you mean "main"') as unknown:
+        scenarios["mian"]
+    assert isinstance(unknown.value, KeyError)
+    assert "main" in unknown.value.allowed
+    with pytest.raises(UnknownError, match='There is no scenario "nope" in "out"'):
+        run.scenarios["nope"]
+
+    async def look() -> None:
+        async with await steppe.connect_async(shared_server.address, TOKENS["view"]) as other:
+            (await other.scenarios)["nope"]
+
+    with pytest.raises(UnknownError, match='There is no scenario "nope" in "out"'):
+        asyncio.run(look())
+
+
+def test_a_date_may_be_an_array_of_no_dimensions(run: Run) -> None:
+    run.step(5)
+    times = run.series("water", [(143.5, -20.5)]).time
+    for date in (times[3], np.array(times.values[3])):
+        assert run.get("water", date=date).identical(run.get("water", date=times.values[3]))
+        assert run.series("water", [(143.5, -20.5)], date=(times[1], date)).sizes["time"] == 3
+    assert run.get("water", step=times.step[2]).step == 3
+    run.rewind(times[3])
+    assert run["water"].step == 4
+    run.rewind(times[1])
+    run.step(until=times[2])
+    assert run["water"].step == 3
+
+
+def test_a_stale_order_names_the_orders_that_came_first(run: Run, shared_server: Served) -> None:
+    with shared_server.connect("steer") as other:
+        stepped = other.step(1)
+    with pytest.raises(StaleError, match=rf"came first: step \({stepped.id}, by .+\); call run\.info\(\) and give the order again\.$"):
+        run.set("water", 1.0)
+
+
+def test_a_stale_order_without_a_list_points_to_the_log() -> None:
+    error = raised({"status": 412, "code": "version-stale", "detail": "So it is."})
+    assert str(error) == "So it is. All orders are in run.log(); call run.info() and give the order again."
+    changed = [{"seq": number, "kind": "set", "who": "admin"} for number in range(9)]
+    assert "set (7, by admin), ...;" in str(raised({"status": 412, "code": "version-stale", "detail": "So.", "changed": changed}))
