@@ -106,6 +106,12 @@ def test_all_dates_are_one_data_set_that_is_fetched_as_it_is_looked_at(run: Run)
     apart = dry.dataset()["water"]
     xarray.testing.assert_equal(apart.sel(time="1990-01-15"), whole["water"].sel(time="1990-01-15"))
     assert (apart.sel(time="1990-01-16") < whole["water"].sel(time="1990-01-16")).any()
+    before = whole["water"].sel(time="1990-01-18").load()
+    run.rewind("1990-01-15")
+    run.set("water", 0.0)
+    run.step(5)
+    xarray.testing.assert_identical(whole["water"].sel(time="1990-01-18").load(), before)  # an open data set keeps what was left
+    assert (run.dataset()["water"].sel(time="1990-01-18") < before).any()
 
 
 def test_a_map_is_drawn_and_made_smaller_where_it_lies(run: Run, tmp_path: Path) -> None:

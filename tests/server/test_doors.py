@@ -19,6 +19,7 @@ NAMES = {
     "run": "toy",
     "variable": "green",
     "scenario": "main",
+    "group": "main~1",
     "model": "pasture",
     "sha256": "0" * 64,
     "operation": "1",

@@ -97,6 +97,9 @@ def test_an_unknown_scenario_and_a_rewind(client: Client) -> None:
     client.post("/scenarios/main/rewind", {"step": 1})
     assert client.get("/zarr/main/green/c.2.0.0").status_code == 404
     assert client.get("/zarr/main@1/green/c.2.0.0").status_code == 200  # what was left has another name
+    assert client.get("/zarr/main~1/green/c.2.0.0").status_code == 200  # and the same number
+    assert client.get("/zarr/main~2/green/c.2.0.0").status_code == 404
+    assert client.get("/zarr/main~3/green/c.2.0.0").status_code == 409  # 404 would be a map without values
 
 
 def test_points_projections_and_models_without_time_say_where_and_when() -> None:

@@ -316,11 +316,11 @@ class AsyncLook:
         found = msgspec.json.decode(await self._ask(f"series/{name}", query), type=SeriesInfo)
         return series_array(found, variable, len(at), self._remote.seen.calendar)
 
-    def dataset(self) -> "xarray.Dataset":
+    async def dataset(self) -> "xarray.Dataset":
         """All variables of all dates of the run, as the server gives them to readers of Zarr: maps are fetched when they are read.
 
         The time axis is that of the whole run; what is not computed yet is NaN, and comes with a later look. A map is one request, so is a
-        day of a series: `series` is faster for places. It needs `pip install ".[remote]"`.
+        day of a series: `series` is faster for places. After a rewind it still shows what was left. It needs `pip install ".[remote]"`.
 
         Raises
         ------
@@ -334,7 +334,7 @@ class AsyncLook:
             raise Mistake(f'"unix:{line.socket}" cannot be read by Zarr. Serve it at an address: steppe serve --bind 127.0.0.1:8090.')
         if missing := [name for name in ("fsspec", "aiohttp") if find_spec(name) is None]:
             raise not_installed("A data set of all dates", "remote", *missing)
-        address = f"{line.url}{BASE}{self._remote.path}/zarr/{self._scenario}"
+        address = f"{line.url}{BASE}{self._remote.path}/zarr/{self._scenario}~{(await self.scenarios)[self._scenario].branch}"
         options = {"headers": line.headers} | ({} if line.verify is True else {"ssl": line.verify})
         return xarray.open_dataset(address, engine="zarr", storage_options=options, cache=False)  # what was NaN may have come since
 

@@ -26,6 +26,7 @@ _IN_PATH: dict[str, tuple[dict[str, object], str]] = {
     "variable": ({**_TEXT, "pattern": f"^{VARIABLE}$"}, "Name of the variable; of one of its levels, such as ozone[3]."),
     "model": ({**_TEXT, "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"}, "Name of the model."),
     "scenario": ({**_TEXT, "pattern": f"^{SCENARIO}$"}, "Name of the scenario."),
+    "group": ({**_TEXT, "pattern": f"^{SCENARIO}(~[0-9]{{1,9}})?$"}, "Name of the scenario, or with the number of a branch."),
     "sha256": ({**_TEXT, "pattern": "^[0-9a-f]{64}$"}, "SHA-256 of the body."),
     "operation": ({"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Number of the operation."),
     "event": ({"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Number of the event."),

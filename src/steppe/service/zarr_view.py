@@ -5,6 +5,7 @@
     green/c.<step>.0.0      the map behind a step, counted from 0, as the engine gives it
     ozone/c.<step>.3.0.0    the same of level 3
 
+A data set that stays open over a rewind keeps its past if its address has the number of the branch: main~1 in place of main.
 Time has the length of the whole run from the beginning, and readers see NaN where there is no chunk yet. Names are looked up among those
 that the run declared: no path is made of an address.
 """
@@ -33,7 +34,7 @@ DESCRIPTION = "zarr.json"
 
 def group_part(service: Service, run: str, scenario: str, part: str) -> dict[str, object]:
     """The description of the group; readers ask for other files of older versions first. Raises Refused, unknown-path."""
-    known, found = service.known(run), service.scenario(run, scenario)
+    known, found = service.known(run), _scenario(service, run, scenario)
     if part != DESCRIPTION:
         raise Refused("unknown-path", f'The group has no "{part[:64]}".')
     return group(known, found)
@@ -41,7 +42,7 @@ def group_part(service: Service, run: str, scenario: str, part: str) -> dict[str
 
 async def array_part(service: Service, run: str, scenario: str, name: str, part: str) -> dict[str, object] | tuple[Buffer, ArrayHead]:
     """The description of an array, or the bytes of a chunk of it and what the engine said of them; raises Refused, unknown-path."""
-    known, stands = service.known(run), service.scenario(run, scenario)
+    known, stands = service.known(run), _scenario(service, run, scenario)
     if part == DESCRIPTION:
         described = arrays(known).get(name)
         if described is None:
@@ -57,9 +58,20 @@ async def array_part(service: Service, run: str, scenario: str, name: str, part:
     if found is None or found[0] >= stands["step"]:  # readers see the fill value
         raise Refused("unknown-path", f'"{name}" has no "{part[:64]}": scenario {stands["name"]} stands at step {stands["step"]}.')
     query = MapQuery(name=found[1], step=found[0] + 1, packed=isinstance(known.grid, Points))
-    head, body = await service.run(run).get(scenario, query)
+    head, body = await service.run(run).get(stands["name"], query)
     given, declared = (np.dtype(name).newbyteorder("<") for name in (head["dtype"], variable.dtype))
     return (body if given == declared else np.frombuffer(body, given).astype(declared).tobytes()), head
+
+
+def _scenario(service: Service, run: str, text: str) -> ScenarioStatus:
+    """Where a scenario stands: by name, or with the number of its branch, as "main~2", which is the same after a rewind."""
+    name, _, branch = text.partition("~")
+    if not branch:
+        return service.scenario(run, name)
+    found = next((each for each in service.run(run).scenarios() if str(each["branch"]) == branch), None)
+    if found is None:  # readers would take 404 for a map without values
+        raise Refused("scenario-closed", f'The scenario "{text[:96]}" was removed. Open the data set again.', value=text[:96])
+    return found
 
 
 def varies(variable: VariableInfo) -> bool:

@@ -83,13 +83,13 @@ TABLE = RouteTable(
             by_bytes=True,
         ),
         Route(
-            *("GET", f"{_RUN}/zarr/{{scenario}}/{{part}}", "view", data.zarr_group, "The content of a scenario, for readers of Zarr."),
-            *((200,), JSON),
+            *("GET", f"{_RUN}/zarr/{{group}}/{{part}}", "view", data.zarr_group, "The content of a scenario, for readers of Zarr."),
+            *((200, 409), JSON),
             by_bytes=True,
         ),
         Route(
-            *("GET", f"{_RUN}/zarr/{{scenario}}/{{array}}/{{part}}", "view", data.zarr_array, "An array of it: its description, or a map."),
-            *((200, 410, 416), (JSON, "application/octet-stream")),
+            *("GET", f"{_RUN}/zarr/{{group}}/{{array}}/{{part}}", "view", data.zarr_array, "An array of it: its description, or a map."),
+            *((200, 409, 410, 416), (JSON, "application/octet-stream")),
             by_bytes=True,
         ),
         Route("GET", f"{BASE}/models", "view", initialise.models, "All models.", (200, 304), ModelList),

@@ -100,14 +100,14 @@ async def series(request: Request) -> Response:
 
 
 async def zarr_group(request: Request) -> Response:
-    """GET zarr/{scenario}/{part}: the description of the group."""
-    names = (request.parameters[key] for key in ("run", "scenario", "part"))
+    """GET zarr/{group}/{part}: the description of the group."""
+    names = (request.parameters[key] for key in ("run", "group", "part"))
     return Response(200, msgspec.json.encode(zarr_view.group_part(request.context, *names)))
 
 
 async def zarr_array(request: Request) -> Response:
-    """GET zarr/{scenario}/{array}/{part}: the description of an array or a chunk of it."""
-    names = (request.parameters[key] for key in ("run", "scenario", "array", "part"))
+    """GET zarr/{group}/{array}/{part}: the description of an array or a chunk of it."""
+    names = (request.parameters[key] for key in ("run", "group", "array", "part"))
     found = await zarr_view.array_part(request.context, *names)
     if isinstance(found, dict):
         return Response(200, msgspec.json.encode(found))
