@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from steppe.array_types import Floats
 from steppe.errors import GridError
 from steppe.grid.earth import AUTHALIC_RADIUS
-from steppe.grid.raster import DIGITS, Raster
+from steppe.grid.raster import DIGITS, Raster, read_only
 
 MOST = 512  # latitudes: more take seconds to compute, and lie farther from even rows than the page says
 
@@ -71,7 +71,7 @@ class Gaussian(Raster):
     def cell_area(self) -> Floats:
         """Area of each packed cell, (cells,) [m2]: its weight in the quadrature, on a sphere of the Earth's surface."""
         row = quadrature(self.nlat).weights * 2.0 * np.pi * AUTHALIC_RADIUS**2 / self.nlon
-        return _read_only(row[self.order // self.nlon])
+        return read_only(row[self.order // self.nlon])
 
     @cached_property
     def digest(self) -> str:
@@ -93,9 +93,4 @@ def quadrature(latitudes: int) -> Quadrature:
     edges = np.concatenate([[1.0], 1.0 - np.cumsum(weights)])
     edges[latitudes // 2], edges[-1] = 0.0, -1.0  # without what rounding adds
     lat, edges = (np.round(np.rad2deg(np.arcsin(each)), DIGITS) for each in (-sines, edges))
-    return Quadrature(_read_only(lat), _read_only(np.stack([edges[:-1], edges[1:]], axis=1)), _read_only(weights))
-
-
-def _read_only(values: Floats) -> Floats:
-    values.flags.writeable = False
-    return values
+    return Quadrature(read_only(lat), read_only(np.stack([edges[:-1], edges[1:]], axis=1)), read_only(weights))

@@ -108,7 +108,7 @@ class Raster:
     def lat_bnds(self) -> Floats:
         """Northern and southern edge of each row, (nlat, 2) [degrees_north]; a row on a pole ends there."""
         edges, on_pole = self.even_lat_bnds, np.abs(self.lat)[:, None] == 90.0
-        return _read_only(np.where(on_pole, edges.clip(-90.0, 90.0), edges))
+        return read_only(np.where(on_pole, edges.clip(-90.0, 90.0), edges))
 
     @cached_property
     def even_lat_bnds(self) -> Floats:
@@ -136,17 +136,17 @@ class Raster:
     @cached_property
     def cell_lat(self) -> Floats:
         """Latitude of the centre of each packed cell, (cells,) [degrees_north]."""
-        return _read_only(self.lat[self.order // self.nlon])
+        return read_only(self.lat[self.order // self.nlon])
 
     @cached_property
     def cell_lon(self) -> Floats:
         """Longitude of the centre of each packed cell, (cells,) [degrees_east]."""
-        return _read_only(self.lon[self.order % self.nlon])
+        return read_only(self.lon[self.order % self.nlon])
 
     @cached_property
     def cell_area(self) -> Floats:
         """Area of each packed cell on the WGS 84 ellipsoid, (cells,) [m2]."""
-        return _read_only((band_areas(self.lat_bnds) * self.dlon)[self.order // self.nlon])
+        return read_only((band_areas(self.lat_bnds) * self.dlon)[self.order // self.nlon])
 
     @cached_property
     def digest(self) -> str:
@@ -198,14 +198,15 @@ class Raster:
 
 
 def _centres(first: float, spacing: float, count: int) -> Floats:
-    return _read_only(np.round(first + spacing * np.arange(count), DIGITS))
+    return read_only(np.round(first + spacing * np.arange(count), DIGITS))
 
 
 def _edges(first: float, spacing: float, count: int) -> Floats:
     edges = np.round(first + spacing * (np.arange(count + 1) - 0.5), DIGITS)
-    return _read_only(np.stack([edges[:-1], edges[1:]], axis=1))
+    return read_only(np.stack([edges[:-1], edges[1:]], axis=1))
 
 
-def _read_only(values: NDArray[Number]) -> NDArray[Number]:
+def read_only(values: NDArray[Number]) -> NDArray[Number]:
+    """The same array, which can no longer be changed."""
     values.flags.writeable = False
     return values

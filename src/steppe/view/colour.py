@@ -42,9 +42,7 @@ class Colours:
         return Colours(self.name, low, high, round_step(high - low))
 
 
-def choose_colours(
-    values: Array, name: str, units: str = "", standard_name: str = "", long_name: str = "", difference: bool = False
-) -> Colours:
+def choose_colours(values: Array, name: str, units: str = "", standard_name: str = "", long_name: str = "") -> Colours:
     """The colours of a map: the colour map by quantity, between round numbers near its 2nd and 98th percentile.
 
     Parameters
@@ -53,17 +51,10 @@ def choose_colours(
         Any shape; values that are not finite are ignored.
     name, units, standard_name, long_name
         As in the variable.
-    difference
-        The values are differences: a diverging map whose middle is 0.
     """
     finite = np.asarray(values, dtype=np.float64)
     finite = finite[np.isfinite(finite)]
     low, high = (float(end) for end in np.percentile(finite, (2, 98))) if finite.size else (0.0, 1.0)
-    if difference:
-        end = max(abs(low), abs(high)) or 1.0
-        step = round_step(2 * end)
-        end = ceil(end / step - 1e-9) * step
-        return Colours(DIFFERENCE, -end, end, step)
     if 0.0 <= low < 0.3 * high or (low == high == 0.0):
         low = 0.0  # amounts are compared with zero
     if high - low <= 1e-6 * abs(high):  # one value, apart from rounding

@@ -61,7 +61,6 @@ class Questions:
 
     def __init__(self, supervisor: Supervisor, now: Callable[[], float]) -> None:
         self._supervisor, self._now = supervisor, now
-        self.moved_bytes = self.gathers = 0
         self._asked = 0
         self._under_way: dict[int, _Question] = {}  # sent to the engine
         self._waiting: OrderedDict[Key, _Question] = OrderedDict()
@@ -109,8 +108,6 @@ class Questions:
         question = self._under_way.pop(id, None)
         if question is None:
             return None
-        self.gathers += 1
-        self.moved_bytes += _size(answer)
         self._keep(question, _CachedAnswer(position, answer, self._now()))
         question.answer(answer)
         return question.branch

@@ -1,7 +1,8 @@
 """How far a run has come and what it has taken: `progress.json` of its folder."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
+from operator import add
 from pathlib import Path
 
 from steppe.io.sealed import read_sealed, write_sealed
@@ -20,12 +21,7 @@ class Spent:
     compiling: float = 0.0
 
     def __add__(self, other: "Spent") -> "Spent":
-        return Spent(
-            self.seconds + other.seconds,
-            self.stall_in + other.stall_in,
-            self.stall_out + other.stall_out,
-            self.compiling + other.compiling,
-        )
+        return Spent(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True)
