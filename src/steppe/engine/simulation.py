@@ -181,7 +181,7 @@ class Simulation:
     def rewind(self, to: int | Day) -> None:
         """Returns to the state after so many steps, or at the end of a date, before any change at that step.
 
-        Later changes, triggers and records are discarded, those at that step too; a served run keeps them. The run continues from the nearest checkpoint of this session, or from its start.
+        Changes and triggers from that step on are discarded; a served run keeps those at it. It goes on from the nearest checkpoint.
 
         Raises
         ------
