@@ -120,6 +120,15 @@ def test_what_differs_is_found_and_what_has_no_match_is_listed():
     assert "Only in the first: read, cold (3 bytes).\nOnly in the second: read, cold (4 bytes)." in said
 
 
+def test_of_series_without_a_match_five_are_named_and_the_rest_counted():
+    series = [one([1e-5] * 5, operation=f"op{i:02}", size=size) for i in range(12) for size in range(9)]
+    lines = compared_text(compare(document(*series), document(one([1e-5] * 5, operation="other")))).splitlines()
+    (line,) = [line for line in lines if line.startswith("Only in the first: ")]
+    assert line.startswith("Only in the first: op00, cold (0, 1, 2, 3, 4 and 4 more bytes); op01, cold (")
+    assert line.endswith("; op04, cold (0, 1, 2, 3, 4 and 4 more bytes) and 7 more.")
+    assert "Only in the second: other, cold (8 bytes)." in lines
+
+
 def test_what_is_left_of_an_operation_behind_work_may_be_nothing():
     """The clock's cost is taken off: such times lie around 0."""
     random = np.random.default_rng(1)

@@ -2,13 +2,15 @@
 
 import json
 import os
+import re
 
 import jsonschema
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from steppe.errors import Mistake
-from steppe.measure import check_cell, measure_processor, rates_text
+from steppe.measure import Document, check_cell, measure_processor, rates_text
 from steppe.measure.processor import processor
 from steppe.measure.processor.arithmetic import ADDEND, DEPTH, FACTOR, FUNCTIONS, loop_of, multiply_add_of
 from steppe.measure.processor.cores import Cores
@@ -115,6 +117,20 @@ def test_a_model_stands_beside_the_most_cores_that_were_measured():
     ]
     roof = processor.roof_of(processor.Cell(1e8, 100.0, 80.0, "float64"), series)
     assert (roof.memory, roof.arithmetic) == pytest.approx((48e9 / 100, 40e9 / 80))
+
+
+def test_the_text_names_two_times_of_a_kernel_and_once_what_is_suspect():
+    times = np.where(np.arange(200) % 2, 2e-4, 1e-4) * (1 + 1e-3 * np.random.default_rng(1).standard_normal(200))
+    copy_, file = series_of("memory", "copy", "1 core", 24, times, 1, True), series_of("files", "read", "cold", 512, times, 1, True)
+    (sentence,) = copy_.warnings
+    assert re.fullmatch(r"In 50% of the blocks the time is .* us instead of .* us\.", sentence)
+    files = [replace(file, bytes=size, warnings=[sentence, "Suspect: fast."]) for size in (512, 1024)]
+    clock = {"resolution": 1e-9, "cost": 1e-8, "away": 0.0}
+    machine = {"cpu": "x", "allowed": [0], "cores": 1, "memory": 2.0**30}
+    said = rates_text(Document(made="2026-01-01", machine=machine, clock=clock, series=[copy_, *files])).splitlines()
+    assert f"1 core: {sentence}" in said
+    assert [f"cold, {size} bytes: {sentence}" in said for size in (512, 1024)] == [True, True]
+    assert said.count("cold: Suspect: fast.") == 1
 
 
 @pytest.mark.parametrize(

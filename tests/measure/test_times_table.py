@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from steppe.errors import Mistake
-from steppe.measure import read_table
+from steppe.measure import fit, read_table, remarks_of
 
 GOOD = "bytes,t_us\n0,10\n8,11\n64,17\n"
 
@@ -46,6 +46,14 @@ def test_first_messages_and_packing_stand_beside(tmp_path):
         (GOOD.replace("t_us", "x"), "has the columns bytes, x, and none of times"),
         (GOOD.replace("bytes", "x"), "none of sizes (n or bytes) or ranks (p)"),
         (GOOD + "8\n", "line 5: 1 values, the header names 2 columns."),
+        ("p,n_kb,t_us\n2,1,10\n", 'column n_kb begins as a size does, but "kb" is no unit of it. Known: b, bytes.'),
+        ("p,n,t_min\n2,1,10\n", 'column t_min begins as a time does, but "min" is no unit of it. Known: s, ms, us, ns.'),
+        ("p,n,bytes,t_us\n2,1,1,10\n", "has 2 columns of sizes: n, bytes. Keep one of them."),
+        ("p,ranks,n,t_us\n2,2,1,10\n", "has 2 columns of ranks: p, ranks. Keep one of them."),
+        ("p,n,t_us,t_ms\n2,1,10,10\n", "has 2 columns of times: t_us, t_ms. Keep one of them."),
+        ("kind,n,t_us,kind\na,1,10,b\n", "has two columns kind. Keep one of them."),
+        ("n,t_us,first\n1,10,20\n", "does not say the unit of column first. Name it first_us"),
+        ("p,n,t_us\n2,1,10\n2.5,1,10\n", "line 3: p = 2.5 must be a whole number of ranks."),
         ("bytes,t_us\n", "holds a header and no times"),
         ("", "holds nothing"),
     ],
@@ -61,3 +69,22 @@ def test_a_unit_that_is_none_and_a_file_that_is_not_there_are_named(tmp_path):
         read_table(written(tmp_path / "a.csv", GOOD), unit="uss")
     with pytest.raises(Mistake, match="cannot be read as CSV: No such file"):
         read_table(tmp_path / "no.csv")
+
+
+def test_a_unit_that_no_column_needs_is_refused(tmp_path):
+    with pytest.raises(Mistake, match=r'--unit ms is not used: column t_us of ".*" names its own unit\. Leave out --unit\.'):
+        read_table(written(tmp_path / "a.csv", GOOD), unit="ms")
+    (series,) = read_table(written(tmp_path / "a.csv", "n,t_us,first\n1,10,0.02\n"), unit="ms")  # a column that needs it
+    assert series.first_to_later == [(1.0, pytest.approx(2.0))]
+
+
+def test_a_column_of_a_known_meaning_may_name_its_unit_and_others_only_begin_alike(tmp_path):
+    (series,) = read_table(written(tmp_path / "a.csv", "p_state,n_bytes,t_ns\nhigh,1000,10\n"))
+    assert (series.name, series.points.n.tolist()) == ({"p_state": "high"}, [1000.0])
+
+
+def test_a_table_without_sizes_says_that_they_are_taken_as_0(tmp_path):
+    for text, said in (("p,t_us\n2,10\n4,20\n8,30\n", True), ("p,n,t_us\n2,0,10\n4,0,20\n8,0,30\n", False)):
+        series = read_table(written(tmp_path / "a.csv", text))
+        remarks = remarks_of(series, [fit(series[0].points)])
+        assert ("no column of sizes (n or bytes): every message is taken to have 0 bytes." in remarks) == said

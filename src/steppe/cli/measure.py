@@ -1,6 +1,7 @@
 """`steppe measure`: measures the machine, and fits laws to the times."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -31,13 +32,13 @@ def fit(
     /,
     *,
     unit: Literal["s", "ms", "us", "ns"] | None = None,
-    protocol: Literal["oneway", "pingpong", "ack"] = "oneway",
+    protocol: Literal["oneway", "pingpong", "ack"] | None = None,
     spread: float | None = None,
     laws: Path | None = None,
-    noise: float = 0.05,
-    outliers: float = 0.05,
-    repeats: int = 100,
-    seed: int = 1,
+    noise: float | None = None,
+    outliers: float | None = None,
+    repeats: int | None = None,
+    seed: int | None = None,
     ranks: Annotated[list[int] | None, Parameter(consume_multiple=True)] = None,
     json: Path | None = None,
 ) -> None:
@@ -61,19 +62,19 @@ def fit(
     unit
         Unit of times whose column does not name it: s, ms, us or ns.
     protocol
-        Meaning of a time: oneway; pingpong, there and back; ack, there and an empty answer back.
+        Meaning of a time: oneway, the default; pingpong, there and back; ack, there and an empty answer back.
     spread
         Relative scatter of a single time, if there are no repeats; default 0.03.
     laws
         Laws as formulas in p, JSON; instead of a table.
     noise
-        With --laws: standard deviation relative to the time.
+        With --laws: standard deviation relative to the time; default 0.05.
     outliers
-        With --laws: the share of times that are 3 to 10 times as long.
+        With --laws: the share of times that are 3 to 10 times as long; default 0.05.
     repeats
-        With --laws: times for each size and p.
+        With --laws: times for each size and p; default 100.
     seed
-        With --laws: seed of the random numbers.
+        With --laws: seed of the random numbers; default 1.
     ranks
         With --laws: the values of p; 2 4 8 12 16 by default.
     json
@@ -85,22 +86,36 @@ def fit(
 
     if (file is None) == (laws is None):
         raise Mistake("Give a table of times, or known laws with --laws; one of them.")
+    _refuse_unused(
+        {"--unit": unit, "--protocol": protocol, "--spread": spread} if file is None else {},
+        {"--noise": noise, "--outliers": outliers, "--repeats": repeats, "--seed": seed, "--ranks": ranks} if laws is None else {},
+    )
     if spread is not None and not 0.0 < spread < 1.0:
         raise Mistake(f"--spread {spread:g} must lie between 0 and 1: it is relative to the time.")
     check_writable(json)
     if file is not None:
         series = read_table(file, unit, spread)
-        fits = [fit_points(one.points, one.name, protocol) for one in series]
+        fits = [fit_points(one.points, one.name, protocol or "oneway") for one in series]
         sys.stdout.write(lines_of(fits) + "".join(f"\n{text}" for text in (remarks_of(series, fits), *map(laws_of, fits)) if text))
     else:
         assert laws is not None
-        fits = _rehearsed(laws, noise, outliers, repeats, seed, ranks)
+        noise, outliers = (0.05 if share is None else share for share in (noise, outliers))
+        fits = _rehearsed(laws, noise, outliers, 100 if repeats is None else repeats, 1 if seed is None else seed, ranks)
     found = find_weaknesses([of_fit(one) for one in fits if one.operation and one.pieces[0].t0 is not None])
     sys.stdout.write(f"\n{weaknesses_text(found)}" if found else "")
     if json is not None:
         from steppe.measure import Document, made_now, record_fit, write_document
 
         write_document(Document(made=made_now(), fits=[record_fit(one) for one in fits], weaknesses=found), json)
+
+
+def _refuse_unused(of_tables: Mapping[str, object], of_laws: Mapping[str, object]) -> None:
+    """Raises `Mistake` for a given option of the other way to fit."""
+    for options, where in ((of_tables, "a table of times"), (of_laws, "known laws (--laws)")):
+        given = [name for name, value in options.items() if value is not None]
+        if given:
+            one = len(given) == 1
+            raise Mistake(f"{' and '.join(given)} belong{'s' if one else ''} to {where}. Leave {'it' if one else 'them'} out.")
 
 
 def _rehearsed(laws: Path, noise: float, outliers: float, repeats: int, seed: int, ranks: list[int] | None) -> "list[OperationFit]":
@@ -143,7 +158,7 @@ def predict(file: Path, /, *, ranks: int, bytes: int = 0) -> None:
     said, mistakes = "", []
     for found in map(fit_again, records):
         try:
-            said += prediction_text(found.title, predict_time(found, bytes, ranks))
+            said += prediction_text(found, predict_time(found, bytes, ranks))
         except Mistake as mistake:
             mistakes.append(str(mistake))
     if not said:

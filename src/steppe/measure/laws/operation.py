@@ -29,6 +29,7 @@ AGGREGATE = {  # R_inf / r_inf: all bytes moved, in n
     "allgather": "p^2",
     "total exchange": "p^2",
 }
+ONE_WAY: dict[Protocol, float] = {"oneway": 1.0, "pingpong": 1.0, "ack": 0.5}  # t0 one way, as a share of that of the points
 WRONG = 0.5  # relative: a line that misses a time by more does not describe it
 STEP = 0.05  # of t0: if the time of no bytes is further below the line, a remark says so
 
@@ -45,7 +46,10 @@ class SizeRange:
 
 @dataclass(frozen=True)
 class OperationFit:
-    """A fitted operation. `name`: column -> text, unique among fits. Times are one way for `pingpong`, else as given."""
+    """A fitted operation. `name`: column -> text, unique among fits. Times are one way for `pingpong`, else as given.
+
+    With `ack` the times of points and the t0 of pieces hold the empty answer, too: `one_way` of t0 is one way. Bytes go one way only.
+    """
 
     name: dict[str, str]
     points: SamplePoints
@@ -65,9 +69,14 @@ class OperationFit:
         return self.name.get("operation", "")
 
     @property
+    def one_way(self) -> float:
+        """t0 one way, as a share of the t0 of its pieces: half if the times have acknowledgements."""
+        return ONE_WAY[self.protocol]
+
+    @property
     def latency(self) -> Floats:
-        """t0 (ranks,) [s] of the smallest messages, one way: half of the measured time if that has acknowledgements."""
-        return self.pieces[0].lines.t0 / (2.0 if self.protocol == "ack" else 1.0)
+        """t0 (ranks,) [s] of the smallest messages, one way."""
+        return self.pieces[0].lines.t0 * self.one_way
 
     def piece_of(self, n: float) -> SizeRange:
         """The piece of a size [bytes]; the outer pieces hold beyond their ends."""

@@ -8,10 +8,12 @@ from steppe.errors import Mistake
 from steppe.measure.laws.law import DRAWS, SEED
 from steppe.measure.laws.operation import OperationFit, SizeRange
 
+FAR, FAR_OF_LINE = 10.0, 2.0  # times the largest measured size, from which on a prediction is doubted; FAR_OF_LINE without a law in p
+
 
 @dataclass(frozen=True)
 class Prediction:
-    """The time [s] of n bytes on p ranks, the 95 % interval of points drawn anew, and reasons to doubt both."""
+    """The time [s] of n bytes on p ranks one way, the 95 % interval of points drawn anew, and reasons to doubt both."""
 
     n: float
     p: float
@@ -22,7 +24,7 @@ class Prediction:
 
 
 def predict(fit: OperationFit, n: float, p: float) -> Prediction:
-    """The time of n bytes on p ranks.
+    """The time of n bytes on p ranks, as the table of the fit states it: one way, t0 / 2 + n / r_inf of times with acknowledgements.
 
     Raises
     ------
@@ -50,7 +52,7 @@ def predict(fit: OperationFit, n: float, p: float) -> Prediction:
         if float(law.curve(p)[0]) <= 0.0:
             what = "r_inf" if law is piece.rate else "t0"
             raise Mistake(f"{fit.title}: the law of {what}, {law.family}, is not above zero at p = {p:g}. It cannot hold so far.")
-    draws, time = piece.t0.draws(p), float(piece.t0.curve(p)[0])
+    draws, time = piece.t0.draws(p) * fit.one_way, float(piece.t0.curve(p)[0]) * fit.one_way
     if piece.rate is not None:
         rates = piece.rate.draws(p)
         draws = draws + n / np.where(rates > 0.0, rates, np.nan)
@@ -62,12 +64,20 @@ def predict(fit: OperationFit, n: float, p: float) -> Prediction:
         doubts.append(f"In {lost:.0%} of the draws r_inf is not above zero at p = {p:g}: there is no upper bound.")
     if p > 2.0 * measured[-1]:
         doubts.append(f"p = {p:g} is {p / measured[-1]:.3g} times what was measured; the interval takes the families for granted.")
-    return Prediction(n, p, time, float(low), float(high), doubts)
+    return Prediction(n, p, time, float(low), float(high), doubts + _far(fit, n, FAR))
 
 
 def _of_line(fit: OperationFit, piece: SizeRange, n: float, p: float) -> Prediction:
     t0, slope = piece.lines.draws(DRAWS, SEED)
-    low, high = np.quantile(t0[:, 0] + n * slope[:, 0], (0.025, 0.975))
-    time = float(piece.lines.t0[0] + n * piece.lines.slope[0])
-    beyond = n > 2.0 * fit.points.sizes[-1]
-    return Prediction(n, p, time, float(low), float(high), [f"{n:g} bytes is far beyond what was measured."] if beyond else [])
+    low, high = np.quantile(t0[:, 0] * fit.one_way + n * slope[:, 0], (0.025, 0.975))
+    time = float(piece.lines.t0[0] * fit.one_way + n * piece.lines.slope[0])
+    return Prediction(n, p, time, float(low), float(high), _far(fit, n, FAR_OF_LINE))
+
+
+def _far(fit: OperationFit, n: float, most: float) -> list[str]:
+    """A doubt if n is more than `most` times the largest measured size."""
+    largest = fit.points.sizes[-1]
+    if n <= most * largest:
+        return []
+    times = f"{n / largest:.3g} times" if largest > 0.0 else "beyond"
+    return [f"{n:g} bytes is {times} what was measured; the interval takes the line for granted."]

@@ -17,17 +17,23 @@ from steppe.measure.laws.points import SamplePoints, medians
 from steppe.measure.laws.size_lines import fit_lines
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-SIZES, RANKS, TIMES = ("n", "bytes", "size"), ("p", "ranks"), ("t", "time", "average")
+SIZE_UNITS = ("b", "bytes")
+SIZES, RANKS, TIMES, BESIDE = ("n", "bytes", "size"), ("p", "ranks"), ("t", "time", "average"), ("first", "pack")
+MEANINGS = {"sizes": SIZES, "ranks": RANKS, "times": TIMES, "first times": ("first",), "packing": ("pack",)}
 
 
 @dataclass(frozen=True)
 class Series:
-    """The times of one series. first_to_later: (bytes, first time over later ones); pack_rate [bytes/s], None where there is none."""
+    """The times of one series. first_to_later: (bytes, first time over later ones); pack_rate [bytes/s], None where there is none.
+
+    has_sizes: false if the table has no column of sizes; every message then has 0 bytes.
+    """
 
     name: dict[str, str]
     points: SamplePoints
     first_to_later: list[tuple[float, float]]
     pack_rate: float | None
+    has_sizes: bool = True
 
 
 def read_table(path: Path, unit: str | None = None, spread: float | None = None) -> list[Series]:
@@ -36,18 +42,19 @@ def read_table(path: Path, unit: str | None = None, spread: float | None = None)
     Raises
     ------
     Mistake
-        The file cannot be read, a column or the unit is missing, a value is no number or below its limit.
+        The file cannot be read, or a value is no number, below its limit, or no whole number of ranks. A column or the unit is missing,
+        two columns have one meaning, a unit is not known, or no column needs `unit`.
     """
+    if unit is not None and unit not in UNITS:
+        raise Mistake(f'--unit "{unit}" is no unit of time.{nearest(unit, UNITS)}')
     header, lines = _read(path)
-    size, ranks = _column(header, SIZES), _column(header, RANKS)
-    time, scale = _time(header, TIMES, unit)
+    _check_units(path, header)
+    size, ranks, time, first, pack = (_column(path, header, what) for what in MEANINGS)
     if (size is None and ranks is None) or time is None:
         wanted = "sizes (n or bytes) or ranks (p)" if time is not None else "times (t, time or average, with the unit: t_us)"
         raise Mistake(f'"{path}" has the columns {", ".join(header)}, and none of {wanted}.')
-    if scale is None:
-        raise Mistake(f'"{path}" does not say the unit of column {header[time]}. Name it t_us, t_ms or t_s, or give --unit us.')
-    beside = {name: _time(header, (name,), unit) for name in ("first", "pack")}
-    taken = {size, ranks, time, *(column for column, _ in beside.values())}
+    scales = _scales(path, header, [column for column in (time, first, pack) if column is not None], unit)
+    taken = {size, ranks, *scales}
     names = [column for column in range(len(header)) if column not in taken]
     groups: dict[tuple[str, ...], list[tuple[int, list[str]]]] = {}
     for number, line in lines:
@@ -55,11 +62,12 @@ def read_table(path: Path, unit: str | None = None, spread: float | None = None)
     found = []
     for key, rows in groups.items():
         n = _numbers(path, rows, size, header, 0.0) if size is not None else np.zeros(len(rows))
-        p = _numbers(path, rows, ranks, header, 1.0) if ranks is not None else np.full(len(rows), 2.0)
-        t = _numbers(path, rows, time, header, None) * scale
-        first, pack = (_beside(path, rows, column, header, factor) for column, factor in beside.values())
+        p = _whole(path, rows, ranks, header) if ranks is not None else np.full(len(rows), 2.0)
+        t = _numbers(path, rows, time, header, None) * scales[time]
+        firsts, packs = (_beside(path, rows, column, header, scales) for column in (first, pack))
         name = {header[column]: text for column, text in zip(names, key, strict=True)}
-        found.append(Series(name, medians(n, p, t, spread), _first_to_later(n, first, t), _pack_rate(n, pack)))
+        ratios, rate = _first_to_later(n, firsts, t), _pack_rate(n, packs)
+        found.append(Series(name, medians(n, p, t, spread), ratios, rate, size is not None))
     return found
 
 
@@ -82,21 +90,41 @@ def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     return header, lines[1:]
 
 
-def _column(header: list[str], names: tuple[str, ...]) -> int | None:
-    return next((header.index(name) for name in names if name in header), None)
+def _check_units(path: Path, header: list[str]) -> None:
+    """Refuses a name that stands twice, and one that begins as a size or a time does but ends with no unit of it."""
+    twice = next((name for name in header if name and header.count(name) > 1), None)
+    if twice is not None:
+        raise Mistake(f'"{path}" has two columns {twice}. Keep one of them.')
+    for name in header:
+        stem, joint, suffix = name.rpartition("_")
+        for stems, what, units in ((SIZES, "size", SIZE_UNITS), ((*TIMES, *BESIDE), "time", tuple(UNITS))):
+            if joint and name.startswith(tuple(f"{one}_" for one in stems)) and not (stem in stems and suffix in units):
+                ending = name.split("_", 1)[1]
+                raise Mistake(
+                    f'"{path}": column {name} begins as a {what} does, but "{ending}" is no unit of it. Known: {", ".join(units)}. '
+                    "Convert the column, or rename it if it separates series."
+                )
 
 
-def _time(header: list[str], names: tuple[str, ...], unit: str | None) -> tuple[int | None, float | None]:
-    """Column and seconds of its unit; None where neither the column nor `unit` names one."""
-    if unit is not None and unit not in UNITS:
-        raise Mistake(f'--unit "{unit}" is no unit of time.{nearest(unit, UNITS)}')
-    for column, name in enumerate(header):
-        stem, _, suffix = name.rpartition("_")
-        if stem in names and suffix in UNITS:
-            return column, UNITS[suffix]
-        if name in names:
-            return column, UNITS[unit] if unit else None
-    return None, None
+def _column(path: Path, header: list[str], what: str) -> int | None:
+    """The column of a meaning, with or without a unit in its name; None if there is none."""
+    stems = MEANINGS[what]
+    found = [column for column, name in enumerate(header) if name in stems or (stems != RANKS and name.rpartition("_")[0] in stems)]
+    if len(found) > 1:
+        raise Mistake(f'"{path}" has {len(found)} columns of {what}: {", ".join(header[column] for column in found)}. Keep one of them.')
+    return found[0] if found else None
+
+
+def _scales(path: Path, header: list[str], columns: list[int], unit: str | None) -> dict[int, float]:
+    """Seconds of the unit of each column of times; `unit` is that of the columns that do not name it."""
+    bare = [header[column] for column in columns if "_" not in header[column]]
+    if bare and unit is None:
+        raise Mistake(
+            f'"{path}" does not say the unit of column {bare[0]}. Name it {bare[0]}_us, {bare[0]}_ms or {bare[0]}_s, or give --unit us.'
+        )
+    if unit is not None and not bare:
+        raise Mistake(f'--unit {unit} is not used: column {header[columns[0]]} of "{path}" names its own unit. Leave out --unit.')
+    return {column: UNITS[header[column].rpartition("_")[2] if "_" in header[column] else str(unit)] for column in columns}
 
 
 def _numbers(path: Path, rows: list[tuple[int, list[str]]], column: int, header: list[str], least: float | None) -> Floats:
@@ -113,12 +141,20 @@ def _numbers(path: Path, rows: list[tuple[int, list[str]]], column: int, header:
     return np.array(values)
 
 
-def _beside(path: Path, rows: list[tuple[int, list[str]]], column: int | None, header: list[str], factor: float | None) -> Floats:
+def _whole(path: Path, rows: list[tuple[int, list[str]]], column: int, header: list[str]) -> Floats:
+    values = _numbers(path, rows, column, header, 1.0)
+    for value, (number, line) in zip(values, rows, strict=True):
+        if not value.is_integer():
+            raise Mistake(f'"{path}", line {number}: {header[column]} = {line[column]} must be a whole number of ranks.')
+    return values
+
+
+def _beside(path: Path, rows: list[tuple[int, list[str]]], column: int | None, header: list[str], scales: dict[int, float]) -> Floats:
     """Another time of each row, NaN where its cell is empty."""
     found = np.full(len(rows), np.nan)
     if column is not None:
         there = [i for i, (_, line) in enumerate(rows) if line[column].strip()]
-        found[there] = _numbers(path, [rows[i] for i in there], column, header, 0.0) * (factor or np.nan)
+        found[there] = _numbers(path, [rows[i] for i in there], column, header, 0.0) * scales[column]
     return found
 
 

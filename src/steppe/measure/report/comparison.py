@@ -23,6 +23,7 @@ from steppe.measure.report.tables import table
 DRAWS = 2_000
 SHORTEST = 1e-9  # [s]: the rest of an operation behind work may be zero
 ALIKE = 0.05  # relative: a smaller difference does not count
+LISTED = 5  # operations without a match that are named, and sizes of each
 SIDES = ("first", "second")
 Word = Literal["same", "faster", "slower", "cannot tell"]
 
@@ -158,5 +159,14 @@ def _title(one: Measured) -> str:
 
 
 def _listed(series: Sequence[Measured]) -> str:
+    """At most `LISTED` operations with as many of their sizes each."""
     titles = grouped(series, _title)
-    return "; ".join(f"{title} ({', '.join(str(one.bytes) for one in each)} bytes)" for title, each in titles.items())
+    texts = [f"{title} ({_some([str(one.bytes) for one in each], ', ')} bytes)" for title, each in titles.items()]
+    return _some(texts, "; ")
+
+
+def _some(texts: Sequence[str], joint: str) -> str:
+    """The first different texts, and the number of the rest."""
+    different = list(dict.fromkeys(texts))
+    more = len(different) - LISTED
+    return joint.join(different[:LISTED]) + (f" and {more} more" if more > 0 else "")

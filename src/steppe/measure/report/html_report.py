@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec.structs import fields, replace
 
 from steppe.files import write_whole, writing
+from steppe.measure.laws.operation import ONE_WAY
 from steppe.measure.laws.points import MB, US
 from steppe.measure.records.document import Document, FitRecord, document_json, plain_values
 from steppe.measure.records.measured import Measured, grouped
@@ -90,7 +91,7 @@ def _fits(document: Document) -> list[str]:
         laws = [
             f"{name}(p) = {law.curve.formula(scale)} {unit}, from {piece.low:g} to {piece.high:g} bytes"
             for piece in fit.pieces
-            for name, law, scale, unit in (("t0", piece.t0, US, "us"), ("r_inf", piece.r_inf, MB, "MB/s"))
+            for name, law, scale, unit in (("t0", piece.t0, US / ONE_WAY[fit.protocol], "us"), ("r_inf", piece.r_inf, MB, "MB/s"))
             if law is not None
         ]
         remarks = "".join(f"<br>{escape(text)}" for text in [*laws, *fit.remarks])

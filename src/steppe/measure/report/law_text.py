@@ -14,6 +14,7 @@ from steppe.measure.laws.times_table import Series
 from steppe.measure.laws.weakness import WeakPoint
 from steppe.measure.report.tables import aligned, table
 
+NO_SIZES = "The table has no column of sizes (n or bytes): every message is taken to have 0 bytes."
 FIRST = 1.5  # times the later ones, from which on a first message is reported
 Fitted = tuple[OperationFit, SizeRange, SizeLine, int]  # the number of sizes last
 
@@ -31,35 +32,30 @@ def lines_of(fits: Sequence[OperationFit]) -> str:
         "p": lambda row: f"{row[2].p:g}",
         "bytes": lambda row: f"{row[1].lines.low:g}-{row[1].lines.high:g}",
         "t(0) us": _zero,
-        "t0 us": lambda row: f"{row[2].t0 * _half(row[0]) / US:.4g}",
-        "+-": lambda row: f"{1.96 * row[2].t0_error * _half(row[0]) / US:.2g}",
+        "t0 us": lambda row: f"{row[2].t0 * row[0].one_way / US:.4g}",
+        "+-": lambda row: f"{1.96 * row[2].t0_error * row[0].one_way / US:.2g}",
         "r_inf MB/s": lambda row: f"{row[2].r_inf / MB:.4g}" if row[2].r_inf else "-",
         "+- ": lambda row: f"{1.96 * row[2].r_inf_error / MB:.2g}" if row[2].r_inf_error else "-",
         "unweighted": lambda row: f"{without[1] / MB:.4g}" if len(row[0].pieces) == 1 and (without := plain(row[0])) else "-",
-        "n_half B": lambda row: f"{max(0.0, row[2].t0) * _half(row[0]) * row[2].r_inf:.4g}" if row[2].r_inf else "-",
+        "n_half B": lambda row: f"{max(0.0, row[2].t0) * row[0].one_way * row[2].r_inf:.4g}" if row[2].r_inf else "-",
         "worst": lambda row: f"{row[2].worst_residual:.1%}" if row[3] > 2 else "-",  # two points always lie on their line
     }
     return table(rows, columns)
 
 
-def _half(found: OperationFit) -> float:
-    """One way as a share of what was measured."""
-    return 0.5 if found.protocol == "ack" else 1.0
-
-
 def _zero(row: Fitted) -> str:
-    """The measured time of no bytes."""
+    """The measured time of no bytes, one way."""
     found, piece, line, _ = row
     zero = found.points.t[(found.points.p == line.p) & (found.points.n == 0.0)]
-    return f"{zero[0] * _half(found) / US:.4g}" if zero.size and piece.lines.low == 0.0 else "-"
+    return f"{zero[0] * found.one_way / US:.4g}" if zero.size and piece.lines.low == 0.0 else "-"
 
 
 def laws_of(found: OperationFit) -> str:
-    """The laws in p of a fit, the reasons of their choice, and the doubts."""
+    """The laws in p of a fit, that of t0 one way, the reasons of their choice, and the doubts."""
     said = ""
     for piece in found.pieces:
         where = f", {piece.lines.low:g} to {piece.lines.high:g} bytes" if len(found.pieces) > 1 else ""
-        for what, law, scale, unit in (("t0", piece.t0, US, "us"), ("r_inf", piece.rate, MB, "MB/s")):
+        for what, law, scale, unit in (("t0", piece.t0, US / found.one_way, "us"), ("r_inf", piece.rate, MB, "MB/s")):
             if law is not None:
                 said += f"{found.title}{where}: {what}(p) = {law.curve.formula(scale)} {unit}\n" + _why(law, scale)
         said += "".join(f"  {reason}\n" for reason in piece.reasons)
@@ -90,7 +86,9 @@ def _exponent(law: FittedLaw) -> str:
 
 def remarks_of(series: Sequence[Series], fits: Sequence[OperationFit]) -> str:
     """The notes on series beside their lines: steps, first messages, packing. A note on all appears once."""
-    every = [remark for remark in (fits[0].remarks if fits else []) if all(remark in found.remarks for found in fits)]
+    unsized = bool(series) and not series[0].has_sizes
+    every = [NO_SIZES] if unsized else []
+    every += [remark for remark in (fits[0].remarks if fits else []) if all(remark in found.remarks for found in fits)]
     said = "".join(f"{remark}\n" for remark in every)
     for one, found in zip(series, fits, strict=True):
         own = [remark for remark in found.remarks if remark not in every]
@@ -122,8 +120,9 @@ def weaknesses_text(findings: Sequence[WeakPoint]) -> str:
     return "Weaknesses, the greatest first:\n" + "".join(f"{number:>3}. {one.sentence}\n" for number, one in enumerate(findings, 1))
 
 
-def prediction_text(title: str, found: Prediction) -> str:
-    """One prediction."""
+def prediction_text(fit: OperationFit, found: Prediction) -> str:
+    """One prediction; of times with acknowledgements it states that the time is one way."""
     band = f"95 %: {found.low / US:.4g} to {found.high / US:.4g} us"
-    text = f"{title}: {found.n:g} bytes on {found.p:g} ranks: {found.time / US:.4g} us, {band}\n"
+    way = " one way" if fit.protocol == "ack" else ""
+    text = f"{fit.title}: {found.n:g} bytes on {found.p:g} ranks: {found.time / US:.4g} us{way}, {band}\n"
     return text + "".join(f"  {doubt}\n" for doubt in found.doubts)

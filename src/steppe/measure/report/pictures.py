@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steppe.measure.laws.law import Law
+from steppe.measure.laws.operation import ONE_WAY
 from steppe.measure.laws.points import MB, US
 from steppe.measure.laws.size_lines import SizeLine
 from steppe.measure.records.clock_record import ClockOffset, TimingClock
@@ -39,7 +40,7 @@ def fit_picture(fit: FitRecord) -> str:
     if len(set(n.tolist())) > 1:
         panels += [partial(draw, fit=fit, ranks=ranks) for draw in (_times, _rates, _residuals)]
     if len(set(p.tolist())) > 1:
-        panels.append(partial(_law, fit=fit, name="t0", title="t0(p) [us], its law and 95 %", scale=US))
+        panels.append(partial(_law, fit=fit, name="t0", title="t0(p) [us], its law and 95 %", scale=US / ONE_WAY[fit.protocol]))
         if any(line.r_inf is not None for piece in fit.pieces for line in piece.lines):
             rate = partial(_law, fit=fit, name="r_inf", title="r_inf(p) [MB/s], its law and 95 %", scale=MB)
             panels += [rate, partial(_halves, fit=fit)]
@@ -53,7 +54,7 @@ def _times(axes: "Axes", fit: FitRecord, ranks: Sequence[float]) -> None:
         for line, low, high in _lines(fit, one):
             sizes = np.concatenate([[low], np.geomspace(max(low, 1.0), max(high, 1.0), 60)])
             axes.plot(np.maximum(sizes, FEW), line.time(sizes) / US, lw=1, color=colour)
-    _log(axes, "time [us], and t0 + n / r_inf")
+    _log(axes, "time there and back [us], and its lines" if fit.protocol == "ack" else "time [us], and t0 + n / r_inf")
     axes.legend(frameon=False, fontsize=8)
 
 
@@ -102,7 +103,7 @@ def _law(axes: "Axes", fit: FitRecord, name: str, title: str, scale: float) -> N
 
 def _halves(axes: "Axes", fit: FitRecord) -> None:
     for colour, piece in zip(CYCLE, fit.pieces, strict=False):
-        found = [(line.p, max(0.0, line.t0) * line.r_inf) for line in piece.lines if line.r_inf is not None]
+        found = [(line.p, max(0.0, line.t0) * ONE_WAY[fit.protocol] * line.r_inf) for line in piece.lines if line.r_inf is not None]
         axes.plot([p for p, _ in found], [half for _, half in found], "o-", ms=3, lw=1, color=colour)
     axes.set(xlabel="p", title="n_half(p) [bytes]")
 

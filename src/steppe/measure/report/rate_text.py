@@ -38,9 +38,17 @@ def rates_text(document: Document) -> str:
     said, warm = head_text(document), " (could not be made cold)" if _only_warm(document) else ""
     for (group, operation), series in grouped(document.series, lambda one: (one.group, one.operation)).items():
         said += f"\n{group}: {operation}\n{by_ranks(series) if group == OF_RANKS else _table(series, warm)}"
-        notes = dict.fromkeys(f"{one.variant}: {text}" for one in series for text in one.warnings if text.startswith("Suspect"))
+        notes = dict.fromkeys(f"{_whose(one, text)}: {text}" for one in series for text in one.warnings)
         said += "".join(f"{text}\n" for text in notes)
     return said + "".join(f"\n{roof_text(roof)}" for roof in document.roofs)
+
+
+def _whose(one: Measured, text: str) -> str:
+    """The series of a warning. One that is suspect is so at all sizes; its warning appears once."""
+    if text.startswith("Suspect"):
+        return one.variant
+    ranks = f", {one.p} rank{'s' if one.p > 1 else ''}" if one.group == OF_RANKS else ""
+    return f"{one.variant}{ranks}, {one.bytes} bytes" if one.group in (OF_RANKS, "files") else one.variant
 
 
 def roof_text(roof: Roof) -> str:

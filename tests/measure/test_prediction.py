@@ -1,0 +1,52 @@
+"""Predictions and laws of times with acknowledgements are one way; sizes far beyond the measured ones are doubted."""
+
+import re
+
+import pytest
+
+from steppe.measure import Document, fit, fit_again, laws_of, lines_of, predict, prediction_text, record_fit
+from steppe.measure.report.html_report import report_html
+from tests.measure.made import FEW, points_of
+
+
+def exact(ranks):
+    """20 us and 1 us for each rank beyond 2, at 100 MB/s, without noise."""
+    return points_of(lambda p: 18 + p, lambda p: 100 + 0 * p, ranks=ranks, noise=0.0, outliers=0.0)
+
+
+@pytest.mark.parametrize("ranks", [(2,), FEW])
+def test_a_prediction_of_acknowledged_times_is_one_way_as_the_table(ranks):
+    found = fit_again(record_fit(fit(exact(ranks), {"operation": "x"}, "ack")))
+    p = ranks[-1]
+    one, none = predict(found, 1e5, p), predict(found, 0, p)
+    assert none.time == pytest.approx((18 + p) / 2 * 1e-6, rel=1e-6)
+    assert one.time == pytest.approx((18 + p) / 2 * 1e-6 + 1e5 / 100e6, rel=1e-6)
+    assert one.low <= one.time <= one.high
+    shown = lines_of([found]).splitlines()[-1].split()[4]
+    assert float(shown) == pytest.approx(none.time * 1e6, rel=1e-3)
+    assert f" bytes on {p:g} ranks: 1" in (said := prediction_text(found, one))
+    assert " us one way, 95 %: " in said
+
+
+@pytest.mark.parametrize("protocol", ["oneway", "pingpong"])
+def test_other_predictions_have_no_such_label(protocol):
+    found = fit(exact((2,)), {}, protocol)
+    assert "one way" not in prediction_text(found, predict(found, 8, 2))
+
+
+def test_the_law_of_t0_is_one_way_in_text_and_html():
+    found = fit(exact(FEW), {"operation": "x"}, "ack")
+    html = report_html(Document(made="2026-01-01", fits=[record_fit(found)]))
+    assert "time there and back [us]" in html
+    for text in (laws_of(found), html):
+        assert [float(number) for number in re.search(r"t0\(p\) = (\S+) \+ (\S+) p us", text).groups()] == pytest.approx([9.0, 0.5])
+    assert re.search(r"\n  95 %: 1: (\S+) to (\S+); p: ", laws_of(found))[1].startswith(("8.", "9"))
+
+
+@pytest.mark.parametrize(("ranks", "most"), [((2,), 2), (FEW, 10)])
+def test_a_size_far_beyond_the_measured_ones_is_doubted(ranks, most):
+    found = fit(exact(ranks))
+    largest = found.points.sizes[-1]
+    assert not any("bytes is" in doubt for doubt in predict(found, most * largest, 2).doubts)
+    (doubt,) = [doubt for doubt in predict(found, 100 * largest, 2).doubts if "bytes is" in doubt]
+    assert doubt == "6.5536e+06 bytes is 100 times what was measured; the interval takes the line for granted."
