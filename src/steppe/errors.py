@@ -32,7 +32,7 @@ import linecache
 import os
 import sysconfig
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from pathlib import Path
 
@@ -217,6 +217,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
         return f' Did you mean "{close}"?'
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED + 1 else ""
     return f" Known: {', '.join(names[:LISTED] if more else names)}{more}." if names else ""
+
+
+def some(texts: Sequence[str], most: int, joint: str = ", ") -> str:
+    """The first texts of a list, and the number of the rest."""
+    return joint.join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from steppe.array_types import Integers
-from steppe.errors import Mistake, ModelError
+from steppe.errors import Mistake, ModelError, RequestError
 from steppe.levels import layer
 
 if TYPE_CHECKING:
@@ -30,6 +30,21 @@ def moment_text(when: Day) -> str:
     if not isinstance(when, str) and not hasattr(when, "isoformat"):
         raise Mistake(f'{when!r} is no date. Write "2001-03-05", "2001-03-05T06:00", a datetime, or both ends of a range.')
     return when if isinstance(when, str) else str(when.isoformat())
+
+
+def check_steps(count: Any, argument: str) -> None:
+    """Raises `RequestError` where the argument of `step` is no whole number of steps."""
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise RequestError(f"step({argument}) computes a whole number of steps, one or more; {argument} is {count!r}.")
+
+
+def check_numbers(value: Any, name: str, units: str) -> None:
+    """Raises `ModelError` where a value to set is neither a number nor an array of numbers."""
+    if hasattr(value, "data_vars"):
+        raise ModelError(f'The value for "{name}" is a data set. Give one of its variables, such as dataset["{name}"].')
+    given = value if hasattr(value, "dims") else np.asarray(value)
+    if given.dtype.kind not in "biuf" or (given.dtype.kind == "b" and not given.ndim):
+        raise ModelError(f'The value for "{name}" is {value!r:.60}; expected a number, or an array of numbers [{units}].')
 
 
 def check_unmasked(value: Any, name: str) -> None:

@@ -11,9 +11,8 @@ from steppe.client import words
 from steppe.client.look import AsyncLook
 from steppe.client.operation import AsyncOperation
 from steppe.client.refusals import UnknownError
-from steppe.client.run_places import check_numbers
-from steppe.errors import Mistake, RequestError
-from steppe.given import level_of_array, moment_text
+from steppe.errors import Mistake
+from steppe.given import check_numbers, check_steps, level_of_array, moment_text
 
 
 class AsyncRun(AsyncLook):
@@ -238,7 +237,7 @@ class AsyncRun(AsyncLook):
 
     async def _change(self, name: str, value: Any, region: Mapping[str, object], units: str | None, operation: str) -> dict[str, object]:
         variable = await self._remote.variable(name)
-        check_numbers(value, variable)
+        check_numbers(value, variable.name, variable.units)
         what: dict[str, object] = {"variable": name, "operation": operation, "region": region or "all"}
         units = units if units is not None else getattr(value, "attrs", {}).get("units")
         if np.ndim(value) == 0:
@@ -264,6 +263,5 @@ class AsyncRun(AsyncLook):
 def _whole(steps: Any) -> int:
     """A number of steps; raises `RequestError` where it is none."""
     steps = words.plain(steps)
-    if not isinstance(steps, int | np.integer) or steps < 1:
-        raise RequestError(f"step(steps) computes a whole number of steps, one or more; steps is {steps!r}.")
+    check_steps(steps, "steps")
     return int(steps)

@@ -13,7 +13,7 @@ from steppe.array_types import Array, Floats, Integers
 from steppe.client.http_client import HttpClient
 from steppe.client.times import TIME, times
 from steppe.client.words import keys
-from steppe.errors import Mistake, ModelError, RangeError
+from steppe.errors import Mistake, RangeError
 from steppe.given import CELL, by_cell, check_unmasked
 
 if TYPE_CHECKING:
@@ -171,16 +171,6 @@ class Places:
             found.append(index)
         values: Array = np.asarray(value.values)[found[0], found[1]]
         return values
-
-
-def check_numbers(value: Any, variable: VariableInfo) -> None:
-    """Raises `ModelError` where a value to set is neither a number nor an array of numbers."""
-    name = variable.name
-    if hasattr(value, "data_vars"):
-        raise ModelError(f'The value for "{name}" is a data set. Give one of its variables, such as dataset["{name}"].')
-    given = value if hasattr(value, "dims") else np.asarray(value)
-    if given.dtype.kind not in "biuf" or (given.dtype.kind == "b" and not np.ndim(given)):
-        raise ModelError(f'The value for "{name}" is {value!r:.60}; expected a number, or an array of numbers [{variable.units}].')
 
 
 def _check_finite(values: Array, cells: Cells, name: str) -> None:

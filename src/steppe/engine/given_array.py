@@ -8,7 +8,7 @@ import numpy as np
 
 from steppe.array_types import Array
 from steppe.errors import ModelError
-from steppe.given import CELL, by_cell, check_unmasked
+from steppe.given import CELL, by_cell, check_numbers, check_unmasked
 from steppe.grid import Grid
 from steppe.io.forcing.units import conversion
 from steppe.levels import Space
@@ -38,16 +38,13 @@ def packed(
         Its unit does not convert to that of the variable.
     """
     name, shape, dims = variable.name, tuple(grid.shape.values()), tuple(grid.shape)
-    if hasattr(value, "data_vars"):
-        raise ModelError(f'The value for "{name}" is a data set. Give one of its variables, such as dataset["{name}"].')
+    check_numbers(value, name, variable.units)
     check_unmasked(value, name)
     if hasattr(value, "dims") and set(dims) <= set(value.dims) and len(dims) == 2:
         value = _aligned(value, name, grid, levels)
     elif CELL in getattr(value, "dims", ()) and len(dims) == 2:
         value = by_cell(value, grid.order if cells is None else grid.order[cells], name)
     values = np.asarray(value)
-    if values.dtype.kind not in "biuf" or (values.dtype.kind == "b" and not values.ndim):
-        raise ModelError(f'The value for "{name}" is {value!r:.60}; expected a number, or an array of numbers [{variable.units}].')
     count, n_levels = grid.n_cells if cells is None else len(cells), len(levels[1].values) if levels else 0
     leading = [(), *([(n_levels,)] if levels else [])]
     if values.ndim > 1 and values.shape[-len(shape) :] == shape and len(shape) == 2 and values.shape[:-2] in leading:

@@ -27,7 +27,7 @@ from steppe.engine.ranks import Ranks
 from steppe.engine.run_file import RunFile
 from steppe.engine.script_session import Event, ScriptSession
 from steppe.errors import Failure, ModelError, RequestError, SteppeError
-from steppe.given import Day, level_of_array, moment_text
+from steppe.given import Day, check_steps, level_of_array, moment_text
 from steppe.grid import Region, RegionLike
 from steppe.html_summary import html_summary
 from steppe.io import Checkpoint, ReadCounters, Spent, check_continuable
@@ -155,8 +155,7 @@ class Simulation:
         DamagedError
             The forcing is damaged; the error comes before the step that needs it.
         """
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise RequestError(f"step(n) computes a whole number of steps, one or more; n is {n!r}.")
+        check_steps(n, "n")
         if self.finished:
             raise finished(self.plan, self.folder.path)
         self._open.compute(min(self.step_index + int(n), self.steps), lambda: False, keep_last_step=True)

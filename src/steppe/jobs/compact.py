@@ -11,7 +11,7 @@ from steppe.control.orders import FIRST_BRANCH, FIRST_NAME, folder_of
 from steppe.control.server.compaction import INITIAL, Compaction, compact, others
 from steppe.control.server.journal import Journal
 from steppe.engine.branch import position_of, saved
-from steppe.errors import DamagedError, FolderError, Mistake, nearest
+from steppe.errors import DamagedError, FolderError, Mistake, nearest, some
 from steppe.io import Checkpoint, Identity, RunFolder, read_identity
 
 JOURNAL = "journal.sqlite"
@@ -50,8 +50,8 @@ def compact_run(run: Path, name: str, alone: bool, say: Callable[[str], None]) -
             beside, legs = others(journal), journal.path(journal.branch(FIRST_NAME).id)
             begin = journal.begin(journal.branch(FIRST_NAME).id)
         if beside and not alone:
-            text = f"{', '.join(beside[:5])}{f' and {len(beside) - 5} more' if len(beside) > 5 else ''}"
-            raise Mistake(f"Beside {FIRST_NAME} there are the scenarios {text}. With --main-only they stay in the old journal alone.")
+            text = f"Beside {FIRST_NAME} there are the scenarios {some(beside, 5)}."
+            raise Mistake(f"{text} With --main-only they stay in the old journal alone.")
         on, found = _named(run, identity, legs, begin, name) if name else _newest(run, identity, legs, begin, say)
         if found is None:
             return compact(path, INITIAL, FIRST_BRANCH, time.time())

@@ -13,7 +13,7 @@ FAR, FAR_OF_LINE = 10.0, 2.0  # times the largest measured size, from which on a
 
 @dataclass(frozen=True)
 class Prediction:
-    """The time [s] of n bytes on p ranks one way, the 95 % interval of points drawn anew, and reasons to doubt both."""
+    """The time [s] of n bytes on p ranks one way, its 95 % interval from resampled points, and reasons to doubt both."""
 
     n: float
     p: float

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from steppe.array_types import Floats
+from steppe.errors import some
 from steppe.measure.laws.points import US
 from steppe.measure.records.document import Document
 from steppe.measure.records.measured import Measured, grouped
@@ -160,13 +161,5 @@ def _title(one: Measured) -> str:
 
 def _listed(series: Sequence[Measured]) -> str:
     """At most `LISTED` operations with as many of their sizes each."""
-    titles = grouped(series, _title)
-    texts = [f"{title} ({_some([str(one.bytes) for one in each], ', ')} bytes)" for title, each in titles.items()]
-    return _some(texts, "; ")
-
-
-def _some(texts: Sequence[str], joint: str) -> str:
-    """The first different texts, and the number of the rest."""
-    different = list(dict.fromkeys(texts))
-    more = len(different) - LISTED
-    return joint.join(different[:LISTED]) + (f" and {more} more" if more > 0 else "")
+    sizes = {title: list(dict.fromkeys(str(one.bytes) for one in each)) for title, each in grouped(series, _title).items()}
+    return some([f"{title} ({some(each, LISTED)} bytes)" for title, each in sizes.items()], LISTED, "; ")
