@@ -1,4 +1,4 @@
-"""Dates and arrays that a script gives, for a run at hand or on a server. What an array says of itself counts, not its position alone."""
+"""Dates, numbers and arrays that a script gives, for a run at hand or on a server. Labels of an array count, not position alone."""
 
 from collections.abc import Sequence
 from datetime import date
