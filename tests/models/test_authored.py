@@ -11,8 +11,9 @@ from steppe.engine.options import with_picks
 from steppe.engine.parameters import Chosen
 from steppe.errors import Exit, ModelError, authors_line, unexpected
 from steppe.models import CellModel, Pick, find_model
-from tests.engine.test_fitting import AIR, air, changed
+from tests.engine.test_fitting import AIR, DECLARED, air, changed
 from tests.models import garden
+from tests.scenario import EXAMPLES
 
 __all__ = ["air"]  # a fixture
 
@@ -38,7 +39,7 @@ def test_an_error_in_derive_names_its_line(tmp_path):
             "    variables",
             "    def compute(self, where):\n        self.neww[0] = 1.0\n    variables",
             "self.neww[0] = 1.0",
-            "`step` of model air fails with AttributeError: 'Air' object has no attribute 'neww'. Did you mean \"new\"?",
+            "`step` of model air fails on 1990-01-01 with AttributeError: 'Air' object has no attribute 'neww'. Did you mean \"new\"?",
         ),
         ("MODEL = Air", "MODEL = Air\ndef choose(available):\n    return 1 / 0\n", "", ""),
         ("MODEL = Air", "MODEL = Air\ndef sets():\n    return 1 / 0\n", "return 1 / 0", "`sets` of the model fails with ZeroDivisionError"),
@@ -105,3 +106,24 @@ def test_files_of_one_name_in_two_folders_are_two_models(tmp_path: Path, monkeyp
         (tmp_path / str(number) / "mine.py").write_text(f"name = 'number {number}'\nMODEL = None\n")
         monkeypatch.chdir(tmp_path / str(number))
         assert find_model("mine.py").name == f"number {number}"
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_an_error_in_mid_run_names_its_step_and_is_a_failure(air, capfd, monkeypatch, ranks):
+    changed(air.parent / "air.py", "    variables", "    def mirror(self):\n        [0][int(self.elapsed) // 864000]\n    variables")
+    monkeypatch.chdir(air.parent)
+    monkeypatch.setenv("PYTHONPATH", str(EXAMPLES.parent))
+    code = run_command(["run", "run.toml", "--ranks", str(ranks), "--quiet"])
+    said = capfd.readouterr().err
+    assert code == Exit.FAILURE
+    assert "`step` of model air fails on 1990-01-11 with IndexError: list index out of range. Results up to the last checkpoint" in said
+
+
+def test_a_diagnostic_that_no_step_computes_is_found(air, capfd, monkeypatch):
+    changed(air.parent / "air.py", "}", ", " + DECLARED % ('("y", "x")', "float64", "DIAGNOSTIC"))
+    changed(air, '["concentration"]', '["concentration", "extra"]')
+    monkeypatch.chdir(air.parent)
+    assert run_command(["check", "run.toml"]) == Exit.DONE
+    said = capfd.readouterr()
+    assert '"extra" has no value after the first days: every cell is NaN. Check that the model computes it.' in said.err
+    assert said.out.endswith("Nothing else is wrong.\n")

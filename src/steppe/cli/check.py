@@ -50,7 +50,8 @@ def check(
         if not found:  # only a run without mistakes has a cost
             with compiling_is_said(lambda text: None if json else print(text, file=sys.stderr)):
                 cost = estimate(plan)
-            warnings = [text for text in [shortage(plan.run.output.path, cost.results_on_disk, cost.checkpoint)] if text]
+            short = shortage(plan.run.output.path, cost.results_on_disk, cost.checkpoint)
+            warnings = [*cost.warnings, *([short] if short else [])]
     except Mistake as mistake:
         if not json:
             raise

@@ -11,6 +11,7 @@ from steppe.engine.plan import Plan
 from steppe.errors import BadCellError
 from steppe.grid import Ownership
 from steppe.models import Status
+from steppe.variable import Role
 
 
 def bad_cell(status: Status, plan: Plan) -> BadCellError:
@@ -20,14 +21,17 @@ def bad_cell(status: Status, plan: Plan) -> BadCellError:
     when = plan.clock.name(status.step)
     if status.why:
         return BadCellError(f"On {when} in {place} {status.why} Results up to the last checkpoint are safe.")
-    if status.variable in variables and np.isfinite(status.low):
+    if status.variable in variables and np.isfinite([status.low, status.value]).all():
         what = f'"{status.variable}" is {status.value:g}, outside {status.low:g} to {status.high:g}'
     else:
         what = f'"{status.variable}" is {status.value:g}'
     more = status.count - 1
     others = f" and {more:,} more {'cell is' if more == 1 else 'cells are'} bad" if more > 0 else ""
+    found = f"Look at the parameters and the initial state{': the forcing is within its limits' if plan.forcing else ''}"
+    if status.variable not in variables or variables[status.variable].role is Role.FORCING:
+        found = "Find bad forcing with `steppe check`"
     freeze = ', or run on without such cells with on_bad_cell = "freeze"' if not plan.model.needs.neighbours else ""
-    advice = f"Find bad forcing with `steppe check`{freeze}."
+    advice = f"{found}{freeze}."
     if plan.model.needs.neighbours and np.isnan(status.value) and not grid.active.all():
         advice = "Cells outside the mask are NaN: a model asks self.active before it takes a neighbour's value."
     return BadCellError(f"On {when} in {place} {what}{others}. Results up to the last checkpoint are safe. {advice}")

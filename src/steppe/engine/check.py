@@ -28,7 +28,7 @@ class Cost(NamedTuple):
 
     seconds: of computing, measured on its first days; encode_seconds: of writing, of one core; compiling: seconds that the check itself
     waited for machine code, which the run will find in the cache. rounded: maps of results that are rounded -> their precision.
-    unit: what a step is called.
+    unit: what a step is called. empty: recorded diagnostics that have no value in any cell.
     """
 
     cells: int
@@ -47,6 +47,13 @@ class Cost(NamedTuple):
     compiling: float
     rounded: dict[str, str]
     unit: str = "day"
+    empty: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """A sentence for each recorded diagnostic that is NaN everywhere."""
+        first = f"the first {self.unit}s: every cell is NaN. Check that the model computes it."
+        return [f'"{name}" has no value after {first}' for name in self.empty]
 
     @property
     def memory(self) -> int:
@@ -183,7 +190,15 @@ def estimate(plan: Plan) -> Cost:
         plan.model.compiling,
         outputs.rounding,
         plan.clock.unit,
+        _empty(plan),
     )
+
+
+def _empty(plan: Plan) -> tuple[str, ...]:
+    """The recorded diagnostics that are NaN in all cells after the steps that were computed."""
+    recorded = {name for section in plan.maps for name in section.variables}
+    names = [name for name, variable in plan.model.variables.items() if name in recorded and variable.role is Role.DIAGNOSTIC]
+    return tuple(name for name in names if np.isnan(plan.model.export(name)).all())
 
 
 def _states(plan: Plan) -> int:

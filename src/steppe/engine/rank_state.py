@@ -28,7 +28,7 @@ from steppe.engine.plan import Plan
 from steppe.engine.query_cut import cut_of
 from steppe.engine.setting import Setting
 from steppe.engine.sites import ALL_ALIKE, RunSites
-from steppe.errors import SteppeError
+from steppe.errors import Failure, ModelError, SteppeError
 from steppe.grid import Decomposition
 from steppe.io import Contents, Draft, FieldReader, ForcingReader, SpreadReader, load_checkpoint
 from steppe.kernels.sums import totals
@@ -223,9 +223,11 @@ class RankState:
         try:
             self._advance(start, stop)
         except SteppeError as error:
+            if isinstance(error, ModelError):  # in a step it is no mistake that was found before the run
+                error = Failure(f"{error} Results up to the last checkpoint are safe.")
             if self.model.needs.neighbours and self.world.size > 1:
                 self.world.abort(str(error), error.exit_code)  # neighbours wait for halos that this rank does not send
-            raise
+            raise error
         self.outputs.recorder.spare_at_most(1 + len(beside))
         for each in (self, *beside):
             each.outputs.writer.check()

@@ -166,16 +166,16 @@ class FieldModel(Defaults):
                 inputs.turn_to(piece)
             for step in piece:
                 self.elapsed = step * self.seconds
-                self._advance_one(step, inputs, recorder)
+                self._advance_one(step, inputs, clock, recorder)
 
-    def _advance_one(self, step: int, inputs: Inputs, recorder: Recorder) -> None:
+    def _advance_one(self, step: int, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
         if self.forcing:
             self._forcing.read(inputs, step)
         if self.forcing and not isinstance(inputs, FieldInputs):  # whose records are looked at once, when they are read
             limits = {name: (v.low, v.high) for name, v in self._of(Role.FORCING).items()}
             self._expect(step, {name: (self._own(name) >= low) & (self._own(name) <= high) for name, (low, high) in limits.items()})
-        with np.errstate(all="ignore"), authored(f"`step` of model {self.name}"):  # `status` reports what is not finite
-            self.step()
+        with np.errstate(all="ignore"), authored(f"`step` of model {self.name}", lambda: clock.name(step)):
+            self.step()  # `status` reports what is not finite
         self.now, self.new, self._stepped = self.new, self.now, True
         self._held.reverse()
         self.before, self.after = self.after, self.before
