@@ -32,7 +32,8 @@ import linecache
 import os
 import sysconfig
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 
@@ -273,6 +274,27 @@ def in_words(error: BaseException) -> str:
         known = {**frame.f_globals, **frame.f_locals}
     close = difflib.get_close_matches(str(getattr(error, "name", "")), [each for each in known if not each.startswith("__")], n=1)
     return f"{type(error).__name__}: {str(error).rstrip('.')}." + (f' Did you mean "{close[0]}"?' if close else "")
+
+
+@contextmanager
+def authored(what: str, when: Callable[[], str] | None = None) -> Iterator[None]:
+    """Calls a function of a model's author within this. what: the function, as in "`derive` of model bucket". when: the name of its step.
+
+    Raises
+    ------
+    ModelError
+        The function raised an error that is not one of Steppe's, or takes other arguments. The message names file, line and text.
+    """
+    try:
+        yield
+    except SteppeError:
+        raise
+    except Exception as error:
+        line = authors_line(error)
+        if not line and not isinstance(error, TypeError):  # which a function with other arguments raises in the line that calls it
+            raise
+        what = f"{what} fails on {when()}" if when else f"{what} fails"
+        raise ModelError(f"{line and line + ': '}{what} with {in_words(error)}") from error
 
 
 def unexpected(error: BaseException, traced: bool = False) -> str:

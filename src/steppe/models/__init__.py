@@ -6,7 +6,6 @@ most of it for models with neighbours.
 
 from steppe.array_types import Array
 from steppe.levels import Space
-from steppe.models.authored import authored
 from steppe.models.cell_model import CellModel
 from steppe.models.contract import Increment, Model, Needs, Settable, Status
 from steppe.models.declare import Choice, Pick
@@ -42,7 +41,6 @@ __all__ = [
     "Surroundings",
     "Var",
     "Variable",
-    "authored",
     "check_served",
     "declared",
     "default_of",

@@ -18,9 +18,8 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 
 from steppe.array_types import Array, Floats
-from steppe.errors import ModelError, nearest
+from steppe.errors import ModelError, authored, nearest
 from steppe.kernels import TODAY, CellStep, StepRules, check_text, fingerprint, vecmath
-from steppe.models.authored import authored
 from steppe.models.declare import Choice
 from steppe.variable import Role, Variable, declared
 

@@ -24,10 +24,9 @@ from numpy.typing import ArrayLike
 
 from steppe.array_types import Array
 from steppe.clock import Clock
-from steppe.errors import ComputedError, ModelError, NotComputedError, RangeError, UnknownNameError, nearest
+from steppe.errors import ComputedError, ModelError, NotComputedError, RangeError, UnknownNameError, authored, nearest
 from steppe.grid import Box, last
 from steppe.levels import layer, parted
-from steppe.models.authored import authored
 from steppe.models.contract import Increment, Status
 from steppe.models.defaults import Defaults, record_step, source_digest
 from steppe.models.field_forcing import FieldForcing

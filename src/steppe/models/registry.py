@@ -12,8 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from steppe.errors import ModelError, authors_line, in_words, nearest
-from steppe.models.authored import authored
+from steppe.errors import ModelError, authored, authors_line, in_words, nearest
 from steppe.models.cell_model import CellModel
 from steppe.models.contract import Model
 from steppe.models.declare import Choice
