@@ -176,6 +176,7 @@ def mistakes_of_one_rank_are_told_to_it_and_change_nothing(world: World) -> None
         (lambda: array.gather([True]), "it was given bool"),
         (lambda: array.scatter([1, 2], [1, 2, 3]), r"\(2,\) indices were given values of shape \(3,\)"),
         (lambda: array.update([1], [1], key=[1], fetch=True), "`fetch` or `key`"),
+        (lambda: array.update([1, 2], 1, key=[1, 2, 3]), r"\(2,\) indices were given keys of shape \(3,\). Give a key for each"),
         (lambda: array[10], "out of bounds"),
     ]
     for wrong, said in cases:
@@ -183,6 +184,8 @@ def mistakes_of_one_rank_are_told_to_it_and_change_nothing(world: World) -> None
             wrong()
     with pytest.raises(IndexError):
         array.gather(-1)
+    with pytest.raises(TypeError, match=r'"counts" is no array of NumPy. Compare its elements: array\[:\] == other'):
+        array == 0  # noqa: B015
     assert array.gather([]).tolist() == []
     array.update([], [])
     array.sync()
@@ -193,6 +196,7 @@ def an_array_that_cannot_be_made_is_refused_on_all_ranks(world: World) -> None:
     for wrong, said in (
         (lambda: GlobalArray(world, 3, "float16"), "holds int32, int64, float32, float64, not float16"),
         (lambda: GlobalArray(world, 3, "complex128"), "not complex128"),
+        (lambda: GlobalArray(world, 3, ">f8"), "holds int32, int64, float32, float64, not >f8"),
         (lambda: GlobalArray(world, -3), "negative length"),
         (lambda: GlobalArray(world, (2, 2.5)), "whole numbers"),
         (lambda: GlobalArray(world, 3, layout="rows"), 'no layout "rows"'),

@@ -114,6 +114,43 @@ def test_records_of_one_range_are_a_view_that_cannot_be_changed_and_stays_as_it_
         assert not np.shares_memory(file.read_at(10, 15), view)
 
 
+def test_a_view_keeps_its_bytes_when_its_own_file_is_changed_and_another_is_made(tmp_path):
+    def rank(world: World) -> None:
+        if world.rank == 0:
+            (tmp_path / "x").write_bytes(bytes([1]) * 100)
+        world.barrier()
+        with MemoryFile(tmp_path / "x", "r", world) as file:
+            view = file.read_at(0, 100) if world.rank == 0 else None
+        with MemoryFile(tmp_path / "x", "r", world):
+            pass
+        for name, mode, size in (("x", "r+", None), ("y", "w", 100), ("z", "w", 100)):
+            with MemoryFile(tmp_path / name, mode, world, size=size) as file:
+                if world.rank == 1:
+                    file.write_at(0, 100, bytes([9]) * 100)
+            assert view is None or view.tolist() == [1] * 100
+
+    run_threads(2, rank)
+
+
+def test_permissions_and_links_stay(tmp_path):
+    make(tmp_path / "real")
+    (tmp_path / "real").chmod(0o640)
+    (tmp_path / "link").symlink_to("real")
+    data = make(tmp_path / "link", 50)
+    assert (tmp_path / "link").is_symlink()
+    assert holds(tmp_path / "real", data.tobytes())
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
+    assert sorted(os.listdir(tmp_path)) == ["link", "real"]
+
+
+def test_a_file_without_permission_to_write_is_refused(tmp_path, monkeypatch):
+    make(tmp_path / "x")
+    monkeypatch.setattr(os, "access", lambda path, kind: kind != os.W_OK)  # root may write any file
+    for mode, size in (("r+", None), ("w", 3)):
+        with pytest.raises(ArrayError, match=r"may not be written. Change its permissions"):
+            MemoryFile(tmp_path / "x", mode, Serial(), size=size)
+
+
 def test_memory_is_used_again_once_no_view_of_it_is_left(tmp_path):
     world = Serial()
     data = make(tmp_path / "x", 100, world)
@@ -224,11 +261,12 @@ def test_writes_of_several_ranks_to_the_same_bytes_are_found_on_every_rank(tmp_p
         (lambda w, p: MemoryFile(p / "no", "r", w), 'There is no file ".*no"'),
         (
             lambda w, p: MemoryFile(p / "x", "a", w),
-            'cannot be opened with mode "a" and size=None. Give "r", "r\\+", or "w" with a size of 0 or more.',
+            'cannot be opened with mode "a" and size=None. Give "r", "r\\+", or "w" with a whole number of bytes.',
         ),
         (lambda w, p: MemoryFile(p / "y", "w", w), 'cannot be opened with mode "w" and size=None'),
         (lambda w, p: MemoryFile(p, "w", w, size=3), "is a folder, not a file. Give the path of a file."),
         (lambda w, p: MemoryFile(p / "y", "w", w, size=-1), 'mode "w" and size=-1'),
+        (lambda w, p: MemoryFile(p / "y", "w", w, size=1.5), 'mode "w" and size=1.5. Give .* a whole number of bytes'),
         (lambda w, p: MemoryFile(p / "x", "r", w, size=3), 'x" is opened with mode "r" and size=3. Leave `size` out'),
         (
             lambda w, p: MemoryFile(p / f"{w.rank}", "w", w, size=3),

@@ -9,6 +9,7 @@ that writes the same file: a living one has a lock on it.
 import fcntl
 import glob
 import os
+import stat
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -86,7 +87,8 @@ class NewFile:
     """The file that is made aside and takes the place of `path`. suffix: 8 letters, so that other writers have other names."""
 
     def __init__(self, path: str, suffix: str) -> None:
-        self.path, self.aside = path, f"{path}.{suffix}.aside"
+        self.path = os.path.realpath(path)  # a link stays one
+        self.aside = f"{self.path}.{suffix}.aside"
         self._lock = -1
 
     def create(self, size: int) -> None:
@@ -98,6 +100,8 @@ class NewFile:
             try:
                 with suppress(OSError):  # a file system without locks
                     take(self._lock)
+                with suppress(FileNotFoundError):
+                    os.fchmod(self._lock, stat.S_IMODE(os.stat(self.path).st_mode) | stat.S_IWUSR)
                 if size:
                     os.posix_fallocate(self._lock, 0, size)
                 assert reach("donio.create")

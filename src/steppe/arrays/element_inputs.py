@@ -22,7 +22,7 @@ def described(shape: int | Sequence[int], dtype: DTypeLike) -> tuple[str, tuple[
         lengths = tuple(operator.index(n) for n in (shape if isinstance(shape, Sequence | np.ndarray) else (shape,)))
     except TypeError:
         return f"a shape has whole numbers, not {shape!r}.", (), kind
-    if kind.name not in DTYPES:
+    if kind.name not in DTYPES or not kind.isnative:
         return f"an array holds {', '.join(DTYPES)}, not {kind}.", (), kind
     if any(n < 0 for n in lengths):
         return f"the shape {lengths} has a negative length.", (), kind
@@ -49,6 +49,13 @@ class ElementInputs:
         if found.dtype.kind not in "iu":
             raise ArrayError(f'"{self._name}" takes integers as indices, it was given {found.dtype}.')
         return np.asarray(found, np.int64, order="C")
+
+    def keys(self, key: ArrayLike, shape: tuple[int, ...]) -> Integers:
+        """The keys of updates, (n,). shape: of the indices. Raises `ArrayError` for others than integers, and for another shape."""
+        found = np.asarray(key)
+        if found.ndim and found.shape != shape:
+            raise ArrayError(f'"{self._name}": {shape} indices were given keys of shape {found.shape}. Give a key for each.')
+        return self.indices(np.broadcast_to(found, shape)).reshape(-1)
 
     def check_range(self, index: Integers) -> None:
         """Raises `IndexOutOfRangeError` for the first index (n,) outside the array."""

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -148,6 +148,12 @@ class GlobalArray:
         """A copy of all elements, for NumPy's functions."""
         return self[...].astype(dtype or self.dtype, copy=False)
 
+    def __eq__(self, other: object) -> NoReturn:
+        """Raises `TypeError`: the elements are compared as `array[:] == other`."""
+        raise TypeError(f'"{self.name}" is no array of NumPy. Compare its elements: array[:] == other.')
+
+    __hash__ = object.__hash__
+
     def __repr__(self) -> str:
         return f'<GlobalArray "{self.name}" {self.dtype} {self.shape} over {self._site.size} ranks>'
 
@@ -260,7 +266,7 @@ class GlobalArray:
             if fetch:
                 raise ArrayError(f'"{self.name}": an update with keys takes place at the next sync. Give `fetch` or `key`, not both.')
             self._log = self._log or Log(self.dtype)
-            self._log.add(chosen, self.inputs.indices(np.broadcast_to(np.asarray(key), np.shape(index))).reshape(-1), x, a, b)
+            self._log.add(chosen, self.inputs.keys(key, np.shape(index)), x, a, b)
             return None
         old = np.empty(chosen.size, self.dtype) if fetch else None
         if chosen.size and old is not None:

@@ -35,7 +35,7 @@ class FileImage:
     def __init__(self, segment: Bytes) -> None:
         self.segment, self.identity = segment, NO_FILE
         self.begin, self.size = 0, 0
-        self._lent: weakref.ref[Bytes] | None = None
+        self._lent: list[weakref.ref[Bytes]] = []
 
     def lend(self, begin: int, size: int, rows: int) -> None:
         """Gives the memory to a part of a file. No view of what it was before is left: `is_free`."""
@@ -48,7 +48,7 @@ class FileImage:
         self.room: Bytes = np.frombuffer(self.segment.data, np.uint8, room)
         self.bytes: Bytes = self.room[: self.size]
         self.written: Integers = self.segment[room : room + counts].view(np.int64).reshape(rows, -1)
-        self._lent = weakref.ref(self.room)
+        self._lent = [each for each in self._lent if each() is not None] + [weakref.ref(self.room)]
 
     def close(self) -> None:
         """Forgets `bytes`; views that the caller still has keep the memory from being used for another file."""
@@ -57,7 +57,7 @@ class FileImage:
     @property
     def is_free(self) -> bool:
         """True if no view of the memory is left."""
-        return self._lent is None or self._lent() is None
+        return all(each() is None for each in self._lent)
 
     def write(self, row: int, records: ByteRecords, source: Bytes, places: Integers | None = None) -> None:
         """Copies source[places[k]] on to record k of this part, and counts the bytes in `written[row]` behind them.
@@ -104,10 +104,13 @@ class ImagePool:
         """Of each image, 1 if a view of it is left on this rank."""
         return [int(not image.is_free) for image in self._closed]
 
-    def take(self, identity: Identity) -> FileImage | None:
-        """The image of a file that was not changed since it was closed, if there is one."""
-        for image in self._closed if identity[0] else ():
-            if image.identity == identity:
+    def take(self, identity: Identity, in_use: Sequence[int], writes: bool) -> FileImage | None:
+        """The image of a file that was not changed since it was closed, if there is one; for writing only one without a view of it.
+
+        in_use: the greatest of all ranks.
+        """
+        for image, used in zip(self._closed if identity[0] else (), in_use, strict=False):
+            if image.identity == identity and not (writes and used):
                 self._closed.remove(image)
                 image.open(self._rows)
                 return image

@@ -75,7 +75,7 @@ class MemoryFile:
         first, used = world.rank == 0, self._pool.in_use()
         about, (name, *in_use) = self._met(what, lambda: _about(self.path, mode, size) if first else None, name, *used)
         self.size, self._new = about[2], NewFile(self.path, f"{name:08x}")
-        self._image = self._made(in_use) if mode == "w" else self._pool.take(about) or self._read(about, in_use)
+        self._image = self._made(in_use) if mode == "w" else self._pool.take(about, in_use, mode == "r+") or self._read(about, in_use)
         part = part_of(self.size, max(self._site.hosts) + 1)
         self._spread = SpreadImage(self._site, self._image, part) if self._site.several else None
         if mode != "r":
@@ -300,11 +300,19 @@ def _about(path: str, mode: str, size: int | None) -> Identity:
     """Identity and size of a file that is to be read, or the size alone of one that is made; raises `ArrayError` for what does not fit."""
     if mode in ("r", "r+") and size is not None:
         raise ArrayError(f'"{path}" is opened with mode "{mode}" and size={size}. Leave `size` out: the file has one; mode "w" takes it.')
-    if mode not in get_args(FileMode) or (size is None) is (mode == "w") or (size or 0) < 0:
-        raise ArrayError(f'"{path}" cannot be opened with mode "{mode}" and size={size}. Give "r", "r+", or "w" with a size of 0 or more.')
+    if mode not in get_args(FileMode) or (size is None) is (mode == "w") or not _is_size(size or 0):
+        raise ArrayError(
+            f'"{path}" cannot be opened with mode "{mode}" and size={size}. Give "r", "r+", or "w" with a whole number of bytes.'
+        )
     if os.path.isdir(path):
         raise ArrayError(f'"{path}" is a folder, not a file. Give the path of a file.')
+    if mode != "r" and os.path.exists(path) and not os.access(path, os.W_OK):
+        raise ArrayError(f'"{path}" may not be written. Change its permissions, or choose another file.')
     return identity_of(path) if size is None else (0, 0, size, 0, 0)
+
+
+def _is_size(size: object) -> bool:
+    return isinstance(size, int | np.integer) and int(size) >= 0
 
 
 def _filled(image: FileImage, path: str, about: Identity) -> None:
