@@ -97,7 +97,8 @@ def test_points_take_any_column_and_need_rain_alone(call, folder):
     code, _, wrong = call(*both)
     assert (code, wrong) == (
         Exit.MISTAKE,
-        'steppe: "north.csv.gz", column "depth" has no unit. Type --units snow_depth=UNIT, or add a line of units.\n',
+        'steppe: "north.csv.gz", column "depth" has no unit. Type --units snow_depth=UNIT '
+        '(in a run file, under [forcing]: units.snow_depth = "UNIT"), or add a line of units.\n',
     )
     code, said, _ = call(*both, "--units", "snow_depth=cm")
     assert code == Exit.DONE

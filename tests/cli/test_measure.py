@@ -85,7 +85,19 @@ def test_a_file_without_fits_says_how_to_make_one(call, tmp_path):
     path.write_text('{"schema": "steppe.measure/1", "made": "2026-01-01"}')
     code, _, wrong = call("measure", "predict", str(path), "--ranks", "4")
     assert code == Exit.MISTAKE
-    assert "holds no fits. `steppe measure fit TABLE.csv --json" in wrong
+    assert "holds no fits and no times of messages. `steppe measure messages --json" in wrong
+
+
+def test_the_file_of_a_measurement_is_fitted_again(call, table, tmp_path):
+    kept = tmp_path / "a.json"
+    _, first, _ = call("measure", "fit", str(table), "--json", str(kept))
+    code, again, wrong = call("measure", "fit", str(kept), "--json", str(tmp_path / "b.json"))
+    assert (code, wrong, again) == (Exit.DONE, "", first)
+    assert json.loads((tmp_path / "b.json").read_text())["fits"] == json.loads(kept.read_text())["fits"]
+    for options, says in ((["--unit", "us"], "--unit belongs to a table of times"), (["--json", str(kept)], "is the table itself")):
+        code, _, wrong = call("measure", "fit", str(kept), *options)
+        assert code == Exit.MISTAKE
+        assert says in wrong
 
 
 def test_points_are_made_as_the_tests_believe():

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from steppe.cli.control import VARIABLE
-from steppe.cli.ranks import _mapped, _segments, processes_of, run_job
+from steppe.cli.control import VARIABLE, Listener
+from steppe.cli.ranks import _mapped, _segments, processes_of, remove_dead_folders, run_job
 from steppe.cli.run import arguments_of
 from steppe.errors import Exit, Mistake
 from tests.comm.mpis import ROOT, each_mpi, mpiexec_of, python_of, run_ranks
@@ -157,6 +158,25 @@ def test_ranks_whose_supervisor_is_gone_stop(mpi: str) -> None:
         control = control_of(process)
         process.kill()
         wait_until(lambda: not processes_of(control))
+
+
+def test_the_folder_of_a_killed_supervisor_is_removed_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    alive = {}
+    for name in ("dead", "young", "alive", "fuller"):
+        folder = tmp_path / f"steppe-{name}"
+        folder.mkdir()
+        alive[name] = Listener(folder / "control")
+        if name == "fuller":
+            (folder / "a").touch()
+        if name != "alive":
+            alive[name].close()
+        if name != "young":
+            os.utime(folder, (0.0, 0.0))
+    remove_dead_folders()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["steppe-alive", "steppe-fuller", "steppe-young"]
+    assert alive["alive"].messages() == []
+    alive["alive"].close()
 
 
 def control_of(process: subprocess.Popen[str]) -> Path:

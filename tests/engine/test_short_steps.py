@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import xarray
 import steppe
 from steppe.cli import run_command
 from steppe.engine import Plan, Simulation, read_run_file
-from steppe.errors import RunFileError, SteppeError
+from steppe.errors import Exit, RunFileError, SteppeError
 from steppe.jobs.info import overview
 from tests.minutes import RUN_FILE, STEPS, made, reference
 
@@ -99,6 +100,26 @@ def test_until_an_instant_or_a_day_stops_at_its_end(minutes: Path) -> None:
             simulation.run(until="2001-03-06T01:05")
         with pytest.raises(RunFileError, match="outside the run, 2001-03-05T00:00 to 2001-03-06T06:00"):
             simulation.run(until="2001-03-06T06:10")
+
+
+def test_maps_of_instants_have_names_without_colons_and_an_instant_without_a_record_is_told(
+    minutes: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steppe.run(minutes)
+    monkeypatch.chdir(minutes.parent)
+    assert command("export", "out", "--cog", "maps", "--end", "2001-03-05T02:00") == 0
+    assert [path.name for path in sorted(Path("maps").iterdir())] == [
+        "concentration_2001-03-05T0100.tif",
+        "concentration_2001-03-05T0200.tif",
+    ]
+    assert re.fullmatch(r"maps: 2 files, \d\.\d kB\n", capsys.readouterr().out)
+    for arguments, says in (
+        (["--cog", "a.tif", "--date", "2001-03-05T00:00"], "the first one is 2001-03-05T01:00, the last one 2001-03-06T06:00. Ask for one"),
+        (["--csv", "a.csv", "--date", "2001-03-05T00:00"], "Ask for days of these"),
+        (["--netcdf", "a.nc", "--start", "2001-03-05T04:00", "--end", "2001-03-05T03:00"], "its start is after its end. Exchange the two."),
+    ):
+        assert command("export", "out", *arguments) == Exit.MISTAKE
+        assert says in capsys.readouterr().err
 
 
 def test_what_a_folder_holds_is_told_in_instants(minutes: Path) -> None:

@@ -62,6 +62,13 @@ def test_longitudes_from_0_to_360_become_those_from_180_west(tmp_path: Path) -> 
         assert (grid.active[:, at] == mask[:, column]).all()
 
 
+def test_longitudes_with_both_0_and_360_are_refused_with_the_file_and_what_to_keep(tmp_path: Path) -> None:
+    path = store(tmp_path, {"mask": np.ones((2, 37), bool)}, lat=[10.0, 0.0], lon=np.arange(37) * 10.0)
+    said = rf'"{path}": "lon" goes from 0 to 360, more than once round: .*dataset.isel\(lon=slice\(36\)\)'
+    with pytest.raises(GridError, match=said):
+        read(path)
+
+
 @pytest.mark.parametrize(("lon", "first"), [([250.0, 251.0, 252.0], -110.0), ([179.0, -180.0, -179.0], 179.0), ([2.0, 1.0, 0.0], 0.0)])
 def test_a_part_of_the_circle_keeps_its_order_from_the_west(tmp_path: Path, lon: list[float], first: float) -> None:
     mask = np.array([[True, False, False], [True, True, False]])

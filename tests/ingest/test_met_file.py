@@ -176,8 +176,11 @@ def test_two_columns_for_one_variable_are_refused_until_one_is_chosen(tmp_path):
     ("said", "says"),
     [
         (ColumnNames({"vp": "vdp"}), 'no station file has a column "vdp".* Did you mean "vp"'),
-        (ColumnNames({"vpp": "vpd", "vp": "vpd"}), "vpp=vpd: the column is taken as vp. Map it to one variable"),
-        (ColumnNames({"vp": "vpd"}, {"deficit": "kPa"}), '--units deficit=kPa: no station file has a column for "deficit"'),
+        (ColumnNames({"vpp": "vpd", "vp": "vpd"}), r"vpp=vpd \(in a run file, .*\): the column is taken as vp. Map it to one variable"),
+        (
+            ColumnNames({"vp": "vpd"}, {"deficit": "kPa"}),
+            r'--units deficit=kPa \(in a run file, under \[forcing\]: units.deficit = "kPa"\): no station file has a column',
+        ),
     ],
 )
 def test_what_the_user_says_of_no_column_is_refused(tmp_path, said, says):

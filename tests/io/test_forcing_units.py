@@ -42,5 +42,8 @@ def test_units_that_convert_are_a_straight_line(found: str, wanted: str, value: 
 
 @pytest.mark.parametrize("found", ["degrees", "furz", "K", "cm2"])
 def test_unknown_and_other_units_are_errors(found: str) -> None:
-    with pytest.raises(ForcingError, match=rf'"w.zarr", variable "rain", is in "{found}", expected "mm d-1".*never guessed'):
+    with pytest.raises(
+        ForcingError,
+        match=rf'"w.zarr", variable "rain", is in "{found}", expected "mm d-1".*`steppe ingest` with --units, .* never guessed',
+    ):
         conversion(found, "mm d-1", '"w.zarr", variable "rain",')

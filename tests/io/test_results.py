@@ -83,6 +83,12 @@ def test_maps_are_unpacked_to_latitude_and_longitude(finished: Path) -> None:
             unpack(found["growth"])
 
 
+@pytest.mark.parametrize(("given", "said"), [(3, "not a int"), ("runs/a", 'not "runs/a"'), (None, "not a NoneType")])
+def test_what_is_no_dataset_is_named(given: object, said: str) -> None:
+    with pytest.raises(TypeError, match=f"unpack takes a dataset of steppe.open or variables of one, {said}"):
+        unpack(given)  # type: ignore[type-var]
+
+
 def test_points_are_not_unpacked(tmp_path: Path) -> None:
     grid = Points(("Dalby",), np.array([-27.2]), np.array([151.3]))
     create_store(tmp_path / "output.zarr", [Group(Axis.daily(51134, 3), grid, (Output(variable("growth")),))], {})

@@ -109,6 +109,10 @@ def test_mistakes_are_told_before_anything_is_computed(steered, tmp_path, capsys
     assert 'There is no run "' in capsys.readouterr().err
     assert run_command(["replay", str(folder), "--output", str(folder)]) == 2
     assert "is not empty" in capsys.readouterr().err
+    (tmp_path / "script").mkdir()
+    (tmp_path / "script" / "log.jsonl").touch()
+    assert run_command(["replay", str(tmp_path / "script")]) == 2
+    assert "only a run that was served can be replayed. Changes of scripts are in" in capsys.readouterr().err
     (folder / "journal.sqlite").write_bytes(b"x" * 5000)
     assert run_command(["replay", str(folder)]) == 1
     assert "is no journal of a run, or is damaged" in capsys.readouterr().err

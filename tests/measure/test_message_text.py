@@ -1,3 +1,5 @@
+from msgspec.structs import replace
+
 from steppe.measure.messages.plan import BEHIND, EXCHANGE, HUGE, UNDER_WAY
 from steppe.measure.records.measured import Measured, encode
 from steppe.measure.records.sample import Statistics
@@ -30,3 +32,9 @@ def test_how_much_of_an_exchange_work_hides_is_told():
     (said,) = comparisons([series(EXCHANGE, 100e-6, 3e-6), series(BEHIND, 20e-6, 2e-6)])
     assert said == "Overlap: work as long as an exchange of 1048576 bytes hides 80% +- 2% of it."
     assert comparisons([series(BEHIND, 20e-6)]) == []
+
+
+def test_sentences_of_one_kind_stand_together():
+    ways = {UNDER_WAY: 90e-6, HUGE: 60e-6, EXCHANGE: 100e-6, BEHIND: 20e-6}
+    every = [replace(series(variant, median), bytes=n) for n in (1024, 65536) for variant, median in ways.items()]
+    assert [said.partition(":")[0] for said in comparisons(every)] == ["Huge pages"] * 2 + ["Overlap"] * 2

@@ -2,10 +2,12 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from steppe.measure import Document, fit, fit_again, laws_of, lines_of, predict, prediction_text, record_fit
 from steppe.measure.report.html_report import report_html
+from steppe.measure.report.pictures import _one_way
 from tests.measure.made import FEW, points_of
 
 
@@ -37,10 +39,19 @@ def test_other_predictions_have_no_such_label(protocol):
 def test_the_law_of_t0_is_one_way_in_text_and_html():
     found = fit(exact(FEW), {"operation": "x"}, "ack")
     html = report_html(Document(made="2026-01-01", fits=[record_fit(found)]))
-    assert "time there and back [us]" in html
+    for title in ("time one way [us], and t0 + n / r_inf", "bytes / time one way [MB/s]", "t0(p) one way [us], its law and 95 %"):
+        assert title in html
+    assert "there and back" not in html
     for text in (laws_of(found), html):
         assert [float(number) for number in re.search(r"t0\(p\) = (\S+) \+ (\S+) p us", text).groups()] == pytest.approx([9.0, 0.5])
     assert re.search(r"\n  95 %: 1: (\S+) to (\S+); p: ", laws_of(found))[1].startswith(("8.", "9"))
+
+
+def test_the_pictures_of_acknowledged_times_are_one_way():
+    drawn = _one_way(record_fit(fit(exact(FEW), {"operation": "x"}, "ack")))
+    points = drawn.points
+    np.testing.assert_allclose(points.t, ((18 + points.p) / 2 + points.n / 100) * 1e-6, rtol=1e-6)
+    assert drawn.pieces[0].lines[0].t0 == pytest.approx(10e-6)
 
 
 @pytest.mark.parametrize(("ranks", "most"), [((2,), 2), (FEW, 10)])

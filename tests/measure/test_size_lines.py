@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from steppe.errors import Mistake
-from steppe.measure import fit, lines_of, medians
+from steppe.measure import Document, fit, laws_of, lines_of, medians, record_fit
 from steppe.measure.laws.rehearsal import SIZES
 from steppe.measure.laws.size_lines import fit_lines, fit_pieces
+from steppe.measure.report.html_report import report_html
 from tests.measure.made import points_of
 
 
@@ -99,7 +100,27 @@ def test_sizes_too_small_for_a_rate_give_none_and_say_so():
     points = points_of(lambda p: 20 * p, lambda p: 10_000 + 0 * p, sizes=np.array([4.0, 8.0, 16.0]))
     piece = fit(points).pieces[0]
     assert piece.rate is None
-    assert "too small to tell r_inf" in piece.reasons[-1]
+    assert "does not grow with the size by more than it scatters" in piece.reasons[-1]
+
+
+def test_a_missing_rate_has_its_reason_in_text_and_file_and_no_rate_is_negative():
+    falling = fit(
+        medians(np.array([8.0, 64, 1024, 8192]), np.full(4, 2.0), np.array([20.1, 19.8, 19.1, 18.1]) * 1e-6), {"operation": "scan"}
+    )
+    said = "No r_inf: on 2 ranks time does not grow with the size by more than it scatters. On 2 ranks the slope is not positive."
+    assert laws_of(falling).startswith(f"scan: {said}")
+    assert record_fit(falling).pieces[0].reasons == [f"{said} Measure larger messages."]
+    assert lines_of([falling]).splitlines()[1].split()[-5:] == ["-", "-", "-", "-", "2.3%"]
+    assert said in report_html(Document(made="2026-01-01", fits=[record_fit(falling)]))
+    single = fit(medians(np.array([8.0, 64, 1024, 8]), np.array([2.0, 2, 2, 4]), np.array([20, 21, 40, 30]) * 1e-6))
+    assert "No r_inf: 4 ranks have times of one size. Measure two sizes or more." in single.pieces[0].reasons
+
+
+def test_a_table_says_that_its_intervals_are_95_percent():
+    found = fit(one(153.0, 0.63))
+    title, line = lines_of([found]).splitlines()
+    assert title.count("+- 95 %") == 2
+    assert float(line.split()[6]) == pytest.approx(1.96e6 * record_fit(found).pieces[0].lines[0].t0_error, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steppe.view import choose_colours
+from steppe.view import choose_colours, picture_colours
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,20 @@ def test_a_map_of_one_value_or_none_has_a_range_too(values: np.ndarray) -> None:
 def test_a_few_outliers_do_not_spread_the_range() -> None:
     values = np.append(np.linspace(0.0, 1.0, 1_000), 1e6)
     assert choose_colours(values, "rain").high == 1.0
+
+
+def test_values_of_both_signs_have_diverging_colours_about_0_in_pictures() -> None:
+    values = np.linspace(-4.0, 9.0, 500)
+    found = picture_colours(values, "heat_flux", "W m-2")
+    assert (found.name, found.low, found.high) == ("vik", -10.0, 10.0)
+    assert 0.0 in found.ticks()
+    assert choose_colours(values, "heat_flux", "W m-2").low == -4.0  # the ranges of the server stay
+    for one_sided in (
+        picture_colours(values, "tmin", "degC"),
+        picture_colours(values, "heat_flux", "W m-2", palette="batlow"),
+        picture_colours(values, "heat_flux", "W m-2", scale=(-4.0, 9.0)),
+        picture_colours(-values - 9.0, "heat_flux", "W m-2"),
+    ):
+        assert one_sided.name != "vik"
+        assert one_sided.low != -one_sided.high
+    assert picture_colours(values, "heat_flux", "W m-2", scale=(-3.3, 3.3)).name == "vik"

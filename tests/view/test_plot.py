@@ -130,6 +130,17 @@ def test_units_are_printed_with_raised_exponents(units: str, printed: str) -> No
     assert _readable(units) == printed
 
 
+@pytest.mark.parametrize(("units", "least"), [("K", 280.0), ("degC", 280.0), ("mm", 0.0)])
+def test_lines_begin_at_0_but_those_of_temperatures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, units: str, least: float) -> None:
+    from matplotlib.figure import Figure
+
+    ends = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: ends.append(figure.axes[0].get_ylim()[0]))
+    dates = [date(1990, 1, 1) + timedelta(days=i) for i in range(20)]
+    draw_run(tmp_path / "a.png", "Run", [], [LinePlot("Warmth", dates, np.linspace(281.0, 291.0, 20), units)], [])
+    assert ends == [pytest.approx(least, abs=1.0)]
+
+
 def test_series_in_a_calendar_of_360_days_are_drawn(tmp_path: Path) -> None:
     draw_run(tmp_path / "a.png", "Run", [], [line(start=cftime.datetime(1990, 1, 30, calendar="360_day"))], [])
     assert pixels(tmp_path / "a.png").size

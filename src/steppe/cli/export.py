@@ -120,7 +120,6 @@ def export(
 
 
 def _said(files: list[Path]) -> str:
-    size = sum(file.stat().st_size for file in files) / 1e6
-    if len(files) == 1:
-        return f"{files[0]}: {size:,.2f} MB"
-    return f"{files[0].parent}: {len(files):,} files, {size:,.2f} MB"
+    size = sum(file.stat().st_size for file in files)
+    said = f"{size / 1e6:,.2f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"
+    return f"{files[0]}: {said}" if len(files) == 1 else f"{files[0].parent}: {len(files):,} files, {said}"

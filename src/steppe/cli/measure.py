@@ -44,6 +44,8 @@ def fit(
 ) -> None:
     """Fit t(n, p) = t0(p) + n / r_inf(p) to a table of measured times, and list weaknesses.
 
+    The table is CSV, or a JSON file of `steppe measure messages` or `fit`: its times are fitted again.
+
     Columns: n or bytes, p or ranks, and t, time or average with its unit, as t_us. Repeats are more lines. Any other column separates
     series; a column named operation allows comparing them. With --laws the command makes times from known laws, with noise, and finds
     the laws again.
@@ -58,7 +60,7 @@ def fit(
     Parameters
     ----------
     file
-        The table, CSV with a header.
+        The table, CSV with a header; or a file that ends in .json.
     unit
         Unit of times whose column does not name it: s, ms, us or ns.
     protocol
@@ -81,21 +83,24 @@ def fit(
         Write the fits to this file, for `steppe measure predict` and others.
     """
     from steppe.files import check_writable
-    from steppe.measure import find_weaknesses, laws_of, lines_of, of_fit, read_table, remarks_of, weaknesses_text
+    from steppe.measure import find_weaknesses, fits_of_file, laws_of, lines_of, of_fit, read_table, remarks_of, weaknesses_text
     from steppe.measure import fit as fit_points
 
     if (file is None) == (laws is None):
         raise Mistake("Give a table of times, or known laws with --laws; one of them.")
+    of_document = file is not None and file.suffix == ".json"
     _refuse_unused(
-        {"--unit": unit, "--protocol": protocol, "--spread": spread} if file is None else {},
+        {"--unit": unit, "--protocol": protocol, "--spread": spread} if file is None or of_document else {},
         {"--noise": noise, "--outliers": outliers, "--repeats": repeats, "--seed": seed, "--ranks": ranks} if laws is None else {},
     )
     if spread is not None and not 0.0 < spread < 1.0:
         raise Mistake(f"--spread {spread:g} must lie between 0 and 1: it is relative to the time.")
     check_writable(json)
+    if file is not None and json is not None and json.exists() and json.samefile(file):
+        raise Mistake(f'--json "{json}" is the table itself. Choose another file.')
     if file is not None:
-        series = read_table(file, unit, spread)
-        fits = [fit_points(one.points, one.name, protocol or "oneway") for one in series]
+        series = [] if of_document else read_table(file, unit, spread)
+        fits = fits_of_file(file) if of_document else [fit_points(one.points, one.name, protocol or "oneway") for one in series]
         sys.stdout.write(lines_of(fits) + "".join(f"\n{text}" for text in (remarks_of(series, fits), *map(laws_of, fits)) if text))
     else:
         assert laws is not None
@@ -149,14 +154,11 @@ def predict(file: Path, /, *, ranks: int, bytes: int = 0) -> None:
     bytes
         The size of the message [bytes].
     """
-    from steppe.measure import fit_again, prediction_text, read_document
+    from steppe.measure import fits_of_file, prediction_text
     from steppe.measure import predict as predict_time
 
-    records = read_document(file).fits
-    if not records:
-        raise Mistake(f'"{file}" holds no fits. `steppe measure fit TABLE.csv --json {file}` makes some.')
     said, mistakes = "", []
-    for found in map(fit_again, records):
+    for found in fits_of_file(file):
         try:
             said += prediction_text(found, predict_time(found, bytes, ranks))
         except Mistake as mistake:

@@ -11,7 +11,9 @@ import contextlib
 import os
 import re
 import selectors
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 SEGMENTS = ("mpich_shm_", "mpich_shar_", "sm_segment.")  # shared memory that MPICH and Open MPI leave when they end uncleanly
+YOUNG = 60.0  # [s] of a folder whose supervisor may not listen yet
 LAST = 3.0  # [s] for a launcher whose ranks are gone
 ALONE = re.compile(  # lines of a launcher about an end
     r"Abort\(\d+\) on node|\[(proxy|mpiexec)\S*\] |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ page"
@@ -68,6 +71,7 @@ def run_job(command: list[str]) -> Exit:
         The launcher cannot be started.
     """
     before = _segments()
+    remove_dead_folders()
     with tempfile.TemporaryDirectory(prefix="steppe-") as folder:
         job = _Job(command, Path(folder) / "control")
         try:
@@ -264,6 +268,20 @@ class _Stream:
             self._within = not self._within
             return True
         return self._within or ALONE.match(line) is not None or line == "\0"
+
+
+def remove_dead_folders() -> None:
+    """Removes folders of this user with the socket of a supervisor that was killed: nothing listens on it any more."""
+    for socket_file in Path(tempfile.gettempdir()).glob("steppe-*/control"):
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
+            folder = socket_file.parent
+            age = time.time() - folder.stat().st_mtime
+            if age > YOUNG and folder.stat().st_uid == os.getuid() and os.listdir(folder) == ["control"]:
+                probe.settimeout(LAST)
+                try:
+                    probe.connect(str(socket_file))
+                except ConnectionRefusedError:
+                    shutil.rmtree(folder)
 
 
 def remove_segments(before: set[Path]) -> None:

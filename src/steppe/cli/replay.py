@@ -43,6 +43,10 @@ def replay(
     if not run.exists():
         raise FolderError(f'There is no run "{run}". Give the folder of a run that was served, or the journal in it.')
     folder = run if run.is_dir() else run.parent
+    if run.is_dir() and not (run / JOURNAL).is_file():
+        log = run / "log.jsonl"
+        script = f' Changes of scripts are in "{log}": `steppe info` counts them, the script repeats them.' if log.is_file() else ""
+        raise Mistake(f'There is no journal "{run / JOURNAL}": only a run that was served can be replayed.{script}')
     if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise FolderError(f'"{output}" is not empty. Choose another folder for the output.')
     with rank_of_run() as rank, ExitStack() as rest:

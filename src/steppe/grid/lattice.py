@@ -61,6 +61,11 @@ def read_lattice(dataset: "xarray.Dataset") -> FileLattice:
     rows, columns = _even("latitude", lat), _even("longitude", lon)
     rows, columns, row_of, column_of, turned = _southward_and_eastward(rows, columns)
     dlat, dlon = _spacing(rows), _spacing(columns)
+    if round((columns.size - 1) * dlon, 6) >= 360.0:
+        raise GridError(
+            f'"{lon.name}" goes from {float(lon[0]):g} to {float(lon[-1]):g}, more than once round: places come twice. '
+            f"Keep one column of each: dataset.isel({lon.dims[0]}=slice({round(360.0 / dlon)}))."
+        )
     if round(columns.size * dlon, 6) == 360.0:
         east = int(np.searchsorted(columns, 180.0 - dlon * UNEVEN))
         if east < columns.size:
@@ -160,13 +165,14 @@ def _even(kind: str, axis: "xarray.DataArray") -> Floats:
         raise GridError(
             f"{kind.capitalize()} is not evenly spaced: around index {worst} it is {', '.join(f'{v:g}' for v in near)}, "
             f"the mean spacing is {spacing:g}. Only regular grids are read; regrid the file first."
-            + (f" A run on this Gaussian grid needs no file: [grid] gaussian = {values.size}." if _is_gaussian(values) else "")
+            + (f" A run on this Gaussian grid needs no file: [grid] gaussian = {values.size}." if is_gaussian(values) else "")
         )
     digits = 5 if axis.dtype == np.float32 else DIGITS
     return np.round(values, digits)
 
 
-def _is_gaussian(latitudes: Centres) -> bool:
+def is_gaussian(latitudes: Centres) -> bool:
+    """True for the latitudes of a Gaussian grid, from either pole."""
     n = latitudes.size
     return 2 <= n <= MOST and n % 2 == 0 and np.allclose(np.sort(latitudes), -quadrature(n).lat, rtol=0.0, atol=1e-3)
 

@@ -75,16 +75,22 @@ def check_said(said: ColumnNames, records: Sequence[Station], own: bool = False)
     for name, column in said.names.items():
         if name not in UNITS and not own:
             raise ForcingError(
-                f'--map {name}={column}: "{name}" cannot be spread over a raster.{nearest(name, UNITS)} Points take any variable: --points.'
+                f'{typed("map", name, column)}: "{name}" cannot be spread over a raster.{nearest(name, UNITS)} '
+                "Points take any variable: --points."
             )
         if all(record.taken.get(name, "").lower() != column.lower() for record in records):
             for other in (ours for record in records for ours, theirs in record.taken.items() if theirs.lower() == column.lower()):
-                raise ForcingError(f"--map {name}={column}: the column is taken as {other}. Map it to one variable.")
-            raise ForcingError(f'--map {name}={column}: no station file has a column "{column}".{nearest(column, columns)}')
+                raise ForcingError(f"{typed('map', name, column)}: the column is taken as {other}. Map it to one variable.")
+            raise ForcingError(f'{typed("map", name, column)}: no station file has a column "{column}".{nearest(column, columns)}')
     read = {name for record in records for name in record.taken}
     for name, unit in said.units.items():
         if name not in read:
-            raise ForcingError(f'--units {name}={unit}: no station file has a column for "{name}".{nearest(name, read)}')
+            raise ForcingError(f'{typed("units", name, unit)}: no station file has a column for "{name}".{nearest(name, read)}')
+
+
+def typed(option: str, name: str, value: str) -> str:
+    """An option of `steppe ingest stations`, and the key of a run file that says the same."""
+    return f'--{option} {name}={value} (in a run file, under [forcing]: {option}.{name} = "{value}")'
 
 
 def remarks(station: Station) -> list[str]:
@@ -116,7 +122,8 @@ def _choose(table: ColumnTable, said: ColumnNames) -> dict[str, str]:
             continue
         if name in taken:
             raise ForcingError(
-                f'"{table.path}": the columns "{taken[name]}" and "{column}" could both be {name}. Choose one: --map {name}={column}.'
+                f'"{table.path}": the columns "{taken[name]}" and "{column}" could both be {name}. '
+                f"Choose one: {typed('map', name, column)}."
             )
         taken[name] = column
     if "vp" in taken and DEFICIT in taken and DEFICIT not in mapped:
@@ -156,8 +163,8 @@ def _refuse_misspelt(table: ColumnTable, taken: Mapping[str, str], rest: Sequenc
                 break
         if near:
             raise ForcingError(
-                f'"{table.path}": column "{column}" is not known. Did you mean "{near[0]}"? Type --map {known[near[0]]}={column}, '
-                "or rename the column."
+                f'"{table.path}": column "{column}" is not known. Did you mean "{near[0]}"? '
+                f"Type {typed('map', known[near[0]], column)}, or rename the column."
             )
 
 
@@ -170,7 +177,7 @@ def _values(table: ColumnTable, name: str, column: str, said: ColumnNames) -> Va
 def _unit(table: ColumnTable, name: str, column: str, said: ColumnNames) -> str:
     unit = said.units.get(name) or table.units.get(column) or UNITS.get(name)
     if unit is None:
-        raise ForcingError(f'"{table.path}", column "{column}" has no unit. Type --units {name}=UNIT, or add a line of units.')
+        raise ForcingError(f'"{table.path}", column "{column}" has no unit. Type {typed("units", name, "UNIT")}, or add a line of units.')
     return unit
 
 
@@ -184,6 +191,7 @@ def _from_deficit(table: ColumnTable, found: Mapping[str, Values]) -> Values:
         i = int(wrong[0])
         raise ForcingError(
             f'"{table.path}", {table.dates[i]}: the deficit is {deficit[i]:g} hPa, expected 0 to the saturation of that day, '
-            f"{vp[i] + deficit[i]:.1f} hPa ({wrong.size} such days). Correct the file, or its unit: --units deficit=UNIT."
+            f"{vp[i] + deficit[i]:.1f} hPa ({wrong.size} such days). Correct the file, or its unit: "
+            f"{typed('units', DEFICIT, 'UNIT')}."
         )
     return vp

@@ -9,7 +9,7 @@ import numpy as np
 from steppe.errors import ForcingError
 from steppe.grid import Points
 from steppe.ingest.cf_names import DEFICIT
-from steppe.ingest.columns import ColumnNames, check_said, remarks
+from steppe.ingest.columns import ColumnNames, check_said, remarks, typed
 from steppe.ingest.meteorology import DEFICIT_REMARK, PAN_REMARK, VP_REMARK, Values, pan_evaporation, saturation_vapour_pressure
 from steppe.ingest.provenance import TERMS, Report, source_file
 from steppe.ingest.station import Site, Station, moved
@@ -90,7 +90,7 @@ def _held(stations: Sequence[Station], found: Sequence[Mapping[str, Values]]) ->
                 )
             if station.own.get(name) != with_it[0].own.get(name):
                 units = f'"{station.own[name]}", and in "{with_it[0].file}" "{with_it[0].own[name]}"'
-                raise ForcingError(f'"{station.file}": the unit of {name} is {units}. Give one unit: --units {name}=UNIT.')
+                raise ForcingError(f'"{station.file}": the unit of {name} is {units}. Give one unit: {typed("units", name, "UNIT")}.')
         held[name] = WEATHER.get(name) or Variable(name, ("time", "cell"), own[name], "float64", Role.FORCING, with_it[0].taken[name])
     return held
 

@@ -130,10 +130,12 @@ class Axis:
         Raises
         ------
         RunFileError
-            One of them is not a date of the calendar, or has a time of day while the rows are days.
+            One of them is not a date of the calendar, or has a time of day while the rows are days; or the start is after the end.
         """
         low = self._span(start)[0] if start else self.starts[0]
         high = self._span(end)[1] if end else self.stops[-1]
+        if start and end and low >= high:
+            raise RunFileError(f"The period from {start} to {end} holds nothing: its start is after its end. Exchange the two.")
         if not np.nextafter(self.starts[0], -np.inf) <= low < high <= self.stops[-1]:
             return None
         return slice(int(np.searchsorted(self.stops, low, side="right")), int(np.searchsorted(self.starts, high, side="left")))

@@ -1,7 +1,6 @@
 """A run as a film: a frame for each record of a variable, in colours that hold for all of them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from steppe.io import MAPS, Axis, StoredRecords
 from steppe.io.export import aside
 from steppe.jobs.picture import BLOCK, Ground, held_in, notes_of, rows_at, scenarios_of, title_of
 from steppe.levels import numbered
-from steppe.view import Encoder, MapPlot, Scene, Size, choose_colours, quantiles
+from steppe.view import Encoder, MapPlot, Scene, Size, picture_colours, quantiles
 
 Tell = Callable[[float, str], None]
 
@@ -144,8 +143,8 @@ def reel_of(path: Path, choices: FilmChoices) -> Reel:
     about, attributes = every[0].about, every[0].attributes[name]
     title, units = title_of(attributes, name, len(every)), str(attributes.get("units", "1"))
     greatest, ends, sample = _looked_through(every, name, rows, cells)
-    colours = choose_colours(sample, name, units, str(attributes.get("standard_name", "")), title)
-    colours = replace(colours.between(*choices.scale) if choices.scale else colours, name=choices.palette or colours.name)
+    standard_name = str(attributes.get("standard_name", ""))
+    colours = picture_colours(sample, name, units, standard_name, title, choices.scale, choices.palette)
     ground = Ground.of(every[0], cells)
     said = f"Colours from {colours.low:,.6g} to {colours.high:,.6g} in all frames."
     notes = [f"{about.get('source', '')}. {said}", *(["Each frame is the median of the scenarios."] if ensemble else []), *notes_of(about)]

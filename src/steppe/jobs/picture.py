@@ -16,7 +16,7 @@ from steppe.grid import Grid, RegionLike
 from steppe.io import MAPS, Axis, Ensemble, StoredRecords, listed, names_of
 from steppe.io.export import aside
 from steppe.levels import numbered, parted
-from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, choose_colours, draw_run, quantiles
+from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, draw_run, picture_colours, quantiles
 
 GENERATED = "The weather is generated: no day, year or place of it is real."
 BLOCK = 64  # records that are read at a time
@@ -184,8 +184,8 @@ def _map(every: Sequence[StoredRecords], name: str, rows: slice, cells: Integers
     units, standard_name, long_name = (
         str(attributes.get(key, default)) for key, default in (("units", "1"), ("standard_name", ""), ("long_name", name))
     )
-    colours = choose_colours(values, name, units, standard_name, long_name)
-    return Ground.of(records, cells).map(title, values, units, colours.between(*scale) if scale else colours)
+    colours = picture_colours(values, name, units, standard_name, long_name, scale)
+    return Ground.of(records, cells).map(title, values, units, colours)
 
 
 def title_of(attributes: Mapping[str, object], name: str, scenarios: int) -> str:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from steppe.measure.processor.processor import measure_processor as measure_processor
     from steppe.measure.records.document import Document as Document
     from steppe.measure.records.document import fit_again as fit_again
+    from steppe.measure.records.document import fits_of_file as fits_of_file
     from steppe.measure.records.document import joined as joined
     from steppe.measure.records.document import made_now as made_now
     from steppe.measure.records.document import read_document as read_document

@@ -1,7 +1,7 @@
 """Pictures: arrays in, image files out."""
 
 from steppe.view.box_plot import draw_box
-from steppe.view.colour import Colours, choose_colours
+from steppe.view.colour import Colours, choose_colours, picture_colours
 from steppe.view.film import Encoder, Scene, Size
 from steppe.view.image import levels, png
 from steppe.view.plot import LinePlot, MapPlot, ScenarioBand, draw_run, quantiles
@@ -26,6 +26,7 @@ __all__ = [
     "following",
     "levels",
     "levels_of",
+    "picture_colours",
     "png",
     "quantiles",
     "scale_of",

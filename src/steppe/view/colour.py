@@ -3,7 +3,7 @@
 Colour maps are Crameri's (2018, doi:10.5281/zenodo.1243862): perceptually uniform, and readable in grey and with colour blindness.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 
 import numpy as np
@@ -12,6 +12,8 @@ from steppe.array_types import Array
 
 DIFFERENCE = "vik"
 PLAIN = "batlow"
+CELSIUS = ("degC", "celsius")
+NO_ORIGIN = ("K", *CELSIUS)  # units whose values are not compared with zero
 
 # The first line with a word that occurs in the standard name, long name or name decides; most specific first.
 _MAPS: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -63,12 +65,33 @@ def choose_colours(values: Array, name: str, units: str = "", standard_name: str
     return Colours(_map_of(name, units, standard_name, long_name), floor(low / step + 1e-9) * step, ceil(high / step - 1e-9) * step, step)
 
 
+def picture_colours(
+    values: Array,
+    name: str,
+    units: str = "",
+    standard_name: str = "",
+    long_name: str = "",
+    scale: tuple[float, float] | None = None,
+    palette: str | None = None,
+) -> Colours:
+    """As `choose_colours`; values of both signs have diverging colours, equally far on both sides of 0. scale, palette: given ones."""
+    found = choose_colours(values, name, units, standard_name, long_name)
+    found = replace(found, name=palette or found.name)
+    signed = found.low < 0.0 < found.high and units not in CELSIUS and palette in (None, DIFFERENCE)
+    if scale:
+        found = found.between(*scale)
+        return replace(found, name=DIFFERENCE) if signed and found.low == -found.high else found
+    step = round_step(2.0 * max(-found.low, found.high))
+    end = ceil(max(-found.low, found.high) / step - 1e-9) * step
+    return Colours(DIFFERENCE, -end, end, step) if signed else found
+
+
 def _map_of(name: str, units: str, standard_name: str, long_name: str) -> str:
     text = " ".join((standard_name, long_name, name)).lower().replace(" ", "_")
     for words, colours in _MAPS:
         if any(word in text for word in words):
             return colours
-    return "lajolla_r" if units in ("degC", "K", "celsius") else PLAIN
+    return "lajolla_r" if units in NO_ORIGIN else PLAIN
 
 
 def round_step(span: float) -> float:

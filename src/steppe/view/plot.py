@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from steppe.array_types import Array
-from steppe.view.colour import DIFFERENCE, Colours
+from steppe.view.colour import DIFFERENCE, NO_ORIGIN, Colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -222,7 +222,7 @@ def _draw_series(figure: "Figure", lines: list[LinePlot | ScenarioBand], top: fl
     axes.set_ylabel(", ".join(dict.fromkeys(_readable(line.units) for line in lines)), size=9, color=FAINT)
     axes.yaxis.set_label_coords(-0.5 / (figure.get_figwidth() - 1.0), 0.5)
     axes.margins(x=0.01)
-    if all(np.nanmin(line.values, initial=np.inf) >= 0.0 for line in lines):
+    if all(line.units not in NO_ORIGIN and np.nanmin(line.values, initial=np.inf) >= 0.0 for line in lines):
         axes.set_ylim(bottom=0.0)
     ticks = AutoDateLocator(minticks=5, maxticks=12)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(ticks)

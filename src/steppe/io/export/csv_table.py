@@ -97,7 +97,7 @@ def write_series(
     names = list(variables or held)
     axis, committed = store.whole["time"], min(store.axes[variable].rows for variable in names)
     found = axis.between(start, end)
-    if found is None or found.start >= committed or (end and found.stop > committed):
+    if found is None or found.start >= min(found.stop, committed) or (end and found.stop > committed):
         raise Mistake(f'Series "{name}" of "{path}" holds {_period(axis, committed)}. Ask for days of these, written as 1990-01-31.')
     records = slice(found.start, min(found.stop, committed))
     columns = [_texts(store.read(variable, records)) for variable in names]

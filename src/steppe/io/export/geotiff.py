@@ -21,7 +21,8 @@ def write_geotiff(source: ExportSource, path: Path, overwrite: bool = False, pro
     Parameters
     ----------
     path
-        A file when it ends in .tif or .tiff: one variable, one record. A folder otherwise, for <variable>_<first day>.tif.
+        A file when it ends in .tif or .tiff: one variable, one record. A folder otherwise, for <variable>_<first day>.tif; of
+        instants without colons, which Windows forbids: <variable>_2001-03-05T0600.tif.
 
     Returns
     -------
@@ -43,6 +44,7 @@ def write_geotiff(source: ExportSource, path: Path, overwrite: bool = False, pro
     if isinstance(source.store.grid, Gaussian):
         raise GridError(f'"{source.path}" holds a Gaussian grid, and a GeoTIFF has even rows only. Export it with --netcdf or --csv.')
     names = {name: _dates(source, name) for name in source.names}
+    ends = {name: [f"_{date.replace(':', '')}.tif" if date else ".tif" for date in dates] for name, dates in names.items()}
     total = sum(map(len, names.values()))
     if path.suffix in (".tif", ".tiff"):
         if total > 1:
@@ -51,7 +53,7 @@ def write_geotiff(source: ExportSource, path: Path, overwrite: bool = False, pro
             )
         files = {(name, 0): path for name in names}
     else:
-        files = {(name, i): path / f"{name}{date and '_' + date}.tif" for name, dates in names.items() for i, date in enumerate(dates)}
+        files = {(name, i): path / f"{name}{end}" for name, of in ends.items() for i, end in enumerate(of)}
     refuse_existing(list(files.values()), overwrite)
     if path.suffix not in (".tif", ".tiff"):
         path.mkdir(parents=True, exist_ok=True)

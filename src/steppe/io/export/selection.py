@@ -127,6 +127,11 @@ class ExportSource:
         if found is None:
             given = " to ".join(day for day in dict.fromkeys(wanted) if day)
             raise Mistake(f'{given} is not in "{self.path}", which holds {axis.period()}. Days are written as 1990-01-31.')
+        if found.start >= found.stop:
+            raise Mistake(
+                f'"{self.path}" has no record for {self._start or self._end}: the first one is {axis.name_of(0)}, '
+                f"the last one {axis.name_of(-1)}. Ask for one of these or for one between them."
+            )
         stop = found.stop if self._end else min(found.stop, committed)
         if stop > committed or found.start >= stop:
             so_far = f"up to {axis.end_of(committed - 1)}" if committed else "nothing"

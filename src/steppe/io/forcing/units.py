@@ -97,6 +97,7 @@ def conversion(found: str, wanted: str, where: str, daily: bool = True) -> Conve
         given = f'is in "{found}"' if found.strip() else "has no units"
         raise ForcingError(
             f'{where} {given}, expected "{wanted}" or something that converts to it. '
-            "Correct the units in the file, or give the right ones where the command has --units; they are never guessed."
+            "Correct the units in the file, or give the right ones: to `steppe ingest` with --units, for the stations of a run file "
+            "with units.NAME under [forcing]; they are never guessed."
         ) from None
     return Conversion(factor, offset)

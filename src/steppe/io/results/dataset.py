@@ -135,9 +135,15 @@ def unpack(packed: "Labelled", dataset: "xarray.Dataset | None" = None) -> "Labe
     ------
     GridError
         The cells are not those of a raster (points, say), or the dataset is needed and was not given.
+    TypeError
+        An argument is no dataset or variable of xarray.
     """
     import xarray
 
+    for given in (packed, packed if dataset is None else dataset):
+        if not isinstance(given, xarray.Dataset | xarray.DataArray):
+            what = f'"{given}"' if isinstance(given, str | Path) else f"a {type(given).__name__}"
+            raise TypeError(f"unpack takes a dataset of steppe.open or variables of one, not {what}. Write unpack(steppe.open(RUN)).")
     whole: xarray.Dataset | xarray.DataArray = packed if dataset is None else dataset
     rows_and_columns = packed["cell"].attrs.get("compress", "").split() if "cell" in packed.dims else []
     if not rows_and_columns:

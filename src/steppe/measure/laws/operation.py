@@ -107,20 +107,37 @@ def fit(points: SamplePoints, name: dict[str, str] | None = None, protocol: Prot
 
 
 def _piece(ranks: Floats, lines: RangeLines) -> SizeRange:
-    reasons: list[str] = []
+    reasons = [] if lines.has_rate else _no_rate(ranks, lines)
     if ranks.size < 2:
         return SizeRange(lines, None, None, reasons)
     t0s, slopes = lines.draws(DRAWS, SEED)
     t0, why = choose_law(ranks, lines.t0, lines.t0_error, draws=t0s)
-    reasons += why
+    reasons = why + reasons
     rate = None
     if lines.has_rate:
         above = np.maximum(slopes, 1e-3 * lines.slope)  # a draw without slope has no rate
         families = RATE_FAMILIES if ranks[0] > 1.0 else RATE_FAMILIES[:-1]
         rate, _ = choose_law(ranks, lines.rate, lines.rate_error, families, 1.0 / above)
-    elif (lines.sizes > 1).any():
-        reasons.append("The sizes are too small to tell r_inf: time does not grow with them by more than it scatters.")
     return SizeRange(lines, t0, rate, reasons)
+
+
+def _no_rate(ranks: Floats, lines: RangeLines) -> list[str]:
+    """Why no r_inf is given for a range of sizes; nothing of times of one size."""
+    flat = ranks[~lines.grows & (lines.sizes > 1)]
+    falls = ranks[(lines.slope <= 0.0) & (lines.sizes > 1)]
+    said = []
+    if flat.size:
+        less = f" On {_ranks_text(falls)} the slope is not positive." if falls.size else ""
+        said.append(
+            f"No r_inf: on {_ranks_text(flat)} time does not grow with the size by more than it scatters.{less} Measure larger messages."
+        )
+    if (lines.sizes > 1).any() and (lines.sizes < 2).any():
+        said.append(f"No r_inf: {_ranks_text(ranks[lines.sizes < 2])} have times of one size. Measure two sizes or more.")
+    return said
+
+
+def _ranks_text(ranks: Floats) -> str:
+    return f"{', '.join(f'{p:g}' for p in ranks)} ranks"
 
 
 def _remarks(points: SamplePoints, found: Pieces) -> list[str]:
@@ -155,7 +172,7 @@ def _remarks(points: SamplePoints, found: Pieces) -> list[str]:
 
 
 def plain(found: OperationFit) -> tuple[float, float] | None:
-    """t0 [s] and r_inf [bytes/s] without weights, of a fit with one p; None for other fits."""
+    """t0 [s] and r_inf [bytes/s] without weights, of a fit with one p whose times grow with size; None for other fits."""
     return plain_line(found.points.n, found.points.t) if found.points.ranks.size == 1 and found.points.sizes.size > 1 else None
 
 

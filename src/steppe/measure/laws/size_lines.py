@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec import Struct
 
-from steppe.array_types import Floats
+from steppe.array_types import Array, Floats
 from steppe.measure.laws.points import SamplePoints
 
 HUBER = 2.5  # residuals in sigma, beyond which they count linearly (Huber 1964)
@@ -51,9 +51,14 @@ class RangeLines:
     sizes: Floats
 
     @property
+    def grows(self) -> Array:
+        """Where the sizes determine a rate (ranks,): the slope is above zero by twice its error."""
+        return np.asarray((self.sizes > 1) & (self.slope > 2.0 * np.sqrt(self.covariance[:, 1, 1])))
+
+    @property
     def has_rate(self) -> bool:
-        """True if the sizes determine a rate at every p: the slope is above zero by twice its error."""
-        return bool(((self.sizes > 1) & (self.slope > 2.0 * np.sqrt(self.covariance[:, 1, 1]))).all())
+        """True if the sizes determine a rate at every p."""
+        return bool(self.grows.all())
 
     @property
     def rate(self) -> Floats:
@@ -119,10 +124,10 @@ def _solve(sizes: Floats, times: Floats, weights: Floats) -> tuple[Floats, Float
     return mean_time - slope * at_zero, slope, covariance
 
 
-def plain_line(n: Floats, t: Floats) -> tuple[float, float]:
-    """t0 [s] and r_inf [bytes/s] of least squares without weights, dominated by the largest messages; for comparison."""
+def plain_line(n: Floats, t: Floats) -> tuple[float, float] | None:
+    """t0 [s] and r_inf [bytes/s] of least squares without weights, dominated by the largest messages; None if the slope is not positive."""
     slope, t0 = np.polyfit(n, t, 1)
-    return float(t0), float(1.0 / slope)
+    return (float(t0), float(1.0 / slope)) if slope > 0.0 else None
 
 
 @dataclass(frozen=True)

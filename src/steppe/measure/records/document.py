@@ -104,6 +104,23 @@ def fit_again(record: FitRecord) -> OperationFit:
     return fit(record.points, record.name, "oneway" if record.protocol == "pingpong" else record.protocol)
 
 
+def fits_of_file(path: Path) -> list[OperationFit]:
+    """The fits of a file, made again from their points.
+
+    Raises
+    ------
+    Mistake
+        As of `read_document`; or the file holds no fits.
+    """
+    records = read_document(path).fits
+    if not records:
+        raise Mistake(
+            f'"{path}" holds no fits and no times of messages. `steppe measure messages --json {path}` measures some, '
+            f"`steppe measure fit TABLE.csv --json {path}` makes them of a table."
+        )
+    return [fit_again(record) for record in records]
+
+
 def plain_values(document: Document) -> dict[str, Any]:
     """A document as dictionaries, lists, numbers and texts: the values of its JSON."""
     return dict(msgspec.json.decode(document_json(document)))

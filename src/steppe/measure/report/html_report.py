@@ -94,7 +94,8 @@ def _fits(document: Document) -> list[str]:
             for name, law, scale, unit in (("t0", piece.t0, US / ONE_WAY[fit.protocol], "us"), ("r_inf", piece.r_inf, MB, "MB/s"))
             if law is not None
         ]
-        remarks = "".join(f"<br>{escape(text)}" for text in [*laws, *fit.remarks])
+        reasons = [reason for piece in fit.pieces for reason in piece.reasons]
+        remarks = "".join(f"<br>{escape(text)}" for text in [*laws, *reasons, *fit.remarks])
         title = ", ".join(fit.name.values()) or "all times"
         parts.append(f'<h3>{escape(title)}</h3>{pictures.get(number, "")}<p class="faint">{remarks.removeprefix("<br>")}</p>')
     return parts
@@ -175,8 +176,8 @@ def _tables(document: Document) -> list[str]:
         **series_columns("rate"),
         "rate": lambda one: f"{rate_of(one)[0]:.4g} {rate_of(one)[1]}" if rate_of(one)[0] else "-",
     }
-    width = columns["+-"]
-    columns["+-"] = lambda one: width(one) if one.converged else f'<span class="unsure">{width(one)}</span>'
+    width = columns["+- 95 %"]
+    columns["+- 95 %"] = lambda one: width(one) if one.converged else f'<span class="unsure">{width(one)}</span>'
     head = "".join(f"<th>{title}</th>" for title in columns)
     parts = ["<h2>All series</h2>"] if groups else []
     for (group, operation), series in groups.items():

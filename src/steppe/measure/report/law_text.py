@@ -33,9 +33,9 @@ def lines_of(fits: Sequence[OperationFit]) -> str:
         "bytes": lambda row: f"{row[1].lines.low:g}-{row[1].lines.high:g}",
         "t(0) us": _zero,
         "t0 us": lambda row: f"{row[2].t0 * row[0].one_way / US:.4g}",
-        "+-": lambda row: f"{1.96 * row[2].t0_error * row[0].one_way / US:.2g}",
+        "+- 95 %": lambda row: f"{1.96 * row[2].t0_error * row[0].one_way / US:.2g}",
         "r_inf MB/s": lambda row: f"{row[2].r_inf / MB:.4g}" if row[2].r_inf else "-",
-        "+- ": lambda row: f"{1.96 * row[2].r_inf_error / MB:.2g}" if row[2].r_inf_error else "-",
+        "+- 95 % ": lambda row: f"{1.96 * row[2].r_inf_error / MB:.2g}" if row[2].r_inf_error else "-",
         "unweighted": lambda row: f"{without[1] / MB:.4g}" if len(row[0].pieces) == 1 and (without := plain(row[0])) else "-",
         "n_half B": lambda row: f"{max(0.0, row[2].t0) * row[0].one_way * row[2].r_inf:.4g}" if row[2].r_inf else "-",
         "worst": lambda row: f"{row[2].worst_residual:.1%}" if row[3] > 2 else "-",  # two points always lie on their line
@@ -58,7 +58,8 @@ def laws_of(found: OperationFit) -> str:
         for what, law, scale, unit in (("t0", piece.t0, US / found.one_way, "us"), ("r_inf", piece.rate, MB, "MB/s")):
             if law is not None:
                 said += f"{found.title}{where}: {what}(p) = {law.curve.formula(scale)} {unit}\n" + _why(law, scale)
-        said += "".join(f"  {reason}\n" for reason in piece.reasons)
+        begin = "  " if piece.t0 is not None else f"{found.title}{where}: "
+        said += "".join(f"{begin}{reason}\n" for reason in piece.reasons)
         if piece.rate is not None and found.operation:
             p = float(piece.rate.described[-1])
             together = aggregate(found.operation, float(piece.rate.curve(p)[0]), p)
@@ -85,16 +86,20 @@ def _exponent(law: FittedLaw) -> str:
 
 
 def remarks_of(series: Sequence[Series], fits: Sequence[OperationFit]) -> str:
-    """The notes on series beside their lines: steps, first messages, packing. A note on all appears once."""
+    """The notes on series beside their lines: steps, first messages, packing. A note on all appears once.
+
+    series: of a table, one a fit; none of a file of fits.
+    """
     unsized = bool(series) and not series[0].has_sizes
     every = [NO_SIZES] if unsized else []
     every += [remark for remark in (fits[0].remarks if fits else []) if all(remark in found.remarks for found in fits)]
     said = "".join(f"{remark}\n" for remark in every)
-    for one, found in zip(series, fits, strict=True):
+    beside: Sequence[Series | None] = series or [None] * len(fits)
+    for one, found in zip(beside, fits, strict=True):
         own = [remark for remark in found.remarks if remark not in every]
-        slow = [f"{ratio:.3g} at {n:g}" for n, ratio in one.first_to_later if ratio > FIRST]
+        slow = [f"{ratio:.3g} at {n:g}" for n, ratio in one.first_to_later if ratio > FIRST] if one else []
         own += [f"First message / later ones: {', '.join(slow)} bytes."] if slow else []
-        own += [f"Packing: {one.pack_rate / MB:.3g} MB/s."] if one.pack_rate is not None else []
+        own += [f"Packing: {one.pack_rate / MB:.3g} MB/s."] if one and one.pack_rate is not None else []
         said += "".join(f"{found.title}: {remark}\n" for remark in own)
     return said
 

@@ -45,7 +45,8 @@ def measured_text(document: Document) -> str:
 
 def messages_text(document: Document, fits: Sequence[OperationFit]) -> str:
     """The whole text of a measurement of messages: tables, lines, laws, weaknesses."""
-    laws = "".join(f"\n{laws_of(one)}" for one in fits if one.pieces[0].t0 is not None)
+    told = [one for one in fits if any(piece.t0 is not None or not piece.lines.has_rate for piece in one.pieces)]
+    laws = "".join(f"\n{laws_of(one)}" for one in told)
     return f"{measured_text(document)}\n{lines_of(fits) if fits else ''}{laws}{weaknesses_text(document.weaknesses)}"
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
 from steppe.measure.laws.law import Law
 from steppe.measure.laws.operation import ONE_WAY
@@ -37,33 +38,46 @@ def fit_picture(fit: FitRecord) -> str:
     n, p = fit.points.n, fit.points.p
     ranks = _some(sorted(set(p.tolist())))
     panels: list[Draw] = []
+    way = " one way" if fit.protocol in ("ack", "pingpong") else ""
     if len(set(n.tolist())) > 1:
-        panels += [partial(draw, fit=fit, ranks=ranks) for draw in (_times, _rates, _residuals)]
+        panels += [partial(draw, fit=_one_way(fit), ranks=ranks, way=way) for draw in (_times, _rates)]
+        panels.append(partial(_residuals, fit=fit, ranks=ranks))
     if len(set(p.tolist())) > 1:
-        panels.append(partial(_law, fit=fit, name="t0", title="t0(p) [us], its law and 95 %", scale=US / ONE_WAY[fit.protocol]))
+        panels.append(partial(_law, fit=fit, name="t0", title=f"t0(p){way} [us], its law and 95 %", scale=US / ONE_WAY[fit.protocol]))
         if any(line.r_inf is not None for piece in fit.pieces for line in piece.lines):
             rate = partial(_law, fit=fit, name="r_inf", title="r_inf(p) [MB/s], its law and 95 %", scale=MB)
             panels += [rate, partial(_halves, fit=fit)]
     return _svg(panels)
 
 
-def _times(axes: "Axes", fit: FitRecord, ranks: Sequence[float]) -> None:
+def _one_way(fit: FitRecord) -> FitRecord:
+    """A fit whose times and lines lack the empty answer: the half of the t0 of each line, if the times have acknowledgements."""
+    n, p, back = fit.points.n, fit.points.p, 1.0 - ONE_WAY[fit.protocol]
+    answer = np.zeros_like(n)
+    for piece in fit.pieces:
+        for line in piece.lines:
+            answer[(p == line.p) & (n >= piece.low) & (n <= piece.high)] = back * line.t0
+    pieces = [replace(piece, lines=[replace(line, t0=line.t0 - back * line.t0) for line in piece.lines]) for piece in fit.pieces]
+    return replace(fit, points=replace(fit.points, t=fit.points.t - answer), pieces=pieces)
+
+
+def _times(axes: "Axes", fit: FitRecord, ranks: Sequence[float], way: str) -> None:
     n, p, t = fit.points.n, fit.points.p, fit.points.t
     for colour, one in zip(CYCLE, ranks, strict=False):
         axes.plot(np.maximum(n[p == one], FEW), t[p == one] / US, "o", ms=3, color=colour, label=f"{one:g} ranks")
         for line, low, high in _lines(fit, one):
             sizes = np.concatenate([[low], np.geomspace(max(low, 1.0), max(high, 1.0), 60)])
             axes.plot(np.maximum(sizes, FEW), line.time(sizes) / US, lw=1, color=colour)
-    _log(axes, "time there and back [us], and its lines" if fit.protocol == "ack" else "time [us], and t0 + n / r_inf")
+    _log(axes, f"time{way} [us], and t0 + n / r_inf")
     axes.legend(frameon=False, fontsize=8)
 
 
-def _rates(axes: "Axes", fit: FitRecord, ranks: Sequence[float]) -> None:
+def _rates(axes: "Axes", fit: FitRecord, ranks: Sequence[float], way: str) -> None:
     n, p, t = fit.points.n, fit.points.p, fit.points.t
     for colour, one in zip(CYCLE, ranks, strict=False):
         sent = (p == one) & (n > 0)
         axes.plot(n[sent], n[sent] / t[sent] / MB, "o-", ms=3, lw=1, color=colour)
-    _log(axes, "bytes / time [MB/s]")
+    _log(axes, f"bytes / time{way} [MB/s]")
 
 
 def _residuals(axes: "Axes", fit: FitRecord, ranks: Sequence[float]) -> None:

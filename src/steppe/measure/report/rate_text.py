@@ -66,7 +66,7 @@ def by_ranks(series: Sequence[Measured]) -> str:
     """Milliseconds: a line for each number of ranks, a column for each method; () around an interval that was not narrow enough."""
     found = {(one.p, one.variant): one for one in series}
     methods = list(dict.fromkeys(one.variant for one in series))
-    rows = [[f"{series[0].bytes} bytes, ms", *(text for method in methods for text in (method, "+-"))]]
+    rows = [[f"{series[0].bytes} bytes, ms", *(text for method in methods for text in (method, "+- 95 %"))]]
     for p in sorted({one.p for one in series}):
         rows.append([f"{p} rank{'s' if p > 1 else ''}", *(text for method in methods for text in _milliseconds(found.get((p, method))))])
     return aligned(rows)

@@ -15,7 +15,7 @@ WAITS = 0.5  # of the owner's work: a longer operation waits for its end
 def comparisons(series: Sequence[Measured]) -> list[str]:
     """Sentences that compare variants, with 95 % intervals, as the gain of huge pages and the share of an exchange that work hides."""
     found = {(one.variant, one.bytes, one.placement): one.statistics for one in series if one.group == "point-to-point"}
-    said = []
+    huge, overlap = [], []
     for (variant, n, placement), less in found.items():
         more = found.get(({plan.HUGE: plan.UNDER_WAY, plan.BEHIND: plan.EXCHANGE}.get(variant, ""), n, placement))
         if more is None:
@@ -23,10 +23,10 @@ def comparisons(series: Sequence[Measured]) -> list[str]:
         ratio = less.median / more.median
         width = ratio * math.hypot(less.half_width / less.median, more.half_width / more.median)
         if variant == plan.HUGE and abs(1.0 - ratio) > width + SAME:
-            said.append(f"Huge pages: {n} bytes, {plan.WINDOW} under way, take {ratio:.2f} +- {width:.2f} of the time on small ones.")
+            huge.append(f"Huge pages: {n} bytes, {plan.WINDOW} under way, take {ratio:.2f} +- {width:.2f} of the time on small ones.")
         elif variant == plan.BEHIND:
-            said.append(f"Overlap: work as long as an exchange of {n} bytes hides {1.0 - ratio:.0%} +- {width:.0%} of it.")
-    return said + first_words(series) + overlap_words(series) + owner_words(series) + object_words(series) + price_words(series)
+            overlap.append(f"Overlap: work as long as an exchange of {n} bytes hides {1.0 - ratio:.0%} +- {width:.0%} of it.")
+    return huge + overlap + overlap_words(series) + first_words(series) + owner_words(series) + object_words(series) + price_words(series)
 
 
 def first_words(series: Sequence[Measured]) -> list[str]:

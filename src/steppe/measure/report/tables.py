@@ -36,7 +36,7 @@ def series_columns(rate: str) -> dict[str, Callable[[Measured], str]]:
         "bytes": lambda one: str(one.bytes),
         "min us": lambda one: f"{one.statistics.minimum / US:.4g}",
         "median us": lambda one: f"{one.statistics.median / US:.4g}",
-        "+-": lambda one: f"{one.statistics.half_width / US:.2g}" if one.converged else f"({one.statistics.half_width / US:.2g})",
+        "+- 95 %": lambda one: f"{one.statistics.half_width / US:.2g}" if one.converged else f"({one.statistics.half_width / US:.2g})",
         "p99 us": lambda one: f"{one.statistics.p99 / US:.4g}",
         rate: lambda one: f"{rate_of(one)[0]:.4g}" if rate_of(one)[0] else "-",
         "blocks": lambda one: str(one.statistics.n),
