@@ -9,8 +9,8 @@ import xarray
 
 import steppe
 from steppe.cli import run_command
-from steppe.engine import Simulation
-from steppe.errors import Exit, ModelError, RunFileError
+from steppe.engine import Plan, Simulation
+from steppe.errors import ComputedError, Exit, ModelError, RunFileError
 from steppe.grid import read_grid
 from steppe.ingest import generate
 from steppe.io.forcing.writer import ForcingWriter, Written
@@ -94,6 +94,20 @@ def test_a_cell_model_whose_forcing_is_optional_says_that_it_needs_weather(air):
     changed(air, '"concentration"', '"water"')
     with pytest.raises(RunFileError, match='Model "bucket" declares the forcing rain, pan, irrigation, so its run needs weather'):
         Simulation(air)
+
+
+def test_an_event_input_that_the_weather_holds_is_refused_before_the_run(air):
+    (air.parent / "air.py").write_text((EXAMPLES / "bucket.py").read_text().replace("logarithmic=True)", "logarithmic=True, initial=0)"))
+    changed(air, '"concentration"', '"water"')
+    with_weather(air)
+    with Simulation(air) as simulation:
+        with pytest.raises(ComputedError, match=r'"rain" cannot be set: the weather holds it for every step. Change it there.'):
+            simulation.set("rain", 20.0)
+        simulation.set("irrigation", 20.0)
+        simulation.step(1)
+    air.write_text(air.read_text() + '[[event]]\ndate = 1990-01-03\nset = { rain = 20.0 }\n')
+    with pytest.raises(RunFileError, match=r'\[\[event\]\] of 1990-01-03 sets "rain", but the weather holds it for every step. Change it'):
+        Plan.of(air)
 
 
 def test_a_map_of_a_parameter_that_is_one_number_is_refused(air):

@@ -24,6 +24,7 @@ def facts_of(plan: Plan) -> RunFacts:
     """
     clock, model = plan.clock, plan.model
     whole = {part for parts in vectors(plan.variables).values() for part in parts}
+    own = model.variables.keys() - plan.of_weather
     single = {name for each in plan.maps if each.precision == "float32" for name in each.variables}
     return {
         "model": model.name,
@@ -33,7 +34,7 @@ def facts_of(plan: Plan) -> RunFacts:
         "weather": plan.provenance["weather"],
         "identity": plan.identity,
         "variables": [
-            _of_variable(variable, variable.name in single, variable.name in model.variables, variable.name in whole)
+            _of_variable(variable, variable.name in single, variable.name in own, variable.name in whole)
             | {"levels": _of_levels(plan.variables.levels(variable.name))}
             for variable in plan.variables.values()
         ],

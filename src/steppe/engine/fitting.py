@@ -78,3 +78,9 @@ def _check_events(plan: "Plan") -> None:
             f'[[event]] of {plan.clock.begin(plan.actions[0].step)} sets a variable, but model "{plan.model.name}" has no method `set`. '
             "Remove the event."
         )
+    for action in plan.actions:
+        for name in plan.of_weather & {*action.values}:
+            raise RunFileError(
+                f'[[event]] of {plan.clock.begin(action.step)} sets "{name}", but the weather holds it for every step. '
+                "Change it there, or remove the event."
+            )

@@ -195,6 +195,12 @@ class Plan:
         inputs = {name: variable for name, (variable, _) in self.inputs.items()}
         return Variables({**self.model.variables, **inputs}, self.model.spaces)
 
+    @cached_property
+    def of_weather(self) -> set[str]:
+        """Names of forcing that the weather holds for every step: no event sets it."""
+        held = self.forcing.names if self.forcing else ()
+        return {name for name, variable in self.model.variables.items() if variable.role is Role.FORCING and name in held}
+
     @property
     def cost(self) -> float | None:
         """Seconds of a cell and step: as the model declares, else as earlier sessions of this run measured; None if neither is known."""

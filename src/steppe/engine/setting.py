@@ -9,7 +9,7 @@ from steppe.comm import World
 from steppe.engine.digest import changed
 from steppe.engine.gatherer import Gatherer
 from steppe.engine.plan import Plan
-from steppe.errors import RangeError
+from steppe.errors import ComputedError, RangeError
 from steppe.kernels.sums import total
 from steppe.levels import parted
 from steppe.models import Increment
@@ -46,6 +46,8 @@ class Setting:
             The value is outside its limits, or the variable cannot be set. Nothing has changed.
         """
         index = None
+        if name in self._plan.of_weather:
+            raise ComputedError(f'"{name}" cannot be set: the weather holds it for every step. Change it there.')
         if cells is not None or np.ndim(value):
             every = cells if cells is not None else np.arange(self._plan.grid.n_cells)
             here, index = self._gatherer.positions(every)
