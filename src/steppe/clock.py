@@ -165,6 +165,10 @@ class Clock:
             return self.index(name) + 1
         return self._steps_to(parse_date(name, self.calendar) + DAY if is_day(name) else parse_instant(name, self.calendar), name)
 
+    def least_done(self, name: str | Date | cftime.datetime) -> int:
+        """The fewest steps that a name of the run may mean: 1, or 0 for the instant of the beginning where steps are shorter than a day."""
+        return int(self.of_days or is_day(name))
+
     @property
     def length(self) -> timedelta:
         """How long a step is."""
@@ -237,3 +241,8 @@ class Clock:
         assert self.step is not None  # else there is no date
         days: Floats = (since + steps * (self.step // TICK)) / (DAY // TICK)
         return days
+
+
+def time_attributes(name: str, of_days: bool) -> dict[str, str]:
+    """The CF attributes of a time axis with bounds, but for its units and calendar. of_days: its steps are whole days."""
+    return {"standard_name": "time", "long_name": "first day" if of_days else "end", "axis": "T", "bounds": f"{name}_bnds"}

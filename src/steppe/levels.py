@@ -54,9 +54,11 @@ class Space:
         if self.positive not in ("", "up", "down"):
             raise ModelError(f'Space: positive is "{self.positive}". Write "up", "down", or nothing.')
 
-    def attributes(self, name: str) -> dict[str, str]:
-        """The CF attributes of its coordinate."""
+    def attributes(self, name: str, bounds: bool = False) -> dict[str, str]:
+        """The CF attributes of its coordinate. bounds: name its bounds, if it has some."""
         found: dict[str, str] = {"units": self.units, "long_name": self.long_name or name}
+        if bounds and self.bounds:
+            found["bounds"] = f"{name}_bnds"
         if self.standard_name:
             found["standard_name"] = self.standard_name
         return found | ({"positive": self.positive, "axis": "Z"} if self.positive else {})

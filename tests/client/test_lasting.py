@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 import steppe
 from steppe.client import UnreachableError
-from steppe.client.lasting import lasting
+from steppe.client.refusals import lasting
 from steppe.errors import Mistake
 from tests.client.served import TOKENS, Served
 from tests.scenario import copied

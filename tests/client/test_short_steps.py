@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from steppe.client import Run
+from steppe.client import RefusedError, Run
 from steppe.errors import SteppeError
 from tests.client.served import Served
 from tests.minutes import made, reference
@@ -68,6 +68,8 @@ def test_a_branch_and_a_rewind_begin_at_an_instant(run: Run) -> None:
     run.step(12)
     branch = run.branch("early", at="2001-03-05T01:00")
     assert (branch.get("concentration").attrs["step"], branch.info().scenarios[-1].date) == (6, "2001-03-05T01:00")
+    with pytest.raises(RefusedError, match="2001-03-04 lies outside the run, which goes from 2001-03-05T00:00 to"):
+        run.rewind(to="2001-03-04")
     run.rewind(to="2001-03-05T00:40")
     np.testing.assert_array_equal(run.get("concentration").values, reference()[4])
 

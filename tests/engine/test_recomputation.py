@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from steppe.control import OPEN_END, Leg
-from steppe.engine import Session, Simulation
+from steppe.engine import Event, Session, Simulation
 from steppe.errors import FinishedError, NotComputedError, RequestError
 from steppe.io import Checkpoint
 from tests.engine.sessions import OWN, on_session, query, seen, setting, to
@@ -100,9 +100,11 @@ def test_a_value_that_cannot_be_computed_again_is_said_to_be_lost(scenario: Path
 
 
 def test_a_finished_run_answers_and_refuses_orders_that_change_nothing(scenario: Path) -> None:
-    with Simulation(scenario) as simulation:
+    events: list[Event] = []
+    with Simulation(scenario, on_event=events.append) as simulation:
         simulation.run()
         expected = looked(simulation)
+    assert (events[-1].kind, events[-1].text) == ("finished", "at 1991-03-05")  # the same date as below
     with Simulation(scenario) as simulation:
         assert same(looked(simulation), expected)
         for order in (lambda: simulation.step(30), lambda: simulation.set("water", 5.0)):
@@ -147,7 +149,7 @@ def test_without_the_state_before_it_the_last_step_is_not_answered(scenario: Pat
 
 @pytest.mark.parametrize("left", [False, True])
 def test_a_branch_from_a_checkpoint_shows_its_past_after_its_own(scenario: Path, left: bool) -> None:
-    """All of it while its ancestor is in memory; of one that was left, from the checkpoint on that is behind that at which it began."""
+    """All of it, also where its ancestor was left: checkpoints know all actions before them."""
 
     def work(session: Session) -> None:
         session.load(1, OWN)
@@ -158,16 +160,48 @@ def test_a_branch_from_a_checkpoint_shows_its_past_after_its_own(scenario: Path,
         session.save(1)
         session.apply(1, 2, "set", setting("water", 7.0))
         to(session, 40)
-        past = {step: seen(session, "drainage", step=step) for step in (1, 5, 9, 12, 13, 20) if step > 5 * left}
+        past = {step: seen(session, "drainage", step=step) for step in (1, 5, 9, 12, 13, 20)}
         if left:
             session.unload(1, keep=False)
         session.load(2, [Leg(1, 20, OPEN_END), Leg(2, OPEN_END, OPEN_END)])
         to(session, 20, (2,))
         session.apply(2, 3, "set", setting("capacity", 95.0))
-        for step in (30,) if left else (30, 40, 50):
+        for step in (30, 40, 50):
             to(session, step, (2,))
             session.save(2)
             for each, values in past.items():
                 np.testing.assert_array_equal(seen(session, "drainage", 2, step=each), values, err_msg=f"step {each} at {step}")
 
     on_session(scenario, work)
+
+
+def test_a_session_shows_all_steps_of_the_sessions_before_it(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, past = (1, 5, 9, 15, 20), {}
+
+    def first(session: Session) -> None:
+        session.load(1, OWN)
+        session.apply(1, 1, "set", setting("capacity", 90.0))
+        to(session, 10)
+        session.save(1)
+
+    def second(session: Session) -> None:
+        session.load(1, OWN)
+        session.apply(1, 2, "set", setting("water", 7.0))
+        to(session, 20)
+        session.save(1)
+        past.update({step: seen(session, "drainage", step=step) for step in steps})
+
+    def third(session: Session) -> None:
+        session.load(1, OWN)
+        for step in steps:
+            np.testing.assert_array_equal(seen(session, "drainage", step=step), past[step], err_msg=f"step {step}")
+
+    def told(session: Session) -> None:
+        session.load(1, OWN)
+        monkeypatch.setattr(session, "_patience", lambda on, step: 0)
+        monkeypatch.setattr(session, "kept", lambda branch: 12)
+        with pytest.raises(NotComputedError, match=r"It stands at step 20, and steps 12 to 20 are at hand\. Take the last step"):
+            seen(session, "drainage", step=5)
+
+    for work in (first, second, third, told):
+        on_session(scenario, work)

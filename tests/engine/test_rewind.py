@@ -89,6 +89,13 @@ def test_a_date_names_the_end_of_its_day(wide_scenario):
         simulation.step(20)
         simulation.rewind("1990-01-14")
         assert (simulation.step_index, simulation.date) == (5, "1990-01-15")
+        for date in ("1990-01-09", "1990-01-15"):
+            allowed = "a date from 1990-01-10 to 1990-01-14, or a number of steps from 0, the initial state, to 5"
+            with pytest.raises(RequestError, match=f"cannot go back to {date}: it stands at step 5. Give {allowed}"):
+                simulation.rewind(date)
+        assert simulation.step_index == 5
+        simulation.rewind("1990-01-10")
+        simulation.rewind(0)
 
 
 def test_where_it_cannot_go_back_it_stays(wide_scenario):

@@ -174,7 +174,7 @@ def test_land_types_have_colours_and_names_in_legend_readout_and_chart(opened: O
     page.evaluate("() => steppe.store.change({cursor: {cell: 27, readings: {}}})")
     expect(page.locator("#readout")).to_contain_text("Deep cracking clays (1)")
     rows = csv.DictReader(opened.house.get("/data/land_type?format=csv").text.splitlines())
-    place = next([float(row["longitude"]), float(row["latitude"])] for row in rows if float(row["value"]) == 1)
+    place = next([float(row["longitude"]), float(row["latitude"])] for row in rows if float(row["land_type [1]"]) == 1)
     opened.house.order("/step", {"steps": 2})
     page.evaluate("place => steppe.store.change({pins: [{cell: 27, place, colour: 1}]})", place)
     expect(page.locator("#series .pins")).to_contain_text("Deep cracking clays")

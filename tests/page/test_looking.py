@@ -119,7 +119,7 @@ def test_pin_makes_a_series(opened: Opened) -> None:
     assert "longitude 143.75, latitude -21.75" in text
     with opened.page.expect_download() as download:
         opened.page.get_by_role("button", name="CSV", exact=True).click()
-    assert download.value.path().read_text().startswith("# variable water, unit mm, scenario main\ntime,longitude,latitude,value\n")
+    assert download.value.path().read_text().startswith("# variable water, unit mm, scenario main\ntime,longitude,latitude,water [mm]\n")
     opened.press("Escape")
     opened.page.evaluate(
         """() => steppe.store.change({series: ["main", "dry"].flatMap((scenario) =>

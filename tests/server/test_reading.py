@@ -73,7 +73,7 @@ def test_every_format_says_the_same(client: Client, toy: Toy, raster: Raster, tm
     assert found["values"][0][-1] is None
     assert np.array_equal(np.array(found["values"], float), wanted, equal_nan=True)
     rows = client.get("/data/green?format=csv").text.splitlines()
-    assert rows[0] == "time,longitude,latitude,value"
+    assert rows[0] == "time,longitude,latitude,green [kg ha-1]"
     assert len(rows) == 1 + raster.n_cells
     assert rows[1] == f"2001-01-02,139.25,-11.25,{wanted[0, 0]}"
     with netCDF4.Dataset("x", memory=client.get("/data/green?format=netcdf&time=2001-01-01/2001-01-02").content) as data:
@@ -82,6 +82,20 @@ def test_every_format_says_the_same(client: Client, toy: Toy, raster: Raster, tm
         assert np.array_equal(np.ma.filled(data["green"][1], np.nan), wanted, equal_nan=True)
         assert list(netCDF4.num2date(data["time"][:], data["time"].units, data["time"].calendar)[1].timetuple()[:3]) == [2001, 1, 2]
         assert (data["lat"][:] == raster.lat).all()
+    box, cells = "138,-20,143,-10", raster.select({"box": [138.0, -20.0, 143.0, -10.0]})
+    rows, columns = np.divmod(raster.order[cells], raster.nlon)
+    for region in (f"box={box}", f"box={box}&packed=1", "width=3"):
+        with netCDF4.Dataset("x", memory=client.get(f"/data/green?format=netcdf&{region}").content) as data:
+            assert (data["green"].grid_mapping, data["crs"].grid_mapping_name) == ("crs", "latitude_longitude")
+            assert data["time_bnds"][0].tolist() == [1.0, 2.0]
+            if region == "width=3":  # pixels are no cells of the grid
+                assert not {"cell_area", "lat_bnds"} & set(data.variables)
+                continue
+            assert data["green"].cell_measures == "area: cell_area"
+            assert np.ma.filled(data["cell_area"][:], np.nan)[~np.isnan(data["cell_area"][:])].tolist() == raster.cell_area[cells].tolist()
+            if "packed" not in region:
+                assert np.array_equal(data["lat_bnds"][:], raster.lat_bnds[rows.min() : rows.max() + 1])
+                assert np.array_equal(data["lon_bnds"][:], raster.lon_bnds[columns.min() : columns.max() + 1])
     assert client.get("/data/green?format=png").content.startswith(b"\x89PNG")
 
 

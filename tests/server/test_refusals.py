@@ -52,6 +52,7 @@ def crossed(count: int) -> list[list[float]]:
         ("/data/green?cells=1,1", "region-invalid", {}),
         ("/data/green?polygon=1,2,3,4", "polygon-invalid", {"position": 2}),
         ("/data/green?format=xml", "bad-query", {}),
+        ("/data/green?format=csv&dtype=int16", "not-acceptable", {"value": "int16", "position": "dtype"}),
         ("/data/green?%ff=1", "bad-query", {}),
         ("/data/green?time", "bad-query", {}),
         ("/image/green.png?low=2&high=1", "out-of-range", {}),
@@ -176,6 +177,23 @@ def test_an_order_that_cannot_be_is_refused_and_changes_nothing(
     assert found["code"] == code, found
     assert {key: found.get(key) for key in more} == more
     assert client.standing() == before
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence", "where"),
+    [
+        (b'{"variable": "rate", "value": NaN}', 'value of variable "rate" is NaN, expected a finite number of 64 bits.', "$.value"),
+        (
+            b'{"variable": "green", "value": 1, "region": {"box": [138, -1e999, 143, -10]}}',
+            'region.box[1] of variable "green" is -1e999, expected a finite number of 64 bits.',
+            "$.region.box[1]",
+        ),
+        (b"Infinity", "The request is Infinity, expected a finite number of 64 bits.", "$"),
+    ],
+)
+def test_a_number_that_is_none_is_named_with_its_place(client: Client, body: bytes, sentence: str, where: str) -> None:
+    found = problem(client.ask("POST", "/runs/toy/set", content=body, headers={"Content-Type": "application/json"}))
+    assert (found["code"], found["detail"], found["position"]) == ("bad-json", sentence, where)
 
 
 @pytest.mark.parametrize(

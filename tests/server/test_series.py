@@ -72,7 +72,7 @@ def test_a_region_has_a_mean_a_least_and_a_greatest_value(client: Client, toy: T
     assert [line[-1] for line in found["values"]] == [pytest.approx(last.mean()), last.min(), last.max()]
     assert (found["cells"], found["places"]) == (len(cells), [])
     rows = client.get("/series/green?box=138,-20,143,-10&time=step:1/3&format=csv").text.splitlines()
-    assert (rows[0], len(rows)) == ("time,mean,min,max", 4)
+    assert (rows[0], len(rows)) == ("time,mean(green) [kg ha-1],min(green) [kg ha-1],max(green) [kg ha-1]", 4)
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,15 @@ def served(run_file: Path, *more: str) -> Iterator[httpx.Client]:
             process.kill()
 
 
+def test_a_missing_run_file_is_reported_before_a_port_in_use(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        bind = "{}:{}".format(*taken.getsockname())
+        command = [sys.executable, "-m", "steppe", "serve", "nope.toml", "--bind", bind]
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith('steppe: Run file "nope.toml" cannot be read: No such file or directory.')
+
+
 @pytest.mark.parametrize(("host", "called"), [((), "localhost"), (("--host", "field.example", "--host", "other.example"), "field.example")])
 def test_a_server_that_listens_everywhere_tells_an_address_that_can_be_called(scenario: Path, host: tuple[str, ...], called: str) -> None:
     with served(scenario, "--bind", "0.0.0.0:0", *host) as client:

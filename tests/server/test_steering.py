@@ -231,7 +231,7 @@ def test_a_change_says_what_it_would_do_and_then_does_that(client: Client, chang
 
 def test_a_mean_that_is_previewed_is_one_by_area(client: Client) -> None:
     values = client.get("/data/green?packed=1&format=json").json()["values"]
-    rows = client.get("/data/green?packed=1&format=csv").text.split()[1:]
+    rows = client.get("/data/green?packed=1&format=csv").text.splitlines()[1:]
     weights = np.cos(np.deg2rad([float(row.split(",")[2]) for row in rows]))
     told = client.post("/preview", {"variable": "green", "value": 0.0}, key=None).json()
     assert told["before"] == pytest.approx(

@@ -9,14 +9,16 @@ import pytest
 import xarray
 from aiohttp import ClientResponseError
 
+import steppe
 from steppe.api import by_name
+from steppe.client import NotAtHandError
 from steppe.grid import Points, Projected, Raster
 from steppe.server import Limits
 from steppe.server.application import application
 from steppe.service import zarr_view
 from steppe.service.service import RunDescription, variable_info
 from tests.grid.test_plain import ALBERS
-from tests.server.asking import Client, access_of_all, bearer, problem
+from tests.server.asking import TOKENS, Client, access_of_all, bearer, problem
 from tests.server.listening import listening
 from tests.server.toy import Toy, facts_of
 
@@ -30,8 +32,8 @@ def port(toy: Toy) -> Iterator[int]:
 
 
 def opened(port: int, scenario: str = "main", **more: Any) -> xarray.Dataset:
-    headers = {"headers": bearer("view")}
-    return xarray.open_zarr(f"http://127.0.0.1:{port}/api/v1/runs/toy/zarr/{scenario}", storage_options=headers, chunks=None, **more)
+    address, headers = f"http://127.0.0.1:{port}/api/v1/runs/toy/zarr/{scenario}", {"headers": bearer("view")}
+    return xarray.open_zarr(address, storage_options=headers, chunks=None, decode_coords="all", **more)
 
 
 def order(port: int, path: str, **content: Any) -> None:
@@ -42,7 +44,7 @@ def order(port: int, path: str, **content: Any) -> None:
 
 def test_xarray_opens_a_run_with_its_coordinates_and_units(port: int, raster: Raster) -> None:
     found = opened(port)
-    assert dict(found.sizes) == {"time": STEPS, "lat": 8, "lon": 6}
+    assert dict(found.sizes) == {"time": STEPS, "lat": 8, "lon": 6, "bnds": 2}
     assert np.array_equal(found.lat, raster.lat)
     assert np.array_equal(found.lon, raster.lon)
     assert str(found.time.values[0])[:10] == "2001-01-01"
@@ -50,6 +52,12 @@ def test_xarray_opens_a_run_with_its_coordinates_and_units(port: int, raster: Ra
     assert sorted(found.data_vars) == ["green", "rain", "temperature"]  # neither parameters nor what is derived from them
     assert (found.green.units, found.green.dtype) == ("kg ha-1", np.float32)
     assert found.attrs["steppe_steps_done"] == 0
+    assert np.array_equal(found.lat_bnds, raster.lat_bnds)
+    assert np.array_equal(found.lon_bnds, raster.lon_bnds)
+    assert np.array_equal(found.cell_area, raster.unpack(raster.cell_area), equal_nan=True)
+    assert np.array_equal(found.time_bnds[30], found.time[30:32])
+    assert found.crs.grid_mapping_name == "latitude_longitude"
+    assert (found.green.encoding["grid_mapping"], found.green.encoding["cell_measures"]) == ("crs", "area: cell_area")
 
 
 def test_what_is_not_computed_yet_is_nan_and_comes_to_who_has_the_run_open(port: int, toy: Toy, raster: Raster) -> None:
@@ -76,6 +84,16 @@ def test_the_past_is_that_of_the_scenario(port: int, toy: Toy) -> None:
 def test_a_stranger_sees_an_error_and_not_nan(port: int) -> None:
     with pytest.raises(ClientResponseError, match="401"):
         xarray.open_zarr(f"http://127.0.0.1:{port}/api/v1/runs/toy/zarr/main", chunks=None)
+
+
+def test_a_step_that_is_not_at_hand_ends_in_the_sentence_of_the_server(port: int, toy: Toy) -> None:
+    order(port, "step", steps=3)
+    del toy.past[1, 1]
+    with steppe.connect(f"http://127.0.0.1:{port}", TOKENS["view"]) as run:
+        whole = run.dataset()
+        assert np.isfinite(whole.green[1, 0, 0])
+        with pytest.raises(NotAtHandError, match=r"^Step 1 is not kept\.$"):
+            whole.green[0].load()
 
 
 GREEN = [".zarray", "c.0.0", "c.1.0.0", "c.01.0.0", "c.0.1.0", "c.-1.0.0", "c.99999999999.0.0", "c.٣.0.0"]
@@ -107,14 +125,16 @@ def test_points_projections_and_models_without_time_say_where_and_when() -> None
     found = zarr_view.arrays(known(points))
     assert (found["green"]["shape"], found["green"]["dimension_names"]) == ((10, 2), ("time", "cell"))
     assert found["green"]["attributes"]["coordinates"] == "lat lon"
-    assert zarr_view.coordinates_of(known(points))["lon"][1].tolist() == [143.0, 150.25]
+    assert zarr_view.coordinates_of(known(points))["lon"].values().tolist() == [143.0, 150.25]
     projected = Projected.project(-2.7e6, -5e3, 1e6, 5e3, np.ones((4, 5), bool), ALBERS)
     found = zarr_view.arrays(known(projected))
     assert (found["green"]["dimension_names"], found["green"]["attributes"]["grid_mapping"]) == (("time", "y", "x"), "crs")
     assert found["crs"]["attributes"]["crs_wkt"] == projected.crs["crs_wkt"]
+    assert {found[name]["dimension_names"] for name in ("lat", "lon", "cell_area")} == {("y", "x")}
+    assert (found["y"]["attributes"]["bounds"], found["y_bnds"]["shape"]) == ("y_bnds", (4, 2))
     iterating = known(points, {"start": "2001-01-01T00:00:00", "step": None, "calendar": "standard"})
     assert zarr_view.arrays(iterating)["time"]["attributes"]["units"] == "1"
-    assert zarr_view.coordinates_of(iterating)["time"][1].tolist() == list(range(1, 11))
+    assert zarr_view.coordinates_of(iterating)["time"].values().tolist() == list(range(1, 11))
 
 
 def known(grid: Any, clock: dict[str, Any] | None = None) -> RunDescription:

@@ -93,7 +93,7 @@ def test_a_run_is_stepped_changed_and_looked_at_without_a_door(scenario: Path) -
             assert past.tobytes() != after.tobytes()
             meant = maps.meant(service, "out", "water", MapQuery(box=BOX, format="csv"))
             table = await maps.content(service, meant, await maps.ask(service, meant), "x")
-            assert bytes(table.head).startswith(b"time,longitude,latitude,value\n")
+            assert bytes(table.head).startswith(b"time,longitude,latitude,water [mm]\n")
             place = (float(service.known("out").grid.cell_lon[0]), float(service.known("out").grid.cell_lat[0]))
             line = msgspec.json.decode((await series(service, "out", "water", SeriesQuery(at=(place,), time="step:1/3"))).head)
             assert line["steps"] == [1, 2, 3]

@@ -4,13 +4,16 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from steppe.cli.run import changes_of
 from steppe.errors import Exit, Failure, Mistake
 from steppe.server.serve_options import ServeOptions
+
+if TYPE_CHECKING:
+    from steppe.engine.run_file import RunFile
 
 DEFAULTS = ServeOptions()
 
@@ -48,6 +51,7 @@ def serve(
     from steppe.comm import find_launch
     from steppe.control.server.launcher import check_launcher
     from steppe.control.sockets import tcp_listener
+    from steppe.engine.run_file import read_run_file
     from steppe.files import make_folder
     from steppe.server.doors import Origins, Prefix, Proxies
     from steppe.server.role_tokens import Tokens
@@ -55,6 +59,7 @@ def serve(
 
     if find_launch():
         raise Mistake('The launcher starts engines, not servers. Write `steppe serve ... --launcher "mpiexec -n 4"`.')
+    run = read_run_file(run_file, changes_of(set)) if run_file else None
     options.check()
     if run_file is None and options.runs is None:
         raise Mistake("Give a run file, or --runs with a folder for the runs that clients begin.")
@@ -72,7 +77,7 @@ def serve(
     except ValueError as error:
         raise Mistake(f"--cors {error}") from None
     given = Tokens.given(options.token_file) if options.token_file else None
-    folder = _prepared(run_file, changes_of(set)) if run_file else None
+    folder = _prepared(run) if run else None
     if options.runs:
         options = replace(options, runs=(runs := options.runs.absolute()))
         make_folder(runs, 0o700)
@@ -88,12 +93,10 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def _prepared(run_file: Path, changes: dict[str, str]) -> Path:
+def _prepared(run: "RunFile") -> Path:
     """Writes the run file for the engine into the run folder; returns the folder."""
     from steppe.control.rendezvous import put_run_file
-    from steppe.engine.run_file import read_run_file
 
-    run = read_run_file(run_file, changes)
     folder = Path(run.output.path).absolute()
     if folder.exists() and not folder.is_dir():
         raise Mistake(f'"{folder}" is a file, expected a folder. Choose another folder for the output.')

@@ -12,13 +12,14 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import msgspec
 
-from steppe.client.lasting import lasting
-from steppe.client.refusals import NoAccessError, UnreachableError, raised
+from steppe.client.refusals import NoAccessError, UnreachableError, lasting, raised
 from steppe.client.transport import Connections, Looping, LostError, Reply, Waiting
 from steppe.errors import Mistake
 
 if TYPE_CHECKING:
     import ssl
+
+    from aiohttp import ClientResponse
 
 Result = TypeVar("Result")
 BASE = "/api/v1"
@@ -137,7 +138,7 @@ class HttpClient:
                 self._met = True
                 if reply.status < 400:
                     return reply
-                facts = self._facts(reply)
+                facts = _facts(reply, urlsplit(self.url).hostname)
                 if reply.status not in (429, 503) or "retry-after" not in reply.headers:
                     raise _with_advice(raised(facts))
                 last = str(facts.get("detail", facts.get("title")))
@@ -155,13 +156,20 @@ class HttpClient:
         """Ends all connections."""
         await self._transport.close()
 
-    def _facts(self, reply: Reply) -> dict[str, object]:
-        try:
-            facts = msgspec.json.decode(reply.content, type=dict[str, Any])
-        except msgspec.DecodeError:  # it came from something between
-            host = urlsplit(self.url).hostname
-            return {"status": reply.status, "detail": f"{host} answered {reply.status} {reply.reason}."}
-        return facts | {"status": reply.status}
+
+async def check_response(answer: "ClientResponse") -> None:
+    """Raises the exception for a problem in a response of aiohttp. Readers of Zarr see themselves what is missing (404)."""
+    if answer.status >= 400 and answer.status != 404:
+        reply = Reply(answer.status, answer.reason or "", answer.headers, await answer.read())
+        raise _with_advice(raised(_facts(reply, answer.url.host)))
+
+
+def _facts(reply: Reply, host: str | None) -> dict[str, object]:
+    try:
+        facts = msgspec.json.decode(reply.content, type=dict[str, Any])
+    except msgspec.DecodeError:  # it came from something between
+        return {"status": reply.status, "detail": f"{host} answered {reply.status} {reply.reason}."}
+    return facts | {"status": reply.status}
 
 
 def _with_advice(error: Exception) -> Exception:

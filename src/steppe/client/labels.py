@@ -1,17 +1,31 @@
 """Replies as arrays of xarray: series over time, and maps of all levels."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from steppe.api import Levels, SeriesInfo, VariableInfo
-from steppe.client.times import TIME, times
+from steppe.array_types import Array
 
 if TYPE_CHECKING:
     import xarray
 
 STATISTICS = ["mean", "min", "max"]  # of a region
+STANDARD = ("standard", "gregorian", "proleptic_gregorian", "")
+TIME = {"standard_name": "time", "axis": "T"}  # attributes of CF
+
+
+def times(dates: Iterable[str | None], calendar: str) -> Array:
+    """Dates of a calendar, (time,): datetime64 of the standard ones, cftime of the others."""
+    if calendar in STANDARD:
+        return np.array(dates, "datetime64[ns]")
+    import cftime
+
+    parts = [str(date).partition(".") for date in dates]
+    numbers = [([*map(int, re.split("[-T:]", whole))], int(rest.ljust(6, "0"))) for whole, _, rest in parts]
+    return np.array([cftime.datetime(*whole, microsecond=rest, calendar=calendar) for whole, rest in numbers])
 
 
 def series_array(found: SeriesInfo, variable: VariableInfo, places: int, calendar: str) -> "xarray.DataArray":

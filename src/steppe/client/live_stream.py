@@ -17,10 +17,9 @@ import numpy as np
 from steppe.api import VariableInfo
 from steppe.api.frame import MAGIC, PROTOCOL, Frame, read_frame
 from steppe.client.http_client import BASE, HttpClient
-from steppe.client.lasting import lasting
-from steppe.client.refusals import UnreachableError, raised
+from steppe.client.labels import STANDARD, TIME
+from steppe.client.refusals import UnreachableError, lasting, raised
 from steppe.client.run_places import CF
-from steppe.client.times import STANDARD, TIME
 
 if TYPE_CHECKING:
     import xarray

@@ -26,13 +26,12 @@ from steppe.api import (
 from steppe.api.documents import JournalRow
 from steppe.api.query import MapQuery
 from steppe.client import words
-from steppe.client.http_client import BASE
+from steppe.client.http_client import BASE, check_response
 from steppe.client.labels import all_levels, series_array
 from steppe.client.live_stream import LiveStream, watch_async
 from steppe.client.operation import AsyncOperation
 from steppe.client.picture import Picture
-from steppe.client.remote import Remote
-from steppe.client.scenarios import Scenarios
+from steppe.client.remote import Remote, Scenarios
 from steppe.errors import Mistake, not_installed
 from steppe.html_summary import html_summary
 from steppe.levels import layer
@@ -326,6 +325,8 @@ class AsyncLook:
         ------
         Mistake
             fsspec or aiohttp is not installed, or the server is at a Unix socket.
+        NotAtHandError
+            When a map is read: its step was not recorded and cannot be computed again soon. The text names the steps that are at hand.
         """
         import xarray
 
@@ -335,8 +336,10 @@ class AsyncLook:
         if missing := [name for name in ("fsspec", "aiohttp") if find_spec(name) is None]:
             raise not_installed("A data set of all dates", "remote", *missing)
         address = f"{line.url}{BASE}{self._remote.path}/zarr/{self._scenario}~{(await self.scenarios)[self._scenario].branch}"
-        options = {"headers": line.headers} | ({} if line.verify is True else {"ssl": line.verify})
-        return xarray.open_dataset(address, engine="zarr", storage_options=options, cache=False)  # what was NaN may have come since
+        options = {"headers": line.headers, "client_kwargs": {"raise_for_status": check_response}}
+        options |= {} if line.verify is True else {"ssl": line.verify}
+        # no cache: what was NaN may have come since
+        return xarray.open_dataset(address, engine="zarr", decode_coords="all", storage_options=options, cache=False)
 
     async def scenario(self, name: str) -> Self:
         """The run seen from another scenario.

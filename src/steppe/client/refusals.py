@@ -1,4 +1,4 @@
-"""Refusals of a server as exceptions.
+"""Refusals of a server as exceptions, and failures of a connection that last.
 
 SteppeError
 ├── RefusedError          the request is not met, and nothing was changed; `code` names the kind
@@ -10,10 +10,15 @@ SteppeError
 └── EngineFailedError     the engine gave up; the text names the command that it died of
 """
 
-from collections.abc import Mapping
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from steppe.errors import Failure, Mistake
+
+UNKNOWN = {getattr(socket, name) for name in ("EAI_NONAME", "EAI_NODATA") if hasattr(socket, name)}  # EAI_AGAIN may pass
 
 
 class RefusedError(Mistake):
@@ -102,3 +107,24 @@ def _advice(facts: Mapping[str, object], text: str) -> str:
     if isinstance(allowed, list) and allowed and all(isinstance(each, str) for each in allowed):
         return f" Known: {', '.join(allowed[:_LISTED])}{', ...' if len(allowed) > _LISTED else ''}."
     return ""
+
+
+def lasting(error: BaseException, url: str, met: bool) -> str:
+    """The text for a failure that lasts; "" for one that may pass.
+
+    met: a server has answered at this address before. Then its name is right, and only the network is away.
+    """
+    for each in _causes(error):
+        if isinstance(each, ssl.SSLCertVerificationError):
+            text = f"The certificate of {url} is not accepted: {each.verify_message.rstrip('.')}."
+            return f"{text} Give an ssl.SSLContext that trusts it: steppe.connect(address, verify=...)."
+        if isinstance(each, socket.gaierror) and each.errno in UNKNOWN and not met:
+            return f'The host name "{urlsplit(url).hostname}" of {url} is not known. Give the address that steppe serve printed.'
+    return ""
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and what it came from, the last one first."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
@@ -11,13 +11,29 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.api import Info, Ordered, VariableInfo, VariableList, by_name
+from steppe.api import Info, Ordered, ScenarioInfo, VariableInfo, VariableList, by_name
 from steppe.api.documents import JournalRow
 from steppe.client.http_client import BASE, HttpClient
 from steppe.client.operation import HELD, AsyncOperation
 from steppe.client.refusals import UnknownError
 from steppe.client.run_places import Places
+from steppe.errors import nearest
 from steppe.levels import Layered
+
+
+class Scenarios(dict[str, ScenarioInfo]):
+    """Scenarios by name. A name that is unknown raises `UnknownError`, which names the nearest one.
+
+    run: name of the run.
+    """
+
+    def __init__(self, run: str, scenarios: Iterable[ScenarioInfo]) -> None:
+        super().__init__((each.name, each) for each in scenarios)
+        self._run = run
+
+    def __missing__(self, name: str) -> ScenarioInfo:
+        facts = {"code": "unknown-scenario", "status": 404, "value": name, "allowed": list(self)}
+        raise UnknownError(f'There is no scenario "{name}" in "{self._run}".{nearest(name, self)}', facts)
 
 
 class Remote:

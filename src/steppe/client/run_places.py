@@ -11,7 +11,7 @@ from steppe.api.documents import ArrayHead
 from steppe.api.query import MapQuery
 from steppe.array_types import Array, Floats, Integers
 from steppe.client.http_client import HttpClient
-from steppe.client.times import TIME, times
+from steppe.client.labels import TIME, times
 from steppe.client.words import keys
 from steppe.errors import Mistake, RangeError
 from steppe.given import CELL, by_cell, check_unmasked

@@ -91,10 +91,10 @@ class Branch:
 
     path: the way to it. state_id: the number of its rank states. manager: of its run folder, None before it is settled; until then
     `origin` is the branch whose results it shares, 0 for none, and `first` how many records those are. saved: the checkpoint of its
-    position. since: the position from which on this engine did all that was done on its path. kept: name and position of its newest
-    checkpoint, or of the initial state. behind: the state before that one, of an earlier step, from which diagnostics are computed again.
-    stepped: it has made a step since it came into memory, and so has the diagnostics of its last step. steered: its checkpoints are named
-    by step and action, for a journal; those of a script by step alone.
+    position. since: the position from which on all actions on its path are known. early: all actions before its checkpoint, if that has
+    them. kept: name and position of its newest checkpoint, or of the initial state. behind: the state before that one, of an earlier
+    step, from which diagnostics are computed again. stepped: it has made a step since it came into memory, and so has the diagnostics of
+    its last step. steered: its checkpoints are named by step and action, for a journal; those of a script by step alone.
     """
 
     number: int
@@ -114,6 +114,7 @@ class Branch:
     unacknowledged: Sequence[RuleFiring] = ()  # in the checkpoint that it was made from
     remembered: int = 0  # the step of its newest copy
     since: Position = BEGINNING
+    early: Actions | None = None
     kept: tuple[str, Position] | None = None
     behind: EarlierState | None = None
     stepped: bool = False
@@ -154,6 +155,8 @@ class Branch:
         """Takes position and rules of a checkpoint, with the effects of these that have no acknowledgement."""
         self.position, self.rules = position_of(checkpoint), Rules.of(checkpoint.manifest.get("rules", {}))
         self.unacknowledged = [RuleFiring(*each) for each in checkpoint.manifest.get("unheeded", ())]
+        if self.steered and "early" in checkpoint.manifest:
+            self.early, self.since = EarlierState.of(["", BEGINNING, checkpoint.manifest["early"]]).actions, BEGINNING
 
     def step(self, stop: int, beside: Sequence["Branch"] = (), keep_last_step: bool = True) -> None:
         """Computes up to a step, with other branches that stand at the same one; the forcing is decoded once.
@@ -243,12 +246,14 @@ class Branch:
         more: dict[str, object] = ({"rules": self.rules.plain()} if self.rules else {}) | ({"behind": behind.plain()} if behind else {})
         more |= {"unheeded": [astuple(each) for each in unacknowledged]} if unacknowledged else {}
         more |= {"changes": self.position.seq} if self.position.seq and not self.steered else {}  # of a script, at this step
+        early = EarlierState("", BEGINNING, {}).with_more(done(BEGINNING)) if self.steered and self.since == BEGINNING else None
+        more |= {"early": early.plain()[2]} if early else {}
         name = self.settled.keep(self.position.step, self.spent, self.position.seq if self.steered else None, more)
         self.kept, self.behind = (name, self.position), behind
 
     def _behind_next(self, done: Callable[[Position], Actions]) -> EarlierState | None:
         """The state behind the checkpoint that is made now: one of an earlier step. None where it is not known."""
-        if self.kept is None and self.since != BEGINNING:  # it began at the checkpoint of another branch
+        if self.kept is None and (self.behind or self.since != BEGINNING):  # it began at the checkpoint of another branch
             return self.behind and self.behind.with_more(done(self.since))
         name, before = self.kept or ("", BEGINNING)
         if before.step == self.position.step:  # an action at this step does not change the diagnostics of the step before it

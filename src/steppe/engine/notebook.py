@@ -1,4 +1,4 @@
-"""The faces of a `Simulation` in Python: maps as xarray, the facts of its summary, and the error when it is finished."""
+"""The faces of a `Simulation` in Python: maps as xarray, the facts of its summary, errors, and the steps to which it goes back."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +9,8 @@ from steppe.array_types import Array
 from steppe.clock import Clock
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
-from steppe.errors import FinishedError, GridError
+from steppe.errors import FinishedError, GridError, RequestError
+from steppe.given import Day, moment_text
 from steppe.grid import Grid
 from steppe.levels import Space
 from steppe.variable import Variable
@@ -73,4 +74,25 @@ def finished(plan: Plan, folder: Path) -> FinishedError:
         f'The run "{folder}" is already at its last step, {plan.steps} ({plan.clock.name(plan.steps - 1)}). Start it again with '
         "fresh=True. To branch from a date, serve the run with `steppe serve`, connect, and call "
         'run.branch("name", at="DATE").'
+    )
+
+
+def earlier_step(to: int | Day, clock: Clock, here: int) -> int:
+    """The step that a run is to go back to, by its number or its date. here: where the run stands.
+
+    Raises
+    ------
+    RequestError
+        The run has not reached it, or it is a date from before the first step.
+    """
+    if isinstance(to, int | np.integer):
+        step, least, what = int(to), 0, f"step {to}"
+    else:
+        what = moment_text(to)
+        step, least = clock.done(what), clock.least_done(what)
+    if least <= step <= here:
+        return step
+    dates = f"a date from {clock.name(0)} to {clock.name(here - 1)}, or " if here and clock.step else ""
+    raise RequestError(
+        f"The run cannot go back to {what}: it stands at step {here}. Give {dates}a number of steps from 0, the initial state, to {here}."
     )

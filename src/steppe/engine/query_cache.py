@@ -91,10 +91,10 @@ class QueryCache:
         head, body = self._answer(shown, asked)
         return {**head, "moved": moved}, body
 
-    def rounded(self, on: Branch, query: MapQuery) -> Answer:
-        """An answer about a past step, from a record in float32; the head has `rounded`. Raises as `get`."""
+    def rounded(self, on: Branch, query: MapQuery, first: int) -> Answer:
+        """An answer about a past step, from a record in float32; the head has `rounded`. first: step that is at hand. Raises as `get`."""
         asked = self._asked(query)
-        return self._recorded(on, asked, int(asked.query.step or 0), rounded=True)
+        return self._recorded(on, asked, int(asked.query.step or 0), first)
 
     def once(self, on: Branch, query: MapQuery) -> Answer:
         """An answer of a branch of which no values are kept. Raises as `get`."""
@@ -154,15 +154,16 @@ class QueryCache:
         self.shown.pop(branch, None)
         self._hot.pop(branch, None)
 
-    def _recorded(self, on: Branch, asked: _Asked, step: int, rounded: bool = False) -> Answer:
-        """An answer about a past step, from its records."""
-        name = asked.query.name
-        values = on.recorded(name, step, rounded) if step < on.position.step else None
+    def _recorded(self, on: Branch, asked: _Asked, step: int, first: int | None = None) -> Answer:
+        """An answer about a past step, from its records; also rounded ones where the `first` step that is at hand is given."""
+        name, rounded, now = asked.query.name, first is not None, on.position.step
+        values = on.recorded(name, step, rounded) if step < now else None
         if values is None:
             why = f'no record of "{name}" holds it, and computing it again takes too long or is not possible'
-            why = "it has not come there" if step > on.position.step else why
+            why = "it has not come there" if step > now else why
+            near = f", and steps {first} to {now} are at hand" if first is not None and first < now else ""
             raise NotComputedError(
-                f"Step {step} is not at hand: {why}. It stands at step {on.position.step}. "
+                f"Step {step} is not at hand: {why}. It stands at step {now}{near}. "
                 "Take the last step, record the variable every day, or branch at that step."
             )
         self.moved[name] += values.nbytes

@@ -24,7 +24,7 @@ Go = Callable[[Branch, int], object]
 
 
 class Recomputation:
-    """Knows the actions on the branches of one run since this session began.
+    """Knows the actions on the branches of one run since this session began, and earlier ones of which their checkpoints know all.
 
     Parameters
     ----------
@@ -42,6 +42,11 @@ class Recomputation:
     def note(self, branch: Branch, kind: str, arguments: Arguments | Callable[[], Arguments]) -> None:
         """Remembers an action that was performed at the position of a branch. arguments: or a function that returns them."""
         self._actions[branch.number][branch.position] = kind, arguments
+
+    def remember(self, on: Branch) -> None:
+        """Remembers the actions of earlier sessions on the path of a branch, which its checkpoint had."""
+        if on.early:
+            self._actions[on.number] |= on.early
 
     def since(self, on: Branch, position: Position) -> Actions:
         """The actions on the path of a branch from a position to its own, in order."""

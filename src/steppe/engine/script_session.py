@@ -129,7 +129,8 @@ class ScriptSession(Session):
         if marked and (frozen := np.count_nonzero(self.values("bad_code"))):
             cells = f"{frozen:,} of {self.plan.grid.n_cells:,} cells"
             self.tell("warning", f"{cells} are bad and frozen. Their last good states stay in maps and in means of regions.")
-        self.tell("finished" if self.on.position.step >= self.plan.steps else "stopped", f"at {self.date}")
+        done = self.on.position.step >= self.plan.steps
+        self.tell("finished" if done else "stopped", f"at {self.plan.clock.name(self.plan.steps - 1) if done else self.date}")
 
     @property
     def spent(self) -> Spent:

@@ -133,6 +133,7 @@ class Session:
             on = self.open_branches.load(branch, [Leg(*leg) for leg in path], patience, Position(*begin))
             if on is not before:
                 self._recomputation.discard(branch, end)
+                self._recomputation.remember(on)
                 self._rule_runner.again(on)
                 if lost := self._lost.pop(branch, None):
                     self._recomputation.bring_back(on, min(lost.position, end), lost.since, self._go)
@@ -345,7 +346,7 @@ class Session:
                 raise
             with self._recomputation.at(on, step, self._patience(on, step)) as then:
                 if then is None and step < on.position.step:
-                    return self._cache.rounded(on, query)
+                    return self._cache.rounded(on, query, self.kept(on.number))
                 if then is None:
                     raise lost(on, query.name) from None
                 return self._cache.once(then, query)

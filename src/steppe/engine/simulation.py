@@ -12,14 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from steppe.api.query import MapQuery
 from steppe.array_types import Array
 from steppe.engine.branch_rules import ACTIONS
 from steppe.engine.check import remarks
 from steppe.engine.given_array import packed
-from steppe.engine.notebook import facts, finished, labelled, pixels
+from steppe.engine.notebook import earlier_step, facts, finished, labelled, pixels
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.engine.query_cache import image_of
@@ -185,15 +183,11 @@ class Simulation:
         Raises
         ------
         RequestError
-            The run has not reached it.
+            The run has not reached it, or it is a date from before the first step.
         NotComputedError
             This session has no state of the run before it.
         """
-        step = int(to) if isinstance(to, int | np.integer) else self.clock.done(moment_text(to))
-        if not 0 <= step <= self.step_index:
-            what = f"step {step}" if isinstance(to, int | np.integer) else to
-            raise RequestError(f"The run cannot go back to {what}: it stands at step {self.step_index}, {self.date}.")
-        self._open.rewind(step)
+        self._open.rewind(earlier_step(to, self.clock, self.step_index))
 
     def add_trigger(self, expression: str, action: str = "message", *, text: str = "", variable: str = "") -> int:
         """Adds an action for when an expression becomes true; it is evaluated after each step. Returns the number of the trigger.

@@ -2,11 +2,22 @@
 
 from steppe.grid.box import Box, HaloPiece, Mirror, last
 from steppe.grid.boxes import Boxes, choose_dims
+from steppe.grid.cf_coordinates import (
+    AXIS_DIMENSIONS,
+    COORDINATE_ATTRIBUTES,
+    OF_CELLS,
+    WGS84,
+    crs_of,
+    map_attributes,
+    map_dimensions,
+    map_values,
+    references,
+)
 from steppe.grid.decomposition import Decomposition, RankPart, decompose
 from steppe.grid.domain import Domain, Edge, Edges, Face, Join
 from steppe.grid.gaussian import Gaussian
 from steppe.grid.grid import Grid
-from steppe.grid.lattice import UNEVEN, FileLattice, is_axis, read_lattice
+from steppe.grid.lattice import UNEVEN, FileLattice, is_axis, is_gaussian, read_lattice
 from steppe.grid.ownership import Cells, Ownership, spanned, writers_of
 from steppe.grid.partition import Partition, Share, tile_size, tiles
 from steppe.grid.plain import as_plain, from_plain
@@ -18,8 +29,12 @@ from steppe.grid.region import Region, RegionLike, region_names
 from steppe.grid.window import MapWindow, every_nth, window_of
 
 __all__ = [
+    "AXIS_DIMENSIONS",
     "BUILTIN",
+    "COORDINATE_ATTRIBUTES",
+    "OF_CELLS",
     "UNEVEN",
+    "WGS84",
     "Box",
     "Boxes",
     "Cells",
@@ -48,14 +63,20 @@ __all__ = [
     "as_plain",
     "builtin_grid",
     "choose_dims",
+    "crs_of",
     "decompose",
     "every_nth",
     "from_plain",
     "is_axis",
+    "is_gaussian",
     "last",
+    "map_attributes",
+    "map_dimensions",
+    "map_values",
     "place_columns",
     "read_grid",
     "read_lattice",
+    "references",
     "region_names",
     "spanned",
     "tile_size",

@@ -6,32 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from steppe.clock import EPOCH
-from steppe.grid import Grid, Points, Projected
+from steppe.clock import EPOCH, time_attributes
+from steppe.grid import AXIS_DIMENSIONS, COORDINATE_ATTRIBUTES, Grid, Points, crs_of
 from steppe.io.axis import Axis
 from steppe.io.shard import write_durable, write_small
 from steppe.levels import Space
-
-ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
-    "lat": {"units": "degrees_north", "standard_name": "latitude", "long_name": "latitude of rows", "axis": "Y", "bounds": "lat_bnds"},
-    "lon": {"units": "degrees_east", "standard_name": "longitude", "long_name": "longitude of columns", "axis": "X", "bounds": "lon_bnds"},
-    "y": {"units": "m", "standard_name": "projection_y_coordinate", "long_name": "y of rows", "axis": "Y", "bounds": "y_bnds"},
-    "x": {"units": "m", "standard_name": "projection_x_coordinate", "long_name": "x of columns", "axis": "X", "bounds": "x_bnds"},
-    "cell_lat": {"units": "degrees_north", "standard_name": "latitude", "long_name": "latitude of the cell"},
-    "cell_lon": {"units": "degrees_east", "standard_name": "longitude", "long_name": "longitude of the cell"},
-    "cell_area": {"units": "m2", "standard_name": "cell_area", "long_name": "area of the cell"},
-    "cell_id": {"cf_role": "timeseries_id", "long_name": "name of the place"},
-}
-AXES = ("lat", "lon", "y", "x")
-DIMENSIONS = {**{name: (name,) for name in AXES}, **{f"{name}_bnds": (name, "bnds") for name in AXES}}
-WGS84 = {
-    "grid_mapping_name": "latitude_longitude",
-    "semi_major_axis": 6378137.0,
-    "inverse_flattening": 298.257223563,
-    "longitude_of_prime_meridian": 0.0,
-    "crs_wkt": 'GEOGCRS["WGS 84",DATUM["World Geodetic System 1984",ELLIPSOID["WGS 84",6378137,298.257223563]],CS[ellipsoidal,2],'
-    'AXIS["latitude",north],AXIS["longitude",east],UNIT["degree",0.0174532925199433],ID["EPSG",4326]]',
-}
 
 
 def write_coordinates(group: Path, grid: Grid) -> None:
@@ -39,24 +18,22 @@ def write_coordinates(group: Path, grid: Grid) -> None:
     compress = {} if isinstance(grid, Points) else {"compress": " ".join(grid.shape)}
     write_small(group, "cell", grid.order.astype(np.int32), {"long_name": "cell", **compress}, ("cell",))
     for name, values in grid.coordinates().items():
-        write_small(group, name, values, ATTRIBUTES.get(name, {}), DIMENSIONS.get(name, ("cell",)))
-    write_small(group, "crs", np.int32(0), dict(grid.crs) if isinstance(grid, Projected) else WGS84, ())
+        write_small(group, name, values, COORDINATE_ATTRIBUTES.get(name, {}), AXIS_DIMENSIONS.get(name, ("cell",)))
+    write_small(group, "crs", np.int32(0), crs_of(grid), ())
 
 
 def write_axis(group: Path, axis: Axis) -> None:
     """Writes a time axis and its bounds, int32 days since 1850-01-01, float64 of shorter steps: one chunk, at full length."""
     bounds, kind = f"{axis.name}_bnds", np.int32 if axis.whole_days else np.float64
     units = {"units": EPOCH, "calendar": axis.calendar}
-    names = {"standard_name": "time", "long_name": "first day" if axis.whole_days else "end", "axis": "T", "bounds": bounds}
-    write_small(group, axis.name, axis.times.astype(kind), {**units, **names}, (axis.name,))
+    write_small(group, axis.name, axis.times.astype(kind), {**units, **time_attributes(axis.name, axis.whole_days)}, (axis.name,))
     both = np.stack([axis.starts, axis.stops], axis=1).astype(kind)
     write_small(group, bounds, both, units, (axis.name, "bnds"))
 
 
 def write_space(group: Path, name: str, space: Space) -> None:
     """Writes the coordinate of levels, with its bounds where it has some."""
-    bounds = {"bounds": f"{name}_bnds"} if space.bounds else {}
-    write_small(group, name, np.array(space.values, np.float64), space.attributes(name) | bounds, (name,))
+    write_small(group, name, np.array(space.values, np.float64), space.attributes(name, bounds=True), (name,))
     if space.bounds:
         write_small(group, f"{name}_bnds", np.array(space.bounds, np.float64), {}, (name, "bnds"))
 

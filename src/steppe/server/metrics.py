@@ -32,20 +32,20 @@ class Metrics:
         tally.seconds += seconds
         tally.times[bisect_left(BOUNDS, seconds)] += 1
 
-    def text(self, more: Mapping[str, tuple[str, Mapping[str, float]]]) -> str:
-        """The page. more: name -> (kind, labels -> value) of what others have counted."""
+    def text(self, more: Mapping[str, tuple[str, str, Mapping[str, float]]]) -> str:
+        """The page. more: name -> (kind, help, labels -> value) of what others have counted."""
         sent: Counter[str] = Counter()
         times: dict[str, list[int]] = {}
         seconds: dict[str, float] = {}
-        lines = ["# TYPE steppe_requests_total counter"]
+        lines = _head("steppe_requests_total", "counter", "Requests that were answered, by method, route and status.")
         for (method, path, status), tally in sorted(self._tallies.items()):
             lines.append(f'steppe_requests_total{{method="{method}",path="{path}",status="{status}"}} {sum(tally.times)}')
             sent[path] += tally.bytes
             seconds[path] = seconds.get(path, 0.0) + tally.seconds
             times[path] = [old + new for old, new in zip(times.get(path, [0] * len(tally.times)), tally.times, strict=True)]
-        lines.append("# TYPE steppe_client_bytes_total counter")
+        lines += _head("steppe_client_bytes_total", "counter", "Bytes of the bodies of replies, by route.")
         lines += [f'steppe_client_bytes_total{{path="{path}"}} {count}' for path, count in sorted(sent.items())]
-        lines.append("# TYPE steppe_request_seconds histogram")
+        lines += _head("steppe_request_seconds", "histogram", "Seconds from a request to the end of its reply, by route.")
         for path, counts in sorted(times.items()):
             total = 0
             for bound, count in zip((*BOUNDS, "+Inf"), counts, strict=True):
@@ -53,7 +53,11 @@ class Metrics:
                 lines.append(f'steppe_request_seconds_bucket{{path="{path}",le="{bound}"}} {total}')
             lines.append(f'steppe_request_seconds_sum{{path="{path}"}} {seconds[path]:.6f}')
             lines.append(f'steppe_request_seconds_count{{path="{path}"}} {total}')
-        for name, (kind, values) in more.items():
-            lines.append(f"# TYPE {name} {kind}")
+        for name, (kind, help, values) in more.items():
+            lines += _head(name, kind, help)
             lines += [f"{name}{{{labels}}} {value:g}" for labels, value in values.items()]
         return "\n".join(lines) + "\n"
+
+
+def _head(name: str, kind: str, help: str) -> list[str]:
+    return [f"# HELP {name} {help}", f"# TYPE {name} {kind}"]

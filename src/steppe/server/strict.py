@@ -2,7 +2,9 @@
 
 import json
 import math
-from typing import NoReturn, TypeVar
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -27,10 +29,10 @@ def decode(body: bytes, kind: type[Request], limits: Limits) -> Request:
 
 def parse(body: bytes, depth: int) -> object:
     """The value of a JSON text; raises Refused, bad-json."""
+    misfits: list[_Misfit] = []
+    constant, real, whole = (partial(read, misfits) for read in (_misfit, _float, _whole))
     try:
-        value = json.loads(
-            body.decode("utf-8"), object_pairs_hook=_object, parse_constant=_not_finite, parse_float=_float, parse_int=_whole
-        )
+        value = json.loads(body.decode("utf-8"), object_pairs_hook=_object, parse_constant=constant, parse_float=real, parse_int=whole)
     except UnicodeDecodeError:
         raise Refused("bad-json", "The body is not UTF-8. Send JSON in UTF-8.") from None
     except json.JSONDecodeError as error:
@@ -43,7 +45,29 @@ def parse(body: bytes, depth: int) -> object:
         if levels > depth:
             raise _too_deep(depth)
         level = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
+    if misfits:
+        variable = value.get("variable") if isinstance(value, dict) else None
+        where, text = next(_places(value, "$")), misfits[0].text[:32]
+        of = f' of variable "{variable[:64]}"' if isinstance(variable, str) else ""
+        raise Refused(
+            "bad-json", f"{where[2:] or 'The request'}{of} is {text}, expected a finite number of 64 bits.", value=text, position=where
+        )
     return value
+
+
+class _Misfit(NamedTuple):
+    """A number that is not finite, or has more than 64 bits."""
+
+    text: str
+
+
+def _places(value: object, where: str) -> Iterator[str]:
+    """Where misfits lie in a value, in the order of the text."""
+    if isinstance(value, _Misfit):
+        yield where
+    elif isinstance(value, dict | list):
+        for key, child in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _places(child, f"{where}.{key[:64]}" if isinstance(key, str) else f"{where}[{key}]")
 
 
 def _too_deep(depth: int) -> Refused:
@@ -59,19 +83,16 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _not_finite(text: str) -> NoReturn:
-    raise Refused("bad-json", f"{text} is no number of JSON. Give a finite number.", value=text)
+def _misfit(misfits: list[_Misfit], text: str) -> _Misfit:
+    misfits.append(_Misfit(text))
+    return misfits[-1]
 
 
-def _float(text: str) -> float:
+def _float(misfits: list[_Misfit], text: str) -> float | _Misfit:
     number = float(text)
-    if not math.isfinite(number):
-        raise Refused("bad-json", f"{text[:32]} does not fit into 64 bits. Give a finite number.", value=text[:32])
-    return number
+    return number if math.isfinite(number) else _misfit(misfits, text)
 
 
-def _whole(text: str) -> int:
+def _whole(misfits: list[_Misfit], text: str) -> int | _Misfit:
     number = int(text) if len(text) <= DIGITS else 1 << 64
-    if not -(1 << 63) <= number < 1 << 64:
-        raise Refused("bad-json", f"{text[:32]} does not fit into 64 bits.", value=text[:32])
-    return number
+    return number if -(1 << 63) <= number < 1 << 64 else _misfit(misfits, text)

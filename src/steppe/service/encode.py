@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from threading import Lock
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -15,32 +15,30 @@ from steppe.api.documents import ArrayHead
 from steppe.array_types import Array, Floats, Integers
 from steppe.control import Refused
 from steppe.control.wire import Buffer
+from steppe.grid import COORDINATE_ATTRIBUTES, OF_CELLS, WGS84, map_attributes, map_dimensions, map_values, references
 from steppe.service import coverage
 from steppe.service.limits import WorkLimits
 from steppe.service.moments import cf_times
 from steppe.service.service import RunDescription
 
-if TYPE_CHECKING:
-    import netCDF4
-
 MISSING = -32768  # of int16: no value
-AXES: Mapping[str, Mapping[str, str]] = {
-    "lat": {"standard_name": "latitude", "units": "degrees_north"},
-    "lon": {"standard_name": "longitude", "units": "degrees_east"},
-    "y": {"standard_name": "projection_y_coordinate", "units": "m", "axis": "Y"},
-    "x": {"standard_name": "projection_x_coordinate", "units": "m", "axis": "X"},
-}
 TEXT = ("csv", "json", "coverage-json")  # formats
 LEVELS = 65534  # that int16 has beside it
+Coordinate = tuple[tuple[str, ...], Array, Mapping[str, object]]
+"""Dimensions, values and attributes."""
 _ONE_AT_A_TIME = Lock()  # the library of NetCDF may not be used by two threads at once
 
 
 class CellPlaces(NamedTuple):
-    """Where values lie: packed cells (cells,), or latitudes of rows and longitudes of columns [degrees]."""
+    """Where values lie: packed cells (cells,), or latitudes of rows and longitudes of columns [degrees].
+
+    cut: of "lat" and "lon" the rows and columns of the grid that these are; None if they are others.
+    """
 
     cells: Integers | None = None
     lat: Floats | None = None
     lon: Floats | None = None
+    cut: Mapping[str, slice] | None = None
 
 
 class Content(NamedTuple):
@@ -65,8 +63,10 @@ def encode(
     if form in TEXT and values.size > limits.text_values:
         text = f"{values.size:,} values are more than {limits.text_values:,} in text. Ask for format=raw, or for less."
         raise Refused("not-acceptable", text, value=values.size, allowed=["raw", "npy", "netcdf"])
-    if form == "coverage-json" and dtype == "int16":
-        raise Refused("not-acceptable", "CoverageJSON has no levels. Ask for another dtype, or none.", value=dtype, position="dtype")
+    if form in ("csv", "coverage-json") and dtype == "int16":
+        raise Refused(
+            "not-acceptable", f'Format "{form}" has no scale and offset. Ask for another dtype, or none.', value=dtype, position="dtype"
+        )
     if dtype is not None:
         values, head = _as(values, dtype, head)
     match form:
@@ -140,11 +140,19 @@ def _csv(values: Array, head: ArrayHead, known: RunDescription, places: CellPlac
         assert places.lon is not None
         pairs = [(x, y) for y in places.lat.tolist() for x in places.lon.tolist()]
     dates = head.get("dates") or [head.get("date")]
-    return csv_rows([date or head.get("step") for date in dates], pairs, values.reshape(len(dates), len(pairs)))
+    when = [date or head.get("step") for date in dates]
+    return csv_rows(head["variable"], head["units"], when, pairs, values.reshape(len(dates), len(pairs)))
 
 
-def csv_rows(dates: Sequence[object], places: Sequence[tuple[float, float]], values: Array, levels: Sequence[float] = ()) -> bytes:
-    """A table time,longitude,latitude,value: a row for each date and place; values (dates, places). What has no value has no number.
+def csv_column(name: str, units: str) -> str:
+    """The header of a column of numbers, as `steppe export --csv` writes it."""
+    return f"{name} [{units}]"
+
+
+def csv_rows(
+    name: str, units: str, dates: Sequence[object], places: Sequence[tuple[float, float]], values: Array, levels: Sequence[float] = ()
+) -> bytes:
+    """A table time,longitude,latitude,name [units]: a row for each date and place; values (dates, places). What has no value has no number.
 
     levels: of each place, for a column of them behind the time.
     """
@@ -155,7 +163,7 @@ def csv_rows(dates: Sequence[object], places: Sequence[tuple[float, float]], val
         for date, row in zip(dates, numbers, strict=True)
         for (longitude, latitude), height, number in zip(places, heights, row, strict=True)
     ]
-    return "\n".join([f"time,{'level,' if levels else ''}longitude,latitude,value", *rows, ""]).encode()
+    return "\n".join([f"time,{'level,' if levels else ''}longitude,latitude,{csv_column(name, units)}", *rows, ""]).encode()
 
 
 def _coverage(values: Array, head: ArrayHead, known: RunDescription, places: CellPlaces) -> bytes:
@@ -178,25 +186,18 @@ def _netcdf(values: Array, head: ArrayHead, known: RunDescription, places: CellP
     data.title = f"{variable.long_name} of scenario {head['scenario']}"
     data.source = f"Steppe, {facts['model']} {facts.get('version', '')}".strip()
     data.weather = facts["weather"]
-    dims: tuple[str, ...]
-    if places.cells is not None:
-        data.createDimension("cell", len(places.cells))
-        dims, coordinates = ("cell",), "lat lon"
-        for axis, degrees in (("lat", known.grid.cell_lat), ("lon", known.grid.cell_lon)):
-            _coordinate(data, axis, ("cell",), degrees[places.cells])
-    else:
-        dims, coordinates = ("lat", "lon"), ""
-        assert places.lat is not None
-        assert places.lon is not None
-        for axis, degrees in (("lat", places.lat), ("lon", places.lon)):
-            data.createDimension(axis, len(degrees))
-            _coordinate(data, axis, (axis,), degrees)
     steps = head.get("steps") or [head["step"]]
-    data.createDimension("time", len(steps))
-    time = data.createVariable("time", "f8", ("time",))
-    time.standard_name, time.axis = "time", "T"
-    time[:], said = cf_times(steps, facts)
-    time.setncatts(said)
+    times, where = cf_times(steps, facts), _coordinates(known, places)
+    dims = ("cell",) if places.cells is not None else ("lat", "lon")
+    for dim, length in {"time": len(steps), "bnds": 2, **dict(zip(dims, values.shape[-len(dims) :], strict=True))}.items():
+        data.createDimension(dim, length)
+    where["time"] = ("time",), times.values, times.attributes
+    if times.bounds is not None:
+        where["time_bnds"] = ("time", "bnds"), times.bounds, {}
+    for axis, (of, numbers, said) in where.items():
+        coordinate = data.createVariable(axis, numbers.dtype, of, fill_value=math.nan if axis == "cell_area" else None)
+        coordinate.setncatts(said)
+        coordinate[:] = numbers
     fill = math.nan if values.dtype.kind == "f" else MISSING
     array = data.createVariable(name, values.dtype.str[1:], ("time", *dims), fill_value=fill)
     array.set_auto_maskandscale(False)
@@ -205,15 +206,27 @@ def _netcdf(values: Array, head: ArrayHead, known: RunDescription, places: CellP
         array.standard_name = variable.standard_name
     if variable.cell_methods:
         array.cell_methods = variable.cell_methods
-    if coordinates:
-        array.coordinates = coordinates
+    array.setncatts(references({axis: of for axis, (of, *_) in where.items()}))
     if "scale" in head and values.dtype.kind == "i":
         array.scale_factor, array.add_offset = head["scale"], head["offset"]
     array[:] = values.reshape(len(steps), *values.shape[-len(dims) :])
     return bytes(data.close())
 
 
-def _coordinate(data: "netCDF4.Dataset", axis: str, dims: tuple[str, ...], degrees: Array) -> None:
-    variable = data.createVariable(axis, "f8", dims)
-    variable.setncatts(AXES[axis])
-    variable[:] = degrees
+def _coordinates(known: RunDescription, places: CellPlaces) -> dict[str, Coordinate]:
+    """Name -> dimensions, values and attributes of what says where values lie, in degrees."""
+    grid, packed = known.grid, known.grid.coordinates()
+    crs: dict[str, Coordinate] = {"crs": ((), np.zeros((), np.int32), WGS84)}
+    if places.cells is not None:
+        of_cells = {name: stored for name, stored in OF_CELLS.items() if stored in packed}
+        return crs | {name: (("cell",), packed[stored][places.cells], COORDINATE_ATTRIBUTES[stored]) for name, stored in of_cells.items()}
+    if places.cut is None:  # rows and columns of a picture: no cells of the grid
+        assert places.lat is not None
+        assert places.lon is not None
+        said = {axis: {key: text for key, text in COORDINATE_ATTRIBUTES[axis].items() if key != "bounds"} for axis in ("lat", "lon")}
+        return {**crs, "lat": (("lat",), places.lat, said["lat"]), "lon": (("lon",), places.lon, said["lon"])}
+    cut = {**places.cut, "bnds": slice(None)}
+    return {
+        name: (dims, map_values(grid, name)[tuple(cut[dim] for dim in dims)], map_attributes(grid, name))
+        for name, dims in map_dimensions(grid).items()
+    }

@@ -128,10 +128,11 @@ def _placed(known: RunDescription, what: Meant, piece: MapValues) -> encode.Cell
         rows, columns = head["shape"][-2:]
         lat = head.get("lat", north - (np.arange(rows) + 0.5) * (north - south) / rows)
         return encode.CellPlaces(lat=np.round(lat, 10), lon=np.round(west + (np.arange(columns) + 0.5) * (east - west) / columns, 10))
-    if inside is None:
-        return encode.CellPlaces(lat=grid.lat[::stride], lon=grid.lon[::stride])
-    row, column = np.divmod(grid.order[inside], grid.nlon)
-    return encode.CellPlaces(lat=grid.lat[row.min() : row.max() + 1 : stride], lon=grid.lon[column.min() : column.max() + 1 : stride])
+    cut = {"lat": slice(None, None, stride), "lon": slice(None, None, stride)}
+    if inside is not None:
+        indices = zip(cut, np.divmod(grid.order[inside], grid.nlon), strict=True)
+        cut = {axis: slice(each.min(), each.max() + 1, stride) for axis, each in indices}
+    return encode.CellPlaces(lat=grid.lat[cut["lat"]], lon=grid.lon[cut["lon"]], cut=cut)
 
 
 def steps_of(time: str, known: RunDescription, scenario: ScenarioStatus, most: int) -> list[int] | None:

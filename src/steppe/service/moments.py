@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from steppe.api.documents import RunFacts
 from steppe.array_types import Floats
-from steppe.clock import DAY, Clock, parse_instant
+from steppe.clock import DAY, Clock, parse_instant, time_attributes
 from steppe.control import Refused
 from steppe.errors import RunFileError, SteppeError
 
@@ -35,7 +36,7 @@ def step_behind(date: str, facts: RunFacts, position: str) -> int:
         date-outside-forcing: the calendar has no such date, or it is not one of the run.
     """
     clock, steps = _dated(date, facts, position)
-    return _inside(clock.done, date, range(1 if clock.of_days else 0, steps + 1), clock, steps, position)
+    return _inside(clock.done, date, range(clock.least_done(date), steps + 1), clock, steps, position)
 
 
 def step_before(date: str, facts: RunFacts, position: str) -> int:
@@ -102,13 +103,22 @@ def begin_of(step: int, facts: RunFacts) -> str | None:
     return None if clock.step is None else clock.begin(step)
 
 
-def cf_times(steps: Sequence[int], facts: RunFacts) -> tuple[Floats, dict[str, str]]:
-    """The moments of steps that are done, as CF has them: in days, with units and calendar; without time the steps."""
+class CfTimes(NamedTuple):
+    """Moments of steps as CF has them: values (steps,) and bounds (steps, 2) in days, with their attributes; without time the steps."""
+
+    values: Floats
+    bounds: Floats | None
+    attributes: dict[str, str]
+
+
+def cf_times(steps: Sequence[int], facts: RunFacts) -> CfTimes:
+    """The moments of steps that are done."""
     clock, done = clock_of(facts), np.asarray(steps, np.float64)
     if clock.step is None:
-        return done, {"units": "1"}
-    moments = (done - 1 if clock.of_days else done) * (clock.step / DAY)
-    return moments, {"units": clock.units, "calendar": clock.calendar}
+        return CfTimes(done, None, {"units": "1", "long_name": "step"})
+    bounds = np.stack([done - 1, done], axis=1) * (clock.step / DAY)
+    said = {"units": clock.units, "calendar": clock.calendar, **time_attributes("time", clock.of_days)}
+    return CfTimes(bounds[:, 0 if clock.of_days else 1], bounds, said)
 
 
 @lru_cache(4096)

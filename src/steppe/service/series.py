@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from steppe.api import Gap, SeriesInfo, Thinned
+from steppe.api import Gap, SeriesInfo, Thinned, VariableInfo
 from steppe.api.documents import ArrayHead
 from steppe.api.query import LATEST, Along, MapQuery, SeriesQuery
 from steppe.array_types import Array, Integers
@@ -65,8 +65,7 @@ async def series(service: Service, run: str, name: str, query: SeriesQuery) -> C
         )
     latest = query.time == "latest"  # the run may have gone on when the engine answers
     along = Along(steps=LATEST if latest else (steps[0], steps[-1]), again=query.compute or not points, region=region != "at")
-    chosen = unique.astype("<u4").tobytes()
-    found = await _gathered(service, run, query.scenario, MapQuery(name=name, chosen=chosen, packed=True), along)
+    found = await _gathered(service, run, query.scenario, MapQuery(name=name, chosen=unique.astype("<u4").tobytes(), packed=True), along)
     steps = [int(found.head["last"])] if latest else steps
     if found.gaps and not points:
         raise Refused("not-computed", f"Steps {found.gaps[0].first} to {found.gaps[0].last}: {found.gaps[0].reason}", position="time")
@@ -84,9 +83,9 @@ async def series(service: Service, run: str, name: str, query: SeriesQuery) -> C
             raise Refused("not-acceptable", "CoverageJSON has series of one level. Name it, or ask for json or csv.", position="level")
         return Content(coverage.of_series(values, variable, steps, places, known.facts), b"", rounded)
     dates = [date_of(step, known.facts) for step in steps]
+    when = [date or step for date, step in zip(dates, steps, strict=True)]
     if form == "csv":
-        when = [date or step for date, step in zip(dates, steps, strict=True)]
-        return Content(encode.csv_rows(when, places, values, heights) if places else _region_rows(when, values), b"", rounded)
+        return Content(_csv(variable, when, places, values, heights), b"", rounded)
     reply = SeriesInfo(
         variable=name,
         units=variable.units,
@@ -142,9 +141,14 @@ async def _gathered(service: Service, name: str, scenario: str, query: MapQuery,
     return SeriesValues(np.concatenate(values), gaps, whole)
 
 
-def _region_rows(when: Sequence[str | int], values: Array) -> bytes:
+def _csv(
+    variable: VariableInfo, when: Sequence[str | int], places: Sequence[tuple[float, float]], values: Array, levels: Sequence[float]
+) -> bytes:
+    if places:
+        return encode.csv_rows(variable.name, variable.units, when, places, values, levels)
+    columns = [encode.csv_column(f"{each}({variable.name})", variable.units) for each in REDUCED]
     rows = (f"{date},{','.join('' if text == 'nan' else text for text in map(str, row))}" for date, row in zip(when, values, strict=True))
-    return "\n".join([f"time,{','.join(REDUCED)}", *rows, ""]).encode()
+    return "\n".join([f"time,{','.join(columns)}", *rows, ""]).encode()
 
 
 def thinned(values: Array, points: int) -> tuple[Integers, int]:

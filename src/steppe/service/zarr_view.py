@@ -11,7 +11,9 @@ that the run declared: no path is made of an address.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,14 +23,12 @@ from steppe.api.query import MapQuery
 from steppe.array_types import Array
 from steppe.control import Refused
 from steppe.control.wire import Buffer
-from steppe.grid import Points, Projected
+from steppe.grid import Points, map_attributes, map_dimensions, map_values, references
 from steppe.levels import layer
-from steppe.service.encode import AXES
 from steppe.service.moments import cf_times
 from steppe.service.service import RunDescription, Service
 
 VARYING = ("state", "forcing", "diagnostic")  # roles
-CRS = "crs"
 DESCRIPTION = "zarr.json"
 
 
@@ -50,10 +50,10 @@ async def array_part(service: Service, run: str, scenario: str, name: str, part:
         return described
     variable = known.variables.get(name)
     if variable is None or not varies(variable):
-        _, values = coordinates_of(known).get(name, ((), None))
-        if values is None or part != ".".join(["c", *["0"] * values.ndim]):
+        coordinate = coordinates_of(known).get(name)
+        if coordinate is None or part != ".".join(["c", *["0" for _ in coordinate.dims]]):
             raise Refused("unknown-path", f'The group has no "{name[:64]}/{part[:64]}".')
-        return values.tobytes(), {}
+        return coordinate.values().astype(_type_of(name)).tobytes(), {}
     found = chunk_of(part, known, variable)
     if found is None or found[0] >= stands["step"]:  # readers see the fill value
         raise Refused("unknown-path", f'"{name}" has no "{part[:64]}": scenario {stands["name"]} stands at step {stands["step"]}.')
@@ -74,23 +74,31 @@ def _scenario(service: Service, run: str, text: str) -> ScenarioStatus:
     return found
 
 
+class Coordinate(NamedTuple):
+    """What says where and when values are; `values` computes them."""
+
+    dims: tuple[str, ...]
+    attributes: Mapping[str, object]
+    values: Callable[[], Array]
+
+
 def varies(variable: VariableInfo) -> bool:
     """Whether the group holds it: numbers that change with time."""
     return variable.role in VARYING and np.dtype(variable.dtype).kind == "f"
 
 
-def coordinates_of(known: RunDescription) -> dict[str, tuple[tuple[str, ...], Array]]:
-    """Name -> dimensions and values of what says where and when a value is."""
-    grid = known.grid
-    times, _ = cf_times(range(1, known.facts["steps"] + 1), known.facts)
-    found: dict[str, tuple[tuple[str, ...], Array]] = {"time": (("time",), times.astype("<f8"))}
-    found |= {name: ((name,), np.array(space.values, "<f8")) for name, space in known.variables.spaces.items()}
-    if isinstance(grid, Points):
-        return found | {"lat": (("cell",), grid.cell_lat.astype("<f8")), "lon": (("cell",), grid.cell_lon.astype("<f8"))}
-    if isinstance(grid, Projected):
-        found[CRS] = ((), np.zeros((), "<i4"))
-    axes = grid.coordinates()
-    return found | {name: ((name,), axes[name].astype("<f8")) for name in grid.shape}
+def coordinates_of(known: RunDescription) -> dict[str, Coordinate]:
+    """Name -> dimensions, attributes and values of what says where and when a value is."""
+    grid, times = known.grid, cf_times(range(1, known.facts["steps"] + 1), known.facts)
+    found = {"time": Coordinate(("time",), times.attributes, partial(np.asarray, times.values))}
+    if times.bounds is not None:
+        found["time_bnds"] = Coordinate(("time", "bnds"), {}, partial(np.asarray, times.bounds))
+    for name, space in known.variables.spaces.items():
+        found[name] = Coordinate((name,), space.attributes(name, bounds=True), partial(np.array, space.values, float))
+        if space.bounds:
+            found[f"{name}_bnds"] = Coordinate((name, "bnds"), {}, partial(np.array, space.bounds, float))
+    places = map_dimensions(grid)
+    return found | {name: Coordinate(dims, map_attributes(grid, name), partial(map_values, grid, name)) for name, dims in places.items()}
 
 
 def group(known: RunDescription, scenario: ScenarioStatus) -> dict[str, object]:
@@ -110,15 +118,16 @@ def group(known: RunDescription, scenario: ScenarioStatus) -> dict[str, object]:
 
 def arrays(known: RunDescription) -> dict[str, dict[str, object]]:
     """Name -> description of each array."""
-    shape = known.grid.shape
-    found = {
-        name: _described(values.shape, values.shape, values.dtype, dims, _said(known, name))
-        for name, (dims, values) in coordinates_of(known).items()
-    }
+    shape, coordinates = known.grid.shape, coordinates_of(known)
+    levels = {name: len(space.values) for name, space in known.variables.spaces.items()}
+    lengths = {**levels, **shape, "time": known.facts["steps"], "bnds": 2}
+    found = {}
+    for name, (dims, said, _) in coordinates.items():
+        whole = tuple(lengths[dim] for dim in dims)
+        found[name] = _described(whole, whole, _type_of(name), dims, said)
     for variable in filter(varies, known.variables.values()):
-        levels = {variable.levels.name: len(variable.levels.values)} if variable.levels else {}
-        whole, chunk = (known.facts["steps"], *levels.values(), *shape.values()), (1, *(1 for _ in levels), *shape.values())
-        dims = ("time", *levels, *shape)
+        dims = ("time", *([variable.levels.name] if variable.levels else []), *shape)
+        whole, chunk = tuple(lengths[dim] for dim in dims), tuple(shape.get(dim, 1) for dim in dims)
         found[variable.name] = _described(whole, chunk, np.dtype(variable.dtype), dims, _of_variable(known, variable))
     return found
 
@@ -133,25 +142,15 @@ def chunk_of(part: str, known: RunDescription, variable: VariableInfo) -> tuple[
     return (int(found[1]), name) if name in known.variables else None
 
 
-def _said(known: RunDescription, coordinate: str) -> Mapping[str, object]:
-    if coordinate == "time":
-        _, said = cf_times([], known.facts)
-        return said | ({"long_name": "step"} if known.facts["clock"]["step"] is None else {"standard_name": "time", "axis": "T"})
-    if coordinate in known.variables.spaces:
-        return known.variables.spaces[coordinate].attributes(coordinate)
-    if coordinate == CRS:
-        return dict(known.grid.crs) if isinstance(known.grid, Projected) else {}
-    return dict(AXES[coordinate])
+def _type_of(coordinate: str) -> np.dtype:
+    return np.dtype("<i4" if coordinate == "crs" else "<f8")
 
 
 def _of_variable(known: RunDescription, variable: VariableInfo) -> dict[str, object]:
     said = {name: getattr(variable, name) for name in ("units", "long_name", "standard_name", "cell_methods")}
     if variable.rounded:
         said["comment"] = f"Steps that cannot be computed again quickly come from records, which are rounded to {variable.rounded}."
-    if isinstance(known.grid, Points):
-        said["coordinates"] = "lat lon"
-    if isinstance(known.grid, Projected):
-        said["grid_mapping"] = CRS
+    said |= references(map_dimensions(known.grid))
     return {name: text for name, text in said.items() if text}
 
 

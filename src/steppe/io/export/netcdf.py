@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steppe.clock import EPOCH
+from steppe.clock import EPOCH, time_attributes
+from steppe.grid import COORDINATE_ATTRIBUTES
 from steppe.io.axis import Axis
-from steppe.io.coordinates import ATTRIBUTES
 from steppe.io.export.aside import aside, refuse_existing
 from steppe.io.export.selection import ExportSource, Progress
 from steppe.io.folders.scenarios import SCENARIO, Ensemble, Member
@@ -104,7 +104,7 @@ class _Maps:
         file.createDimension("bnds", 2)
         for dim, space in dict(store.levels[name] for name in self._source.names if name in store.levels).items():
             file.createDimension(dim, len(space.values))
-            _put(file, dim, np.array(space.values), (dim,), space.attributes(dim) | ({"bounds": f"{dim}_bnds"} if space.bounds else {}))
+            _put(file, dim, np.array(space.values), (dim,), space.attributes(dim, bounds=True))
             if space.bounds:
                 _put(file, f"{dim}_bnds", np.array(space.bounds), (dim, "bnds"), {})
         for dim, part in zip(self._dims, (self._window.rows, self._window.columns), strict=True):
@@ -116,7 +116,7 @@ class _Maps:
         for name, packed in {**self._auxiliary, "cell_area": "cell_area"}.items():
             if packed in store.attributes:
                 values = self._window.spread(store.small(packed)[self._source.cells][None].astype(np.float32), FILL)[0]
-                attributes = {**ATTRIBUTES[packed], "_FillValue": np.float32(FILL)}
+                attributes = {**COORDINATE_ATTRIBUTES[packed], "_FillValue": np.float32(FILL)}
                 _put(file, name, values, self._dims, attributes | (self._where() if name == "cell_area" else {}))
 
     def _where(self) -> dict[str, str]:
@@ -158,10 +158,10 @@ class _Stations:
         file.createDimension("station", source.cells.size)
         file.setncattr("featureType", "timeSeries")
         names = np.array([str(name) for name in store.small("cell_id")], dtype=object)[source.cells]
-        file.createVariable("station", str, ("station",)).setncatts(_plain(ATTRIBUTES["cell_id"]))
+        file.createVariable("station", str, ("station",)).setncatts(_plain(COORDINATE_ATTRIBUTES["cell_id"]))
         file["station"][:] = names
         for name, packed in (("lat", "cell_lat"), ("lon", "cell_lon")):
-            _put(file, name, store.small(packed)[source.cells], ("station",), ATTRIBUTES[packed])
+            _put(file, name, store.small(packed)[source.cells], ("station",), COORDINATE_ATTRIBUTES[packed])
         _put(file, "crs", np.int32(0), (), store.attributes["crs"])
 
     def write(self, file: "netCDF4.Dataset", name: str, done: _ByteCount) -> None:
@@ -232,8 +232,7 @@ def _write_axis(file: "netCDF4.Dataset", axis: Axis) -> None:
     units = {"units": EPOCH, "calendar": axis.calendar}
     if axis.calendar in ("standard", "proleptic_gregorian"):
         units["units_metadata"] = "leap_seconds: none"
-    names = {"standard_name": "time", "long_name": "first day" if axis.whole_days else "end", "axis": "T", "bounds": f"{axis.name}_bnds"}
-    _put(file, axis.name, axis.times.astype(np.float64), (axis.name,), {**units, **names})
+    _put(file, axis.name, axis.times.astype(np.float64), (axis.name,), {**units, **time_attributes(axis.name, axis.whole_days)})
     _put(file, f"{axis.name}_bnds", np.stack([axis.starts, axis.stops], 1).astype(np.float64), (axis.name, "bnds"), {})
 
 

@@ -45,11 +45,14 @@ async def metrics(request: Request) -> Response:
         arrays |= {f'run="{name}",what="{what}"': value for what, value in info["arrays"].items()}
         states[f'run="{name}",state="{info["state"]}"'] = 1
         scenarios |= {f'run="{name}",scenario="{each["name"]}"': each["step"] for each in info["scenarios"]}
-    more = {"steppe_run_state": ("gauge", states), "steppe_step": ("gauge", scenarios)}
-    more["steppe_engine_callers_refused_total"] = ("counter", refused)
-    more["steppe_journal_longest_transaction_seconds"] = ("gauge", longest)
+    more = {
+        "steppe_run_state": ("gauge", "1 for the state that a run is in.", states),
+        "steppe_step": ("gauge", "Steps that a scenario has finished.", scenarios),
+        "steppe_engine_callers_refused_total": ("counter", "Connections for an engine that were refused.", refused),
+        "steppe_journal_longest_transaction_seconds": ("gauge", "Seconds of the longest transaction of a journal.", longest),
+    }
     if arrays:
-        more["steppe_arrays"] = ("gauge", arrays)
+        more["steppe_arrays"] = ("gauge", "Numbers of the global arrays of a run, over all ranks.", arrays)
     return Response(200, request.context.metrics.text(more).encode(), b"text/plain; version=0.0.4; charset=utf-8")
 
 
