@@ -105,7 +105,7 @@ def test_an_event_input_that_the_weather_holds_is_refused_before_the_run(air):
             simulation.set("rain", 20.0)
         simulation.set("irrigation", 20.0)
         simulation.step(1)
-    air.write_text(air.read_text() + '[[event]]\ndate = 1990-01-03\nset = { rain = 20.0 }\n')
+    air.write_text(air.read_text() + "[[event]]\ndate = 1990-01-03\nset = { rain = 20.0 }\n")
     with pytest.raises(RunFileError, match=r'\[\[event\]\] of 1990-01-03 sets "rain", but the weather holds it for every step. Change it'):
         Plan.of(air)
 
