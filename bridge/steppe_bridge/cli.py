@@ -42,7 +42,10 @@ Say what a link is good for: delay, rate with 1 to 16 connections, what compress
   steppe-bridge doctor --listen 4711 --key world.key
   steppe-bridge doctor --join host.a:4711 --key world.key
 """
-CODES = "Exit code: the program's, where it is not 0; 75 if the bridge failed; 2 for a mistake found before the start; else 0."
+CODES = (
+    "Exit code: the program's, where it is not 0; 1 for a call that is not served between sites;\n"
+    "75 if the bridge failed; 2 for a mistake found before the start; else 0."
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -162,8 +165,9 @@ def _site(options: argparse.Namespace, program: list[str]) -> int:
         raise Mistake(
             "A site needs --join HOST:PORT or, if it is the first, --listen [HOST:]PORT and --expect with the names of all sites."
         )
-    if options.join and options.expect:
-        raise Mistake("--expect is for the first site, which does not --join.")
+    of_first = {"--expect": options.expect, "--map": options.map and not options.led}  # a `run` gives --map to all sites
+    if options.join and (given := next((name for name, value in of_first.items() if value), "")):
+        raise Mistake(f"{given} is for the first site, which does not --join.")
     gateway = [
         part for name in ("listen", "join") if getattr(options, name) for part in (f"--{name}", _address(getattr(options, name), name))
     ]

@@ -61,11 +61,33 @@ def kind_of_program(program: str) -> str:
     return ""
 
 
-def find_launcher(program: str, kind: str, named: str) -> tuple[list[str], str]:
+def named_launcher(named: str, option: str = "--{}", folder: str = ".") -> list[str] | None:
+    """The words of the launcher that is `named`, else of STEPPE_MPIEXEC; None if there is no such name.
+
+    option: how the user writes an option of a site. folder: where the launcher is started.
+
+    Raises
+    ------
+    Mistake
+        It is not there, or has a quote that is not closed.
+    """
+    where, otherwise = (option.format("mpiexec"), "leave it out") if named else ("STEPPE_MPIEXEC", "unset it")
+    named = named or os.environ.get("STEPPE_MPIEXEC", "")
+    try:
+        words = shlex.split(named)
+    except ValueError:
+        raise Mistake(f"The launcher {named} has a quote that is not closed. Correct {where}, or {otherwise}.") from None
+    if named and not (words and shutil.which(Path(folder, words[0]) if "/" in words[0] else words[0])):
+        raise Mistake(f'The launcher "{named}" is not found. Correct {where}, or {otherwise}.')
+    return words or None
+
+
+def find_launcher(program: str, kind: str, named: str, option: str = "--{}") -> tuple[list[str], str]:
     """The command that starts ranks, without -n, and the kind of MPI.
 
     kind: as given, else what the program loads, else what the launcher belongs to. The launcher: `named`, else STEPPE_MPIEXEC, else
     mpiexec beside this Python, else on the PATH, else srun in an allocation; one that was not named is passed over if it does not fit.
+    option: how the user writes an option of a site.
 
     Raises
     ------
@@ -73,25 +95,21 @@ def find_launcher(program: str, kind: str, named: str) -> tuple[list[str], str]:
         There is none, the named one belongs to another MPI, or nothing shows the kind.
     """
     kind = kind or kind_of_program(program)
-    named = named or os.environ.get("STEPPE_MPIEXEC", "")
+    chosen = named_launcher(named, option)
     places = [[f"{sys.prefix}/bin/mpiexec"], ["mpiexec"], *([["srun"]] if "SLURM_JOB_ID" in os.environ else [])]
     seen = []
-    for command in [shlex.split(named)] if named else places:
-        if command and shutil.which(command[0]):
+    for command in [chosen] if chosen else places:
+        if shutil.which(command[0]):
             of = _kind_of_launcher(command)
             if of == kind or "" in (of, kind) or kind == "abi":
                 if not kind and not of:
-                    raise Mistake(f'Neither "{program}" nor "{command[0]}" shows which MPI is loaded. Give --mpi {", ".join(KINDS)}.')
+                    known = f"{option.format('mpi')}: {', '.join(KINDS)}"
+                    raise Mistake(f'Neither "{program}" nor "{command[0]}" shows which MPI is loaded. Give {known}.')
                 return _with_options(command, of), kind or of
             seen.append(f"{shlex.join(command)} of {KINDS[of]}")
-    found = (
-        f"Found: {quoted(seen)}."
-        if seen
-        else f'"{named}" is not found.'
-        if named
-        else "There is no mpiexec beside this Python or on the PATH."
-    )
-    raise Mistake(f'There is no launcher for {KINDS.get(kind, "MPI")}, which "{program}" loads. {found} Name it with --mpiexec.')
+    found = f"Found: {quoted(seen)}." if seen else "There is no mpiexec beside this Python or on the PATH."
+    name_it = f"Name it with {option.format('mpiexec')}."
+    raise Mistake(f'There is no launcher for {KINDS.get(kind, "MPI")}, which "{program}" loads. {found} {name_it}')
 
 
 def _kind_of_launcher(command: list[str]) -> str:

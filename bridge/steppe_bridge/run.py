@@ -22,6 +22,7 @@ from typing import TextIO
 
 from steppe_bridge.errors import BRIDGE_FAILED, MISTAKE, Mistake, quoted
 from steppe_bridge.key import make_key
+from steppe_bridge.mpi import KINDS, named_launcher
 from steppe_bridge.output import Event, pass_on, say_link, say_world
 from steppe_bridge.process import ENDING, on_signals, send, start
 
@@ -57,9 +58,20 @@ def read_places(texts: list[str]) -> list[Place]:
         raise Mistake(f"Each site needs a name of its own; {quoted(twice)} is there twice.")
     if lost := next((place for place in places if place.host == "local" and not Path(place.options.get("folder", ".")).is_dir()), None):
         raise Mistake(f'Site "{lost.name}" cannot be started in "{lost.options["folder"]}": there is no such folder.')
+    for place in places:
+        _check_mpi(place)
     if "join" in places[0].options or any("listen" in place.options for place in places[1:]):
         raise Mistake(f'The first site, "{places[0].name}", may have listen=, the others join=.')
     return places
+
+
+def _check_mpi(place: Place) -> None:
+    """Raises Mistake for an MPI or a launcher that this machine knows not to be there, before any site is started."""
+    kind = place.options.get("mpi", "mpich")
+    if kind not in KINDS:
+        raise Mistake(f"--site {place.name} has mpi={kind}, expected one of {', '.join(KINDS)}.")
+    if place.host == "local":
+        named_launcher(place.options.get("mpiexec", ""), f"{{}}= of --site {place.name}", place.options.get("folder", "."))
 
 
 def _read_place(text: str) -> Place:

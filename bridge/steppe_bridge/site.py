@@ -67,7 +67,7 @@ def run_site(site: Site) -> int:
     """
     key = read_key_line() if site.key == "-" else ""
     gateway, program = native.find_gateway(), mpi.find_program(site.program[0])
-    launcher, kind = mpi.find_launcher(program, site.mpi, site.mpiexec)
+    launcher, kind = mpi.find_launcher(program, site.mpi, site.mpiexec, f"{{}}= of --site {site.name}" if site.led else "--{}")
     preload = ":".join(filter(None, [str(native.find_preload(kind, mpi.KINDS[kind])), os.environ.get("LD_PRELOAD")]))
     with _private_folder() as folder, _secret_file(site.nodes) as secret:
         if key:

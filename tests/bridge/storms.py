@@ -15,7 +15,9 @@ def storm(folder: Path, number: int) -> None:
     drawn = random.Random(number)
     pair, ranks = PAIRS[number % len(PAIRS)], LAYOUTS[number // len(PAIRS) % len(LAYOUTS)]
     delay, order = drawn.uniform(0, 0.005), drawn.choice(["blocks", "turns"])
-    with world(folder, sites(folder, "storm", ranks, pair, number), "--map", order, delay=delay) as running:
+    first, *others = sites(folder, "storm", ranks, pair, number)
+    first.options += ["--map", order]
+    with world(folder, [first, *others], delay=delay) as running:
         ended = running.end()
     assert_all_arrived(ended, ranks)
 

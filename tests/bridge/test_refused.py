@@ -46,3 +46,11 @@ def test_what_is_not_served_is_an_error_by_name_and_goes_on_inside_a_site(folder
         "MPI_Comm_spawn",
         "inside",
     ], said
+
+
+def test_a_refused_call_that_is_fatal_ends_all_sites_with_a_code_that_no_batch_script_tries_again(folder: Path) -> None:
+    with world(folder, sites(folder, "refused", (1, 1), (MPICH, OPENMPI), "fatal")) as running:
+        ended = running.end()
+    assert [one.code for one in ended] == [1, 1], ended
+    for one in ended:
+        assert "MPI_Win_allocate on MPI_COMM_WORLD, which spans the sites a, b, is not supported." in one.errors

@@ -58,7 +58,8 @@ def results(run: Path) -> dict[str, bytes]:
 def test_a_run_over_sites_has_the_bytes_of_one_site(folder: Path, ranks: tuple[int, ...], order: str) -> None:
     name = "".join(map(str, ranks))
     sites = [Site(site, n, [*STEPPE, "run.toml", "--output", name, "--quiet"]) for site, n in zip("abc", ranks, strict=False)]
-    with world(folder, sites, "--map", order, delay=0.001) as running:
+    sites[0].options += ["--map", order]
+    with world(folder, sites, delay=0.001) as running:
         ended = running.end()
     assert [one.code for one in ended] == [0] * len(ranks), ended
     assert results(folder / name) == results(folder / "one")

@@ -374,10 +374,12 @@ def test_what_cannot_be_started_is_refused_by_name(
     )
     assert refused(*site, "--", "no-such-program").startswith('The program "no-such-program" is not found on the PATH or in "')
     assert refused(*site, "--", tmp_path / "empty.c") == f'The program "{tmp_path}/empty.c" is not executable.'
-    assert refused(*site, "--mpiexec", "no-mpiexec", "--", mpich).endswith('"no-mpiexec" is not found. Name it with --mpiexec.')
+    assert refused(*site, "--mpiexec", "no-mpiexec", "--", mpich).endswith(
+        'The launcher "no-mpiexec" is not found. Correct --mpiexec, or leave it out.'
+    )
     if OPENMPI.exists():
         assert f'Found: "{OPENMPI}/mpiexec of Open MPI".' in refused(*site, "--mpiexec", OPENMPI / "mpiexec", "--", mpich)
-    assert refused(*site, "--mpiexec", "env", "--", "sh").endswith("shows which MPI is loaded. Give --mpi mpich, openmpi, abi.")
+    assert refused(*site, "--mpiexec", "env", "--", "sh").endswith("shows which MPI is loaded. Give --mpi: mpich, openmpi, abi.")
     (tmp_path / "native").mkdir()
     for name in ("steppe-bridge-gateway", "libsteppe_bridge_abi.so"):
         (tmp_path / "native" / name).symlink_to(NATIVE / name)
@@ -390,6 +392,7 @@ def test_a_site_that_refuses_ends_the_others(program: Compiler, runtime: Path) -
     sites = ["--site", "a=local:1", "--site", f"b=local:1,mpiexec={OPENMPI / 'mpiexec'}"]
     done = bridge("run", *sites, "--", program(MPICH / "mpicc"), seconds=WITHIN)
     assert (done.returncode, "[b] steppe bridge: There is no launcher for MPICH" in done.stderr) == (2, True)
+    assert "Name it with mpiexec= of --site b.\n" in done.stderr
     assert gone(runtime, 1)
 
 
@@ -405,6 +408,12 @@ def test_a_site_that_refuses_ends_the_others(program: Compiler, runtime: Path) -
         (["--site", "a=local:2,mpi"], '"mpi"; the options'),
         (["--site", "a=local:1", "--site", "a=local:1"], 'Each site needs a name of its own; "a" is there twice.'),
         (["--site", "a=local:1,folder=/nope"], 'Site "a" cannot be started in "/nope": there is no such folder.'),
+        (["--site", "a=local:1", "--site", "b=far:1,mpi=foo"], "--site b has mpi=foo, expected one of mpich, openmpi, abi."),
+        (
+            ["--site", "a=local:1", "--site", "b=local:1,mpiexec=/nope/mpiexec"],
+            'The launcher "/nope/mpiexec" is not found. Correct mpiexec= of --site b, or leave it out.',
+        ),
+        (["--site", "a=local:1,mpiexec=mpi'exec"], "The launcher mpi'exec has a quote that is not closed. Correct mpiexec= of --site a"),
         (["--site", "a=local:1,join=x:1"], 'The first site, "a", may have listen=, the others join=.'),
         (["--site", "a=local:1", "--timeout", "soon"], '"soon" must be a whole number of seconds, at least 1'),
         ([], "The following arguments are required: --site. `steppe-bridge run --help` shows what it takes."),
@@ -423,6 +432,7 @@ def test_a_mistyped_site_is_told_in_one_line(refused: Refused, words: list[str],
         (["--name", "a", "--join", "x"], '--join "x" must be HOST:PORT, with a port up to 65535.'),
         (["--name", "a", "--listen", "x:99999", "--expect", "a"], '--listen "x:99999" must be [HOST:]PORT'),
         (["--name", "a", "--join", "x:1", "--expect", "a"], "--expect is for the first site"),
+        (["--name", "a", "--join", "x:1", "--map", "turns"], "--map is for the first site, which does not --join."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

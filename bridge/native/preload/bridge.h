@@ -38,7 +38,8 @@ static inline MPI_Count at(struct vector v, int i) { return v.wide ? v.wide[i] :
 
 /* ---- the world (world.c) ---- */
 
-#define EXIT_BRIDGE 75
+#define EXIT_BRIDGE 75      /* another try may do better */
+#define EXIT_CALL 1         /* a call of the program cannot be served */
 #define TAG_LIMIT 0x3ffffff /* MPI_TAG_UB at all sites: fits every library */
 
 extern struct world {
@@ -53,7 +54,8 @@ extern struct world {
     MPI_Group local;    /* the group of the launch of this site */
 } world;
 
-_Noreturn void stop(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define stop(...) stop_with(EXIT_BRIDGE, __VA_ARGS__)
+_Noreturn void stop_with(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- a map from handles (map.c) ---- */
 

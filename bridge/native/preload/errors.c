@@ -70,7 +70,7 @@ int fail(const struct communicator *c, int error_class, const char *format, ...)
     va_end(arguments);
     MPI_Comm handle = c ? c->handle : MPI_COMM_SELF;
     if (is_fatal(handle))
-        stop("%s", text + start);
+        stop_with(EXIT_CALL, "%s", text + start);
     int code = code_of(error_class, text);
     PMPI_Comm_call_errhandler(handle, code);
     return code;

@@ -51,7 +51,8 @@ static int look(struct dl_phdr_info *info, size_t size, void *unused) {
 static void find_mpi(void) {
     dl_iterate_phdr(look, NULL);
     if (library_file[0] && !library_ours)
-        stop("the program loads %s, but the preloaded library is the one for %s. Choose another with --mpi.", library_file, BUILT_FOR);
+        stop("the program loads %s, but the preloaded library is the one for %s. Choose another: mpi= of a --site, or --mpi.", library_file,
+             BUILT_FOR);
     if (library_file[0])
         dlopen(library_file, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
     bridge_mode = getenv("STEPPE_BRIDGE_SOCKET") ? BRIDGE_ON : BRIDGE_INERT;
@@ -89,7 +90,7 @@ static void ended(int code, void *unused) {
 /* Its handler runs after those of the program, which may call MPI_Finalize. */
 __attribute__((constructor)) static void watch_end(void) { on_exit(ended, NULL); }
 
-void stop(const char *format, ...) {
+void stop_with(int code, const char *format, ...) {
     char sentence[1024] = "steppe bridge: ";
     size_t start = strlen(sentence);
     va_list arguments;
@@ -97,10 +98,10 @@ void stop(const char *format, ...) {
     vsnprintf(sentence + start, sizeof sentence - start, format, arguments);
     va_end(arguments);
     if (linked)
-        end_world(EXIT_BRIDGE, sentence + start);
+        end_world(code, sentence + start);
     else
         fprintf(stderr, "%s\n", sentence);
-    _exit(EXIT_BRIDGE);
+    _exit(code);
 }
 
 /* A socket to a path, or to HOST:PORT; -1 if nothing listens there. */
