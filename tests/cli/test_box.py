@@ -1,6 +1,7 @@
 """`steppe box`: the chemistry of one cell."""
 
 import csv
+import json
 
 import pytest
 from matplotlib.image import imread
@@ -41,7 +42,7 @@ def test_a_species_that_begins_at_0_is_counted(call, folder):
     code, said, _ = call("box", "three.yaml", "--hours", "12", "--set", "NO2 = 10 ppb", "--units", "ppb", "--every", "360")
     assert code == Exit.DONE
     assert "hour 0 to 12" in said
-    assert "; 3 species begin at 0" in said
+    assert "; 3 species begin at 0: NO, O, O3\n" in said
     assert [line.split()[:2] for line in said.splitlines() if line.startswith("NO2 ")] == [["NO2", "10"]]
 
 
@@ -98,6 +99,32 @@ def test_so_much_of_a_species_that_the_unit_is_a_slip_is_told(call, folder):
     code, _, error = call("box", "emep66", "--hours", "4.01", "--conditions", "box.csv", "--quiet")
     assert code == Exit.DONE
     assert error == "steppe: O3 begins at 2.4e+19 molecule cm-3, 94 % of the air. CONC.O3 without a unit is in mol m-3.\n"
+
+
+def test_an_end_with_more_than_a_tenth_of_the_air_is_told(call, folder):
+    (folder / "much.yaml").write_text(THREE.replace('"NO + O3 -> NO2"', '"NO + O3 -> 3 NO2"'), encoding="utf-8")
+    code, _, error = call("box", "much.yaml", "--hours", "14", "--set", "NO2=1e12", "--set", "latitude=50", "--quiet")
+    assert code == Exit.DONE
+    assert error.startswith(
+        "steppe: NO2, NO, O, O3 grew to more than a tenth of the air; NO2 ends at 1.1e+152 molecule cm-3, 4.6e+132 times the air. "
+    )
+    assert call("box", "three.yaml", "--hours", "14", "--set", "NO2=1e12", "--set", "latitude=50", "--quiet") == (Exit.DONE, "", "")
+
+
+def test_an_energy_of_activation_gives_the_result_of_its_temperature(call, folder):
+    """Of a file in OpenAtmos' format: Ea is -C k, with k 1.380649e-23 J K-1."""
+    sides = {"reactants": [{"name": "NO"}, {"name": "O3"}], "products": [{"species name": "NO2"}]}
+    names = ["NO2", "NO", "O3"]
+    light = {"type": "PHOTOLYSIS", "name": "jno2", "reactants": [{"name": "NO2"}], "products": [{"name": "NO"}, {"name": "O3"}]}
+    ends = []
+    for n, energy in enumerate(({"Ea": 1370.0 * 1.380649e-23}, {"C": -1370.0}, {})):
+        reactions = [light, {"type": "ARRHENIUS", "A": 1.084e6, **energy, **sides}]
+        whole = {"version": "1.0.0", "species": [{"name": name} for name in names], "phases": [{"name": "gas", "species": names}]}
+        (folder / f"{n}.json").write_text(json.dumps({**whole, "reactions": reactions}), encoding="utf-8")
+        settings = ("--set", "PHOTO.jno2=0.01", "--set", "NO2=1e12")
+        _, said, _ = call("box", f"{n}.json", "--hours", "12", *settings, "--species", "O3", "--csv", f"{n}.csv")
+        ends.append(said.splitlines()[-2])
+    assert ends[0] == ends[1] != ends[2]
 
 
 def test_a_solver_that_cannot_go_on_names_the_hour_and_the_species(call, folder):

@@ -36,6 +36,13 @@ def air_with_an_unknown_factor(folder: Path) -> None:
     air(folder, "rate_factor_r999 = 0.5")
 
 
+def air_that_records_a_level(folder: Path) -> None:
+    """An output takes whole variables."""
+    air(folder)
+    text = (folder / "run.toml").read_text()
+    (folder / "run.toml").write_text(text.replace('variables = ["O3"]', 'variables = ["O3[0]"]'))
+
+
 def air_that_begins_with_another_species(folder: Path) -> None:
     """The initial state is one of another mechanism."""
     air(folder, more="initial = { FORMALDEHYDE = 1.0 }")

@@ -55,6 +55,13 @@ def box_with_an_element_of_no_species(folder: Path) -> None:
     _mechanism(folder, "reactions:", "elements: {N: {}}\nreactions:")
 
 
+def box_with_a_misspelt_key(folder: Path) -> None:
+    """In OpenAtmos' format, where the rate constant would be taken without it."""
+    reaction = "{type: ARRHENIUS, name: tit, gas phase: gas, A: 1.0e+6, c: -1370, reactants: [{name: A}], products: []}"
+    text = f"version: 1.0.0\nspecies: [{{name: A}}]\nphases: [{{name: gas, species: [A]}}]\nreactions: [{reaction}]\n"
+    (folder / "mechanism.yaml").write_text(text)
+
+
 def box_with_a_rate_from_outside(folder: Path) -> None:
     """Nobody gives it."""
     _mechanism(folder, "{type: photolysis, A: 0.0145, B: 0.4}", '{type: given, id: "PHOTO.jno2"}')

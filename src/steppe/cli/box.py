@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from steppe.cli.making import CountBar
-from steppe.errors import Mistake
+from steppe.errors import Mistake, some
 
 RATES, UNITS = ("model", "exact"), ("molecule cm-3", "mol m-3", "ppb")
 
@@ -53,7 +53,7 @@ def box(
     conditions
         A CSV file of conditions.
     set
-        A single condition. May be given several times.
+        A single condition. May be given several times. O3 without a unit is in molecule cm-3, CONC.O3 in mol m-3.
     plot
         The picture to write, a PNG file.
     csv
@@ -89,11 +89,11 @@ def box(
         raise Mistake(f"--rtol {rtol:g} is too large. Write a number below 1, such as 0.01.")
     if hours is not None and not isfinite(hours):
         raise Mistake(f"--hours {hours:g} is no hour. Write a number, such as --hours 28.")
-    known = read_conditions(mechanism, conditions, set or (), species or ())
-    for remark in known.remarks:
-        sys.stderr.write(f"steppe: {remark}\n")
+    known = read_conditions(mechanism, conditions, set or (), species or (), units)
+    _remark(known.remarks)
     with CountBar("box", quiet) as tell:
         run = run_box(ChemistryBox(known, rtol, atol, step, rates == "exact"), hours, every, units, tell)
+    _remark(run.remarks)
     names = species or shown(run)
     if csv is not None:
         write_table(run, csv)
@@ -103,7 +103,7 @@ def box(
         return
     width = max(map(len, names))
     steps = f"{run.steps:,} steps of the solver, {run.rejected:,} rejected"
-    absent = f"; {run.absent} species begin at 0" if run.absent else ""
+    absent = f"; {len(run.absent)} species begin at 0: {some(run.absent, 5)}" if run.absent else ""
     print(f"{run.mechanism}: {len(run.values)} species, hour {run.hours[0]:g} to {run.hours[-1]:g}, {steps}{absent}")
     if run.clipped:
         worst = max(run.clipped, key=lambda name: run.clipped[name])
@@ -115,6 +115,11 @@ def box(
     for made in (csv, plot):
         if made is not None:
             print(made)
+
+
+def _remark(remarks: list[str]) -> None:
+    for remark in remarks:
+        sys.stderr.write(f"steppe: {remark}\n")
 
 
 def _check_places(csv: Path | None, plot: Path | None) -> None:

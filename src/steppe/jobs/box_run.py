@@ -29,11 +29,14 @@ class BoxRun(NamedTuple):
     steps: int
     rejected: int
     clipped: dict[str, float]
-    absent: int
+    absent: list[str]  # species that begin at 0, as nothing says otherwise
+    remarks: list[str]  # on the end
 
 
-def read_conditions(mechanism: str, conditions: Path | None, settings: Sequence[str], species: Sequence[str] = ()) -> Conditions:
-    """A mechanism with its conditions. species: those that will be shown.
+def read_conditions(
+    mechanism: str, conditions: Path | None, settings: Sequence[str], species: Sequence[str] = (), units: str = ""
+) -> Conditions:
+    """A mechanism with its conditions. species: those that will be shown; units: of them.
 
     Raises
     ------
@@ -46,7 +49,7 @@ def read_conditions(mechanism: str, conditions: Path | None, settings: Sequence[
     for name in species:
         if name not in read.species:
             raise Mistake(f"Mechanism {read.name} has no {name}.{nearest(name, read.species)}")
-    return Conditions.of(read, conditions, settings)
+    return Conditions.of(read, conditions, settings, parts=units == "ppb")
 
 
 def run_box(
@@ -74,8 +77,10 @@ def run_box(
     values = {name: factor * np.array([state.c[i] for state in states]) for i, name in enumerate(read.species)}
     clipped = {name: float(each) for name, each in zip(read.species, states[-1].clipped, strict=True) if each > 0.0}
     hours = np.array([state.seconds / 3600.0 for state in states])
-    absent = len(set(read.species) - set(known.initial))
-    return BoxRun(read.name, units, hours, values, states[-1].steps, states[-1].rejected, clipped, absent)
+    absent = [name for name in read.species if name not in known.initial]
+    begun, ended = (dict(zip(read.species, state.c.tolist(), strict=True)) for state in (states[0], states[-1]))
+    remarks = known.remarks_at_end(begun, ended)
+    return BoxRun(read.name, units, hours, values, states[-1].steps, states[-1].rejected, clipped, absent, remarks)
 
 
 def write_table(run: BoxRun, path: Path) -> None:

@@ -1,6 +1,7 @@
 """The conditions of a box: where they come from, their units, and what is wrong with them."""
 
 import json
+import re
 
 import pytest
 
@@ -17,6 +18,19 @@ reactions:
 - {n: 1, eq: "A -> B", rate: {type: given, id: "PHOTO.ja"}}
 - {n: 2, eq: "B ->", rate: {type: given, id: "LOSS.b", scale: 0.0}}
 """
+
+OF_AIR = """
+name: of_air
+species: ["A", "B"]
+reactions:
+- {n: 1, eq: "A -> B", rate: {type: arrhenius, id: RC7, A: 1.0e-30, third: [M, H2O]}}
+"""
+
+
+@pytest.fixture
+def of_air(tmp_path):
+    (tmp_path / "of_air.yaml").write_text(OF_AIR, encoding="utf-8")
+    return read_mechanism(tmp_path / "of_air.yaml")
 
 
 @pytest.fixture
@@ -77,12 +91,12 @@ def test_parts_of_the_air_do_not_depend_on_the_order(given, tmp_path):
     assert Conditions.of(EMEP, None, settings).initial == Conditions.of(EMEP, None, settings[::-1]).initial
 
 
-def test_water_in_parts_of_the_air_does_not_depend_on_the_order(given):
-    assert Conditions.of(given, None, ["PHOTO.ja=0", "H2O=10 ppm", "M=1e19"]).air["H2O"] == pytest.approx(1e14)
+def test_water_in_parts_of_the_air_does_not_depend_on_the_order(of_air):
+    assert Conditions.of(of_air, None, ["H2O=10 ppm", "M=1e19"]).air["H2O"] == pytest.approx(1e14)
 
 
-def test_a_pressure_counts_where_a_mechanism_has_no_air_of_its_own(given):
-    low, usual = (Conditions.of(given, None, ["PHOTO.ja=0", *more]).here.M for more in (["pressure=500 hPa"], []))
+def test_a_pressure_counts_where_a_mechanism_has_no_air_of_its_own(of_air):
+    low, usual = (Conditions.of(of_air, None, more).here.M for more in (["pressure=500 hPa"], []))
     assert low == pytest.approx(usual * 0.5e5 / 101_325.0)
     assert Conditions.of(EMEP, None, ["pressure=90000", "M=2.0e19"]).air["pressure"] == 90_000.0
 
@@ -94,6 +108,53 @@ def test_a_species_of_much_of_the_air_is_remarked(tmp_path):
     assert Conditions.of(EMEP, None, ["O3=4e8 ppb"]).remarks == ["O3 begins at 1e+19 molecule cm-3, 40 % of the air."]
     assert of_file(tmp_path, "CONC.O3,40\n", settings=["O3=40 ppb"]).remarks == []
     assert Conditions.of(EMEP).remarks == []
+
+
+@pytest.mark.parametrize("name", ["pressure", "M", "O2", "H2O", "mixing_height"])
+def test_a_condition_that_counts_for_nothing_is_refused(name, given):
+    setting = {"pressure": "pressure=900 hPa", "mixing_height": "mixing_height=900"}.get(name, f"{name}=1e17")
+    says = f'--set "{setting}": no rate of mechanism given depends on {name}, so it has no effect. Remove it.'
+    with pytest.raises(ModelError, match=f"^{re.escape(says)}$"):
+        Conditions.of(given, None, ["PHOTO.ja=0", setting])
+
+
+def test_air_counts_where_amounts_are_parts_of_it(given):
+    for settings, parts in ((["A=10 ppb"], False), ([], True)):
+        assert Conditions.of(given, None, ["PHOTO.ja=0", "pressure=500 hPa", *settings], parts).air["pressure"] == 50_000.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["day_begin=6"], "day_begin has no effect without day_end. Give both, in h."),
+        (["day_end=6"], "day_end has no effect without day_begin. Give both, in h."),
+        (["day_begin=20", "day_end=4"], "day_begin = 20 h is after day_end = 4 h. Give the earlier hour as day_begin."),
+    ],
+)
+def test_a_day_has_a_beginning_before_its_end(settings, said, of_air):
+    with pytest.raises(ModelError, match=re.escape(said)):
+        Conditions.of(of_air, None, settings)
+
+
+def test_one_end_of_the_day_may_replace_that_of_the_mechanism():
+    assert Conditions.of(EMEP, None, ["day_begin=6"]).daylight() == (6.0 * 3600.0, 20.0 * 3600.0)
+
+
+def test_a_small_pressure_needs_its_unit(of_air, tmp_path):
+    with pytest.raises(ModelError, match=r"pressure = 1013 is in Pa without a unit, and most probably in hPa\. Write pressure=1013 hPa"):
+        Conditions.of(of_air, None, ["pressure=1013"])
+    with pytest.raises(ModelError, match=r"Write ENV\.pressure \[hPa\],1013, or Pa\."):
+        of_file(tmp_path, "ENV.pressure,1013\n", of_air)
+    with pytest.raises(ModelError, match=r"pressure = 10 Pa is outside its limits, 100 to 200000 Pa\."):
+        Conditions.of(of_air, None, ["pressure=10"])
+    assert Conditions.of(of_air, None, ["pressure=1013 Pa"]).air["pressure"] == 1013.0
+    assert Conditions.of(of_air, None, ["pressure=1013 hPa"]).air["pressure"] == 101_300.0
+
+
+def test_a_name_of_a_reaction_is_answered_with_its_label(of_air):
+    assert Conditions.of(of_air, None, ["rate_factor_r1=0.5"]).factors == {"r1": 0.5}
+    with pytest.raises(ModelError, match=r"has no reaction RC7\. Reaction RC7 is r1: write rate_factor_r1\."):
+        Conditions.of(of_air, None, ["rate_factor_RC7=0.5"])
 
 
 def test_a_rate_that_counts_for_nothing_need_not_be_given(given):
@@ -109,7 +170,8 @@ def test_a_surface_has_two_numbers(text, tmp_path):
     reaction = {"type": "SURFACE", "name": "s", "gas-phase species": "A", "gas-phase products": [{"name": "B"}]}
     gas = {"name": "gas", "species": [{"name": "A", "diffusion coefficient [m2 s-1]": 2.1e-5}, {"name": "B"}]}
     species = [{"name": "A", "molecular weight [kg mol-1]": 0.046}, {"name": "B"}]
-    (tmp_path / "s.json").write_text(json.dumps({"species": species, "phases": [gas], "reactions": [reaction]}), encoding="utf-8")
+    whole = {"version": "1.0.0", "species": species, "phases": [gas], "reactions": [reaction]}
+    (tmp_path / "s.json").write_text(json.dumps(whole), encoding="utf-8")
     found = of_file(tmp_path, text, read_mechanism(tmp_path / "s.json"))
     assert found.given == {"SURF.s.effective radius": 2e-8, "SURF.s.particle number concentration": 1e11}
 
@@ -166,6 +228,10 @@ def test_a_setting_that_is_wrong_is_refused_by_name(setting, said):
         ("CONC.O3,2,5e-6\n", "line 1: CONC.O3 has 2 values, and 1 is expected. Write a point in a number"),
         ("CONC.O3,40ppb\n", "CONC.O3 is '40ppb'. Write the unit behind the name: CONC.O3 [ppb]."),
         ("O3,40ppb\n", "O3 is '40ppb'. Write the unit behind the name: O3 [ppb]."),
+        ('CONC.O3,"1,5"\n', "CONC.O3 is '1,5'. Write a point in a number: 1.5."),
+        ("CONC.O3,much\n", "CONC.O3 is 'much'. Write a number [mol m-3]."),
+        ("O3,1e-6\n", 'box.csv", line 1: O3 has no unit. Write CONC.O3, which is in mol m-3, or O3 [molecule cm-3].'),
+        ("M,2e19\n", 'box.csv", line 1: M has no unit. Write CONC.M, which is in mol m-3, or M [molecule cm-3].'),
         ("parameter,value\n", "are empty. Write lines such as"),
     ],
 )

@@ -103,6 +103,22 @@ MISTAKES = {
         "temperatur: 298.0",
         'box: "temperatur" is not known here. Did you mean "temperature"?',
     ),
+    "a day that ends before it begins": ("[4.0, 20.0]", "[20.0, 4.0]", '"day" is [20.0, 4.0], and hours from 0 to 24 are expected'),
+    "an emission with a reactant": (
+        "rate: J3}",
+        "rate: {type: emission, flux: 1.0}}",
+        '"NO2 -> NO + O3" has 1 reactant, and 0 is expected of type emission. Change the equation or the type.',
+    ),
+    "a photolysis with two reactants": (
+        '"NO2 -> NO + O3", rate: J3',
+        '"NO2 + NO -> NO + O3", rate: J3',
+        '"NO2 + NO -> NO + O3" has 2 reactants, and 1 is expected of type photolysis.',
+    ),
+    "a deposition without a reactant": (
+        '"2 O3 -> ", rate: {type: loss, k: 1.0e-20,',
+        '"-> O3", rate: {type: deposition, vd: 0.1,',
+        "has 0 reactants, and 1",
+    ),
     "no day": ("[4.0, 20.0]", "4.0", '"day" is 4.0, and the first and the last hour are expected'),
     "an unknown species of the box": ('{"O3": 5.0e+11}', '{"O2": 5.0e+11}', 'box.initial: there is no species "O2".'),
     "an unknown name in a formula": ("0.5*T", "0.5*TT", 'h2o: "half": "0.5*TT" has the name "TT", which is not known here.'),
@@ -171,7 +187,7 @@ def test_a_third_body_may_be_a_constant(tmp_path):
 
 def test_a_negative_factor_of_an_openatmos_file_is_named(tmp_path):
     text = (
-        '{"species": [{"name": "A"}], "phases": [], "reactions": '
+        '{"version": "1.0.0", "species": [{"name": "A"}], "phases": [{"name": "gas", "species": ["A"]}], "reactions": '
         '[{"type": "EMISSION", "name": "a", "products": [{"name": "A"}], "scaling factor": -1}]}'
     )
     with pytest.raises(ModelError, match=re.escape('reaction 1 (a): "scaling factor" is -1, and 0 or more is expected.')):

@@ -242,3 +242,15 @@ def test_an_emission_of_no_species_or_given_twice_is_refused(tmp_path, parameter
 def test_what_cannot_be_is_refused(folder, parameters, message):
     with pytest.raises(ModelError, match=message):
         Plan.of(air_run(folder, parameters))
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("O3[0]", '"O3[0]" to record. Write "O3", which is recorded with all its levels.'),
+        ("rate_r999", '"rate_r999" to record. Did you mean'),
+    ],
+)
+def test_what_cannot_be_recorded_is_named_with_what_can_be(name, says, plan):
+    with pytest.raises(Mistake, match=re.escape(says)):
+        plan.recordable(name, "[output]")

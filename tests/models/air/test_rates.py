@@ -32,6 +32,7 @@ def branch(t, m, n):
 A2, Z2 = branch(T, M, 9.0), branch(293.0, 2.45e19, 9.0) * (1.0 - 0.15) / 0.15
 TWO = {"reactants": [{"name": "A"}, {"species name": "B", "coefficient": 1}], "products": [{"name": "C", "coefficient": 1.5}]}
 ONE = {"reactants": [{"name": "A"}], "products": [{"name": "C"}]}
+NONE = {"A": None, "reactants": None, "products": None}
 TROE = {"k0_A": 2e6, "k0_B": -3.0, "k0_C": 50.0, "kinf_A": 1e6, "kinf_B": -1.0, "kinf_C": 10.0, "Fc": 0.6, "N": 1.2}
 LOW, HIGH = 2e6 * exp(50.0 / T) * (T / 300.0) ** -3, 1e6 * exp(10.0 / T) * (T / 300.0) ** -1
 AIR = M / MOLECULES  # [mol m-3]
@@ -52,11 +53,11 @@ CASES = {  # reaction, rate in mol m-3 s-1, order of the reaction
 }
 
 
-def written(folder, *reactions):
+def written(folder, *reactions, **more):
     species = [{"name": name, "molecular weight [kg mol-1]": 0.04607} for name in "ABCD"]
     species.append({"name": "M", "is third body": True})
     gas = {"name": "gas", "species": [{"name": "A", "diffusion coefficient [m2 s-1]": 2.1e-5}, *({"name": name} for name in "BCDM")]}
-    whole = {"version": "1.0.0", "name": "test", "species": species, "phases": [gas], "reactions": list(reactions)}
+    whole = {"version": "1.0.0", "name": "test", "species": species, "phases": [gas], "reactions": list(reactions), **more}
     (folder / "test.json").write_text(json.dumps(whole), encoding="utf-8")
     return read_mechanism(folder / "test.json")
 
@@ -107,23 +108,85 @@ def test_a_condition_that_lacks_is_named(tmp_path):
         rates_of(mechanism)
 
 
+@pytest.mark.parametrize("kind", ["ARRHENIUS", "TAYLOR_SERIES"])
+def test_an_energy_of_activation_is_a_temperature(kind, tmp_path):
+    mechanism = written(tmp_path, {"type": kind, **ONE, "A": 2.0, "Ea": 1.8915e-20})
+    assert rates_of(mechanism)[0] == pytest.approx(2.0 * exp(-1.8915e-20 / 1.380649e-23 / T), rel=1e-13)
+    with pytest.raises(ModelError, match=r'it has "Ea" and "C", and C is -Ea / k\. Remove one\.'):
+        written(tmp_path, {"type": kind, **ONE, "A": 2.0, "Ea": 1.8915e-20, "C": -1370.0})
+
+
+def test_a_species_that_is_no_third_body_is_integrated(tmp_path):
+    species = [{"name": "A", "is third body": False}, {"name": "AIR", "is third body": True}]
+    reaction = {"type": "ARRHENIUS", "A": 5.0, "reactants": [{"name": "A"}, {"name": "AIR"}]}
+    mechanism = written(tmp_path, reaction, species=species, phases=[{"name": "gas", "species": ["A", "AIR"]}])
+    assert (mechanism.species, mechanism.processes[0].rate.third) == (("A",), ("M",))
+
+
+@pytest.mark.parametrize("kind", [*CASES, "SURFACE", "BRANCHED_NO_RO2"])
+def test_a_key_that_is_not_known_is_refused_in_any_form(kind, tmp_path):
+    with pytest.raises(ModelError, match=r'reaction 1 \(x\): "nane" is not known here\. Did you mean "name"\?'):
+        written(tmp_path, {"type": kind, "name": "x", "nane": "x"})
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        ({"version": "2.0.0"}, "\"version\" is '2.0.0', and version 1 of the format is expected"),
+        ({"version": None}, '"version" is empty, and version 1 of the format is expected'),
+        ({"reacions": []}, '"reacions" is not known here. Did you mean "reactions"?'),
+        ({"emissions": {}}, '"emissions" is not read, only the chemistry of gases. Remove it, or begin its name with __.'),
+        ({"species": {"files": ["a.json"]}}, "a list is expected. Names of other files are not read"),
+        ({"species": [{"name": "A", "is third body": "no"}]}, "\"is third body\" is 'no', and true or false is expected."),
+        ({"species": [{"name": "A", "molecular wieght": 0.1}]}, 'species 1: "molecular wieght" is not known here. Did you mean'),
+        ({"phases": [{"name": "gas", "species": ["A"], "color": 1}]}, 'phase 1: "color" is not known here.'),
+        ({"phases": [{"name": "gas", "species": ["E"]}]}, 'phase 1, species: there is no species "E".'),
+        ({"phases": [{"name": "gas", "species": [{"name": "A", "densty": 1.0}]}]}, 'phase 1, species: "densty" is not known here.'),
+        ({"phases": [{"name": "gas", "species": ["C"]}]}, 'species "A" is not in phase gas. Add it to the species of the phase.'),
+        ({"phases": [{"name": "gas", "species": ["A"]}]}, 'species "C" is not in phase gas.'),
+        ({"phases": []}, '"gas phase" is missing, and the name of a phase is expected.'),
+    ],
+)
+def test_what_is_wrong_around_the_reactions_is_named(change, said, tmp_path):
+    with pytest.raises(ModelError) as caught:
+        written(tmp_path, {"type": "ARRHENIUS", "A": 1.0, **ONE}, **change)
+    assert said in str(caught.value)
+
+
+def test_a_file_without_phases_is_told_so(tmp_path):
+    (tmp_path / "a.json").write_text('{"version": "1.0.0", "species": [{"name": "A"}]}', encoding="utf-8")
+    with pytest.raises(ModelError, match='"phases" is missing, and a list is expected'):
+        read_mechanism(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"c": -1370.0}, '"c" is not known here. Did you mean "C"?'),
+        ({"products": [{"name": "C", "coefficent": 3}]}, 'products: "coefficent" is not known here. Did you mean "coefficient"?'),
+        ({"products": [{"name": "C", "species name": "C"}]}, 'products: it has "name" and "species name". Remove one.'),
+        ({"gas phase": "gsa"}, "\"gas phase\" is 'gsa', and the name of a phase is expected. Did you mean"),
+        ({"reactants": []}, '"reactants" is [], and the species that react are expected.'),
+        ({"type": "TAYLOR_SERIES", "taylor coefficients": [1.0, "x"]}, "taylor coefficients: \"c1\" is 'x', and a number is expected."),
         ({"type": "ARHENIUS"}, "and a form of rate is expected. Did you mean"),
         ({"A": "fast"}, "\"A\" is 'fast', and a number is expected"),
         ({"reactants": [{"name": "X"}]}, 'there is no species "X"'),
         ({"reactants": [{"name": "A", "coefficient": 1.5}]}, "it has 1.5 of the reactant A, and 1, 2 or 3 is expected."),
-        ({"type": "PHOTOLYSIS"}, '"name" is missing'),
+        ({"type": "PHOTOLYSIS", "A": None}, '"name" is missing'),
+        ({"type": "PHOTOLYSIS", "A": None, **TWO}, "it has 2 reactants, and a PHOTOLYSIS has 1."),
         ({"D": 0.0}, '"D" is 0, and a number above 0 is expected'),
-        ({"type": "TROE", "k0_A": 1.0, "kinf_A": 1.0, "Fc": -0.6}, '"Fc" is -0.6, and a number above 0 is expected'),
-        ({"type": "BRANCHED_NO_RO2", "X": 1.0, "Y": 0.0, "a0": 1.0, "n": 3}, '"a0" is 1, and a share between 0 and 1 is expected'),
-        ({"type": "SURFACE", "gas-phase species": "B", "name": "s"}, '"diffusion coefficient [m2 s-1]" is missing'),
+        ({"type": "TROE", "A": None, "k0_A": 1.0, "kinf_A": 1.0, "Fc": -0.6}, '"Fc" is -0.6, and a number above 0 is expected'),
+        (
+            {"type": "BRANCHED_NO_RO2", **NONE, "X": 1, "Y": 0, "a0": 1, "n": 3, "reactants": ["A"]},
+            '"a0" is 1, and a share between 0 and 1 is expected',
+        ),
+        ({"type": "SURFACE", **NONE, "gas-phase species": "A", "condensed phase": "aq"}, "\"condensed phase\" is 'aq', and the name of"),
+        ({"type": "SURFACE", **NONE, "gas-phase species": "B", "name": "s"}, '"diffusion coefficient [m2 s-1]" is missing'),
     ],
 )
 def test_what_is_wrong_in_a_file_of_openatmos_is_named(change, said, tmp_path):
     with pytest.raises(ModelError) as caught:
-        written(tmp_path, {"type": "ARRHENIUS", "A": 1.0, **ONE, **change})
+        written(tmp_path, {k: v for k, v in {"type": "ARRHENIUS", "A": 1.0, **ONE, **change}.items() if v is not None})
     assert said in str(caught.value)
     assert 'test.json", reaction 1' in str(caught.value)
 

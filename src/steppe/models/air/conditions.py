@@ -6,15 +6,15 @@ PHOTO.jno2, USER.x, EMIS.x, LOSS.x, SURF.x; without prefix they are of ENV or of
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import acos, isfinite, pi, radians, sin
 from math import cos as cosine
 from pathlib import Path
 
-from steppe.errors import ModelError, nearest
+from steppe.errors import ModelError, nearest, some
 from steppe.models.air.conditions_table import PREFIXES, Row, read_rows
-from steppe.models.air.mechanism import MOLECULES, Mechanism, Process
+from steppe.models.air.mechanism import MOLECULES, OF_AIR, OF_GROUND, Mechanism, Process
 from steppe.models.air.rates import NUMBER, RADIUS
 
 BOLTZMANN = 1.380649e-23  # [J K-1] SI
@@ -22,7 +22,8 @@ LEAST_COSINE = 0.0107  # of the sun's zenith angle, below which there is no phot
 O2_OF_AIR = 0.2095  # molecules of oxygen in one of air, where a mechanism does not say
 HOUR, DAY = 3600.0, 86_400.0  # [s]
 PARTS = {"ppm": 1e-6, "ppb": 1e-9, "ppt": 1e-12}  # of the air
-MUCH = 0.1  # of the air; more of a species is most probably a slip of the unit
+MUCH = 0.1  # of the air; more of a species is most probably a slip
+LEAST_BARE = 2000.0  # [Pa] of a pressure without a unit; a smaller number is most probably in hPa
 MOST_OF_AIR = ("N2", "O2")
 UNWRITTEN = ("", "1")  # units that are not shown
 WITH_UNIT = re.compile(r"([+-]?[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|[+-]?\.[0-9]+)\s*([A-Za-z#].*)")  # a number and its unit in one
@@ -46,7 +47,7 @@ class BoxPlace:
 
 
 LIMITS = {
-    "temperature": (150.0, 400.0, "K"), "pressure": (1.0, 200_000.0, "Pa"), "latitude": (-90.0, 90.0, "degree"),
+    "temperature": (150.0, 400.0, "K"), "pressure": (100.0, 200_000.0, "Pa"), "latitude": (-90.0, 90.0, "degree"),
     "declination": (-24.0, 24.0, "degree"), "day_begin": (0.0, 24.0, "h"), "day_end": (0.0, 24.0, "h"),
     "mixing_height": (1.0, 20_000.0, "m"), "start": (0.0, 24.0, "h"), "M": (0.0, 1e22, "molecule cm-3"),
     "O2": (0.0, 1e22, "molecule cm-3"), "H2O": (0.0, 1e20, "molecule cm-3"),
@@ -74,10 +75,11 @@ class Conditions:
     remarks: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, mechanism: Mechanism, table: Path | None = None, settings: Iterable[str] = ()) -> "Conditions":
+    def of(cls, mechanism: Mechanism, table: Path | None = None, settings: Iterable[str] = (), parts: bool = False) -> "Conditions":
         """The conditions of a mechanism.
 
-        settings: texts such as "temperature = 290", "O3 = 40 ppb" or "rate_factor_r36 = 0.5".
+        settings: texts such as "temperature = 290", "O3 = 40 ppb" or "rate_factor_r36 = 0.5". parts: amounts will be shown in parts of
+        the air, so it counts even if no rate depends on it.
 
         Raises
         ------
@@ -103,7 +105,9 @@ class Conditions:
         rows += [_setting(text) for text in settings]
         for row in sorted(rows, key=lambda row: found._rank(row.name)):
             found._take(row.where, row.name, row.unit, row.values)
-        found._refuse_pressure(rows)
+            found._refuse_bare(row)
+        found._refuse_unused(rows, parts)
+        found._check_day(rows)
         found._remark(rows)
         if lacking := [name for name in found._wanted() if name not in found.given]:
             more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
@@ -144,25 +148,58 @@ class Conditions:
             elif process.rate.form == "given" and process.rate.numbers[:1] != (0.0,):
                 yield process.rate.name
 
-    def _rank(self, name: str) -> int:
-        """In which order an entry is taken: the air, its parts, and all else, which may be written in ppb of the air."""
+    def _short(self, name: str) -> str:
+        """The condition of the air that an entry is of; "" if it is none."""
         kind, _, rest = name.partition(".")
         short = rest if kind in ("ENV", "CONC") else name
-        if short not in LIMITS or (kind != "ENV" and short in self.mechanism.species):
-            return 2
-        return 1 if short in ("O2", "H2O") else 0
+        return short if short in LIMITS and (kind == "ENV" or short not in self.mechanism.species) else ""
 
-    def _refuse_pressure(self, rows: Iterable[Row]) -> None:
-        """Raises `ModelError` where a pressure is given that counts for nothing."""
+    def _rank(self, name: str) -> int:
+        """In which order an entry is taken: the air, its parts, and all else, which may be written in ppb of the air."""
+        return {"": 2, "O2": 1, "H2O": 1}.get(self._short(name), 0)
+
+    def _refuse_bare(self, row: Row) -> None:
+        """Raises `ModelError` where a number without a unit is most probably in another one."""
+        short = self._short(row.name)
+        amount = row.name in self.mechanism.species or (short and LIMITS[short][2] == "molecule cm-3" and not row.name.startswith("CONC."))
+        if not row.unit and amount and not row.where.startswith("--set"):
+            species = row.name.removeprefix("ENV.")
+            either = f"CONC.{species}, which is in mol m-3, or {species} [molecule cm-3]"
+            raise ModelError(f"{row.where}: {row.name} has no unit. Write {either}.")
+        if not row.unit and short == "pressure" and self.air[short] < LEAST_BARE:
+            value = f"{self.air[short]:g}"
+            how = f"{row.name}={value} hPa" if row.where.startswith("--set") else f"{row.name} [hPa],{value}"
+            raise ModelError(f"{row.where}: {row.name} = {value} is in Pa without a unit, and most probably in hPa. Write {how}, or Pa.")
+
+    def _refuse_unused(self, rows: Iterable[Row], parts: bool) -> None:
+        """Raises `ModelError` where a condition of the air is given that counts for nothing."""
+        rates = [process.rate for process in self.mechanism.processes]
+        needed = {name for rate in rates for name in rate.third} | {"M" for rate in rates if rate.form in OF_AIR}
+        needed |= {"H2O" for rate in rates if rate.form == "ho2_ho2"} | {"mixing_height" for rate in rates if rate.form in OF_GROUND}
+        if parts or "O2" in needed or any(row.unit in PARTS for row in rows):
+            needed.add("M")
+        given = {self._short(row.name): row for row in rows}
         own = self.mechanism.constants.get("M")
-        if own is None or any(row.name in ("M", "ENV.M", "CONC.M") for row in rows) or any(map(_of_pressure, self.mechanism.processes)):
-            return
-        for row in rows:
-            if row.name in ("pressure", "ENV.pressure"):
-                raise ModelError(
-                    f"{row.where}: mechanism {self.mechanism.name} has its own M, {own:g} molecule cm-3, so pressure has no effect. "
-                    "Set M instead."
-                )
+        if any(map(_of_pressure, self.mechanism.processes)) or ("M" in needed and (own is None or "M" in given)):
+            needed.add("pressure")
+        for name in ("pressure", "M", "O2", "H2O", "mixing_height"):
+            if name not in given or name in needed:
+                continue
+            if name == "pressure" and "M" in needed:
+                why = f"mechanism {self.mechanism.name} has its own M, {own:g} molecule cm-3, so pressure has no effect. Set M instead."
+            else:
+                why = f"no rate of mechanism {self.mechanism.name} depends on {name}, so it has no effect. Remove it."
+            raise ModelError(f"{given[name].where}: {why}")
+
+    def _check_day(self, rows: Iterable[Row]) -> None:
+        """Raises `ModelError` where one end of the day is given without the other, or after it."""
+        where = next((row.where for row in rows if self._short(row.name) in ("day_begin", "day_end")), "")
+        begin, end = self.air.get("day_begin"), self.air.get("day_end")
+        if (begin is None) != (end is None):
+            there, lacks = ("day_begin", "day_end") if end is None else ("day_end", "day_begin")
+            raise ModelError(f"{where}: {there} has no effect without {lacks}. Give both, in h.")
+        if begin is not None and end is not None and begin > end:
+            raise ModelError(f"{where}: day_begin = {begin:g} h is after day_end = {end:g} h. Give the earlier hour as day_begin.")
 
     def _remark(self, rows: Iterable[Row]) -> None:
         """Notes species of which there is so much that the unit is most probably a slip."""
@@ -173,8 +210,17 @@ class Conditions:
             if species not in self.mechanism.species or species in MOST_OF_AIR or amount <= MUCH * air:
                 continue
             unit = "" if row.unit else f" {row.name} without a unit is in {'mol m-3' if row.name != species else 'molecule cm-3'}."
-            part = f"{100.0 * amount / air:.0f} % of the air" if air else "and there is no air"
-            self.remarks.append(f"{species} begins at {amount:.2g} molecule cm-3, {part}.{unit}")
+            self.remarks.append(f"{species} begins at {amount_text(amount, air)}.{unit}")
+
+    def remarks_at_end(self, start: Mapping[str, float], end: Mapping[str, float]) -> list[str]:
+        """Names species that grew to so much that the mechanism most probably makes matter. start, end: species -> [molecule cm-3]."""
+        air = float(self.here.M or 0.0)
+        much = [name for name in end if air and name not in MOST_OF_AIR and end[name] > max(MUCH * air, start[name])]
+        if not much:
+            return []
+        worst = max(much, key=lambda name: end[name])
+        ending = f"{worst} ends at {amount_text(end[worst], air)}. Look for a reaction that makes more than it takes."
+        return [f"{some(much, 5)} grew to more than a tenth of the air; {ending}"]
 
     def _take(self, where: str, name: str, unit: str, values: list[str]) -> None:
         kind, _, rest = name.partition(".")
@@ -199,10 +245,17 @@ class Conditions:
             labels = [process.label for process in self.mechanism.processes]
             label = name.removeprefix("rate_factor_")
             if label not in labels:
-                raise ModelError(f"{where}: mechanism {self.mechanism.name} has no reaction {label}.{nearest(label, labels)}")
+                more = self._by_name(label) or nearest(label, labels)
+                raise ModelError(f"{where}: mechanism {self.mechanism.name} has no reaction {label}.{more}")
             self.factors[label] = self._number(where, name, values, "1", 0.0, 1e6, "1")
         else:
             self._take_rate(where, name, unit, values)
+
+    def _by_name(self, name: str) -> str:
+        """Which reactions have a name or an id in the file, instead of a label."""
+        labels = [each.label for each in self.mechanism.processes if name in (each.rate.name, each.rate.name.partition(".")[2])]
+        so = f"{some(labels, 5)} have this name" if len(labels) > 1 else f"Reaction {name} is {labels[0]}" if labels else ""
+        return so and f" {so}: write rate_factor_{labels[0]}."
 
     def _take_rate(self, where: str, name: str, unit: str, values: list[str]) -> None:
         """A rate from outside, or the two numbers of a surface."""
@@ -228,7 +281,7 @@ class Conditions:
             value = float(values[0])
         except (ValueError, IndexError):
             written = values[0] if values else ""
-            raise ModelError(f"{where}: {name} is {written!r}. {_advice(where, name, written, wanted)}") from None
+            raise ModelError(f"{where}: {name} is {written!r}. {_advice(where, name, written, unit or wanted)}") from None
         if unit in ("degC", "Celsius", "C") and wanted == "K":
             value, unit = value + 273.15, "K"
         of_air = wanted == "molecule cm-3" and name.rpartition(".")[2] != "M"
@@ -245,6 +298,13 @@ class Conditions:
         return value
 
 
+def amount_text(amount: float, air: float) -> str:
+    """An amount [molecule cm-3] beside that of the air."""
+    share = amount / air if air else 0.0
+    part = f"{100.0 * share:.0f} % of" if share < 10.0 else f"{share:.2g} times"
+    return f"{amount:.2g} molecule cm-3, {part} the air" if air else f"{amount:.2g} molecule cm-3, and there is no air"
+
+
 def _setting(text: str) -> Row:
     """The entry of a text such as "O3 = 40 ppb"."""
     name, sign, value = text.partition("=")
@@ -256,6 +316,8 @@ def _setting(text: str) -> Row:
 
 def _advice(where: str, name: str, written: str, wanted: str) -> str:
     """How to write a value that is no number."""
+    if re.fullmatch(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?", written):
+        return f"Write a point in a number: {written.replace(',', '.')}."
     if (match := WITH_UNIT.fullmatch(written)) and wanted != "1":
         if where.startswith("--set"):
             return f"Write a space before the unit: {match[1]} {match[2]}."

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from steppe.errors import ModelError, nearest
-from steppe.models.air.mechanism import NUMBERS, Mechanism, Process
+from steppe.models.air.mechanism import NUMBERS, OF_GROUND, Mechanism, Process
 from steppe.models.declare import Choice
 from steppe.variable import Role, Variable
 
@@ -13,7 +13,6 @@ RATIO, SPEED, FLUX = "nmol mol-1", "cm-3 s-1", "mol m-2 s-1"
 EMISSION = "emission_"  # and a species
 MOST_EMITTED = 1.0  # [mol m-2 s-1]
 FIRST_STEP = 10.0  # [s] of the chemistry of a cell
-OF_GROUND = ("emission", "deposition")  # forms of rates that act at the ground, and not in the chemistry
 TERMS = {  # of the ledger of a species: what happens to its mass
     "inflow": "comes in over the sides and the top",
     "outflow": "goes out over the sides and the top",

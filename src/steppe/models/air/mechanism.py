@@ -26,6 +26,8 @@ NUMBERS: Mapping[str, Mapping[str, float | None]] = {
     "given": {"scale": 1.0},
     "ho2_ho2": {},
 }
+OF_AIR = ("troe", "ternary", "branched", "ho2_ho2")  # forms that depend on M
+OF_GROUND = ("emission", "deposition")  # forms that act at the ground, and not in the chemistry
 # Of these a negative one would make matter of nothing: rate constants and their factors, fluxes, velocities of deposition.
 AT_LEAST_0 = ("A", "k0_A", "kinf_A", "X", "k", "scale", "vd", "flux", "probability")
 # These are divided by, or raised to a power.

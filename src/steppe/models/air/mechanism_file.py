@@ -36,9 +36,14 @@ def read_mechanism(name: str | Path) -> Mechanism:
 
 def _read(text: str, file: str) -> Mechanism:
     content = _parsed(text, file)
-    if isinstance(content, dict) and "phases" in content:
+    if isinstance(content, dict) and ("phases" in content or _of_tables(content.get("species"))):
         return read_openatmos(content, file)
     return read_plain(content, file, _lines(text))
+
+
+def _of_tables(species: object) -> bool:
+    """Whether species stand in tables, as in OpenAtmos' format, and not as names."""
+    return isinstance(species, list) and any(isinstance(each, dict) for each in species)
 
 
 def _parsed(text: str, file: str) -> object:

@@ -19,11 +19,11 @@ from steppe.models.air.boundary import fill_boundary
 from steppe.models.air.chemistry import LANES
 from steppe.models.air.column import AIR, HeightLevels
 from steppe.models.air.conditions import HOUR, LEAST_COSINE
-from steppe.models.air.declarations import CHOICES, EMISSION, OF_GROUND, TERMS, asked_of, emissions_of, in_the_air, variables_of
+from steppe.models.air.declarations import CHOICES, EMISSION, TERMS, asked_of, emissions_of, in_the_air, variables_of
 from steppe.models.air.diffusion import Diffusion, diffusivity
 from steppe.models.air.lanes import PER_CELL, SHORTEST
 from steppe.models.air.light import cosine, solar_time, sunlight
-from steppe.models.air.mechanism import MOLECULES, Mechanism
+from steppe.models.air.mechanism import MOLECULES, OF_GROUND, Mechanism
 from steppe.models.air.mechanism_file import read_mechanism
 from steppe.models.air.rates import KNOWN, NIGHT, Rates
 from steppe.models.air.reactions import CLIPPED, DENSITY, FAILED, SCALE, SHADE, SOLAR_TIME, TEMPERATURE, Reactions

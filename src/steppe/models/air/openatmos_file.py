@@ -1,17 +1,20 @@
 """Reads a mechanism in OpenAtmos' format, version 1, as MUSICA reads it; amounts there are mol, m3, s, K, Pa.
 
 A rate of n reactants is divided by (Avogadro's number x 1e-6)^(n - 1) to become one of molecules and cm3. A species that is a third body,
-or whose concentration the file fixes, is not integrated: as a reactant it multiplies the rate. Keys that begin with __ are comments.
+or whose concentration the file fixes, is not integrated: as a reactant it multiplies the rate. Keys that begin with __ are comments; any
+other key that is not read is refused.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from steppe.errors import nearest
+from steppe.models.air.conditions import BOLTZMANN
 from steppe.models.air.entry import Entry, checked_species, number_of
-from steppe.models.air.mechanism import MOLECULES, Mechanism, Process, Rate
+from steppe.models.air.mechanism import MOLECULES, NUMBERS, Mechanism, Process, Rate
 
-FIXED = "constant concentration [mol m-3]"
+FIXED, MIXED, THIRD = "constant concentration [mol m-3]", "constant mixing ratio [mol mol-1]", "is third body"
+DIFFUSION, WEIGHT, ENERGY, TAYLOR = "diffusion coefficient [m2 s-1]", "molecular weight [kg mol-1]", "Ea", "taylor coefficients"
 GIVEN = {"PHOTOLYSIS": "PHOTO", "USER_DEFINED": "USER", "EMISSION": "EMIS", "FIRST_ORDER_LOSS": "LOSS"}
 FORMS = {
     "ARRHENIUS": "arrhenius",
@@ -23,6 +26,37 @@ FORMS = {
     "SURFACE": "surface",
     **dict.fromkeys(GIVEN, "given"),
 }
+FIRST_ORDER = ("PHOTOLYSIS", "FIRST_ORDER_LOSS", "SURFACE")
+OF_PHASE = ("name", DIFFUSION, "density [kg m-3]")
+# Known of a species. Tolerances are those of the command; Henry's law and densities are for liquids, of which there are none.
+OF_SPECIES = (
+    *OF_PHASE,
+    FIXED,
+    MIXED,
+    THIRD,
+    WEIGHT,
+    "absolute tolerance",
+    "HLC(298K) [mol m-3 Pa-1]",
+    "HLC exponential factor [K]",
+    "N star",
+)
+OF_REACTION = {kind: ("reactants", "products", *NUMBERS[form]) for kind, form in FORMS.items()} | {
+    **dict.fromkeys(GIVEN, ("reactants", "products", "scaling factor")),
+    "EMISSION": ("products", "scaling factor"),
+    "SURFACE": ("gas-phase species", "gas-phase products", "reaction probability", "condensed phase"),
+    "BRANCHED_NO_RO2": ("reactants", "alkoxy products", "nitrate products", "X", "Y", "a0", "n"),
+}
+OF_REACTION["ARRHENIUS"] += (ENERGY,)
+OF_REACTION["TAYLOR_SERIES"] += (ENERGY, TAYLOR)
+UNREAD = ("emissions", "aerosol representations", "aerosol processes")  # of the standard, in a file
+
+
+class Known(NamedTuple):
+    """species -> number; fixed: those that are not integrated; phases: phase -> species -> what is known of it there."""
+
+    species: Mapping[str, int]
+    fixed: Mapping[str, Entry]
+    phases: Mapping[str, Mapping[str, Mapping[str, object]]]
 
 
 def read_openatmos(content: object, file: str) -> Mechanism:
@@ -31,59 +65,104 @@ def read_openatmos(content: object, file: str) -> Mechanism:
     Raises
     ------
     ModelError
-        A key, a name or a number is wrong; the message names the file and the reaction.
+        A key, a name or a number is wrong or not read; the message names the file and the reaction.
     """
     whole = Entry(f'"{file}"', content)
-    every = [Entry(f'"{file}", species {n + 1}', each) for n, each in enumerate(whole.values.get("species") or ())]
-    fixed = {e.values.get("name"): e for e in every if FIXED in e.values or "is third body" in e.values}
-    for entry in every:
-        if "constant mixing ratio [mol mol-1]" in entry.values:
-            raise entry.refused("a constant mixing ratio is not read. Give the species a constant concentration [mol m-3].")
-    species = checked_species(whole, [e.values.get("name") for e in every if e.values.get("name") not in fixed])
-    details = {e.values.get("name"): dict(e.values) for e in every}
-    for phase in whole.values.get("phases") or ():
-        for each in phase.get("species", ()):
-            if isinstance(each, Mapping):
-                details.setdefault(each.get("name"), {}).update(each)
+    for key in UNREAD:
+        if key in whole.values:
+            raise whole.refused(f'"{key}" is not read, only the chemistry of gases. Remove it, or begin its name with __.')
+    whole.only(("version", "name", "species", "phases", "reactions"))
+    if str(whole.values.get("version")).partition(".")[0] != "1":
+        raise whole.unlike("version", 'version 1 of the format is expected, such as "1.0.0".')
+    every = [Entry(f'"{file}", species {n}', each) for n, each in enumerate(_list(whole, "species"), 1)]
+    named = dict(zip(checked_species(whole, [e.values.get("name") for e in every]), every, strict=True))
+    fixed = {name: e for name, e in named.items() if _is_fixed(e)}
+    species = checked_species(whole, [name for name in named if name not in fixed])
+    known = Known(species, fixed, _phases(whole, file, named))
     processes: list[Process] = []
-    for n, each in enumerate(whole.values.get("reactions") or ()):
-        entry = Entry(f'"{file}", reaction {n + 1}', each, text=True)
-        processes += _processes(entry, n + 1, species, fixed, details)
-    constants = {str(name): MOLECULES * e.number(FIXED) for name, e in fixed.items() if FIXED in e.values}
+    for n, each in enumerate(_list(whole, "reactions"), 1):
+        processes += _processes(Entry(f'"{file}", reaction {n}', each, text=True), n, known)
+    constants = {name: MOLECULES * e.number(FIXED) for name, e in fixed.items() if FIXED in e.values}
     return Mechanism(str(whole.values.get("name", file)), tuple(species), tuple(processes), constants)
 
 
-def _processes(
-    entry: Entry, n: int, species: Mapping[str, int], fixed: Mapping[object, Entry], details: Mapping[object, Mapping[str, object]]
-) -> list[Process]:
+def _list(entry: Entry, key: str) -> list[Any]:
+    found = entry.values.get(key)
+    if not isinstance(found, list):
+        more = " Names of other files are not read: write their entries into this file." * isinstance(found, Mapping)
+        raise entry.unlike(key, f"a list is expected.{more}")
+    return found
+
+
+def _is_fixed(entry: Entry) -> bool:
+    """Whether a species is not integrated."""
+    entry.only(OF_SPECIES)
+    if MIXED in entry.values:
+        raise entry.refused("a constant mixing ratio is not read. Give the species a constant concentration [mol m-3].")
+    if not isinstance(third := entry.values.get(THIRD, False), bool):
+        raise entry.unlike(THIRD, "true or false is expected.")
+    return third or FIXED in entry.values
+
+
+def _phases(whole: Entry, file: str, named: Mapping[str, Entry]) -> dict[str, dict[str, Mapping[str, object]]]:
+    """The phases of a file. named: its species."""
+    found: dict[str, dict[str, Mapping[str, object]]] = {}
+    for n, each in enumerate(_list(whole, "phases"), 1):
+        phase = Entry(f'"{file}", phase {n}', each)
+        phase.only(("name", "species"))
+        own = found.setdefault(str(phase.values.get("name")), {})
+        for one in _list(phase, "species"):
+            part = Entry(f"{phase.where}, species", {"name": one} if isinstance(one, str) else one)
+            part.only(OF_PHASE)
+            name = part.values.get("name")
+            number_of(part, name, dict.fromkeys(named, 0))
+            own[str(name)] = {**named[str(name)].values, **part.values}
+    return found
+
+
+def _processes(entry: Entry, n: int, known: Known) -> list[Process]:
     """One reaction; two of one with branches."""
-    kind = entry.values.get("type")
+    kind = str(entry.values.get("type"))
     if kind not in FORMS:
-        raise entry.unlike("type", f"a form of rate is expected.{nearest(str(kind), FORMS)}")
+        raise entry.unlike("type", f"a form of rate is expected.{nearest(kind, FORMS)}")
     entry = Entry(f"{entry.where} ({entry.values.get('name', kind)})", entry.values, text=True)
-    surface = kind == "SURFACE"
-    left = [(entry.values.get("gas-phase species"), 1.0)] if surface else _side(entry, "reactants")
-    third = tuple(str(name) for name, times in left for _ in range(_whole(entry, name, times)) if name in fixed)
-    reactants = tuple(
-        number_of(entry, name, species) for name, times in left for _ in range(_whole(entry, name, times)) if name not in fixed
-    )
-    unit = MOLECULES ** (1 - len(reactants) - len(third))
+    entry.only(("type", "name", "gas phase", *OF_REACTION[kind]))
+    phase = _phase(entry, "gas phase", known)
+    if "condensed phase" in entry.values:
+        _phase(entry, "condensed phase", known)
+    left = [] if kind == "EMISSION" else _side(entry, OF_REACTION[kind][0], known, [phase])
+    if not left and kind != "EMISSION":
+        raise entry.unlike(OF_REACTION[kind][0], "the species that react are expected.")
+    once = [name for name, times in left for _ in range(_whole(entry, name, times))]
+    if kind in FIRST_ORDER and len(once) != 1:
+        raise entry.refused(f"it has {len(once)} reactants, and a {kind} has 1. Remove the others, or choose another type.")
+    reactants = tuple(known.species[name] for name in once if name not in known.fixed)
+    third = tuple(name if FIXED in known.fixed[name].values else "M" for name in once if name in known.fixed)
+    numbers = _numbers(entry, kind, MOLECULES ** (1 - len(once)), known.phases[phase][once[0]] if once else {})
     name = entry.values.get("name")
-    numbers = _numbers(entry, kind, unit, details.get(left[0][0] if left else None, {}))
-    if kind in GIVEN or surface:
+    if kind in GIVEN or kind == "SURFACE":
         if not isinstance(name, str):
             raise entry.refused('"name" is missing. Add it: the rate is given by it.')
         name = f"{GIVEN.get(kind, 'SURF')}.{name}"
     rate = Rate(FORMS[kind], numbers, third, str(name or ""))
+
+    def made(ending: str, key: str, rate: Rate) -> Process:
+        right = _side(entry, key, known, known.phases)
+        products = tuple((known.species[name], times) for name, times in right if name not in known.fixed)
+        return Process(f"r{n}{ending}", _equation(left, products, known.species), reactants, products, rate)
+
     if kind != "BRANCHED_NO_RO2":
-        products = _products(entry, "gas-phase products" if surface else "products", species, fixed)
-        return [Process(f"r{n}", _equation(left, products, species), reactants, products, rate)]
-    made = []
-    for ending, key, nitrate in (("a", "alkoxy products", 0.0), ("b", "nitrate products", 1.0)):
-        products = _products(entry, key, species, fixed)
-        branch = rate._replace(numbers=(*numbers[:4], nitrate))
-        made.append(Process(f"r{n}{ending}", _equation(left, products, species), reactants, products, branch))
-    return made
+        return [made("", "gas-phase products" if kind == "SURFACE" else "products", rate)]
+    branches = ("a", "alkoxy products", 0.0), ("b", "nitrate products", 1.0)
+    return [made(ending, key, rate._replace(numbers=(*numbers[:4], nitrate))) for ending, key, nitrate in branches]
+
+
+def _phase(entry: Entry, key: str, known: Known) -> str:
+    """The phase that a key names; the only one of the file where there is no such key."""
+    found = entry.values.get(key, next(iter(known.phases)) if len(known.phases) == 1 else None)
+    if not isinstance(found, str) or found not in known.phases:
+        raise entry.unlike(key, f"the name of a phase is expected.{nearest(str(found), known.phases)}")
+    return found
 
 
 def _numbers(entry: Entry, kind: str, unit: float, gas: Mapping[str, object]) -> tuple[float, ...]:
@@ -93,37 +172,45 @@ def _numbers(entry: Entry, kind: str, unit: float, gas: Mapping[str, object]) ->
         scale = entry.number("scaling factor", 1.0, at_least_0=True)
         return (scale * MOLECULES if kind == "EMISSION" else scale * (unit if kind == "USER_DEFINED" else 1.0),)
     if kind == "SURFACE":
-        known = Entry(f"{entry.where}, its species", gas, text=True)
-        diffusion = known.number("diffusion coefficient [m2 s-1]", above_0=True)
-        weight = known.number("molecular weight [kg mol-1]", above_0=True)
+        its = Entry(f"{entry.where}, its species", gas, text=True)
+        diffusion, weight = (its.number(key, above_0=True) for key in (DIFFUSION, WEIGHT))
         return entry.number("reaction probability", 1.0, at_least_0=True), diffusion, weight
     if kind == "BRANCHED_NO_RO2":
         x, y, a0, n = (entry.number(key, at_least_0=key == "X", above_0=key == "a0") for key in ("X", "Y", "a0", "n"))
         if a0 >= 1.0:
             raise entry.refused(f'"a0" is {a0:g}, and a share between 0 and 1 is expected.')
         return x * unit, y, a0, n, 0.0
+    if ENERGY in entry.values:
+        if "C" in entry.values:
+            raise entry.refused('it has "Ea" and "C", and C is -Ea / k. Remove one.')
+        entry = Entry(entry.where, {**entry.values, "C": -entry.number(ENERGY) / BOLTZMANN}, text=True)
     numbers = entry.numbers(form)
     if kind == "TROE":  # k0 has the air as one more reactant
         return (numbers[0] * unit / MOLECULES, *numbers[1:3], numbers[3] * unit, *numbers[4:])
     if kind == "TERNARY_CHEMICAL_ACTIVATION":  # kinf has it as one less
         return (numbers[0] * unit, *numbers[1:3], numbers[3] * unit * MOLECULES, *numbers[4:])
-    if kind == "TAYLOR_SERIES":
-        more = entry.values.get("taylor coefficients", [1.0])
-        return (numbers[0] * unit, *numbers[1:], *(float(each) for each in more))
-    return (numbers[0] * unit, *numbers[1:])
+    if kind == "TAYLOR_SERIES" and TAYLOR in entry.values:
+        more = Entry(f"{entry.where}, {TAYLOR}", {f"c{n}": each for n, each in enumerate(_list(entry, TAYLOR))}, text=True)
+        return (numbers[0] * unit, *numbers[1:], *map(more.number, more.values))
+    return (numbers[0] * unit, *numbers[1:], *[1.0] * (kind == "TAYLOR_SERIES"))
 
 
-def _side(entry: Entry, key: str) -> list[tuple[Any, float]]:
-    """Names and coefficients of one side of a reaction."""
+def _side(entry: Entry, key: str, known: Known, phases: Collection[str]) -> list[tuple[str, float]]:
+    """Names and coefficients of one side of a reaction; each species must be in one of some phases."""
     found = []
-    for each in entry.values.get(key) or ():
-        part = Entry(f"{entry.where}, {key}", each, text=True)
-        found.append((part.values.get("name", part.values.get("species name")), part.number("coefficient", 1.0)))
+    values = entry.values.get(key) or []
+    for each in values if isinstance(values, list) else [values]:
+        part = Entry(f"{entry.where}, {key}", {"name": each} if isinstance(each, str) else each, text=True)
+        part.only(("name", "species name", "coefficient"))
+        if {"name", "species name"} <= part.values.keys():
+            raise part.refused('it has "name" and "species name". Remove one.')
+        name = part.values.get("name", part.values.get("species name"))
+        if not isinstance(name, str) or name not in known.fixed:
+            number_of(entry, name, known.species)
+        if not any(name in known.phases[phase] for phase in phases):
+            raise entry.refused(f'species "{name}" is not in phase {" or ".join(phases)}. Add it to the species of the phase.')
+        found.append((str(name), part.number("coefficient", 1.0)))
     return found
-
-
-def _products(entry: Entry, key: str, species: Mapping[str, int], fixed: Mapping[object, Entry]) -> tuple[tuple[int, float], ...]:
-    return tuple((number_of(entry, name, species), times) for name, times in _side(entry, key) if name not in fixed)
 
 
 def _whole(entry: Entry, name: object, times: float) -> int:

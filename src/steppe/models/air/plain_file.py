@@ -22,6 +22,7 @@ from steppe.models.air.mechanism import NUMBERS, Mechanism, Process, Rate
 FORMS = {"loss": "constant"} | {form: form for form in NUMBERS if form not in ("branched", "surface", "taylor")}
 KEYS = ("name", "version", "constants", "h2o", "zenith", "species", "rates", "reactions", "elements", "box")
 THIRDS = ("M", "O2", "H2O")  # concentrations that any mechanism may name, beside its constants
+REACTANTS = {"photolysis": 1, "deposition": 1, "emission": 0}  # of a form of rate that takes no other number
 TERM = re.compile(r"(?:([0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+) +)?([A-Za-z]\S*)")
 
 
@@ -89,7 +90,11 @@ def _process(entry: Entry, number: int, species: Mapping[str, int], rates: Mappi
         if times not in (1.0, 2.0, 3.0):
             raise entry.refused(f'"{equation.strip()}" has {times:g} of a reactant, and 1, 2 or 3 is expected.')
         reactants += [who] * int(times)
-    return Process(label, equation.strip(), tuple(reactants), right, _rate(entry, rates, thirds))
+    rate = _rate(entry, rates, thirds)
+    if len(reactants) != (most := REACTANTS.get(rate.form, len(reactants))):
+        has = f"{len(reactants)} reactant{'s' * (len(reactants) != 1)}"
+        raise entry.refused(f'"{equation.strip()}" has {has}, and {most} is expected of type {rate.form}. Change the equation or the type.')
+    return Process(label, equation.strip(), tuple(reactants), right, rate)
 
 
 def _side(entry: Entry, equation: str, side: str, species: Mapping[str, int], thirds: Sequence[str]) -> tuple[tuple[int, float], ...]:
@@ -164,6 +169,8 @@ def _box(entry: Entry, species: Mapping[str, int]) -> dict[str, Any]:
         hours = entry.values["day"]
         if not isinstance(hours, list) or len(hours) != 2 or not all(type(each) in (int, float) for each in hours):
             raise entry.refused(f'"day" is {hours!r}, and the first and the last hour are expected, as [4.0, 20.0].')
+        if not 0.0 <= hours[0] <= hours[1] <= 24.0:
+            raise entry.refused(f'"day" is {hours!r}, and hours from 0 to 24 are expected, the earlier one first.')
         found["day"] = (float(hours[0]), float(hours[1]))
     if "initial" in entry.values or "initial_others" in entry.values:
         initial = Entry(f"{entry.where}.initial", entry.values.get("initial", {}))
