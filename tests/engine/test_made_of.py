@@ -88,6 +88,15 @@ def test_other_tracers_are_another_run_and_a_wrong_name_is_refused(run_file):
         Plan.of(run_file)
 
 
+def test_a_misspelt_key_that_the_model_itself_takes_is_told_the_right_one(run_file):
+    run_file.write_text(RUN.replace("{ tracers = [", "{ tracer = [").replace(", decay_radon = 0.25", ""))
+    with pytest.raises(RunFileError, match=r'"tracer" is not known\. Did you mean "tracers"\?'):
+        Plan.of(run_file)
+    run_file.write_text(RUN.replace("{ tracers = [", "{ xyzzy = [").replace(", decay_radon = 0.25", ""))
+    with pytest.raises(RunFileError, match=r"Known: decay_dust, land_type, tracers\."):
+        Plan.of(run_file)
+
+
 def with_step(run_file: Path, step: str, own: str = "") -> None:
     """The model needs a step; the run file says another or none."""
     run_file.with_name("tracers.py").write_text(MODEL.replace('"x": 0})', f'"x": 0}}, step="{step}")'))

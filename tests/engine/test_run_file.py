@@ -78,6 +78,7 @@ def test_keys_can_be_changed_from_outside(tmp_path):
         ('path = "out"', 'path = "out"\nprecision = "3 bits"', "Key \"output.precision\" = '3 bits' does not fit"),
         ('path = "out"', "", 'Key "output.path" is missing.'),
         ("[time]", "[time", "is not valid TOML"),
+        ("[time]", 'output = { path = "out" }\n[time]', "The table output is written in one line"),
     ],
 )
 def test_a_mistake_is_named_with_its_key(tmp_path, old, new, sentence):

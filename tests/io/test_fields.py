@@ -13,8 +13,8 @@ import zarr
 
 from steppe.clock import Clock, parse_instant
 from steppe.comm import BoxReach, World
-from steppe.errors import BadCellError, ForcingError
-from steppe.grid import Partition, Raster
+from steppe.errors import BadCellError, ForcingError, GridError
+from steppe.grid import Gaussian, Partition, Raster
 from steppe.io import FieldReader, FieldStore
 from steppe.io.forcing.field import Field, turned
 from steppe.io.forcing.fields import in_box
@@ -248,3 +248,12 @@ def test_a_store_may_reach_beyond_the_grid_and_no_less(tmp_path):
         ForcingError, match="is on another grid: its 30 longitudes go from -175 to 115, those of the run are 7 from 145 to 205"
     ):
         Field(west, U, part, {})
+
+
+def test_a_store_with_gaussian_latitudes_names_the_key_of_the_run_file_and_nothing_else(tmp_path):
+    gaussian = Gaussian(ROWS)
+    store = stored(tmp_path / "gauss.zarr", dataset().assign_coords(lat=("lat", gaussian.lat, {"units": "degrees_north"})))
+    with pytest.raises(GridError) as error:
+        store.grid()
+    assert str(error.value).endswith(f'gauss.zarr" has the latitudes of a Gaussian grid. Write [grid] gaussian = {ROWS} beside [forcing].')
+    assert stored(tmp_path / "even.zarr", dataset()).grid() == EARTH

@@ -2,10 +2,13 @@
 
 import os
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from steppe.cli.commands import overview
-from steppe.errors import Exit, Mistake, SteppeError, unexpected
+from steppe.errors import Exit, Mistake, SteppeError, closest, unexpected
+
+if TYPE_CHECKING:
+    from cyclopts import CycloptsError
 
 
 def main() -> NoReturn:
@@ -71,9 +74,21 @@ def _call(arguments: list[str]) -> Exit:
         result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
         command = " ".join(("steppe", *(error.command_chain or ())))
-        _say(f"{error} `{command} --help` shows what it takes.")
+        _say(f"{_sentence(error)} `{command} --help` shows what it takes.")
         return Exit.MISTAKE
     return result if isinstance(result, Exit) else Exit.DONE
+
+
+def _sentence(error: "CycloptsError") -> str:
+    """Its text. For an unknown option an own one: names are compared without their dashes, which make all of them alike."""
+    from cyclopts.exceptions import UnknownOptionError
+
+    if not isinstance(error, UnknownOptionError):
+        return str(error)
+    given = (error.token.keyword or error.token.value).partition("=")[0]
+    names = [name.removeprefix("--") for each in error.argument_collection for name in each.names if each.parse]
+    near = closest(given.removeprefix("--"), names) if given.startswith("--") else None
+    return f"Unknown option: {given}." + (f" Did you mean --{near}?" if near else "")
 
 
 def _say(text: str) -> None:

@@ -16,6 +16,19 @@ ReadMap = Callable[[str, str, Variable], Floats]
 LAND_TYPE = Variable("land_type", ("cell",), "1", "float32", Role.PARAMETER, "Land type", source="the run file")
 
 
+class ParameterTable(dict[str, Any]):
+    """[parameters] of a run file. `asked`: the keys that a model has asked for with `pop`, whether they are there or not."""
+
+    def __init__(self, entries: Mapping[str, object]) -> None:
+        super().__init__(entries)
+        self.asked: set[str] = set()
+
+    def pop(self, key: str, *usual: Any) -> Any:
+        """The value of a key, which is taken out; without it, the usual one."""
+        self.asked.add(key)
+        return super().pop(key, *usual)
+
+
 class Chosen(NamedTuple):
     """What a run file chooses: parameters (number or (cells,) float64), words for the options that it names, and why each was taken.
 
@@ -62,7 +75,8 @@ def choose(
         elif key in declared:
             values[key] = _value(value, where, read_map, declared[key])
         else:
-            raise RunFileError(f"{where} is not known.{nearest(key, [*declared, *sets, *options, 'land_type'])}")
+            asked = table.asked if isinstance(table, ParameterTable) else ()
+            raise RunFileError(f"{where} is not known.{nearest(key, {*declared, *sets, *options, *asked, 'land_type'})}")
     of_cell = None
     if "land_type" in table:
         of_cell = _value(table["land_type"], '[parameters] "land_type"', read_map, LAND_TYPE)

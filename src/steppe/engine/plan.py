@@ -21,7 +21,7 @@ from steppe.engine.events import Action, calendar
 from steppe.engine.fitting import check_fits
 from steppe.engine.initial import initial_state
 from steppe.engine.options import options_text, with_picks
-from steppe.engine.parameters import LAND_TYPE, Chosen, choose
+from steppe.engine.parameters import LAND_TYPE, Chosen, ParameterTable, choose
 from steppe.engine.place import open_grid, place_name
 from steppe.engine.run_file import MapsSection, OutputSection, RunFile, SeriesSection, read_run_file
 from steppe.engine.weather import open_weather
@@ -91,7 +91,7 @@ class Plan:
         forcing = open_weather(run, grid)
         cores = cores or usable_cores()
         threads = run.engine.threads or cores
-        table = dict(run.parameters)
+        table = ParameterTable(run.parameters)
         model = make_model(module, run.engine.dtype or "float32", threads, table, surroundings(grid, forcing, threads))
         run = _with_step(run, model)
         clock, steps = clock_of(run, forcing.calendar if forcing else "standard")
@@ -235,7 +235,9 @@ class Plan:
         roles = Role.STATE, Role.DIAGNOSTIC, Role.FORCING
         known = {n: v for n, v in self.model.variables.items() if v.role in roles and v.dtype.startswith("float")}  # others lack NaN
         if name not in known:
-            raise RunFileError(f'{where}: there is no variable "{name}" to record.{nearest(name, known)}')
+            whole, _, level = name.partition("[")
+            more = f' Write "{whole}", which is recorded with all its levels.' if level and whole in known else nearest(name, known)
+            raise RunFileError(f'{where}: there is no variable "{name}" to record.{more}')
         return known[name]
 
     def step_after(self, day: str) -> int:

@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from steppe.clock import DAY, TICK, length
 from steppe.costs import RETIRED, SPREAD
+from steppe.engine.toml_advice import toml_advice
 from steppe.errors import RunFileError, nearest
 
 Reduction = Literal["mean", "sum", "min", "max", "last"]
@@ -29,7 +30,6 @@ EXAMPLES = {
     "name": '"daily": it names a folder',
     "writers": '"private", "gather" or "aggregate:4"',
 }
-SHORT_TIME = re.compile(r"= *(\d{4}-\d\d-\d\d[T ]\d\d:\d\d)\s*$", re.MULTILINE)  # which TOML does not know
 Region = Any  # a name or a table; the grid says what is wrong with it
 Precision = Literal["exact", "float32", "12 bits"]
 PRECISION = (
@@ -303,8 +303,7 @@ def read_run_file(path: Path | str, changes: Mapping[str, str] | None = None) ->
     except OSError as error:
         raise RunFileError(f'Run file "{path}" cannot be read: {error.strerror}. `steppe new run` writes one.') from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        short = SHORT_TIME.search(path.read_text(encoding="utf-8", errors="replace"))
-        more = f' An instant needs seconds or quotes: "{short[1]}".' if short else ""
+        more = toml_advice(str(error), path.read_text(encoding="utf-8", errors="replace"))
         raise RunFileError(f'Run file "{path}" is not valid TOML: {error}.{more}') from None
     return checked(table, path, changes)
 

@@ -12,7 +12,7 @@ from steppe.models.declare import Choice, Pick
 from steppe.models.defaults import Defaults, leaves_out, record_step
 from steppe.models.field_model import FieldModel
 from steppe.models.handed import Exchange, Inputs, Reach, Recorder, Records, Surroundings
-from steppe.models.registry import default_of, find_model, make_model, needed_weather, picks_of, sets_of
+from steppe.models.registry import default_of, find_model, make_model, needed_weather, picks_of, remarks_of, sets_of
 from steppe.models.served import check_served
 from steppe.packed import MISSING, Packed
 from steppe.variable import Role, Var, Variable, declared, initial_values
@@ -51,5 +51,6 @@ __all__ = [
     "needed_weather",
     "picks_of",
     "record_step",
+    "remarks_of",
     "sets_of",
 ]

@@ -1,5 +1,5 @@
 """Models by name: Steppe's own, those of other packages (entry point group `steppe.models`), or a Python file; and what such a file may say
-beside the model: named parameter sets, options that it picks, the weather that it needs.
+beside the model: named parameter sets, options that it picks, the weather that it needs, warnings before a run.
 """
 
 import importlib
@@ -112,6 +112,12 @@ def picks_of(module: ModuleType, available: Collection[str]) -> Mapping[str, Any
     """Option -> what the model picks for a run file that does not set it. available: names of the weather's variables."""
     with authored("`choose` of the model"):
         return module.choose(available) if hasattr(module, "choose") else {}
+
+
+def remarks_of(module: ModuleType, model: Model, begun: Collection[str]) -> list[str]:
+    """Warnings of a model before a run. begun: the variables that the run file sets, at the beginning or later."""
+    with authored("`remarks` of the model"):
+        return list(module.remarks(model, begun)) if hasattr(module, "remarks") else []
 
 
 def needed_weather(module: ModuleType, model: Model, options: Mapping[str, str]) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ class Metrics:
             lines.append(f'steppe_request_seconds_count{{path="{path}"}} {total}')
         for name, (kind, help, values) in more.items():
             lines += _head(name, kind, help)
-            lines += [f"{name}{{{labels}}} {value:g}" for labels, value in values.items()]
+            lines += [f"{name}{{{labels}}} {value:.15g}" for labels, value in values.items()]
         return "\n".join(lines) + "\n"
 
 

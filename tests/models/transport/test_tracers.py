@@ -3,10 +3,18 @@
 import numpy as np
 import pytest
 
-from steppe.errors import ModelError
+from steppe.cli import run_command
+from steppe.errors import Exit, ModelError
 from steppe.models.transport import levels
 from steppe.models.transport.tracers import tracers_of
 
+RUN = """\
+model = "transport"
+time = {{ start = 2000-01-01, end = 2000-01-01, step = "3 hours" }}
+grid = {{ gaussian = 8 }}
+parameters = {{ levels = 1, tracers = {tracers} }}
+output = {{ path = "out", variables = ["smoke"], reduce = "last" }}
+{rest}"""
 A, B = np.array([0.0, 0.1, 0.2, 0.15, 0.0]), np.array([0.0, 0.1, 0.3, 0.6, 1.0])
 
 
@@ -48,3 +56,21 @@ def test_coefficients_of_pressure_are_taken_in_their_unit(unit, factor):
 def test_winds_whose_levels_would_be_others_are_refused(columns, says):
     with pytest.raises(ModelError, match=says):
         levels.chosen(None, "forcing", columns)
+
+
+@pytest.mark.parametrize(
+    ("tracers", "rest", "warned"),
+    [
+        ('["smoke"]', "", True),
+        ('{ smoke = { half_life = "1 day" } }', "", True),
+        ('{ smoke = "zero" }', "", False),
+        ('{ smoke = { source = "1e-6 s-1" } }', "", False),
+        ('{ smoke = "age of air" }', "", False),
+        ('["smoke"]', "[[event]]\ndate = 2000-01-01T03:00:00\nset = { smoke = 1.0 }\n", False),
+    ],
+)
+def test_check_and_run_warn_of_a_tracer_that_nothing_makes(tmp_path, capfd, tracers, rest, warned):
+    (tmp_path / "run.toml").write_text(RUN.format(tracers=tracers, rest=rest))
+    for command in ("check", "run"):
+        assert run_command([command, str(tmp_path / "run.toml")]) == Exit.DONE
+        assert ('Tracer "smoke" is 0 everywhere: it has no form, no source and no [initial].' in capfd.readouterr().err) is warned

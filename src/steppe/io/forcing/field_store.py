@@ -19,7 +19,7 @@ import numpy as np
 
 from steppe.clock import CALENDARS
 from steppe.errors import ForcingError, GridError
-from steppe.grid import Raster, is_axis, read_lattice
+from steppe.grid import Raster, is_axis, is_gaussian, read_lattice
 
 if TYPE_CHECKING:
     import xarray
@@ -131,6 +131,10 @@ class FieldStore:
         try:
             lattice = read_lattice(self.dataset)
         except GridError as error:
+            latitudes = next((values.values for values in self.dataset.coords.values() if is_axis(values, "latitude")), np.empty(0))
+            if is_gaussian(latitudes.astype(np.float64)):
+                text = f"has the latitudes of a Gaussian grid. Write [grid] gaussian = {latitudes.size} beside [forcing]."
+                raise GridError(f'"{self.path}" {text}') from None
             raise GridError(f'"{self.path}": {error}') from None
         if lattice.crs is not None:
             raise GridError(

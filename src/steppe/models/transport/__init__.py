@@ -13,7 +13,7 @@ tracers          the table of tracers of a run file
 advection        the arrays in which all ranks read
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from steppe.models.declare import Pick
 from steppe.models.transport.model import Transport
@@ -32,3 +32,13 @@ def choose(available: Collection[str]) -> Mapping[str, Pick]:
     if found and "omega" not in available:
         found["vertical"] = Pick("none", "there is no vertical motion: the winds hold no omega")
     return found
+
+
+def remarks(model: Transport, begun: Collection[str]) -> Iterator[str]:
+    """Warnings before a run: tracers that nothing makes. begun: the variables that [initial] or an event of the run file sets."""
+    for tracer in model.tracers:
+        if tracer.bare and tracer.name not in begun:
+            yield (
+                f'Tracer "{tracer.name}" is 0 everywhere: it has no form, no source and no [initial]. Write in [parameters.tracers] '
+                f'{tracer.name} = "hills", say, or {tracer.name} = "zero" if it shall begin so.'
+            )

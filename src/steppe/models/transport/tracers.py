@@ -24,6 +24,7 @@ class Tracer(NamedTuple):
 
     box: of the source.
     levels: those of its source, by number; () for all. age: 0 at the ground, and everywhere else a day older after a day.
+    bare: the run file gives neither a form nor a source.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Tracer(NamedTuple):
     box: Region | None = None
     units: str = "1"
     age: bool = False
+    bare: bool = False
 
     @property
     def source_units(self) -> str:
@@ -53,7 +55,7 @@ def tracers_of(asked: object) -> tuple[Tracer, ...]:
         twice = sorted({str(name) for name in asked if asked.count(name) > 1})
         if twice:
             raise ModelError(f'[parameters] tracers: "{twice[0]}" is there twice. Give each tracer a name of its own.')
-        asked = dict.fromkeys(asked, "zero")
+        asked = {name: {} for name in asked}
     if not isinstance(asked, Mapping) or not asked:
         raise ModelError(f'[parameters] tracers = {asked!r} is no table. Write tracers = {{ smoke = "hills" }}.')
     return tuple(_tracer(name, asked[name]) for name in sorted(asked, key=str))  # in one order on all ranks, however the table came
@@ -95,7 +97,7 @@ def _tracer(name: object, said: object) -> Tracer:
         raise ModelError(f"{where}: a source that is a map says itself where it is. Remove box, or give the source as a number.")
     if source is None and (levels or box):
         raise ModelError(f"{where}: levels and box are those of a source. Give one, or remove them.")
-    return Tracer(name, form, half_life, source, tuple(levels), box, units)
+    return Tracer(name, form, half_life, source, tuple(levels), box, units, bare="initial" not in table and source is None)
 
 
 def product(units: str, other: str) -> str:
