@@ -69,6 +69,8 @@ def test_a_run_that_is_asked_for_twice_is_begun_once(scenario: Path, tmp_path: P
     with serving(scenario, tmp_path) as client:
         assert client.post("/runs", json={"name": "a", "toml": pasture}).json()["code"] == "key-missing"
         assert begun(client, name="a", toml=pasture.replace("grid", "gird"), key="k").json()["code"] == "bad-run"
+        table = 'output = { path = "out" }\n[output.series]\n'
+        assert begun(client, name="a", toml=table, key="k").json()["detail"].endswith("write [output], and its keys below it.")
         first = begun(client, name="a", toml=pasture, key="k")  # what was refused is not kept
         assert first.status_code == 201, first.text
         again = begun(client, name="a", toml=pasture, key="k")

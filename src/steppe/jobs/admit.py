@@ -18,6 +18,7 @@ from steppe.api import NewRun
 from steppe.control.rendezvous import put_run_file
 from steppe.engine.plan import Plan
 from steppe.engine.run_file import checked
+from steppe.engine.toml_advice import toml_advice
 from steppe.errors import Exit, SteppeError
 
 DEPTH = 16  # levels of a run file
@@ -72,7 +73,8 @@ def table_of(request: NewRun) -> dict[str, object]:
         try:
             table = tomllib.loads(request.toml or "")
         except (ValueError, RecursionError) as error:
-            raise FaultError("bad-field", f"The run file is not valid TOML: {error}.", position=position) from None
+            advice = toml_advice(str(error), request.toml or "")
+            raise FaultError("bad-field", f"The run file is not valid TOML: {error}.{advice}", position=position) from None
     return {name: _dated(value, position, name) for name, value in table.items()}
 
 
