@@ -373,7 +373,7 @@ def test_health_and_metrics(client: Client, toy: Toy) -> None:
     client.get("/data/green?packed=1")
     client.post("/step", {"steps": 1})
     text = client.ask("GET", "/metrics", role="view").text
-    assert 'steppe_arrays{run="toy",what="bytes"} 1.5e+06' in text
+    assert 'steppe_arrays{run="toy",what="bytes"} 1500000' in text
     assert 0.0 < float(text.partition('steppe_journal_longest_transaction_seconds{run="toy"} ')[2].split()[0]) < 60.0
     assert 'steppe_requests_total{method="GET",path="/api/v1/runs/{run}/data/{variable}",status="200"} 1' in text
     assert 'steppe_step{run="toy",scenario="main"} 1' in text
