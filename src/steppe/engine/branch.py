@@ -58,14 +58,23 @@ class EarlierState(NamedTuple):
 
     def plain(self) -> list[object]:
         """In types of JSON."""
-        actions = [[*position, *action] for position, action in self.actions.items()]
-        return [self.name, self.position, actions, *([self.branch] if self.branch else [])]
+        return [self.name, self.position, plain_actions(self.actions), *([self.branch] if self.branch else [])]
 
     @classmethod
     def of(cls, plain: Sequence[Any]) -> "EarlierState":
         """From `plain`."""
         name, position, actions, *branch = plain
-        return cls(name, Position(*position), {Position(step, seq): (kind, done) for step, seq, kind, done in actions}, *branch)
+        return cls(name, Position(*position), actions_of(actions), *branch)
+
+
+def plain_actions(actions: Actions) -> list[list[object]]:
+    """Actions in types of JSON."""
+    return [[*position, *action] for position, action in actions.items()]
+
+
+def actions_of(plain: Sequence[Any]) -> Actions:
+    """From `plain_actions`."""
+    return {Position(step, seq): (kind, done) for step, seq, kind, done in plain}
 
 
 class LostBranch(NamedTuple):
@@ -156,7 +165,7 @@ class Branch:
         self.position, self.rules = position_of(checkpoint), Rules.of(checkpoint.manifest.get("rules", {}))
         self.unacknowledged = [RuleFiring(*each) for each in checkpoint.manifest.get("unheeded", ())]
         if self.steered and "early" in checkpoint.manifest:
-            self.early, self.since = EarlierState.of(["", BEGINNING, checkpoint.manifest["early"]]).actions, BEGINNING
+            self.early, self.since = actions_of(checkpoint.manifest["early"]), BEGINNING
 
     def step(self, stop: int, beside: Sequence["Branch"] = (), keep_last_step: bool = True) -> None:
         """Computes up to a step, with other branches that stand at the same one; the forcing is decoded once.
@@ -246,8 +255,8 @@ class Branch:
         more: dict[str, object] = ({"rules": self.rules.plain()} if self.rules else {}) | ({"behind": behind.plain()} if behind else {})
         more |= {"unheeded": [astuple(each) for each in unacknowledged]} if unacknowledged else {}
         more |= {"changes": self.position.seq} if self.position.seq and not self.steered else {}  # of a script, at this step
-        early = EarlierState("", BEGINNING, {}).with_more(done(BEGINNING)) if self.steered and self.since == BEGINNING else None
-        more |= {"early": early.plain()[2]} if early else {}
+        if self.steered and self.since == BEGINNING and len(early := done(BEGINNING)) <= MOST:
+            more |= {"early": plain_actions(early)}
         name = self.settled.keep(self.position.step, self.spent, self.position.seq if self.steered else None, more)
         self.kept, self.behind = (name, self.position), behind
 

@@ -19,7 +19,7 @@ from steppe.engine.plan import Plan
 from steppe.errors import RunFileError
 from steppe.io import FieldReader, ForcingProblem, ForcingReader, ForcingStore, scan
 from steppe.kernels.sums import totals
-from steppe.models import Model, find_model, remarks_of
+from steppe.models import Model
 from steppe.variable import Role
 
 
@@ -113,15 +113,9 @@ def free_space(path: Path) -> int:
 
 def remarks(plan: Plan, outputs: Outputs, notes: Sequence[str], model: Model) -> list[tuple[str, str]]:
     """The remarks at the beginning of a run: kind ("note", "warning") and text. notes: of the plan."""
-    told = [*(("note", text) for text in notes), *(("warning", text) for text in cautions(plan)), ("note", announcement(plan, outputs))]
+    told = [*(("note", text) for text in notes), *(("warning", text) for text in plan.cautions), ("note", announcement(plan, outputs))]
     short = shortage(plan.run.output.path, outputs.cost.files, checkpoint_size(model))
     return [each for each in (*told, ("warning", short)) if each[1]]
-
-
-def cautions(plan: Plan) -> list[str]:
-    """What the model warns of before a run."""
-    begun = {*plan.initial, *(name for action in plan.actions for name in action.values)}
-    return remarks_of(find_model(plan.run.model), plan.model, begun)
 
 
 def checkpoint_size(model: Model) -> int:

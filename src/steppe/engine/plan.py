@@ -29,7 +29,7 @@ from steppe.errors import ForcingError, RunFileError, nearest
 from steppe.grid import Decomposition, Grid, Region, decompose, writers_of
 from steppe.html_summary import html_summary
 from steppe.io import FieldReader, FieldStore, ForcingReader, ForcingStore, read_costs, read_map
-from steppe.models import Model, Surroundings, find_model, make_model, needed_weather
+from steppe.models import Model, Surroundings, find_model, make_model, needed_weather, remarks_of
 from steppe.variable import Role, Variable, Variables
 
 
@@ -59,6 +59,7 @@ class Plan:
     initial: Mapping[str, float | Array]
     actions: list[Action]
     made_of: Mapping[str, object]  # the entries of [parameters] that the model has used
+    cautions: Sequence[str] = ()  # what the model warns of before the run
 
     def __repr__(self) -> str:
         return f"<Plan of {self.model.name} {self.model.version}, {', '.join(f'{name}: {text}' for name, text in self._facts().items())}>"
@@ -112,6 +113,7 @@ class Plan:
         made_of = {name: value for name, value in run.parameters.items() if name not in table}
         plan = cls(run, grid, forcing, clock, steps, threads, cores, model, chosen, {}, actions, made_of)
         plan.initial = initial_state(run.initial, model.variables, model.spaces, grid)
+        plan.cautions = remarks_of(module, model, {*plan.initial, *(name for action in actions for name in action.values)})
         plan.check_forcing(module)
         check_fits(plan)
         plan.run = run.model_copy(update={"engine": run.engine.model_copy(update={"dtype": plan.dtype})})

@@ -144,11 +144,6 @@ def _csv(values: Array, head: ArrayHead, known: RunDescription, places: CellPlac
     return csv_rows(head["variable"], head["units"], when, pairs, values.reshape(len(dates), len(pairs)))
 
 
-def csv_column(name: str, units: str) -> str:
-    """The header of a column of numbers, as `steppe export --csv` writes it."""
-    return f"{name} [{units}]"
-
-
 def csv_rows(
     name: str, units: str, dates: Sequence[object], places: Sequence[tuple[float, float]], values: Array, levels: Sequence[float] = ()
 ) -> bytes:
@@ -163,7 +158,7 @@ def csv_rows(
         for date, row in zip(dates, numbers, strict=True)
         for (longitude, latitude), height, number in zip(places, heights, row, strict=True)
     ]
-    return "\n".join([f"time,{'level,' if levels else ''}longitude,latitude,{csv_column(name, units)}", *rows, ""]).encode()
+    return "\n".join([f"time,{'level,' if levels else ''}longitude,latitude,{name} [{units}]", *rows, ""]).encode()
 
 
 def _coverage(values: Array, head: ArrayHead, known: RunDescription, places: CellPlaces) -> bytes:

@@ -146,7 +146,7 @@ def _csv(
 ) -> bytes:
     if places:
         return encode.csv_rows(variable.name, variable.units, when, places, values, levels)
-    columns = [encode.csv_column(f"{each}({variable.name})", variable.units) for each in REDUCED]
+    columns = [f"{each}({variable.name}) [{variable.units}]" for each in REDUCED]
     rows = (f"{date},{','.join('' if text == 'nan' else text for text in map(str, row))}" for date, row in zip(when, values, strict=True))
     return "\n".join([f"time,{','.join(columns)}", *rows, ""]).encode()
 
