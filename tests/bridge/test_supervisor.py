@@ -389,6 +389,7 @@ def test_what_cannot_be_started_is_refused_by_name(
 
 
 def test_a_site_that_refuses_ends_the_others(program: Compiler, runtime: Path) -> None:
+    program(OPENMPI / "mpicc")  # skips without Open MPI
     sites = ["--site", "a=local:1", "--site", f"b=local:1,mpiexec={OPENMPI / 'mpiexec'}"]
     done = bridge("run", *sites, "--", program(MPICH / "mpicc"), seconds=WITHIN)
     assert (done.returncode, "[b] steppe bridge: There is no launcher for MPICH" in done.stderr) == (2, True)
