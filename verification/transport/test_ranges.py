@@ -58,6 +58,23 @@ def test_a_row_on_a_pole_is_one_point(scheme, levels, courant, seed, measured):
     assert apart <= 1e-12 or courant > 5.0  # then three iterations find no path in such a wind, and rounding grows
 
 
+@pytest.mark.parametrize("rows", [32, 40])
+@pytest.mark.parametrize("scheme", ["ccm", "best"])
+def test_what_is_alike_north_and_south_stays_so(scheme, rows, measured):
+    """In a wind along the rows each path begins on a row, between two cells: neither rounding nor the hemisphere may choose one of them."""
+    grid = Gaussian(rows)
+    lat, lon = np.deg2rad(grid.lat)[:, None], np.deg2rad(grid.lon)[None, :]
+    u = np.broadcast_to(40.0 * np.cos(lat), (1, grid.nlat, grid.nlon))
+    wind = {"u": u, "v": np.zeros_like(u), "ps": np.full_like(u[0], 1e5)}
+    options = {"scheme": scheme, "limiter": "on", "fixer": "on", "wind": "forcing"}
+    run = Driven(grid, 2.0 * SECONDS, lambda step: wind, options, levels=1, tracers={"discs": "zero"})
+    run["discs"][...] = np.hypot(np.abs(lat) - np.deg2rad(35.0), lon - np.pi) < np.deg2rad(20.0)
+    run.step(24)
+    apart = float(np.abs(run["discs"] - run["discs"][:, ::-1]).max())
+    measured(f"a disc on each hemisphere, {rows} rows, 24 steps, {scheme}", "greatest difference of the hemispheres", apart, "<= 1e-12")
+    assert apart <= 1e-12
+
+
 @pytest.mark.parametrize("steps", [12, 120])
 @pytest.mark.parametrize("wind", WINDS)
 @pytest.mark.parametrize("scheme", ["ccm", "best"])

@@ -26,6 +26,7 @@ from steppe.models.transport.winds import WINDS
 
 ROUND = 6.283185307179586  # rad
 BEFORE, AFTER = 1, 2  # columns that the array of the wind has before the first and after the last, so that four neighbours lie in a row
+NEARER = 1.0 - 1e-13  # more than rounding moves a latitude, less than any weight feels
 COMPONENTS = 3  # of the wind
 Three: TypeAlias = tuple[float, float, float]
 Number = TypeVar("Number", int, float)
@@ -157,9 +158,13 @@ def level_before(height: float, levels: int, coordinate: Floats, guess: int) -> 
 
 
 def row_before(latitude: float, latitudes: Floats, about: int) -> int:
-    """The row of the tables at or before a latitude. about: this row, or one beside it."""
-    row = about - 1 if latitude > latitudes[about] else about
-    return row + 1 if latitude <= latitudes[row + 1] else row
+    """The row of the tables before the cell of a latitude; on a row, of the cell towards the equator. about: this row, or one beside it.
+
+    So both hemispheres are alike, and rounding does not choose between the two cells beside a row.
+    """
+    nearer = latitude * NEARER
+    row = about - 1 if nearer > latitudes[about] else about
+    return row + 1 if nearer <= latitudes[row + 1] else row
 
 
 def turned_column(column: int, shift: int, columns: int) -> int:
