@@ -30,6 +30,7 @@ First sentence: what is wrong, with the value and what was expected; second: wha
 import difflib
 import linecache
 import os
+import re
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -213,11 +214,16 @@ def not_installed(what: str, extra: str, *packages: str) -> Mistake:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """' Did you mean "x"?' for a misspelt name, or the list of what is known when nothing is near."""
-    names = sorted(known)
+    names = sorted(known, key=_by_number)
     if close := closest(name, names):
         return f' Did you mean "{close}"?'
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED + 1 else ""
     return f" Known: {', '.join(names[:LISTED] if more else names)}{more}." if names else ""
+
+
+def _by_number(name: str) -> list[str | int]:
+    """A key that sorts r2 before r10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
 def some(texts: Sequence[str], most: int, joint: str = ", ") -> str:

@@ -266,6 +266,8 @@ class Conditions:
                 return
         if name not in known:
             names = (*known, *LIMITS, *self.mechanism.species)
+            if name.startswith("rate_"):
+                names = tuple(f"rate_factor_{each.label}" for each in self.mechanism.processes)
             raise ModelError(f"{where}: mechanism {self.mechanism.name} has no {name}.{nearest(name, names)}")
         if name.startswith("SURF."):
             if len(values) < 2:
