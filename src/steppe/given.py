@@ -1,6 +1,6 @@
 """Dates, numbers and arrays that a script gives, for a run at hand or on a server. Labels of an array count, not position alone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 
 Day: TypeAlias = str | date | np.datetime64
 CELL = "cell"  # dimension of packed cells; its coordinate counts the places of the map row by row
+CELL_ID = "cell_id"  # coordinate of packed cells: the name of each point
+LATITUDE = ("latitude", "lat", "degrees_north", "degree_north")  # names, CF standard name and units of an axis
+LONGITUDE = ("longitude", "lon", "degrees_east", "degree_east")
+# dimension of a grid -> name, CF standard name, unit or axis of a coordinate along it, the surest first
+_AXES: Mapping[str, Sequence[str]] = {
+    "lat": (*LATITUDE, "y", "Y"),
+    "lon": (*LONGITUDE, "x", "X"),
+    "y": ("y", "projection_y_coordinate", "Y"),
+    "x": ("x", "projection_x_coordinate", "X"),
+}
 
 
 def moment_text(when: Day) -> str:
@@ -54,6 +64,20 @@ def check_unmasked(value: Any, name: str) -> None:
         raise ModelError(f'The array for "{name}" has {masked:,} masked values. Fill them, value.filled(...), or set a region.')
 
 
+def unit_of(value: Any, units: str | None, name: str) -> str | None:
+    """The unit of a value to set: as it is given, or as the attribute of an array of xarray says; None: the variable's own.
+
+    Raises
+    ------
+    ModelError
+        The two differ.
+    """
+    own = getattr(value, "attrs", {}).get("units")
+    if units is not None and own is not None and str(own).strip() != units.strip():
+        raise ModelError(f'The array for "{name}" has the attribute units = "{own}", and units="{units}" is given. Give one of them.')
+    return own if units is None else units
+
+
 def level_of_array(value: Any, name: str, dim: str, levels: Sequence[float], asked: str) -> str:
     """The name of the level that is set: `asked`, or where that is the whole variable, the level of an array's coordinate of one number.
 
@@ -72,17 +96,57 @@ def level_of_array(value: Any, name: str, dim: str, levels: Sequence[float], ask
     return own
 
 
-def by_cell(value: "xarray.DataArray", places: Integers, name: str) -> "xarray.DataArray":
-    """An array along `cell` in the order of some places of the map, by its coordinate; as it is where it has none.
+def on_axes(value: "xarray.DataArray", dims: Sequence[str], name: str, levels: str = "") -> "xarray.DataArray":
+    """A map with the dimensions of a grid, in their order and under their names, each with its coordinate.
+
+    A dimension is known by a coordinate along it: by its name, standard name, unit or axis. levels: a dimension that may come before.
 
     Raises
     ------
     ModelError
-        It lacks a cell.
+        A dimension is not known or has no coordinate, or there is another one.
     """
-    if CELL not in value.coords:
-        return value
-    given = np.asarray(value[CELL].values)
+    along = [each for each in value.coords.values() if each.ndim == 1]
+    found = [next((each for word in _AXES[dim] for each in along if word in _labels(each)), None) for dim in dims]
+    named = {each.dims[0]: dim for each, dim in zip(found, dims, strict=True) if each is not None}
+    if len(named) < len(dims):
+        raise unplaced(value, name, dims)
+    if set(value.dims) - {levels} != set(named):
+        wanted = (levels, *dims) if levels else dims
+        raise ModelError(f'The array for "{name}" has the dims ({_listed(value.dims)}); expected ({_listed(wanted)}).')
+    bare = value.drop_vars([label for label in value.coords if label != levels]).rename(named)
+    placed = bare.assign_coords({dim: (dim, each.values) for dim, each in zip(dims, found, strict=True) if each is not None})
+    return placed.transpose(..., *dims)
+
+
+def _labels(coordinate: "xarray.DataArray") -> set[object]:
+    return {coordinate.name, *(coordinate.attrs.get(key) for key in ("standard_name", "units", "axis"))}
+
+
+def _listed(dims: Iterable[object]) -> str:
+    return ", ".join(map(str, dims))
+
+
+def unplaced(value: "xarray.DataArray", name: str, dims: Sequence[str]) -> ModelError:
+    """The error of an array that does not say where its values lie."""
+    expected = f"({_listed(dims)}) with coordinates" + (", or (cell) with the numbers of cells" if CELL not in dims else "")
+    return ModelError(
+        f'The array for "{name}" has the dims ({_listed(value.dims)}), and not the coordinates that say where its values lie; '
+        f"expected {expected}. Give these, or array.values, which go by position."
+    )
+
+
+def by_cell(value: "xarray.DataArray", places: Integers, name: str, ids: Sequence[str] = ()) -> "xarray.DataArray":
+    """An array along `cell` in the order of some places of the map, by its coordinate. ids: the names of all points.
+
+    Raises
+    ------
+    ModelError
+        It lacks a cell, or has no coordinate of cells.
+    """
+    given = _cells_of(value, ids)
+    if given is None:
+        raise unplaced(value, name, (CELL,))
     order = np.argsort(given, kind="stable")
     at = np.minimum(np.searchsorted(given, places, sorter=order), max(given.size - 1, 0))
     lacking = np.flatnonzero(given[order[at]] != places) if given.size else np.arange(len(places))
@@ -90,4 +154,14 @@ def by_cell(value: "xarray.DataArray", places: Integers, name: str) -> "xarray.D
         raise ModelError(
             f'The array for "{name}" has no cell {places[lacking[0]]} of the map. Give all {len(places):,} cells, or set a region.'
         )
-    return value.isel({CELL: order[at]})
+    return value.isel({CELL: order[at]}).transpose(..., CELL)
+
+
+def _cells_of(value: "xarray.DataArray", ids: Sequence[str]) -> Integers | None:
+    """The place of each cell of an array, -1 of an unknown point; None where it does not say."""
+    if CELL in value.dims and CELL in value.coords and value[CELL].dtype.kind in "iuf":
+        return np.asarray(value[CELL].values)
+    if CELL in value.dims and CELL_ID in value.coords and ids:
+        numbers = {each: number for number, each in enumerate(ids)}
+        return np.array([numbers.get(str(each), -1) for each in value[CELL_ID].values])
+    return None

@@ -4,6 +4,7 @@ import asyncio
 
 import numpy as np
 import pytest
+import xarray
 
 import steppe
 from steppe.client import Run, StaleError, UnknownError
@@ -48,6 +49,30 @@ def test_an_array_without_a_number_in_a_cell_is_refused_with_its_place(run: Run)
     with pytest.raises(RangeError, match=r'"water" is inf at index 1, .*, and no finite number at 1 more\. Give each'):
         run.set("water", [1.0, np.inf, np.nan], cells=[3, 4, 5])
     run.set("water", water)  # nan where no cell lies
+
+
+def test_a_map_goes_by_the_coordinates_of_its_axes_or_is_refused(run: Run) -> None:
+    run.step(1)
+    water, orders = run["water"], len(run.log())
+    for given in (water.rename(lat="b", lon="a").drop_attrs(), water.drop_vars("lat")):
+        with pytest.raises(ModelError, match=r'"water" has the dims \(.*\), and not the coordinates .*; expected \(lat, lon\)'):
+            run.set("water", given)
+    with pytest.raises(ModelError, match=r"has the dims \(place\), and not the coordinates"):
+        run.set("water", run.get("water", cells=range(144)).rename(cell="place"))
+    with pytest.raises(ModelError, match=r"has the dims \(time, lat, lon\); expected \(lat, lon\)"):
+        run.set("water", water.expand_dims("time"))
+    assert len(run.log()) == orders
+    for names in ({"lat": "latitude", "lon": "longitude"}, {"lat": "y", "lon": "x"}):
+        run.set("water", 0.0)
+        run.set("water", water[::-1].rename(names))
+        xarray.testing.assert_equal(run["water"], water)
+
+
+def test_a_unit_is_given_once(run: Run) -> None:
+    centimetres = (run["water"] / 10.0).assign_attrs(units="cm")
+    with pytest.raises(ModelError, match=r'has the attribute units = "cm", and units="mm" is given\. Give one of them'):
+        run.set("water", centimetres, units="mm")
+    run.set("water", centimetres, units="cm")
 
 
 def test_an_unknown_scenario_is_named_with_the_nearest_one(run: Run, shared_server: Served) -> None:

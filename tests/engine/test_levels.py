@@ -229,7 +229,7 @@ def test_an_array_of_xarray_goes_by_its_coordinates_and_its_unit(run_file):
         wide = turned.pad(lon=(2, 0), constant_values=9.0).assign_coords(lon=np.r_[119.25, 119.75, gas["lon"].values])
         grams = (1e3 * gas).assign_attrs(units="g m-2")
         elsewhere = gas.assign_coords(lon=gas["lon"] - 360.0)
-        for given in (turned, wide, grams, elsewhere, gas.drop_vars(("lat", "lon")), gas.drop_attrs()):
+        for given in (turned, wide, grams, elsewhere, gas.rename(lat="latitude", lon="longitude"), gas.drop_attrs()):
             simulation.set("gas", 0.0)
             simulation.set("gas", given)
             np.testing.assert_allclose(simulation["gas"], gas, rtol=1e-15)
@@ -252,6 +252,8 @@ def test_an_array_that_does_not_fit_is_refused_with_what_would(run_file):
             (gas.isel(lon=[*range(COLUMNS), 3]), r'The array for "gas" has lon .* twice'),
             (gas.isel(level=[0, 1]), r'The array for "gas" has no level 500'),
             (gas.expand_dims("time"), r"has the dims \(time, level, lat, lon\); expected \(level, lat, lon\)"),
+            (gas.drop_vars("level"), r"has the dims \(level, lat, lon\), and not the coordinates"),
+            (gas.drop_vars(("lat", "lon")), r"has the dims \(level, lat, lon\), and not the coordinates"),
             (gas.assign_attrs(units="K"), r'The array for "gas" is in "K", expected "kg m-2"'),
         ):
             with pytest.raises(Mistake, match=words):

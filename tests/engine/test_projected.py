@@ -12,7 +12,7 @@ import xarray
 import steppe
 from steppe.cli import run_command
 from steppe.engine import Simulation
-from steppe.errors import Exit, ForcingError
+from steppe.errors import Exit, ForcingError, ModelError
 from steppe.grid import Points, Raster, read_grid
 from steppe.ingest import Choices, Product, ingest_maps
 from steppe.io import unpack
@@ -117,7 +117,17 @@ def test_a_run_gives_maps_of_the_projection(made, tmp_path, monkeypatch):
     assert draw(Path("out"), Path("a.png")).stat().st_size > 10_000
     sim = steppe.Simulation("run.toml", "other")
     sim.step(3)
-    assert sim["water"].dims == ("y", "x")
+    water = sim["water"]
+    assert water.dims == ("y", "x")
+    for turned in (
+        water[::-1],
+        water[::-1].rename(y="row").assign_coords(row=("row", Y[::-1], {"standard_name": "projection_y_coordinate"})),
+    ):
+        sim.set("water", 0.0)
+        sim.set("water", turned)
+        np.testing.assert_array_equal(sim["water"], water)
+    with pytest.raises(ModelError, match=r'"water" has the dims \(lat, lon\), and not the coordinates .* expected \(y, x\)'):
+        sim.set("water", water.rename(y="lat", x="lon").drop_attrs())
     sim.close()
 
 

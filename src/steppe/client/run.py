@@ -12,7 +12,7 @@ from steppe.client.look import AsyncLook
 from steppe.client.operation import AsyncOperation
 from steppe.client.refusals import UnknownError
 from steppe.errors import Mistake
-from steppe.given import check_numbers, check_steps, level_of_array, moment_text
+from steppe.given import check_numbers, check_steps, level_of_array, moment_text, unit_of
 
 
 class AsyncRun(AsyncLook):
@@ -77,9 +77,9 @@ class AsyncRun(AsyncLook):
         name
             Of a variable that may be set.
         value
-            A number, or an array: a map of the grid, one value a cell of the region, or one of xarray whose coordinates hold the cells.
+            A number, or an array: a map of the grid, one value a cell of the region, or one of xarray, which goes by its coordinates.
         units
-            Unit of the value, if it is not the variable's own; an array of xarray may carry it.
+            Unit of the value, if it is not the variable's own; an array of xarray may carry it, and a different one is refused.
         level
             Number of one level, or its value with its unit, "850 hPa"; default: all levels of a variable that has some.
         operation
@@ -239,7 +239,7 @@ class AsyncRun(AsyncLook):
         variable = await self._remote.variable(name)
         check_numbers(value, variable.name, variable.units)
         what: dict[str, object] = {"variable": name, "operation": operation, "region": region or "all"}
-        units = units if units is not None else getattr(value, "attrs", {}).get("units")
+        units = unit_of(value, units, name)
         if np.ndim(value) == 0:
             what["value"] = number = float(value)
             if not np.isfinite(number):  # JSON has no such number

@@ -14,7 +14,7 @@ from steppe.client.http_client import HttpClient
 from steppe.client.labels import TIME, times
 from steppe.client.words import keys
 from steppe.errors import Mistake, RangeError
-from steppe.given import CELL, by_cell, check_unmasked
+from steppe.given import CELL, by_cell, check_unmasked, on_axes
 
 if TYPE_CHECKING:
     import xarray
@@ -142,12 +142,11 @@ class Places:
             raise Mistake(
                 f'The array for "{variable.name}" has levels. Set one after the other: run.set("{variable.name}", array[0], level=0).'
             )
-        if hasattr(value, "dims") and set(grid.dims) <= set(value.dims) and len(grid.dims) == 2:
-            value = self._at_cells(value.transpose(*grid.dims), grid, cells)
+        dims = getattr(value, "dims", ())
+        if dims and CELL not in dims and len(grid.dims) == 2:
+            value = self._at_cells(on_axes(value, grid.dims, variable.name), grid, cells)
         else:
-            if CELL in getattr(value, "dims", ()):
-                value = by_cell(value, cells.place, variable.name)
-            value = np.asarray(value)
+            value = np.asarray(by_cell(value, cells.place, variable.name, grid.ids or ()) if dims else value)
             if len(grid.shape) == 2 and value.shape == tuple(grid.shape):
                 value = value.ravel()[cells.place]
         if value.shape != (len(cells.number),):

@@ -8,7 +8,7 @@ import numpy as np
 
 from steppe.array_types import Array
 from steppe.errors import ModelError
-from steppe.given import CELL, by_cell, check_numbers, check_unmasked
+from steppe.given import CELL, by_cell, check_numbers, check_unmasked, on_axes, unit_of, unplaced
 from steppe.grid import Grid
 from steppe.io.forcing.units import conversion
 from steppe.levels import Space
@@ -27,7 +27,7 @@ def packed(
     """A number, ([levels,] cells) or ([levels,] rows, columns) of any kind of array, as 0-d, (cells,) or (levels, cells) of `cells`.
 
     An array of xarray goes by its coordinates, whatever the order of its dims, rows, columns and levels; it may reach beyond the grid. Its
-    attribute `units` is converted. cells: the packed cells that are set; None: all. units: of the value, if not the attribute's or the
+    attribute `units` is converted. cells: the packed cells that are set; None: all. units: of a value without that attribute, if not the
     variable's own.
 
     Raises
@@ -37,13 +37,12 @@ def packed(
     ForcingError
         Its unit does not convert to that of the variable.
     """
-    name, shape, dims = variable.name, tuple(grid.shape.values()), tuple(grid.shape)
+    name, shape = variable.name, tuple(grid.shape.values())
     check_numbers(value, name, variable.units)
     check_unmasked(value, name)
-    if hasattr(value, "dims") and set(dims) <= set(value.dims) and len(dims) == 2:
-        value = _aligned(value, name, grid, levels)
-    elif CELL in getattr(value, "dims", ()) and len(dims) == 2:
-        value = by_cell(value, grid.order if cells is None else grid.order[cells], name)
+    units = unit_of(value, units, name)
+    if getattr(value, "dims", ()):
+        value = _aligned(value, name, grid, levels, cells)
     values = np.asarray(value)
     count, n_levels = grid.n_cells if cells is None else len(cells), len(levels[1].values) if levels else 0
     leading = [(), *([(n_levels,)] if levels else [])]
@@ -53,30 +52,30 @@ def packed(
         wanted = f"{count:,} values, one a cell" + (f", or a map of {shape}" if len(shape) == 2 else "")
         wanted += f", or these of each of {n_levels} levels" if levels else ""
         raise ModelError(f'The array for "{name}" has the shape {values.shape}; expected {wanted}.')
-    units = units or getattr(value, "attrs", {}).get("units")
     if units is None or units == variable.units:
         return values
     line = conversion(str(units), variable.units, f'The array for "{name}"', daily=False)
     return values * line.factor + line.offset
 
 
-def _aligned(value: xarray.DataArray, name: str, grid: Grid, levels: tuple[str, Space] | None) -> xarray.DataArray:
-    """An array with the rows, columns and levels of the grid, in their order."""
-    space = levels[1] if levels and levels[0] in value.dims else None
-    dims = (*([levels[0]] if levels and space else []), *grid.shape)
-    if set(value.dims) != set(dims):
-        wanted = (*([levels[0]] if levels else []), *grid.shape)
-        raise ModelError(f'The array for "{name}" has the dims ({", ".join(map(str, value.dims))}); expected ({", ".join(wanted)}).')
-    axes = {dim: np.asarray(getattr(grid, dim)) for dim in grid.shape if hasattr(grid, dim)}
-    if levels and space:
-        axes[levels[0]] = np.array(space.values)
+def _aligned(value: xarray.DataArray, name: str, grid: Grid, levels: tuple[str, Space] | None, cells: Array | None) -> xarray.DataArray:
+    """An array with the rows and columns of the grid, or with the packed cells that are set, and with the levels, in their order."""
+    axes: dict[str, Array] = {}
+    if CELL in value.dims or len(grid.shape) == 1:
+        value = by_cell(value, grid.order if cells is None else grid.order[cells], name, getattr(grid, "ids", ()))
+    else:
+        value = on_axes(value, tuple(grid.shape), name, levels[0] if levels else "")
+        axes = {dim: np.asarray(getattr(grid, dim)) for dim in grid.shape}
+    if levels and levels[0] in value.dims:
+        axes[levels[0]] = np.array(levels[1].values)
     for dim, axis in axes.items():
-        if dim in value.coords:
-            if not value.indexes[dim].is_unique:
-                twice = value.indexes[dim][value.indexes[dim].duplicated()][0]
-                raise ModelError(f'The array for "{name}" has {dim} {twice:.6g} twice. Leave one of them away.')
-            value = value.isel({dim: _places(np.asarray(value[dim].values, float), axis, ROUND.get(dim), name, dim)})
-    return value.transpose(*dims)
+        if dim not in value.coords:
+            raise unplaced(value, name, tuple(axes))
+        if not value.indexes[dim].is_unique:
+            twice = value.indexes[dim][value.indexes[dim].duplicated()][0]
+            raise ModelError(f'The array for "{name}" has {dim} {twice:.6g} twice. Leave one of them away.')
+        value = value.isel({dim: _places(np.asarray(value[dim].values, float), axis, ROUND.get(dim), name, dim)})
+    return value
 
 
 def _places(given: Array, axis: Array, around: float | None, name: str, dim: str) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 
 from steppe.array_types import Floats, Integers
 from steppe.errors import GridError
+from steppe.given import LATITUDE, LONGITUDE
 from steppe.grid.gaussian import MOST, quadrature
 from steppe.grid.raster import DIGITS
 
@@ -18,7 +19,7 @@ Indices = Integers
 UNEVEN = 1e-3  # [cell] largest distance of a centre from its even place; float32 coordinates of 0.01 degree stay below it
 
 _METRES = {"m": 1.0, "metre": 1.0, "meter": 1.0, "metres": 1.0, "meters": 1.0, "km": 1000.0, "kilometre": 1000.0, "kilometer": 1000.0}
-_AXES = {"latitude": ("latitude", "lat", "degrees_north", "degree_north"), "longitude": ("longitude", "lon", "degrees_east", "degree_east")}
+_AXES = {"latitude": LATITUDE, "longitude": LONGITUDE}
 
 
 class FileLattice(NamedTuple):
