@@ -1,6 +1,7 @@
 """A run on disk: the same bits however it is cut, stopped, killed, branched or threaded; looks and changes."""
 
 import hashlib
+import os
 import random
 import shutil
 import signal
@@ -14,8 +15,9 @@ import pytest
 import xarray
 
 import steppe
-from steppe.engine import Plan, Simulation, read_run_file
-from steppe.errors import BadCellError, FolderError, GridError, ModelError, RequestError, RunFileError
+from steppe.cli import run_command
+from steppe.engine import Event, Plan, Simulation, read_run_file
+from steppe.errors import BadCellError, Exit, FolderError, GridError, ModelError, RequestError, RunFileError
 from steppe.jobs.report import summary
 from tests.scenario import copied
 
@@ -248,7 +250,8 @@ def test_closing_saves_what_was_computed_also_within_a_with_block(scenario):
     assert steppe.open(branch.folder).sizes["time"] > 0
 
 
-def test_leaving_a_with_block_keeps_what_was_computed_also_by_an_error_of_the_script(scenario):
+@pytest.mark.parametrize("way_out", [ZeroDivisionError, SystemExit, KeyboardInterrupt])
+def test_leaving_a_with_block_keeps_what_was_computed_also_by_an_error_of_the_script(scenario, way_out):
     with Simulation(scenario) as simulation:
         simulation.step(20)
     with Simulation(scenario) as simulation:
@@ -261,12 +264,68 @@ def test_leaving_a_with_block_keeps_what_was_computed_also_by_an_error_of_the_sc
             assert simulation.step_index == 27
             assert set(simulation.get("water")) == {np.float32(3.0)}
             simulation.step(1)
-            raise ZeroDivisionError
+            raise way_out
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(way_out):
         fail()
     with Simulation(scenario) as simulation:
         assert simulation.step_index == 28
+
+
+def test_an_interrupt_waits_for_the_steps_in_work_and_loses_nothing(scenario, uninterrupted):
+    def interrupt(event: Event) -> None:
+        if event.kind == "progress":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with Simulation(scenario, on_event=interrupt) as simulation:
+        with pytest.raises(KeyboardInterrupt):
+            simulation.step(simulation.steps)
+        first = simulation.step_index
+        with pytest.raises(KeyboardInterrupt):  # it can go on
+            simulation.run()
+    stood = simulation.step_index
+    assert 0 < first < stood < simulation.steps
+    with Simulation(scenario) as simulation:
+        assert simulation.step_index == stood
+        simulation.run()
+    assert digest(simulation.folder.path) == uninterrupted
+
+
+def test_a_second_interrupt_ends_at_once_and_the_state_is_not_kept(scenario):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with Simulation(scenario) as simulation:
+        simulation.step(20)
+
+    def interrupt(event: Event) -> None:
+        for _ in range(2 if event.kind == "progress" else 0):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt), Simulation(scenario, on_event=interrupt) as simulation:
+        simulation.run()
+    with Simulation(scenario) as simulation:
+        assert simulation.step_index == 20
+
+
+def test_an_interrupt_while_it_begins_leaves_the_folder_free(scenario):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with pytest.raises(KeyboardInterrupt):
+        Simulation(scenario, on_event=lambda event: os.kill(os.getpid(), signal.SIGINT))
+    Simulation(scenario).close()
+
+
+def test_a_run_whose_checkpoints_are_gone_keeps_its_results(scenario, capsys):
+    folder = steppe.run(scenario)
+    shutil.rmtree(folder / "checkpoints")
+    before = steppe.open(folder)
+    said = "has results of 420 steps, but no checkpoint.* begin anew with --fresh"
+    for act in (steppe.Simulation, steppe.run):
+        with pytest.raises(FolderError, match=said):
+            act(scenario)
+    assert run_command(["check", str(scenario)]) == Exit.MISTAKE
+    assert "but no checkpoint" in capsys.readouterr().err
+    xarray.testing.assert_identical(steppe.open(folder), before)
+    steppe.run(scenario, fresh=True)
 
 
 def test_after_its_end_a_simulation_says_that_it_is_closed(scenario):

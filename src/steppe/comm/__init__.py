@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from steppe.comm.node import of_all as of_all
     from steppe.comm.node import shared as shared
     from steppe.comm.rank import cores_of_rank as cores_of_rank
+    from steppe.comm.rank import delayed_interrupt as delayed_interrupt
     from steppe.comm.rank import keep_stops as keep_stops
     from steppe.comm.rank import kept_stops as kept_stops
     from steppe.comm.rank import name_output as name_output

@@ -6,7 +6,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from steppe.comm.launch import Launch, find_launch
@@ -54,6 +56,31 @@ def keep_stops() -> None:
 def kept_stops() -> list[int]:
     """The stored requests to stop."""
     return _kept
+
+
+@contextmanager
+def delayed_interrupt() -> Iterator[Callable[[], bool]]:
+    """Within, the first Ctrl-C waits for the end, where `KeyboardInterrupt` is raised; a second one interrupts at once.
+
+    Gives a function that says if there was one. Where something else than Python handles Ctrl-C, as in commands, nothing changes.
+    """
+    asked: list[int] = []
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield lambda: False
+        return
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if asked:
+        raise KeyboardInterrupt
 
 
 def open_world(host: str | None = None, on_abort: Callable[[int], None] = lambda code: None) -> "World":

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from steppe.engine.plan import Plan
-from steppe.io import OtherRunError, RunFolder, check_place
+from steppe.io import OtherRunError, RunFolder, check_place, expect_checkpoint
 
 KEYS = {
     "model": ("model", "engine.dtype"),
@@ -49,6 +49,7 @@ def check_folder(plan: Plan) -> None:
     path = plan.run.output.path
     with _by_value(plan, path):
         check_place(path, plan.identity)
+    expect_checkpoint(path)
 
 
 @contextmanager

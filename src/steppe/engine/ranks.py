@@ -133,12 +133,12 @@ class Ranks:
         self._send(_Order(number, what, arguments))
         try:
             return self._do(state, lambda: getattr(state, what)(**_with_states(arguments, self._states)))
-        except SteppeError:
+        except BaseException as error:
             if what == "step":
                 beside = [self._states[other] for other in arguments.get("beside", ())]
-                alone = self.world.size == 1 and not beside
+                undone = isinstance(error, SteppeError) and self.world.size == 1 and not beside
                 for each in (state, *beside):
-                    each.torn = not (alone and state.goes_back(arguments["start"], arguments["stop"]))
+                    each.torn = not (undone and state.goes_back(arguments["start"], arguments["stop"]))
             raise
         finally:
             if what == "close":

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from steppe.array_types import Array, Integers
+from steppe.comm import delayed_interrupt
 from steppe.control import OPEN_END, Leg, Position
 from steppe.engine.branch import FIRST, MOST, Arguments, Branch, saved
 from steppe.engine.cadence import Cadence
@@ -27,7 +28,7 @@ from steppe.engine.session import Session
 from steppe.engine.snapshots import BEFORE_ALL
 from steppe.engine.uploads import write_upload
 from steppe.errors import Failure, NotComputedError
-from steppe.io import Checkpoint, RunFolder, Spent, expect_no_ensemble
+from steppe.io import Checkpoint, RunFolder, Spent, expect_checkpoint, expect_no_ensemble
 from steppe.models import Increment
 
 SECONDS_BETWEEN_ORDERS = 0.1  # as long as a user may wait for an answer
@@ -83,6 +84,7 @@ class ScriptSession(Session):
                 opening.callback(shutil.rmtree, path, ignore_errors=True)
             opening.callback(super().close)
             expect_no_ensemble(path)
+            expect_checkpoint(path)
             checkpoint = Checkpoint.newest(self.folder.checkpoints, plan.identity, partial(self.tell, "warning"))
             self._begin_at(checkpoint)
             if checkpoint:
@@ -151,9 +153,9 @@ class ScriptSession(Session):
         keep_last_step: keep what diagnostics of the last step need.
         """
         self._recomputation.leave()
-        with self._timed():
+        with self._timed(), self._whole() as interrupted:
             while (step := self.on.position.step) < end:
-                if stop() or self.ranks.consensus.stop:
+                if stop() or interrupted() or self.ranks.consensus.stop:
                     return False
                 until = self._driver.end([self.on], self._cadence.border(step, end), SECONDS_BETWEEN_ORDERS, whole=False)
                 if until == end and not keep_last_step and self._cadence.far((step - self._kept[1].step) * self._driver.pace):
@@ -191,24 +193,8 @@ class ScriptSession(Session):
             raise NotComputedError(
                 f"This session has no state of the run from before step {step}. Go back less far, or begin the run again."
             )
-        self._recomputation.leave()
-        self._cache.discard(FIRST)
-        self._manager.wait()
-        at = max(there)
-        actions = self._recomputation.between(at, {FIRST: end})
-        self._recomputation.discard(FIRST, end)
-        beyond = {name for position, name in self._states.items() if position > at}
-        Checkpoint.remove(checkpoints, self.plan.identity, lambda each: each.path.name in beyond)
-        self._states = {position: name for position, name in self._states.items() if position <= at}
-        name, since = self._states[at], self.on.since
-        self._begin_at(Checkpoint.open(checkpoints / name, self.plan.identity) if name else None)
-        self.on.position, self.on.kept, self.on.since = at, (name, at), since
-        self._recomputation.redo(self.on, actions, self._driver.up_to)
-        self._driver.up_to(self.on, step)
-        for each in self._rule_runner.taken():  # which were reported before
-            self._rule_runner.acknowledge(each.branch, each.step, each.source)
-        self.folder.go_back(step, 0)
-        self.version, self._sound = self.version + 1, True
+        with self._whole():
+            self._go_back(max(there), end)
 
     def add_trigger(self, arguments: Arguments) -> int:
         """Adds a trigger; returns its number."""
@@ -221,6 +207,36 @@ class ScriptSession(Session):
         """Removes an event or a trigger."""
         self._rule_runner.order(self.on, "remove", {"rule": number})
         self.version += 1
+
+    def _go_back(self, at: Position, end: Position) -> None:
+        """Begins again at a position of which there is a state, and computes up to the begin of another one."""
+        self._recomputation.leave()
+        self._cache.discard(FIRST)
+        self._manager.wait()
+        actions = self._recomputation.between(at, {FIRST: end})
+        self._recomputation.discard(FIRST, end)
+        beyond = {name for position, name in self._states.items() if position > at}
+        Checkpoint.remove(self.folder.checkpoints, self.plan.identity, lambda each: each.path.name in beyond)
+        self._states = {position: name for position, name in self._states.items() if position <= at}
+        name, since = self._states[at], self.on.since
+        self._begin_at(Checkpoint.open(self.folder.checkpoints / name, self.plan.identity) if name else None)
+        self.on.position, self.on.kept, self.on.since = at, (name, at), since
+        self._recomputation.redo(self.on, actions, self._driver.up_to)
+        self._driver.up_to(self.on, end.step)
+        for each in self._rule_runner.taken():  # which were reported before
+            self._rule_runner.acknowledge(each.branch, each.step, each.source)
+        self.folder.go_back(end.step, 0)
+        self.version, self._sound = self.version + 1, True
+
+    @contextmanager
+    def _whole(self) -> Iterator[Callable[[], bool]]:
+        """What is done within is done whole: `delayed_interrupt`. The state is unusable after a second interrupt."""
+        with delayed_interrupt() as interrupted:
+            try:
+                yield interrupted
+            except KeyboardInterrupt:
+                self._sound = False
+                raise
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -248,6 +264,10 @@ class ScriptSession(Session):
 
     def set(self, name: str, value: float | Array, cells: Integers | None) -> Increment:
         """Sets a variable everywhere or in some packed cells."""
+        with self._whole():
+            return self._set(name, value, cells)
+
+    def _set(self, name: str, value: float | Array, cells: Integers | None) -> Increment:
         increment: Increment = self.on.order("set", name=name, value=value, cells=cells)
         self.on.position, self.on.saved = Position(self.on.position.step, self.on.position.seq + 1), None
         self._unwritten += 1
@@ -270,7 +290,7 @@ class ScriptSession(Session):
     # ---- checkpoints ----------------------------------------------------------------------------------------------------------------
     def checkpoint(self) -> Path:
         """Writes a checkpoint, durable when this returns."""
-        with self._timed():
+        with self._timed(), self._whole():
             self._begin_checkpoint()
             path = self._manager.finish()
         self.on.saved = saved(path, self.on.position)
@@ -279,7 +299,9 @@ class ScriptSession(Session):
 
     def save_last(self) -> None:
         """Saves the present state, unless it is unusable or the session has ended; all checkpoints are durable when this returns."""
-        if self._sound and not self._ended and not self.state.torn:
+        if not self._sound or self._ended or self.state.torn:
+            return
+        with self._whole():
             if self.version != self._saved_version:
                 self._begin_checkpoint()
             self._manager.wait()
@@ -297,10 +319,11 @@ class ScriptSession(Session):
 
     def recut(self, bounds: Sequence[int]) -> None:
         """Gives the ranks other shares of the cells: rank r those from bounds[r] to bounds[r + 1]."""
-        self.checkpoint()
-        self._recomputation.leave()
-        self._recut([int(bound) for bound in bounds])
-        self._turn_to(self._branch(FIRST))
+        with self._whole():
+            self.checkpoint()
+            self._recomputation.leave()
+            self._recut([int(bound) for bound in bounds])
+            self._turn_to(self._branch(FIRST))
 
     def close(self, failure: Failure | None = None) -> None:
         """Ends reading and writing and frees the folder."""

@@ -75,12 +75,11 @@ class Simulation:
             check_continuable(folder)
         self._session = session = ScriptSession(self.plan, folder, fresh, self.ranks, on_event or (lambda event: None))
         self.folder = session.folder
-        self._session.tell("resumed" if session.resumed else "started", f"at {self.date}")
-        if session.site_note:
-            self._session.tell("note", session.site_note)
-        if not session.resumed:
-            for kind, text in remarks(self.plan, session.outputs, session.notes, self.model):
-                self._session.tell(kind, text)
+        try:
+            self._tell_begin(session)
+        except BaseException:  # of `on_event`, or Ctrl-C
+            session.close()
+            raise
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{name}: {text}" for name, text in self._facts().items())
@@ -92,6 +91,14 @@ class Simulation:
 
     def _facts(self) -> dict[str, str]:
         return facts(self.plan, self.outputs, self.folder.path, self.step_index)
+
+    def _tell_begin(self, session: ScriptSession) -> None:
+        session.tell("resumed" if session.resumed else "started", f"at {self.date}")
+        if session.site_note:
+            session.tell("note", session.site_note)
+        if not session.resumed:
+            for kind, text in remarks(self.plan, session.outputs, session.notes, self.model):
+                session.tell(kind, text)
 
     # ---- time -----------------------------------------------------------------------------------------------------------------------
     @property
@@ -374,7 +381,7 @@ class Simulation:
         try:
             if error is None:
                 self._session.save_last()
-            elif isinstance(error, Exception) and not isinstance(error, Failure):  # of the script: what was computed is whole
+            elif not isinstance(error, Failure):  # of the script, or Ctrl-C: what was computed is whole
                 with suppress(SteppeError):  # `error` is raised
                     self._session.save_last()
         finally:

@@ -16,7 +16,7 @@ from steppe.io.checkpoints.remote import load_checkpoint
 from steppe.io.folders.folder import RunFolder, changes_of, check_place, link_run, read_costs, read_identity
 from steppe.io.folders.removal import check_removal, remove_run
 from steppe.io.folders.run_folders import RunFolderInfo, find_runs, in_use
-from steppe.io.folders.run_progress import Progress, Spent
+from steppe.io.folders.run_progress import Progress, Spent, expect_checkpoint
 from steppe.io.folders.scenarios import Ensemble, Member, expect_no_ensemble, expect_no_results, listed
 from steppe.io.folders.served import check_continuable, results_folder
 from steppe.io.forcing.archive import archive_store
@@ -73,6 +73,7 @@ __all__ = [
     "check_removal",
     "create_store",
     "described",
+    "expect_checkpoint",
     "expect_no_ensemble",
     "expect_no_results",
     "find_runs",

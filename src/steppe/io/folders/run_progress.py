@@ -5,6 +5,7 @@ from dataclasses import asdict, astuple, dataclass, field
 from operator import add
 from pathlib import Path
 
+from steppe.errors import FolderError
 from steppe.io.sealed import read_sealed, write_sealed
 
 
@@ -58,3 +59,13 @@ class Progress:
     def write(self, folder: Path) -> None:
         """Replaces the progress file, durably. Call it when the records that it counts are durable."""
         write_sealed(folder / "progress.json", asdict(self))
+
+
+def expect_checkpoint(folder: Path) -> None:
+    """Raises `FolderError` if the run in `folder` has left a checkpoint, and none is there: to begin it anew would replace its results."""
+    progress = Progress.read(folder)
+    if progress and progress.checkpoint and not any(each.suffix != ".tmp" for each in (folder / "checkpoints").glob("*")):
+        raise FolderError(
+            f'"{folder}" has results of {progress.step:,} steps, but no checkpoint: "checkpoints/{progress.checkpoint}" is gone, and '
+            "the run cannot go on without it. Put it back, choose another output path, or begin anew with --fresh (in Python: fresh=True)."
+        )
