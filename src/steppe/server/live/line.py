@@ -72,7 +72,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has connected."""
         super().connection_made(transport)
-        self.transport.set_write_buffer_limits(0)
+        self.transport.set_write_buffer_limits(high=1, low=0)  # under TLS a high of 0 would pause when nothing waits, too
         self.write = self.transport.write
         line = self.transport.get_extra_info("socket")
         if line is not None and line.family in (socket.AF_INET, socket.AF_INET6) and hasattr(socket, "TCP_NOTSENT_LOWAT"):
