@@ -3,7 +3,7 @@ import { dateTicks } from "../src/decode/calendar";
 import { exactText } from "../src/decode/units";
 import { joined } from "../src/session/following";
 import type { Line } from "../src/state/store";
-import { lineText } from "../src/ui/chart";
+import { axisTexts, lineText } from "../src/ui/chart";
 import { aligned } from "../src/ui/lines";
 
 const line = (steps: number[], values: (number | null)[], more: Partial<Line> = {}): Line => ({
@@ -56,6 +56,18 @@ it("a line says what it has at a date in the server's digits, or that it has not
   const one = line([1, 2], [Math.fround(130.82826), null], { gaps: [{ first: 5, last: 7, reason: "No record." }] });
   expect([1, 2, 3, 6].map((step) => lineText(one, step))).toEqual(["130.82826", "missing", "…", "no value"]);
   expect(exactText(0.1 + 0.2)).toBe("0.30000000000000004");
+});
+
+it("a region has its statistics in six digits", () => {
+  const region = line([1], [0.7820630912345], { low: [0.6177366899402694], high: [1113.907175567036] });
+  expect(lineText(region, 1)).toBe("0.782063 (0.617737 to 1\u00a0113.91)");
+});
+
+it("all numbers of an axis are written in one way", () => {
+  expect(axisTexts([-1e-5, -5e-6, 0, 5e-6, 1e-5])).toEqual(["−1e−5", "−5e−6", "0", "5e−6", "1e−5"]);
+  expect(axisTexts([9.7e-10, 9.8e-10, 9.9e-10])).toEqual(["9.7e−10", "9.8e−10", "9.9e−10"]);
+  expect(axisTexts([0, 0.00005, 0.0001])).toEqual(["0.00000", "0.00005", "0.00010"]);
+  expect(axisTexts([0, 5e6, 1e7])).toEqual(["0", "5e6", "1e7"]);
 });
 
 it("classes have names, and a region the one that all its cells have, but no mean", () => {

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { grouped, placeText, prettyUnit, toStep, typedNumber, typedPlace } from "../src/decode/units";
+import { grouped, placeText, prettyUnit, singleText, toStep, typedNumber, typedPlace, unbroken } from "../src/decode/units";
 import { actionOf, KEYS } from "../src/state/keys";
 import { Store } from "../src/state/store";
 import { fill, h } from "../src/ui/dom";
@@ -45,6 +45,30 @@ it("numbers have a true minus and thin spaces, and are read as they are written"
   expect(["1,000", "−12,345", "1e400", "9".repeat(400)].map(typedNumber)).toEqual([null, null, null, null]); // one or a thousand; no number
 });
 
+it("small and great numbers have one kind of exponent, whoever wrote their digits", () => {
+  expect(["9.7e-09", "9.7e-9", "0.0000011920929", "1e-05", "0.0001", "-1e+20", "1e16"].map(grouped)).toEqual([
+    ...["9.7e−9", "9.7e−9", "1.1920929e−6", "1e−5", "0.0001", "−1e20", "1e16"],
+  ]);
+  expect(toStep(-1e-5, 5e-6, 1e-5)).toBe("−1e−5");
+  expect(toStep(0, 5e-6, 1e-5)).toBe("0");
+  expect(toStep(15e6, 5e6)).toBe("1.5e7");
+});
+
+it("lists show a number of float64 in the digits of float32, and whole ones whole", () => {
+  expect([Math.fround(8.9), 8.9, 9.716393850926385e-10, 12345678901, 1e-300].map(singleText)).toEqual([
+    ...["8.9", "8.9", "9.71639385e-10", "12345678901", "1e-300"],
+  ]);
+  fc.assert(
+    fc.property(fc.float({ noNaN: true, noDefaultInfinity: true }), (value) => {
+      expect(Math.fround(Number(singleText(value)))).toBe(value + 0);
+    }),
+  );
+});
+
+it("no line ends within a number", () => {
+  expect(unbroken("3 141 (1 353.27 to 4 206)")).toBe("3\u00a0141 (1\u00a0353.27 to 4\u00a0206)");
+});
+
 it("corners that are typed are a box or a polygon", () => {
   expect(regionOf("145 -20, 143 -22")).toEqual({ box: [143, -22, 145, -20] });
   expect(regionOf("1 2; 3 4\n5 −6")).toEqual({
@@ -60,6 +84,7 @@ it("corners that are typed are a box or a polygon", () => {
 it("places say their hemisphere", () => {
   expect(placeText([147.45, -19.95])).toBe("19.95° S, 147.45° E");
   expect(placeText([350, 10])).toBe("10° N, 10° W");
+  expect([placeText([0, 0]), placeText([180, -0.00001]), typedPlace("0°, 180°")]).toEqual(["0°, 0°", "0°, 180°", [180, 0]]);
   for (const text of ["-19.95, 147.45", "19.95° S, 147.45° E", "19.95S 147.45 e", "−19.95;147.45", placeText([147.45, -19.95])])
     expect(typedPlace(text)).toEqual([147.45, -19.95]);
   expect(typedPlace("10 n, 10 w")).toEqual([-10, 10]);

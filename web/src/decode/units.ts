@@ -37,19 +37,46 @@ export function prettyUnit(unit: string): string {
 const MINUS = "−";
 const THIN = " ";
 
+/** Below it and from 1e16 on, numbers are written with an exponent, whichever program wrote their digits. */
+const LEAST_PLAIN = 1e-4;
+
 /** The digits of a number with a true minus and thin spaces between groups of three before the point. */
 export function grouped(text: string): string {
+  return inThrees(powered(text));
+}
+
+function inThrees(text: string): string {
   const [, sign = "", whole = "", rest = ""] = /^(-?)([0-9]+)(.*)$/s.exec(text) ?? [];
   if (!whole) return text.replace("-", MINUS);
   return (sign && MINUS) + whole.replace(/\B(?=([0-9]{3})+$)/g, THIN) + rest.replace("e-", `e${MINUS}`);
 }
 
-/** A number with as many decimals as a step of `step` can tell apart. */
-export function toStep(value: number, step: number): string {
+/** The same digits with an exponent where it belongs: "0.0000012" and "1.2e-06" are both "1.2e-6". */
+function powered(text: string): string {
+  const size = Math.abs(Number(text));
+  return (size > 0 && size < LEAST_PLAIN) || (size >= 1e16 && size < Infinity) ? Number(text).toExponential().replace("+", "") : text;
+}
+
+/** Text in which no line ends within a number. */
+export function unbroken(text: string): string {
+  return text.replace(/(?<=[0-9]) (?=[0-9]{3})/g, "\u00a0");
+}
+
+/** A number with as many decimals as a step of `step` can tell apart. most: the size of the greatest number beside it, which all are written like. */
+export function toStep(value: number, step: number, most = Math.abs(value)): string {
   if (!Number.isFinite(value)) return String(value);
+  if (value !== 0 && (most < LEAST_PLAIN || most >= 1e7)) return raised(value, step);
+  if (most < LEAST_PLAIN) return "0";
   const decimals = Math.min(Math.max(Math.ceil(-Math.log10(step) - 1e-9), 0), 12);
-  const text = Math.abs(value) >= 1e7 || (value !== 0 && Math.abs(value) < 1e-4) ? value.toExponential(3) : value.toFixed(decimals);
-  return grouped(/^-0\.?0*$/.test(text) ? text.slice(1) : text);
+  const text = value.toFixed(decimals);
+  return inThrees(/^-0\.?0*$/.test(text) ? text.slice(1) : text);
+}
+
+/** With an exponent, in as few digits as tell a step apart: "−1e−5". */
+function raised(value: number, step: number): string {
+  const power = (size: number) => Math.floor(Math.log10(size) + 1e-9);
+  const digits = Math.min(Math.max(power(Math.abs(value)) - power(step), 0), 12);
+  return inThrees(Number(value.toExponential(digits)).toExponential().replace("+", ""));
 }
 
 /** A number in at most `digits` digits that count. */
@@ -63,6 +90,12 @@ export function exactText(value: number): string {
   return String(single ?? value);
 }
 
+/** A number in the digits that give it back as float32, or all of them where it is whole: for lists and charts. */
+export function singleText(value: number): string {
+  const text = exactText(value);
+  return Number.isInteger(value) ? text : String(Number(Number(text).toPrecision(9)));
+}
+
 /** The number that somebody typed, with spaces between groups, a true minus or a decimal comma; null when it is none, or may be two: 1,000. */
 export function typedNumber(text: string): number | null {
   if (/^\s*[-+\u2212]?[0-9]{1,3},[0-9]{3}\s*$/.test(text)) return null;
@@ -73,11 +106,14 @@ export function typedNumber(text: string): number | null {
   return /^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?$/i.test(plain) && Number.isFinite(Number(plain)) ? Number(plain) : null;
 }
 
-/** A place in degrees: "19.95° S, 147.45° E". */
+/** A place in degrees: "19.95° S, 147.45° E"; the equator, Greenwich and 180° lie on no side. */
 export function placeText([longitude, latitude]: readonly [number, number]): string {
-  const degrees = (value: number) => String(Math.round(Math.abs(value) * 1e4) / 1e4);
+  const degrees = (value: number, sides: string) => {
+    const size = Math.round(Math.abs(value) * 1e4) / 1e4;
+    return size % 180 === 0 ? `${size}°` : `${size}° ${sides[value < 0 ? 0 : 1]}`;
+  };
   const east = ((((longitude + 180) % 360) + 360) % 360) - 180;
-  return `${degrees(latitude)}° ${latitude < 0 ? "S" : "N"}, ${degrees(east)}° ${east < 0 ? "W" : "E"}`;
+  return `${degrees(latitude, "SN")}, ${degrees(east, "WE")}`;
 }
 
 /** The longitude and latitude of typed text, latitude first: "-19.95, 147.45", "19.95° S, 147.45° E" or "19.95S 147.45E"; null of other text. */

@@ -1,7 +1,8 @@
 /** The chart of pinned cells and of the region, as wide as the map: hover for values, click to look at a date, drag to zoom. */
 import uPlot from "uplot";
 import { dateTicks, stepText } from "../decode/calendar";
-import { exactText, grouped, prettyUnit, rounded, toStep } from "../decode/units";
+import { grouped, prettyUnit, rounded, singleText, toStep, unbroken } from "../decode/units";
+import { ticks as roundTicks } from "../draw/ticks";
 import { paced } from "../state/pace";
 import { scenarioNow, variableOf } from "../state/scenario";
 import type { Line, Store } from "../state/store";
@@ -9,8 +10,10 @@ import { fill, h, say } from "./dom";
 import { aligned } from "./lines";
 import type { Theme } from "./theme";
 
-const ROUND = Array.from({ length: 16 }, (_, k) => [1, 2, 5].map((each) => each * 10 ** (k - 6))).flat(); // between two lines of the axis
 const DATE = 70; // [CSS pixel] of a date on the axis
+const STATISTIC = 6; // digits of what is told of a region; the CSV file has all
+const NUMBER = 26; // [CSS pixel] between two numbers on the axis
+const FONT = "11px Inter, system-ui, sans-serif";
 
 export function mount(element: HTMLElement, store: Store, theme: Theme): void {
   const host = h("div", { class: "plot", role: "img" });
@@ -52,7 +55,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
     host.setAttribute("aria-label", `Series of ${series.length} lines, from ${first} to ${last}`);
   }
   function options(series: readonly Line[], { muted, line, ink }: { muted: string; line: string; ink: string }): uPlot.Options {
-    const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "11px Inter, system-ui, sans-serif" };
+    const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: FONT };
     const { run, look } = store.now;
     const { classes } = lines();
     const named = Object.keys(classes).length > 0;
@@ -103,9 +106,11 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
           },
         },
         {
-          ...{ ...axis, size: named ? 120 : 60, space: 26, incrs: named ? ROUND.filter((each) => each >= 1) : ROUND },
-          values: (_, values) =>
-            values.map((value) => (named ? (classes[value] ?? "") : toStep(value, Math.abs((values[1] ?? 1) - (values[0] ?? 0)) || 1))),
+          ...{ ...axis, incrs: () => [Number.MAX_VALUE] }, // unused: uPlot only draws an axis for which it finds a step
+          splits: (_, __, from, to) =>
+            roundTicks(from, to, host.clientHeight / NUMBER - 1).filter((each) => !named || Number.isInteger(each)),
+          values: (_, values) => (named ? values.map((value) => classes[value] ?? "") : axisTexts(values)),
+          size: (self, texts) => widest(self.ctx, texts ?? []),
         },
       ],
       hooks: {
@@ -191,16 +196,35 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
   new ResizeObserver(() => plot?.setSize({ width: Math.max(host.clientWidth, 50), height: Math.max(host.clientHeight, 90) })).observe(host);
 }
 
-/** What a line has at a step, in the server's digits: "…" before it has come. classes: names of numbers, of which there is no mean. */
+/** Numbers of an axis, all written in one way. */
+export function axisTexts(values: readonly number[]): string[] {
+  const [first = 0, second = 1] = values;
+  const most = Math.max(...values.map(Math.abs));
+  return values.map((value) => toStep(value, Math.abs(second - first) || 1, most));
+}
+
+/** How wide an axis with these texts is [CSS pixel]. */
+function widest(pen: CanvasRenderingContext2D, texts: readonly string[]): number {
+  pen.save();
+  pen.font = FONT; // uPlot's own is in pixels of the screen
+  const width = Math.max(28, ...texts.map((text) => Math.min(pen.measureText(text).width, 160)));
+  pen.restore();
+  return Math.ceil(width) + 14;
+}
+
+/** What a line has at a step, in the server's digits as float32, of a region in fewer: "…" before it has come. classes: names of numbers, of which there is no mean. */
 export function lineText(line: Line, step: number, classes: Readonly<Record<string, string>> = {}): string {
   const index = line.steps.indexOf(step);
   const text = (values: readonly (number | null)[] | undefined) => {
     const value = values?.[index];
-    return value === null || value === undefined ? "missing" : (classes[value] ?? grouped(exactText(value)));
+    return value === null || value === undefined ? "missing" : (classes[value] ?? unbroken(grouped(singleText(value))));
   };
-  const mean = (value: number | null | undefined) => (value === null || value === undefined ? "missing" : rounded(value, 8)); // it has no digits of its own
+  const short = (values: readonly (number | null)[] | undefined) => {
+    const value = values?.[index];
+    return value === null || value === undefined ? "missing" : unbroken(rounded(value, STATISTIC));
+  };
   if (line.gaps.some((gap) => gap.first <= step && step <= gap.last)) return "no value";
   if (index < 0) return step < 1 ? "" : "…";
   if (line.low && Object.keys(classes).length) return text(line.low) === text(line.high) ? text(line.low) : "";
-  return line.low ? `${mean(line.values[index])} (${text(line.low)} to ${text(line.high)})` : text(line.values);
+  return line.low ? `${short(line.values)} (${short(line.low)} to ${short(line.high)})` : text(line.values);
 }

@@ -1,7 +1,7 @@
 /** What is the value here: the cell under the pointer, in the server's own numbers. */
 import { stepText } from "../decode/calendar";
 import type { Screen } from "../decode/screen";
-import { areaText, exactText, grouped, placeText, prettyUnit } from "../decode/units";
+import { areaText, exactText, grouped, placeText, prettyUnit, unbroken } from "../decode/units";
 import { areaOf, centreOf, degreesOf, rowOf } from "../state/grid";
 import { paced } from "../state/pace";
 import { besides, variableOf } from "../state/scenario";
@@ -25,7 +25,7 @@ export function valueText(store: Store, screen: Screen, index: number, cell: num
 
   function worded(value: number, text: string): string {
     const kind = classes[String(value)];
-    return kind ? `${kind} (${value})` : `${grouped(text)} ${unit}`.trim();
+    return kind ? `${kind} (${value})` : `${unbroken(grouped(text))} ${unit}`.trim();
   }
 }
 
