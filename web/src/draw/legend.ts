@@ -14,13 +14,13 @@ export interface Legend extends Scale {
 }
 export const HEIGHT = 68; // [CSS pixel]
 const [TOP, BAR, END] = [33, 13, 7];
+const [APART, GAP] = [50, 8]; // [CSS pixel] between ticks, and between their texts
 
 /** Draws at x, y in CSS pixels of a context that is scaled to them. */
 export function drawLegend(pen: CanvasRenderingContext2D, legend: Legend, x: number, y: number, width: number, colours: Colours): void {
   if (legend.names.length) return drawClasses(pen, legend, x, y, width, colours);
-  const { palette, range, beyond, signed, logarithmic } = legend;
+  const { palette, beyond, logarithmic } = legend;
   const counts = logarithmic ? [] : legend.counts; // its bins are those of an even scale
-  const [low, high] = range;
   const tallest = Math.max(1, ...counts);
   const wide = width / counts.length;
   pen.save();
@@ -57,20 +57,48 @@ export function drawLegend(pen: CanvasRenderingContext2D, legend: Legend, x: num
   pen.fillStyle = colours.muted;
   pen.strokeStyle = colours.muted;
   pen.lineWidth = 1;
-  const most = Math.max(2, Math.floor(width / 62));
-  const step = tickStep(low, high, most);
-  for (const value of logarithmic ? logarithmicTicks(low, high, most) : ticks(low, high, most)) {
-    const at = shareOf(legend, value) * width;
+  pen.textAlign = "left";
+  for (const { at, text, left } of labelsOf(legend, width, (text) => pen.measureText(text).width)) {
     pen.beginPath();
     pen.moveTo(at, TOP + BAR);
     pen.lineTo(at, TOP + BAR + 5);
     pen.stroke();
-    const text = (signed && value > 0 ? "+" : "") + (logarithmic ? rounded(value) : toStep(value, step));
-    const half = pen.measureText(text).width / 2;
-    pen.textAlign = at < half ? "left" : at > width - half ? "right" : "center";
-    pen.fillText(text, pen.textAlign === "left" ? 0 : pen.textAlign === "right" ? width : at, 64);
+    pen.fillText(text, left, 64);
   }
   pen.restore();
+}
+
+export interface Label {
+  /** Where its tick stands and where its text begins, from the left end of the bar. */
+  at: number;
+  left: number;
+  text: string;
+}
+
+/** Both ends, and the round numbers between them whose texts do not touch others. measure: how wide a text is. */
+export function labelsOf(legend: Legend, width: number, measure: (text: string) => number): Label[] {
+  const { range, signed, logarithmic } = legend;
+  const [low, high] = range;
+  const most = Math.max(2, Math.floor(width / APART));
+  const step = tickStep(low, high, most);
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  const words = (value: number) => {
+    const even = Math.abs(value / step - Math.round(value / step)) < 1e-6; // an end may lie between round numbers
+    const text = logarithmic ? rounded(value, 3) : toStep(value, even ? step : step / 10, size);
+    return signed && value > 0 ? `+${text}` : text;
+  };
+  const label = (value: number, place: number): Label => {
+    const [text, at] = [words(value), shareOf(legend, value) * width];
+    return { at, text, left: at - place * measure(text) };
+  };
+  const [first, last] = [label(low, 0), label(high, 1)];
+  const found = [first];
+  for (const value of logarithmic ? logarithmicTicks(low, high, most) : ticks(low, high, most)) {
+    const [before, next] = [found.at(-1) as Label, label(value, 0.5)];
+    if (next.left < before.left + measure(before.text) + GAP || next.left + measure(next.text) + GAP > last.left) continue;
+    found.push(next);
+  }
+  return [...found, last];
 }
 
 /** Colour and name of each class, in two columns where one does not hold them. */

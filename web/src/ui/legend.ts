@@ -107,6 +107,7 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
     drawLegend(pen, { ...coloured, signed }, 8, height - HEIGHT, width - 16, theme.colours);
     const [least, most] = coloured.range.map((value) => rounded(value, 6));
     const words = coloured.names.map(([number, text]) => `${number} ${text}`).join("; ");
+    on.title = words || coloured.logarithmic ? "" : "The bars grow with the square root of the number of cells.";
     on.setAttribute("aria-label", words ? `Classes: ${words}` : `Colours run from ${least} to ${most} ${units}`);
   }
 

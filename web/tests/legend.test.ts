@@ -1,0 +1,37 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { type Label, type Legend, labelsOf } from "../src/draw/legend";
+
+const legend = (range: readonly [number, number], more: Partial<Legend> = {}): Legend => ({
+  ...{ palette: "batlow", range, logarithmic: false, names: [], counts: [], beyond: [false, false], signed: false },
+  ...more,
+});
+const measure = (text: string) => 6.2 * text.length;
+const texts = (labels: Label[]) => labels.map(({ text }) => text);
+
+it("both ends of a legend have their numbers, however small it is", () => {
+  expect(texts(labelsOf(legend([0, 4500]), 179, measure))).toEqual(["0", "2 000", "4 500"]);
+  expect(texts(labelsOf(legend([0, 90]), 100, measure))).toEqual(["0", "50", "90"]);
+  expect(texts(labelsOf(legend([0.01, 7], { logarithmic: true }), 300, measure))).toEqual(["0.01", "0.1", "1", "7"]);
+  expect(
+    texts(labelsOf(legend([-500, 500], { signed: true }), 300, measure)).filter((_, k, all) => k === 0 || k === all.length - 1),
+  ).toEqual([...["−500", "+500"]]);
+});
+
+it("no number of a legend touches another", () => {
+  const ends = fc.tuple(
+    fc.double({ min: -1e3, max: 1e3, noNaN: true }),
+    fc.double({ min: 1e-3, max: 1e3, noNaN: true }),
+    fc.integer({ min: -12, max: 12 }),
+  );
+  fc.assert(
+    fc.property(ends, fc.integer({ min: 160, max: 420 }), ([low, wide, power], width) => {
+      const found = labelsOf(legend([low * 10 ** power, (low + wide) * 10 ** power]), width, measure);
+      found.slice(1, -1).forEach(({ left, text }, k) => {
+        const [before, next] = [found[k] as Label, found[k + 2] as Label];
+        expect(left).toBeGreaterThan(before.left + measure(before.text));
+        expect(left + measure(text)).toBeLessThan(next.left);
+      });
+    }),
+  );
+});
