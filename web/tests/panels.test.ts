@@ -260,6 +260,21 @@ test("a_name_with_markup_is_shown_as_text", () => {
   expect(place.textContent).toContain("<b>bold</b><img src=x onerror=alert(1)>");
 });
 
+test("equal messages are shown once, with how often they came, and each way back stays", () => {
+  const store = new Store();
+  const place = document.createElement("div");
+  mountNotices(place, store);
+  for (let k = 0; k < 6; k++) store.notify({ weight: "warn", text: "This cannot be done", detail: "needs a token" });
+  store.notify({ weight: "warn", text: "This cannot be done", detail: "ended" });
+  expect([...place.querySelectorAll("b")].map((each) => each.textContent)).toEqual([
+    "This cannot be done (6 times)",
+    "This cannot be done",
+  ]);
+  const undo = [{ label: "Undo", act: () => undefined }];
+  for (let k = 0; k < 2; k++) store.notify({ weight: "good", text: "main goes on", actions: undo });
+  expect(store.now.notices).toHaveLength(4);
+});
+
 test("a message goes by itself, but not while somebody reads it", () => {
   vi.useFakeTimers();
   const store = new Store();

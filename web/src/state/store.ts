@@ -151,6 +151,8 @@ export interface Notice {
   actions?: { label: string; act: () => void }[];
   /** Milliseconds after which it goes by itself; without it, when it is closed. */
   lasts?: number;
+  /** How often it was told while it was shown. */
+  times: number;
 }
 export type Pane = "look" | "steer" | "scenarios" | "log";
 export type Dialog = "share" | "save" | "help" | "runs" | "variables" | "palettes" | "region" | null;
@@ -322,10 +324,14 @@ export class Store {
     return () => this.followers.delete(follower);
   }
 
-  /** Shows a message; returns its number. */
-  notify(notice: Omit<Notice, "id">): number {
+  /** Shows a message, instead of an equal one that is shown; returns its number. */
+  notify(notice: Omit<Notice, "id" | "times">): number {
     this.notice += 1;
-    this.change({ notices: [...this.state.notices, { ...notice, id: this.notice }] });
+    const told = JSON.stringify([notice.weight, notice.text, notice.detail]);
+    const equal = ({ weight, text, detail, actions }: Notice) => !actions && JSON.stringify([weight, text, detail]) === told;
+    const before = notice.actions ? undefined : this.state.notices.find(equal); // an action is of its own order
+    const others = this.state.notices.filter((each) => each !== before);
+    this.change({ notices: [...others, { ...notice, id: this.notice, times: (before?.times ?? 0) + 1 }] });
     return this.notice;
   }
 

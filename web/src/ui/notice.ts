@@ -55,7 +55,12 @@ function cardOf(notice: Notice, store: Store): HTMLElement {
   );
   fill(
     card,
-    h("p", {}, h("b", {}, notice.text), notice.detail ? h("span", { class: "detail" }, notice.detail) : null),
+    h(
+      "p",
+      {},
+      h("b", {}, notice.text, notice.times > 1 && ` (${notice.times} times)`),
+      notice.detail ? h("span", { class: "detail" }, notice.detail) : null,
+    ),
     acts.length > 0 && h("div", { class: "acts" }, ...acts),
     close,
   );
