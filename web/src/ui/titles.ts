@@ -65,12 +65,15 @@ export function titled({ look, run, info, reached, preview, not_at_hand, connect
   ];
 }
 
+const TIGHT = 500; // [CSS pixel] of a map: in one that is narrower the title is small
+
 /** panels: in device pixels; ratio: device pixels a CSS pixel. */
 export function showTitles(place: Element, titles: readonly Title[], panels: readonly Panel[], ratio: number): void {
   const boxes = titles.flatMap(({ title, text }, index) => {
     const panel = panels[index];
     if (!panel) return [];
-    const box = h("div", { class: "title" }, h("b", {}, title), h("small", {}, text));
+    const tight = panel.width / ratio < TIGHT ? " tight" : "";
+    const box = h("div", { class: `title${tight}` }, h("b", {}, title), h("small", {}, text));
     box.style.setProperty("--x", `${panel.x / ratio}px`);
     box.style.setProperty("--w", `${panel.width / ratio}px`);
     box.style.setProperty("--y", `${panel.y / ratio}px`);
