@@ -9,7 +9,7 @@ import xarray
 import steppe
 from steppe.client import Run, StaleError, UnknownError
 from steppe.client.refusals import raised
-from steppe.errors import ModelError, RangeError, RequestError
+from steppe.errors import Mistake, ModelError, RangeError, RequestError
 from tests.client.served import TOKENS, Served
 
 
@@ -92,6 +92,15 @@ def test_an_unknown_scenario_is_named_with_the_nearest_one(run: Run, shared_serv
 
     with pytest.raises(UnknownError, match='There is no scenario "nope" in "out"'):
         asyncio.run(look())
+
+
+def test_a_widget_is_asked_of_a_run_that_has_one(shared_server: Served) -> None:
+    async def ask() -> None:
+        async with await steppe.connect_async(shared_server.address, TOKENS["view"]) as other:
+            other.widget("water")
+
+    with pytest.raises(Mistake, match=r"A widget needs a run of steppe\.connect: steppe\.connect\(address, token\)\.widget\(\)"):
+        asyncio.run(ask())
 
 
 def test_a_date_may_be_an_array_of_no_dimensions(run: Run) -> None:

@@ -12,7 +12,7 @@ import pytest
 import xarray
 
 import steppe
-from steppe.client import NoAccessError, RefusedError, Run, UnknownError, UnreachableError
+from steppe.client import AsyncRun, NoAccessError, RefusedError, Run, UnknownError, UnreachableError
 from tests.client.served import TOKENS, Served, kill_engine, until
 
 BOX = (143.4, -23.1, 144.1, -21.9)
@@ -139,6 +139,45 @@ def test_a_loop_that_ends_behind_a_break_ends_in_silence(run: Run, shared_server
 
     assert asyncio.run(look()).attrs["step"] == 1
     assert problems == []
+
+
+@pytest.mark.parametrize("steps", [1, 20])
+def test_a_loop_that_ends_with_an_order_ends_though_its_last_map_came_before(run: Run, steps: int) -> None:
+    ordered = run.step(steps, wait=False)
+    with closing(run.watch("water")) as maps:
+        until(lambda: next(maps).attrs["step"] == steps)  # and the order is not looked at: as if it were not yet over
+        next(maps)
+    assert ordered.is_over
+
+
+def test_a_loop_ends_when_its_order_is_cut_short(slow_server: Served) -> None:
+    run = slow_server.connect()
+    ordered = run.step(40, wait=False)
+    for seen in run.watch("concentration"):
+        if seen.attrs["step"] >= 3 and not ordered.is_over:
+            slow_server.connect().pause()
+            continue  # no step follows
+        if ordered.is_over:
+            break
+    assert ordered.state == "cancelled"
+
+
+def test_an_operation_of_an_event_loop_is_as_of_the_newest_map(run: Run, shared_server: Served) -> None:
+    async def look(run: AsyncRun, steps: int) -> bool:
+        ordered = await run.step(steps, wait=False)
+        async with aclosing(run.watch("water")) as maps:
+            async for _ in maps:
+                if ordered.is_over:
+                    return True
+        return False
+
+    async def both() -> list[bool]:
+        async with await steppe.connect_async(shared_server.address, TOKENS["steer"]) as other:
+            first = [await look(other, 1), await look(other, 20)]
+            wet = await other.branch("damp", set={"water": 90.0})
+            return first + await asyncio.gather(look(other, 5), look(wet, 7))
+
+    assert asyncio.run(asyncio.wait_for(both(), 60)) == [True] * 4
 
 
 def test_deaths_are_waited_out(slow_server: Served) -> None:

@@ -2,13 +2,15 @@
 
 server --{hello, watching, frames}--> Stream --> an array --> who iterates; and when that one comes back for more: --{ack}--> server
 
-So a slow program gets fewer maps, is one behind at most, and slows neither the run nor others.
+So a slow program gets fewer maps, is one behind at most, and slows neither the run nor others. A program may end its loop when an order is
+over, and the last map may come before that. So while no message comes the client asks for its orders, and gives the last map once more.
 """
 
 import json
 import ssl
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,7 +18,7 @@ import numpy as np
 
 from steppe.api import VariableInfo
 from steppe.api.frame import MAGIC, PROTOCOL, Frame, read_frame
-from steppe.client.http_client import BASE, HttpClient
+from steppe.client.http_client import BASE, HttpClient, now
 from steppe.client.labels import STANDARD, TIME
 from steppe.client.refusals import UnreachableError, lasting, raised
 from steppe.client.run_places import CF
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     import xarray
 
 PAUSES = (0.1, 2.0)  # [s] before a lost socket is opened again: the first, and the longest
+QUIET = 0.5  # [s] without a message after which orders are asked for
 BITS = 16
 ENDED = 1000  # code with which a server closes the socket of a run that has ended
 REFUSED = 500  # statuses below it are for good
@@ -115,8 +118,10 @@ class LiveStream:
         return dims, found
 
 
-def watch(line: HttpClient, run: str, stream: LiveStream) -> "Generator[xarray.DataArray, None, None]":
-    """The maps of a stream as they come, until the run has ended.
+def watch(
+    line: HttpClient, run: str, stream: LiveStream, orders_over: Callable[[], Coroutine[Any, Any, int]]
+) -> "Generator[xarray.DataArray, None, None]":
+    """The maps of a stream as they come, until the run has ended. orders_over: asks for the client's orders; counts those that are over.
 
     Raises
     ------
@@ -125,30 +130,41 @@ def watch(line: HttpClient, run: str, stream: LiveStream) -> "Generator[xarray.D
     UnreachableError
         The server did not answer within the patience of the line.
     """
-    from websockets.exceptions import ConnectionClosed, WebSocketException
+    from websockets.exceptions import ConnectionClosed, ConnectionClosedOK, WebSocketException
     from websockets.sync.client import connect, unix_connect
 
     address, how = how_to_open(line, run)
-    lost = _Outage(line)
+    lost, last, over = _Outage(line), None, now(orders_over())
     while True:
         try:
             with unix_connect(line.socket, address, **how) if line.socket else connect(address, **how) as socket:
                 socket.send(stream.wish)
-                for message in socket:
+                while True:
+                    message = None
+                    with suppress(TimeoutError):
+                        message = socket.recv(QUIET)
+                    if message is None:
+                        before, over = over, now(orders_over())
+                        if last is not None and over > before:
+                            yield last
+                        continue
                     lost.found()
                     if (seen := stream.hear(message)) is not None:
                         socket.send(stream.ack(wait=True))
-                        yield seen
+                        yield (last := seen)
                     if isinstance(message, bytes):
                         socket.send(stream.ack(wait=False))
-                return  # closed by the server, since there is no run any more
+        except ConnectionClosedOK:
+            return  # closed by the server, since there is no run any more
         except (OSError, TimeoutError, WebSocketException) as error:
             if isinstance(error, ConnectionClosed) and error.rcvd is not None and error.rcvd.code == ENDED:
                 return
             time.sleep(lost.pause(error))
 
 
-async def watch_async(line: HttpClient, run: str, made: Callable[[], Awaitable[LiveStream]]) -> "AsyncGenerator[xarray.DataArray, None]":
+async def watch_async(
+    line: HttpClient, run: str, made: Callable[[], Awaitable[LiveStream]], orders_over: Callable[[], Coroutine[Any, Any, int]]
+) -> "AsyncGenerator[xarray.DataArray, None]":
     """The same as `watch`, for programs with an event loop. made: gives the stream, when the first map is asked for.
 
     No other asynchronous generator may be open in it or around it. A loop that ends closes all of them at once, and each closes the others.
@@ -160,17 +176,26 @@ async def watch_async(line: HttpClient, run: str, made: Callable[[], Awaitable[L
 
     stream = await made()
     address, how = how_to_open(line, run)
-    lost = _Outage(line)
+    lost, last, over = _Outage(line), None, 0
     while True:
         try:
             async with unix_connect(line.socket, address, **how) if line.socket else connect(address, **how) as socket:
                 await socket.send(stream.wish)
                 while True:
-                    message = await socket.recv()
+                    message = None
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(QUIET):
+                            message = await socket.recv()
+                    if message is None:
+                        before, over = over, await orders_over()
+                        if last is not None and over > before:
+                            yield last
+                        continue
                     lost.found()
                     if (seen := stream.hear(message)) is not None:
                         await socket.send(stream.ack(wait=True))
-                        yield seen
+                        over = await orders_over()  # properties of an operation cannot ask: they are as of the newest map
+                        yield (last := seen)
                     if isinstance(message, bytes):
                         await socket.send(stream.ack(wait=False))
         except ConnectionClosedOK:

@@ -200,7 +200,8 @@ class AsyncLook:
         """The newest map of a variable, and the next ones as the run makes them, until it has ended.
 
         It waits while the engine or the server restarts. A slow caller gets a map that was made meanwhile, then the newest; the run does
-        not wait. No map comes while nothing is computed or changed. Close it if you leave it early (`contextlib.aclosing`).
+        not wait. No map comes while nothing is computed or changed, but the last one comes once more when an order of this client that was
+        given with `wait=False` is over: a loop can end then. Close it if you leave it early (`contextlib.aclosing`).
 
         Parameters
         ----------
@@ -237,7 +238,7 @@ class AsyncLook:
         async def made() -> LiveStream:
             return await self._stream(await self._remote.one_level(name, level), wish)
 
-        return watch_async(self._remote.line, self.name, made)
+        return watch_async(self._remote.line, self.name, made, self._remote.orders_over)
 
     async def image(
         self,
@@ -350,6 +351,16 @@ class AsyncLook:
             There is none of this name.
         """
         return type(self)(self._remote, (await self.scenarios)[name].name)
+
+    def widget(self, variable: str = "") -> Any:
+        """Refused here: `steppe.connect` gives a run that has a widget.
+
+        Raises
+        ------
+        Mistake
+            Always.
+        """
+        raise Mistake("A widget needs a run of steppe.connect: steppe.connect(address, token).widget(). steppe.connect_async has none.")
 
     async def close(self) -> None:
         """Ends the connections of this client; the run goes on."""

@@ -20,7 +20,8 @@ HELD = 1  # [s] that a reply may be held back while an order is carried out
 class AsyncOperation:
     """An order in the journal: it is carried out once, through any crash.
 
-    id, kind, state (queued, running, done, failed, cancelled), done and total (steps), result: as they were last heard of.
+    id, kind, state (queued, running, done, failed, cancelled), done and total (steps), result: as they were last heard of, by `wait`,
+    `refresh` or the newest map of `watch`.
     """
 
     def __init__(self, remote: "Remote", told: Told, scenario: str = "") -> None:

@@ -4,8 +4,9 @@ import asyncio
 import hashlib
 import uuid
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from typing import Any
+from weakref import WeakSet
 
 import msgspec
 import numpy as np
@@ -17,7 +18,7 @@ from steppe.client.http_client import BASE, HttpClient
 from steppe.client.operation import HELD, AsyncOperation
 from steppe.client.refusals import UnknownError
 from steppe.client.run_places import Places
-from steppe.errors import nearest
+from steppe.errors import SteppeError, nearest
 from steppe.levels import Layered
 
 
@@ -45,6 +46,8 @@ class Remote:
         self.seen = seen
         self._versions = {each.name: each.version for each in seen.scenarios}
         self._variables: Layered[VariableInfo] | None = None
+        self._left = WeakSet[AsyncOperation]()  # orders that were given without waiting
+        self._over = 0  # of them, found to be over
         self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if asynchronous else nullcontext()
 
     @property
@@ -117,7 +120,19 @@ class Remote:
             reply = await self.line.ask(method, self.path + path, query, content, headers=headers)
             ordered = msgspec.json.decode(reply.content, type=Ordered)
             self._versions[scenario] = ordered.version
-            return AsyncOperation(self, ordered, scenario)
+            operation = AsyncOperation(self, ordered, scenario)
+            if not wait:
+                self._left.add(operation)
+            return operation
+
+    async def orders_over(self) -> int:
+        """The number of orders that were given without waiting and found to be over here; asks for those that are not."""
+        waiting = [each for each in self._left if not each.is_over]
+        self._left = WeakSet(waiting)
+        with suppress(SteppeError):  # the next call asks again
+            for each in waiting:
+                self._over += (await each.refresh()).is_over
+        return self._over
 
     async def log(self, after: int) -> list[JournalRow]:
         """The rows of the journal behind a number, of as many pages as there are."""

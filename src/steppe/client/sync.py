@@ -92,7 +92,8 @@ class Run(_Face, of=AsyncRun):
         """Maps as the run makes them."""
         whole = dict.fromkeys(("box", "stride", "width", "rate", "scenario")) | wish
         inspect.signature(AsyncRun.watch).bind(self, name, **wish)  # raises TypeError
-        return watch(self._behind._remote.line, self.name, now(self._behind._stream(name, whole)))
+        remote = self._behind._remote
+        return watch(remote.line, self.name, now(self._behind._stream(name, whole)), remote.orders_over)
 
     def widget(self, variable: str = "") -> Any:
         """The run on a map in a notebook, as it goes: to look, play, go back and follow cells. It needs `pip install ".[notebook]"`.
