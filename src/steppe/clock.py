@@ -244,5 +244,5 @@ class Clock:
 
 
 def time_attributes(name: str, of_days: bool) -> dict[str, str]:
-    """The CF attributes of a time axis with bounds, but for its units and calendar. of_days: its steps are whole days."""
+    """The CF attributes of a time axis with bounds, but for its units and calendar. of_days: a time is the first day, not the end."""
     return {"standard_name": "time", "long_name": "first day" if of_days else "end", "axis": "T", "bounds": f"{name}_bnds"}

@@ -58,6 +58,18 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return digest(folder / "out" / "output.zarr")
 
 
+def test_records_of_days_have_the_date_of_their_first_day(minutes: Path) -> None:
+    folder = steppe.run(changed(minutes, ('every = "1 hour"', 'every = "1 day"')))
+    found = steppe.open(folder)
+    first = np.datetime64("2001-03-05", "ns")
+    np.testing.assert_array_equal(found["time"].values, [first, first + 24 * HOUR])
+    np.testing.assert_array_equal(found["time_bnds"].values, [[first, first + 24 * HOUR], [first + 24 * HOUR, first + 30 * HOUR]])
+    np.testing.assert_array_equal(steppe.unpack(found["concentration"], found).values, reference()[[144, 180]])
+    assert command("export", folder, "--netcdf", folder.parent / "days.nc") == Exit.DONE
+    with xarray.open_dataset(folder.parent / "days.nc") as exported:
+        np.testing.assert_array_equal(exported["time"].values, found["time"].values)
+
+
 def test_hourly_maps_of_steps_of_ten_minutes_are_the_plain_loop_at_the_end_of_each_hour(minutes: Path) -> None:
     with Simulation(minutes) as simulation:
         assert (simulation.steps, simulation.date) == (STEPS, "2001-03-05T00:00")

@@ -210,8 +210,9 @@ class Outputs:
     def _axis(self, borders: Integers) -> Axis:
         clock = self._plan.clock
         days = clock.days_since_epoch(borders)
-        days = days.astype(np.int64) if clock.of_days else days
-        return Axis("time", days[:-1], days[1:], clock.calendar, clock.length / DAY)
+        within_a_day = bool((np.diff(days) < 1.0).all())
+        days = days.astype(np.int64) if (days == np.floor(days)).all() else days
+        return Axis("time", days[:-1], days[1:], clock.calendar, clock.length / DAY, by_end=within_a_day)
 
     def _add_maps(self, section: OutputSection | MapsSection, name: str) -> None:
         plan = self._plan

@@ -1,9 +1,9 @@
 """Time axes of a store: which days each row of a variable holds for. A row is valid on its days and nowhere else.
 
-Results of steps shorter than a day have rows between instants, float64 days: such a row has the name of the instant of its end.
+Results of steps shorter than a day have rows between instants, float64 days. A row shorter than a day has the name of its end.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date as Date
 from functools import cached_property
 from typing import Any
@@ -40,7 +40,8 @@ def ticks_of(days: Floats) -> Integers:
 class Axis:
     """Rows of consecutive days: row i holds for the days starts[i] .. stops[i] - 1, counted from 1850-01-01; int64 (rows,).
 
-    Of steps shorter than a day float64: row i holds from after the instant starts[i] to stops[i]. step: of the run that wrote it [days].
+    Where a row begins or ends within a day float64: row i holds from after the instant starts[i] to stops[i]. step: of the run that wrote
+    it [days]. by_end: a row has the name of the instant of its end, else that of its begin.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Axis:
     stops: Array
     calendar: str = "standard"
     step: float = 1.0
+    by_end: bool = False
 
     @classmethod
     def daily(cls, first: int, days: int, calendar: str = "standard") -> "Axis":
@@ -104,7 +106,7 @@ class Axis:
     @property
     def times(self) -> Array:
         """The coordinate: the first day of each row, or the instant of its end."""
-        return self.starts if self.whole_days else self.stops
+        return self.stops if self.by_end else self.starts
 
     @property
     def steps(self) -> Integers:
@@ -123,6 +125,10 @@ class Axis:
     def name_of(self, row: int) -> str:
         """The name of a row: its first day, or the instant of its end."""
         return self._text(self.times[row])
+
+    def part(self, rows: slice) -> "Axis":
+        """Some of the rows."""
+        return replace(self, starts=self.starts[rows], stops=self.stops[rows])
 
     def between(self, start: str | Date | None, end: str | Date | None) -> slice | None:
         """The rows that hold for a part of the time from `start` to `end`, both inclusive; None if one of the two lies outside.

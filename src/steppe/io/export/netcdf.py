@@ -232,7 +232,7 @@ def _write_axis(file: "netCDF4.Dataset", axis: Axis) -> None:
     units = {"units": EPOCH, "calendar": axis.calendar}
     if axis.calendar in ("standard", "proleptic_gregorian"):
         units["units_metadata"] = "leap_seconds: none"
-    _put(file, axis.name, axis.times.astype(np.float64), (axis.name,), {**units, **time_attributes(axis.name, axis.whole_days)})
+    _put(file, axis.name, axis.times.astype(np.float64), (axis.name,), {**units, **time_attributes(axis.name, not axis.by_end)})
     _put(file, f"{axis.name}_bnds", np.stack([axis.starts, axis.stops], 1).astype(np.float64), (axis.name, "bnds"), {})
 
 

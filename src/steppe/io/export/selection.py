@@ -105,7 +105,7 @@ class ExportSource:
                 whole = self.store.whole[dim]
                 committed = min(store.axes[other].rows for store in self._stores for other in self.names if self.time_of(other) == dim)
                 records = self._records[dim] = self._between(whole, committed)
-                self.axes[dim] = Axis(dim, whole.starts[records], whole.stops[records], whole.calendar)
+                self.axes[dim] = whole.part(records)
 
     def _named(self, wanted: list[str] | None, levels: bool) -> list[str]:
         held = sorted([*self.store.variables, *self.store.static])

@@ -56,12 +56,12 @@ class StoredRecords:
         described = {file.parent.name: description(file.parent) for file in sorted(group.glob("*/zarr.json"))}
         dims = {name: what.get("dimension_names") or [] for name, what in described.items()}
         values = {name: str(of[0]) for name, of in dims.items() if is_packed(of)}
-        whole = {axis: _axis(group, axis, described[f"{axis}_bnds"]) for axis in set(values.values())}
+        whole = {axis: _axis(group, axis, described[axis]) for axis in set(values.values())}
         counts = readable_records(store, group)
         axes = {}
         for variable, axis in values.items():
             rows = slice(0, whole[axis].rows if counts is None else counts.get(variable, 0))
-            axes[variable] = Axis(axis, whole[axis].starts[rows], whole[axis].stops[rows], whole[axis].calendar)
+            axes[variable] = whole[axis].part(rows)
         attributes = {name: what["attributes"] for name, what in described.items()}
         levels = {name: (of[1], _space(group, of[1], attributes[of[1]])) for name, of in dims.items() if name in values and len(of) == 3}
         static = tuple(name for name, of in dims.items() if list(of) == ["cell"] and attributes[name].get("steppe_role") == "forcing")
@@ -168,4 +168,5 @@ def _space(group: Path, name: str, said: Mapping[str, object]) -> Space:
 def _axis(group: Path, name: str, described: Mapping[str, Any]) -> Axis:
     days = read_small(group, f"{name}_bnds")
     days = days if days.dtype.kind == "f" else days.astype(np.int64)
-    return Axis(name, days[:, 0], days[:, 1], str(described["attributes"].get("calendar", "standard")))
+    said = described["attributes"]
+    return Axis(name, days[:, 0], days[:, 1], str(said.get("calendar", "standard")), by_end=said.get("long_name") == "end")
