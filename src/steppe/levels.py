@@ -137,8 +137,10 @@ class Layered(dict[str, Kind]):
             raise RequestError(f'"{name}" has no levels. Name it without "level".')
         return layer(name, level_of(levels[1], level))
 
-    def missing(self, name: str) -> str:
+    def missing(self, name: object) -> str:
         """Why there is no variable of a name, in a sentence with what there is."""
+        if not isinstance(name, str):
+            return f'A variable is known by its name, a text such as "{next(iter(self), "water")}"; {name!r} is none.'
         whole, level = parted(name)
         by_value = NAMED.fullmatch(name)
         if level is None and by_value and by_value[1] in self and (levels := self.levels(by_value[1])):
@@ -167,10 +169,10 @@ class Layered(dict[str, Kind]):
             return default
 
     def __contains__(self, name: object) -> bool:
-        if super().__contains__(name):
-            return True
+        if not isinstance(name, str):
+            return False
         try:
-            return isinstance(name, str) and bool(self.__missing__(name))
+            return super().__contains__(name) or bool(self.__missing__(name))
         except KeyError:
             return False
 

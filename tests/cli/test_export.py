@@ -67,6 +67,7 @@ def test_maps_of_a_region_are_files_in_a_folder(call, finished):
         (["--netcdf", "{run}"], "is a run folder, in which only runs write"),
         (["--netcdf", "a.nc", "--region", "atlantis"], 'Region "atlantis" is not known.'),
         (["--netcdf", "a.nc", "--region", "144,-22,145"], "needs 4 numbers"),
+        (["--netcdf", "a.nc", "--region", "145,-22,144,-20"], "The box 145, -22, 144, -20 is empty: west must be less than east"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

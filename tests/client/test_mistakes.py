@@ -7,7 +7,7 @@ import pytest
 import xarray
 
 import steppe
-from steppe.client import Run, StaleError, UnknownError
+from steppe.client import RefusedError, Run, StaleError, UnknownError
 from steppe.client.refusals import raised
 from steppe.errors import Mistake, ModelError, RangeError, RequestError
 from tests.client.served import TOKENS, Served
@@ -101,6 +101,21 @@ def test_a_widget_is_asked_of_a_run_that_has_one(shared_server: Served) -> None:
 
     with pytest.raises(Mistake, match=r"A widget needs a run of steppe\.connect: steppe\.connect\(address, token\)\.widget\(\)"):
         asyncio.run(ask())
+
+
+def test_a_single_place_needs_no_list(run: Run) -> None:
+    run.step(2)
+    assert run.series("water", at=(143.5, -20.5)).identical(run.series("water", at=[(143.5, -20.5)]))
+    for at in ((143.5, -20.5, 1.0), [(143.5,)], ("a", "b")):
+        with pytest.raises(Mistake, match=r"A place is longitude, latitude, such as at=\[\(144\.05, -21\.95\)\]; it is "):
+            run.series("water", at=at)
+
+
+def test_what_is_no_name_or_no_box_is_refused_in_a_sentence(run: Run) -> None:
+    with pytest.raises(UnknownError, match=r"A variable is known by its name, a text such as .*; 3 is none\."):
+        run[3]
+    with pytest.raises(RefusedError, match=r"The box 145, -22, 144, -20 is empty: west must be less than east"):
+        run.get("water", box=(145, -22, 144, -20))
 
 
 def test_a_date_may_be_an_array_of_no_dimensions(run: Run) -> None:

@@ -8,7 +8,7 @@ import pytest
 import xarray
 
 from steppe.engine import Simulation
-from steppe.errors import ModelError
+from steppe.errors import ForcingError, ModelError
 from tests.engine.test_stations import run_file
 
 __all__ = ["run_file"]
@@ -95,6 +95,14 @@ def test_a_unit_is_given_once(simulation):
     before = simulation.get("water").copy()
     simulation.set("water", centimetres, units="cm")
     np.testing.assert_allclose(simulation.get("water"), before, rtol=1e-5)
+
+
+def test_a_unit_that_does_not_convert_is_refused_with_advice_for_a_script(simulation):
+    for value, given, what in ((simulation["water"].assign_attrs(units="K"), {}, "array"), (3.0, {"units": "K"}, "value")):
+        words = rf'The {what} for "water" is in "K", expected "mm" or a unit that converts to it\. Convert it, or give its unit: units="mm"'
+        with pytest.raises(ForcingError, match=words) as error:
+            simulation.set("water", value, **given)
+        assert "ingest" not in str(error.value)
 
 
 def test_points_go_by_their_names(run_file):

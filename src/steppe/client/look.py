@@ -278,7 +278,7 @@ class AsyncLook:
         name
             Of the variable.
         at
-            Places (longitude, latitude).
+            Places (longitude, latitude), or a single one.
         level
             Number of one level, or its value with its unit; default: all levels at places. A region needs one.
         box, polygon, cells
@@ -308,13 +308,14 @@ class AsyncLook:
         name = await self._remote.one_level(name, level)
         variable, scenario = await self._remote.variable(name), scenario or self._scenario
         region = words.region(box, polygon, cells)
-        if bool(len(at)) == bool(region):
+        there = words.places(at)
+        if bool(there) == bool(region):
             raise Mistake("Give places, at=[(longitude, latitude)], or a region: box, polygon or cells." + " Not both." * bool(region))
         span = words.time(date) if date is not None else await self._remote.until_now(scenario)
-        query: dict[str, object] = {"at": [f"{longitude:.12g},{latitude:.12g}" for longitude, latitude in at]} if len(at) else {}
+        query: dict[str, object] = {"at": there} if there else {}
         query |= words.keys(MapQuery(time=span, scenario=scenario, **region)) | ({"points": str(points)} if points is not None else {})
         found = msgspec.json.decode(await self._ask(f"series/{name}", query), type=SeriesInfo)
-        return series_array(found, variable, len(at), self._remote.seen.calendar)
+        return series_array(found, variable, len(there), self._remote.seen.calendar)
 
     async def dataset(self) -> "xarray.Dataset":
         """All variables of all dates of the run, as the server gives them to readers of Zarr: maps are fetched when they are read.
@@ -351,16 +352,6 @@ class AsyncLook:
             There is none of this name.
         """
         return type(self)(self._remote, (await self.scenarios)[name].name)
-
-    def widget(self, variable: str = "") -> Any:
-        """Refused here: `steppe.connect` gives a run that has a widget.
-
-        Raises
-        ------
-        Mistake
-            Always.
-        """
-        raise Mistake("A widget needs a run of steppe.connect: steppe.connect(address, token).widget(). steppe.connect_async has none.")
 
     async def close(self) -> None:
         """Ends the connections of this client; the run goes on."""

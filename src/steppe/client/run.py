@@ -217,6 +217,16 @@ class AsyncRun(AsyncLook):
             if error.code != "unknown-run":  # it was ended by this request, sent before
                 raise
 
+    def widget(self, variable: str = "") -> Any:
+        """Refused here: `steppe.connect` gives a run that has a widget.
+
+        Raises
+        ------
+        Mistake
+            Always.
+        """
+        raise Mistake("A widget needs a run of steppe.connect: steppe.connect(address, token).widget(). steppe.connect_async has none.")
+
     # ---- parts --------------------------------------------------------------------------------------------------------------------------
     async def _order(
         self, path: str, what: Mapping[str, object], wait: bool, progress: bool | None = None, named: bool = True

@@ -80,6 +80,21 @@ def region(box: Box | None = None, polygon: Polygon | None = None, cells: ArrayL
     return {"cells": [int(number) for number in numbers]}
 
 
+def places(at: Sequence[Any]) -> list[str]:
+    """Places (longitude, latitude) as keys of an address; a single one may stand without a list.
+
+    Raises
+    ------
+    Mistake
+        One is not two numbers.
+    """
+    found = [np.asarray(each) for each in ([at] if len(at) and np.ndim(at[0]) == 0 else at)]
+    for each in found:
+        if each.shape != (2,) or each.dtype.kind not in "iuf":
+            raise Mistake(f"A place is longitude, latitude, such as at=[(144.05, -21.95)]; it is {each.tolist()!r}.")
+    return [f"{longitude:.12g},{latitude:.12g}" for longitude, latitude in found]
+
+
 def keys(query: MapQuery) -> dict[str, str]:
     """The keys of an address that say a query; what is as usual is left out."""
     return {name: _text(value) for name, value in msgspec.to_builtins(query).items()}

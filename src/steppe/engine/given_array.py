@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steppe.array_types import Array
-from steppe.errors import ModelError
+from steppe.errors import ForcingError, ModelError
 from steppe.given import CELL, by_cell, check_numbers, check_unmasked, on_axes, unit_of, unplaced
 from steppe.grid import Grid
-from steppe.io.forcing.units import conversion
+from steppe.io.forcing.units import Conversion, conversion
 from steppe.levels import Space
 from steppe.variable import Variable
 
@@ -54,8 +54,18 @@ def packed(
         raise ModelError(f'The array for "{name}" has the shape {values.shape}; expected {wanted}.')
     if units is None or units == variable.units:
         return values
-    line = conversion(str(units), variable.units, f'The array for "{name}"', daily=False)
+    line = _conversion(str(units), variable, "array" if values.ndim else "value")
     return values * line.factor + line.offset
+
+
+def _conversion(units: str, variable: Variable, what: str) -> Conversion:
+    try:
+        return conversion(units, variable.units, "", daily=False)
+    except ForcingError:  # whose advice is for files
+        raise ForcingError(
+            f'The {what} for "{variable.name}" is in "{units}", expected "{variable.units}" or a unit that converts to it. '
+            f'Convert it, or give its unit: units="{variable.units}", or the attribute units of an array of xarray.'
+        ) from None
 
 
 def _aligned(value: xarray.DataArray, name: str, grid: Grid, levels: tuple[str, Space] | None, cells: Array | None) -> xarray.DataArray:

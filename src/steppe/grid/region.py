@@ -57,13 +57,13 @@ class Region:
             if west > east and (east - west) % TURN <= TURN / 2:
                 west, east = (west, east + TURN) if east <= 0.0 else (west - TURN, east)
             if not (west < east and south < north):
-                raise GridError(f"Region {dict(value)!r} is empty: west must be less than east and south less than north. {_FORMS}")
+                raise GridError(f"{_words(value)} is empty: west must be less than east and south less than north. {_BOX}")
             return cls("box", "", ((west, south), (east, north)))
         if key == "cell":
             return cls("cell", "", (_place(value, *_numbers(value, content, 2)),))
         if key == "polygon":
             if not isinstance(content, Sequence) or isinstance(content, str) or len(content) < 3:
-                raise GridError(f"Region {dict(value)!r} needs three corners or more. {_FORMS}")
+                raise GridError(f"{_words(value)} needs three corners or more. {_FORMS}")
             places = tuple(_place(value, *_numbers(value, corner, 2)) for corner in content)
             _check_sides(places)
             return cls("polygon", "", places)
@@ -113,6 +113,7 @@ class Region:
 RegionLike = Region | str | Mapping[str, object]
 
 _FORMS = 'Write "all", a name, { box = [west, south, east, north] }, { polygon = [[lon, lat], ...] } or { cell = [lon, lat] }.'
+_BOX = "A box is west, south, east, north."
 
 
 @cache
@@ -140,13 +141,21 @@ def _table() -> dict[str, dict[str, object]]:
     return tomllib.loads((files("steppe.grid") / "regions" / "queensland.toml").read_text(encoding="utf-8"))
 
 
+def _words(value: Mapping[str, object]) -> str:
+    """A region of one kind as a message names it."""
+    ((kind, content),) = value.items()
+    if isinstance(content, str) or not isinstance(content, Sequence | np.ndarray):
+        return f"The {kind} {content!r}"
+    return f"The {kind} " + ", ".join(f"{each:g}" if isinstance(each, int | float | np.number) else f"{each}" for each in content)
+
+
 def _numbers(value: Mapping[str, object], content: object, count: int) -> list[float]:
     if (
         not isinstance(content, Sequence | np.ndarray)
         or len(content) != count
         or not all(isinstance(number, int | float | np.number) and np.isfinite(number) for number in content)
     ):
-        raise GridError(f"Region {dict(value)!r} needs {count} numbers, it has {content!r}. {_FORMS}")
+        raise GridError(f"{_words(value)} needs {count} numbers, it has {content!r}. {_FORMS}")
     return [float(number) for number in content]
 
 
@@ -165,7 +174,7 @@ def _check_sides(places: Places) -> None:
 def _place(value: Mapping[str, object], longitude: float, latitude: float) -> tuple[float, float]:
     if not (-180.0 <= longitude <= 360.0 and -90.0 <= latitude <= 90.0):
         raise GridError(
-            f"Region {dict(value)!r} holds longitude {longitude:g}, latitude {latitude:g}, which is no place. "
+            f"{_words(value)} holds longitude {longitude:g}, latitude {latitude:g}, which is no place. "
             "Give longitude (-180 to 360) before latitude (-90 to 90)."
         )
     return longitude, latitude
