@@ -17,7 +17,7 @@ import xarray
 import steppe
 from steppe.cli import run_command
 from steppe.engine import Event, Plan, Simulation, read_run_file
-from steppe.errors import BadCellError, Exit, FolderError, GridError, ModelError, RequestError, RunFileError
+from steppe.errors import BadCellError, Exit, FinishedError, FolderError, GridError, ModelError, RequestError, RunFileError
 from steppe.jobs.report import summary
 from tests.scenario import copied
 
@@ -335,6 +335,43 @@ def test_after_its_end_a_simulation_says_that_it_is_closed(scenario):
         with pytest.raises(RequestError, match="This simulation is closed"):
             act()
     assert simulation.step_index == 2
+
+
+def test_a_finished_run_that_is_closed_says_that_it_is_closed(scenario):
+    with Simulation(scenario) as simulation:
+        simulation.run()
+        for act in (simulation.step, lambda: simulation.set("water", 1.0)):
+            with pytest.raises(FinishedError, match="already at its last step"):
+                act()
+    for act in (simulation.step, lambda: simulation.set("water", 1.0)):
+        with pytest.raises(RequestError, match="This simulation is closed"):
+            act()
+
+
+def test_a_date_that_is_past_is_refused_and_the_present_one_is_not(scenario):
+    with Simulation(scenario) as simulation:
+        simulation.step(until="1990-01-20")
+        assert simulation.step_index == 11
+        simulation.step(until="1990-01-20")
+        assert simulation.run(until="1990-01-20")
+        for go in (simulation.step, simulation.run):
+            with pytest.raises(RequestError, match=r"1990-01-19 is past: the run is computed up to 1990-01-20\. Give a later date"):
+                go(until="1990-01-19")
+        with pytest.raises(RequestError, match="a number of steps or until=, not both"):
+            simulation.step(3, until="1990-01-25")
+        with pytest.raises(RunFileError, match="outside the run"):
+            simulation.step(until="1999-01-01")
+        with pytest.raises(RequestError, match=r'values of the last step alone\. steppe\.open\(".*out"\) has what the run recorded'):
+            simulation.get("water", date="1990-01-15")
+        assert simulation.step_index == 11
+
+
+@pytest.mark.parametrize("name", [3, None, ["water"]])
+def test_a_name_that_is_no_text_is_refused_in_a_sentence(scenario, name):
+    with Simulation(scenario) as simulation:
+        for ask in (simulation.__getitem__, simulation.get, lambda name: simulation.set(name, 1.0)):
+            with pytest.raises(ModelError, match=r"A variable is known by its name, a text such as .* is none\."):
+                ask(name)
 
 
 def test_numbers_and_dates_of_numpy_are_taken(scenario):

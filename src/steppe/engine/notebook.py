@@ -10,7 +10,7 @@ from steppe.clock import Clock
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.errors import FinishedError, GridError, RequestError
-from steppe.given import Day, moment_text
+from steppe.given import Day, check_steps, moment_text
 from steppe.grid import Grid
 from steppe.levels import Space
 from steppe.variable import Variable
@@ -75,6 +75,48 @@ def finished(plan: Plan, folder: Path) -> FinishedError:
         "fresh=True. To branch from a date, serve the run with `steppe serve`, connect, and call "
         'run.branch("name", at="DATE").'
     )
+
+
+def no_past(folder: Path) -> RequestError:
+    """The error of a script that asks for the values of a past date."""
+    return RequestError(
+        f'A script has the values of the last step alone. steppe.open("{folder}") has what the run recorded, and rewind("DATE") goes back.'
+    )
+
+
+def end_of_step(n: int | None, until: Day | None, plan: Plan, here: int) -> int:
+    """The step that `step` is to reach, within the run. here: where the run stands.
+
+    Raises
+    ------
+    RequestError
+        `n` is no whole number, or less than 1; both are given; the date is past.
+    RunFileError
+        The date is outside the run.
+    """
+    if until is None:
+        check_steps(n := 1 if n is None else n, "n")
+        return min(here + int(n), plan.steps)
+    if n is not None:
+        raise RequestError("step takes a number of steps or until=, not both. Leave one of them away.")
+    return later_step(until, plan, here)
+
+
+def later_step(until: Day, plan: Plan, here: int) -> int:
+    """The step after a date that the run has not passed. here: where the run stands.
+
+    Raises
+    ------
+    RequestError
+        The date is past.
+    RunFileError
+        The date is outside the run.
+    """
+    date = moment_text(until)
+    if (step := plan.step_after(date)) < here:
+        last = plan.clock.name(here - 1)
+        raise RequestError(f'{date} is past: the run is computed up to {last}. Give a later date, or go back with rewind("{date}").')
+    return step
 
 
 def earlier_step(to: int | Day, clock: Clock, here: int) -> int:

@@ -17,7 +17,7 @@ from steppe.array_types import Array
 from steppe.engine.branch_rules import ACTIONS
 from steppe.engine.check import remarks
 from steppe.engine.given_array import packed
-from steppe.engine.notebook import earlier_step, facts, finished, labelled, pixels
+from steppe.engine.notebook import earlier_step, end_of_step, facts, finished, labelled, later_step, no_past, pixels
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.engine.query_cache import image_of
@@ -25,7 +25,7 @@ from steppe.engine.ranks import Ranks
 from steppe.engine.run_file import RunFile
 from steppe.engine.script_session import Event, ScriptSession
 from steppe.errors import Failure, ModelError, RequestError, SteppeError
-from steppe.given import Day, check_steps, level_of_array, moment_text
+from steppe.given import Day, level_of_array
 from steppe.grid import Region, RegionLike
 from steppe.html_summary import html_summary
 from steppe.io import Checkpoint, ReadCounters, Spent, check_continuable
@@ -146,24 +146,24 @@ class Simulation:
         """The cost of stepping so far, with the sessions before this one."""
         return self._session.spent
 
-    def step(self, n: int = 1) -> None:
-        """Computes `n` steps, fewer when the run ends or a trigger pauses it before.
+    def step(self, n: int | None = None, *, until: Day | None = None) -> None:
+        """Computes `n` steps (default: one), or up to and with the day `until`; fewer when the run ends or a trigger pauses it before.
 
         Raises
         ------
         FinishedError
             The run is at its last step already.
-        RequestError
-            `n` is no whole number, or less than 1.
+        RequestError, RunFileError
+            `n` is no whole number, or less than 1; `until` is past, or outside the run.
         BadCellError
             A cell met forcing outside its limits or its state is no longer finite (on_bad_cell = "stop").
         DamagedError
             The forcing is damaged; the error comes before the step that needs it.
         """
-        check_steps(n, "n")
-        if self.finished:
+        end = end_of_step(n, until, self.plan, self.step_index)
+        if self.finished and until is None and not self._closed:
             raise finished(self.plan, self.folder.path)
-        self._open.compute(min(self.step_index + int(n), self.steps), lambda: False, keep_last_step=True)
+        self._open.compute(end, lambda: False, keep_last_step=True)
 
     def run(self, until: Day | None = None, stop: Callable[[], bool] = lambda: False) -> bool:
         """Computes up to and with the day `until` (default: the end); True if that was reached.
@@ -173,11 +173,10 @@ class Simulation:
 
         Raises
         ------
-        RunFileError
-            `until` is outside the run.
+        RequestError, RunFileError
+            `until` is past, or outside the run.
         """
-        end = self.steps if until is None else self.plan.step_after(moment_text(until))
-        reached = self._open.compute(end, stop)
+        reached = self._open.compute(self.steps if until is None else later_step(until, self.plan, self.step_index), stop)
         self.checkpoint()
         self._session.tell_end()
         return reached
@@ -233,12 +232,14 @@ class Simulation:
         variable, values = self._variable(name), self.get(name)
         return labelled(values, variable, self.grid, self.clock, self.step_index, self.plan.variables.levels(name))
 
-    def get(self, name: str, region: RegionLike = "all") -> Array:
+    def get(self, name: str, region: RegionLike = "all", *, date: Day | None = None) -> Array:
         """Values of the packed cells of a region, (cells,), in the variable's unit; (levels, cells) of a variable with levels.
 
-        One level of it has a name, too: `get("ozone[3]")`.
+        One level of it has a name, too: `get("ozone[3]")`. date: refused; only the client of a served run shows past dates.
         """
         self._variable(name)
+        if date is not None:
+            raise no_past(self.folder.path)
         values = self._open.values(name)
         return values if Region.of(region).kind == "all" else values[..., self.grid.select(region)]
 
@@ -282,16 +283,14 @@ class Simulation:
 
         value: one number, numbers of the region's packed cells, or a whole map, (rows, columns), in the variable's unit. An array of xarray
         goes by its coordinates, in any order, and by its attribute `units`, which is converted. level: number of one level, or its value
-        with its unit, "850 hPa"; default: all levels of a variable that has some. units: of the value, if not the variable's own.
+        with its unit, "850 hPa"; default: all levels of a variable that has some. units: of the value, where no attribute says another.
 
         Raises
         ------
         FinishedError
             The run is at its last step: no step follows that the value could change.
-        ModelError
-            The name is unknown, the quantity is computed, the value is outside its limits, or an array is of another shape or extent.
-        ForcingError
-            The unit does not convert.
+        ModelError, ForcingError
+            The name is unknown, the quantity is computed, the value is outside its limits, or an array is of another shape, extent or unit.
         GridError
             The region is unknown or empty.
         """
@@ -300,7 +299,7 @@ class Simulation:
         name = level_of_array(value, name, levels[0], levels[1].values, asked) if levels else asked
         cells = None if Region.of(region).kind == "all" else self.grid.select(region)
         values = packed(value, self.plan.variables[name], self.grid, self.plan.variables.levels(name), cells, units)
-        if self.finished:
+        if self.finished and not self._closed:
             raise finished(self.plan, self.folder.path)
         increment = self._open.set(name, values if values.ndim else float(values), cells)
         given = {} if values.ndim else {"value": float(values)}
