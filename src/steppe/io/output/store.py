@@ -95,8 +95,10 @@ class Output:
     def attributes(self) -> dict[str, object]:
         """CF attributes of the array."""
         found = self.variable.attributes()
-        if self.method == "sum":  # of days: a rate becomes an amount; limits and standard name are those of one day
-            found = {name: value for name, value in found.items() if name not in ("valid_min", "valid_max", "standard_name")}
+        for limit in ("valid_min", "valid_max"):  # of what is set: a step may lead beyond them, and readers would mask such values
+            found.pop(limit, None)
+        if self.method == "sum":  # of days: a rate becomes an amount; the standard name is that of one day
+            found.pop("standard_name", None)
             found["units"] = self.variable.units.removesuffix(" d-1")
         found["cell_methods"] = f"{METHODS[self.method]} area: {self.area}" if self.area else METHODS[self.method]  # in this order
         return found | ({"quantization": QUANTIZATION, "quantization_nsb": self.bits} if self.bits else {})
