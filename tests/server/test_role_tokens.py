@@ -136,6 +136,14 @@ def test_a_token_that_was_made_and_stood_in_an_address_is_not_taken_by_the_next_
     assert Tokens.of_folder(toy.folder).texts["steer"] != tokens.texts["steer"]
 
 
+def test_a_second_token_of_a_role_is_refused_by_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+    path.write_text(f"# ours\nsteer {TOKENS['steer']}\n\nview {TOKENS['view']}\nsteer {TOKENS['admin']}\n")
+    path.chmod(0o600)
+    with pytest.raises(Mistake, match=r'tokens", line 5: a second token of the role steer\. Give each role one'):
+        Tokens.given(path)
+
+
 def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     path.write_text(f"view {TOKENS['view']}\n")

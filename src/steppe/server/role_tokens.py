@@ -70,18 +70,23 @@ def read_roles(path: Path, own: bool = False) -> dict[str, str]:
     Raises
     ------
     Mistake
-        The file cannot be read, or others can read it, too; or a line is no role and token.
+        The file cannot be read, or others can read it, too; or a line is no role and token, or a role has two.
     """
     try:
         with open(path, encoding="utf-8") as file:
             _check_private(path, os.fstat(file.fileno()), own)
-            lines = [line.split() for line in file.read().splitlines() if line.strip() and not line.startswith("#")]
+            lines = [(number, line.split()) for number, line in enumerate(file, 1) if line.strip() and not line.startswith("#")]
     except OSError as error:
         raise Mistake(f'The token file "{path}" cannot be read: {error.strerror}.') from None
-    for number, line in enumerate(lines, 1):
+    texts: dict[str, str] = {}
+    for number, line in lines:
         if len(line) != 2 or line[0] not in ROLES or len(line[1]) < 16:
-            raise Mistake(f'"{path}", entry {number}: expected a role ({", ".join(ROLES)}) and a token of at least 16 characters.')
-    return dict(lines)
+            raise Mistake(f'"{path}", line {number}: expected a role ({", ".join(ROLES)}) and a token of at least 16 characters.')
+        if line[0] in texts:
+            text = f'"{path}", line {number}: a second token of the role {line[0]}. Give each role one; `steppe token new` makes more.'
+            raise Mistake(text)
+        texts[line[0]] = line[1]
+    return texts
 
 
 def _check_private(path: Path, facts: os.stat_result, own: bool) -> None:
