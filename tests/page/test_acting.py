@@ -132,7 +132,7 @@ def test_a_step_of_somebody_else_makes_no_draft_stale(opened: Opened) -> None:
         ("many", "value", "Give a number, such as 1000.5."),
         ("-5", "value", "is -5 mm; it must be a number from 1 to 1000 mm."),
         ("70 kilograms", "units", "does not convert"),
-        ("70 @nowhere", "region", "nowhere"),
+        ("70 @nowhere", "region", "Known: cape-york, central-west, east, gulf, south-east, south-west, west, wet-tropics."),
     ],
 )
 def test_what_is_wrong_is_said_beside_its_field_and_changes_nothing(opened: Opened, typed: str, field: str, says: str) -> None:

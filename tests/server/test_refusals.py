@@ -115,7 +115,7 @@ def test_what_cannot_be_answered_is_explained(client: Client, address: str, code
         ("/set", {"variable": "green"}, "bad-field", {}),
         ("/set", {**SET, "upload": "0" * 64}, "bad-field", {}),
         ("/set", {"variable": "green", "upload": "0" * 64}, "unknown-upload", {}),
-        ("/set", {**SET, "region": "westt"}, "region-invalid", {}),
+        ("/set", {**SET, "region": "westt"}, "region-invalid", {"detail": 'Region "westt" is not known. Did you mean "west"?'}),
         ("/set", {**SET, "region": {}}, "bad-field", {"position": "$.region"}),
         ("/set", {**SET, "region": {"box": [0.0, -60.0, 1.0, -50.0]}}, "region-invalid", {}),
         ("/set", {**SET, "region": {"box": [0.0, -91.0, 1.0, -50.0]}}, "out-of-range", {"value": -91.0}),

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from steppe.api import EXACTLY_ONE, RegionRequest
 from steppe.api.query import MapQuery, SeriesQuery
 from steppe.control import Refused
-from steppe.errors import GridError, InactiveError, OutsideError
-from steppe.grid import Grid, RegionLike
+from steppe.errors import GridError, InactiveError, OutsideError, nearest
+from steppe.grid import Grid, RegionLike, region_names
 from steppe.service.polygon import check_polygon
 
 Cells = NDArray[np.uint32]
@@ -27,6 +27,9 @@ def cells_of(grid: Grid, region: str | RegionRequest) -> Cells | None:
     if region == "all":
         return None
     if isinstance(region, str):
+        if region not in region_names():
+            text = f'Region "{region}" is not known.{nearest(region, region_names())}'
+            raise Refused("region-invalid", text, value=region[:64], position="region")
         return select(grid, region)
     given = next(name for name in EXACTLY_ONE[RegionRequest] if getattr(region, name) is not None)
     if region.polygon is not None:
