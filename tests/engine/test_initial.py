@@ -41,6 +41,23 @@ def test_a_run_goes_on_from_recorded_days_as_if_it_had_never_stopped(recorded, t
 
 
 @pytest.mark.parametrize(
+    ("state", "start", "capacity", "warned"),
+    [
+        ('{ store = "before", date = 1990-05-17 }', "1990-05-18", "120.0", ""),
+        ('{ store = "before", date = 1990-05-17 }', "1990-05-19", "120.0", "of the begin of 1990-05-18, and the run begins at 1990-05-19"),
+        ("CHECKPOINT", "1990-07-01", "120.0", ""),
+        ("CHECKPOINT", "1990-07-02", "120.0", "of the begin of 1990-07-01, and the run begins at 1990-07-02"),
+        ("CHECKPOINT", "1990-07-01", "80.0", "was computed with other parameters: capacity = 120, here 80"),
+    ],
+)
+def test_a_gap_and_other_parameters_are_warned_of(recorded, state, start, capacity, warned):
+    (checkpoint,) = sorted((recorded.parent / "before" / "checkpoints").iterdir())[-1:]
+    plan = begun(recorded, state.replace("CHECKPOINT", f'"{checkpoint}"'), start, **{"parameters.capacity": capacity})
+    assert warned in " ".join(plan.cautions)
+    assert bool(plan.cautions) == bool(warned)
+
+
+@pytest.mark.parametrize(
     ("state", "says"),
     [
         (

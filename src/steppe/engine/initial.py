@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from steppe.array_types import Floats
+from steppe.array_types import Array, Floats
+from steppe.clock import DAY, Clock, day_text, instant_text, is_day, parse_date, parse_instant
 from steppe.errors import ModelError, RunFileError, nearest
 from steppe.grid import Grid
 from steppe.io import Checkpoint, StoredRecords, read_map
@@ -58,6 +59,41 @@ def initial_state(table: Mapping[str, object], variables: Mapping[str, Variable]
             where = f" in {np.count_nonzero(unfit):,} cells" if unfit.ndim else ""
             raise ModelError(f"[initial] {known[name].refusal(wrong, where)}")
     return found
+
+
+def departures(state: object, clock: Clock, parameters: Mapping[str, float | Array]) -> list[str]:
+    """What is not as it would be if a run went on from the state that [initial] names: sentences to warn by.
+
+    parameters: of the run. A spin-up may mean both.
+    """
+    if clock.step is None or state in (None, "default"):
+        return []
+    if isinstance(state, Mapping):
+        where, there, other = str(state["store"]), str(state["date"]), []
+        ends = parse_date(there, clock.calendar) + DAY if is_day(there) else parse_instant(there, clock.calendar)
+    else:
+        where = str(state)
+        checkpoint = Checkpoint.open(Path(where), None)
+        there = str(checkpoint.manifest["date"])
+        ends = (parse_date if is_day(there) else parse_instant)(there, clock.calendar)
+        other = [text for name, value in parameters.items() if (text := _other(name, value, checkpoint))]
+    begin, told = f'[initial] state "{where}"', list[str]()
+    if ends != clock.date(0):
+        at = day_text(ends) if clock.of_days else instant_text(ends)
+        told.append(f"{begin} is of the begin of {at}, and the run begins at {clock.begin(0)}.")
+    if other:
+        told.append(f"{begin} was computed with other parameters: {', '.join(other)}.")
+    return told
+
+
+def _other(name: str, value: float | Array, checkpoint: Checkpoint) -> str:
+    """How a parameter differs from that in a checkpoint; nothing where it does not."""
+    if f"parameter/{name}" not in checkpoint.arrays:
+        return ""
+    then, now = checkpoint.read(f"parameter/{name}"), np.asarray(value)
+    if np.size(then) == np.size(now) == 1:
+        return f"{name} = {float(then):g}, here {float(now):g}" if float(then) != float(now) else ""
+    return f"{name} is another map" if then.shape == now.shape and (then != now).any() else ""
 
 
 def _from_results(path: Path, date: Any, names: list[str], grid: Grid) -> State:

@@ -19,7 +19,7 @@ from steppe.costs import measured_cost
 from steppe.engine.cadence import Cadence
 from steppe.engine.events import Action, calendar
 from steppe.engine.fitting import check_fits
-from steppe.engine.initial import initial_state
+from steppe.engine.initial import departures, initial_state
 from steppe.engine.options import options_text, with_picks
 from steppe.engine.parameters import LAND_TYPE, Chosen, ParameterTable, choose
 from steppe.engine.place import open_grid, place_name
@@ -113,7 +113,8 @@ class Plan:
         made_of = {name: value for name, value in run.parameters.items() if name not in table}
         plan = cls(run, grid, forcing, clock, steps, threads, cores, model, chosen, {}, actions, made_of)
         plan.initial = initial_state(run.initial, model.variables, model.spaces, grid)
-        plan.cautions = remarks_of(module, model, {*plan.initial, *(name for action in actions for name in action.values)})
+        begun = {*plan.initial, *(name for action in actions for name in action.values)}
+        plan.cautions = [*departures(run.initial.get("state"), clock, chosen.values), *remarks_of(module, model, begun)]
         plan.check_forcing(module)
         check_fits(plan)
         plan.run = run.model_copy(update={"engine": run.engine.model_copy(update={"dtype": plan.dtype})})
