@@ -82,3 +82,20 @@ def test_a_folder_of_another_run_is_refused_as_the_run_refuses_it(call, here):
     assert 'time.end is "1990-01-19" there, "1990-01-29" here' in wrong
     assert wrong == call("run", "run.toml", "--set", "time.end=1990-01-29")[2]
     assert call("run", "run.toml", "--set", "time.end=1990-01-19")[0] == Exit.DONE  # nothing was touched
+
+
+@pytest.mark.parametrize(
+    ("changes", "warned"),
+    [
+        (['output.variables=["water", "runoff", "water"]'], '[output]: variables has "water" twice; it is recorded once.'),
+        (
+            ['output.series=[{ name = "means", variables = ["water"], region = ["all", "all"] }]'],
+            '[[output.series]] "means": region has all twice; it is recorded once.',
+        ),
+        (["output.variables=[]", "output.series=[]"], "[output] records nothing: variables is empty"),
+    ],
+)
+def test_an_output_that_is_hardly_meant_is_warned_of(call, here, changes, warned):
+    code, said, wrong = call("check", "run.toml", *(word for change in changes for word in ("--set", change)))
+    assert (code, said.splitlines()[-1]) == (Exit.DONE, "Nothing else is wrong.")
+    assert warned in wrong

@@ -37,7 +37,7 @@ def check(
     """
     from steppe.cli.compiling import compiling_is_said
     from steppe.cli.run import changes_of
-    from steppe.engine import Plan, check_folder, estimate, options_text, problems, shortage
+    from steppe.engine import Plan, cautions, check_folder, estimate, options_text, problems, shortage
 
     cost, options = None, ""
     levels: list[str] = []
@@ -51,7 +51,7 @@ def check(
             with compiling_is_said(lambda text: None if json else print(text, file=sys.stderr)):
                 cost = estimate(plan)
             short = shortage(plan.run.output.path, cost.results_on_disk, cost.checkpoint)
-            warnings = [*cost.warnings, *plan.cautions, *([short] if short else [])]
+            warnings = [*cost.warnings, *cautions(plan), *([short] if short else [])]
     except Mistake as mistake:
         if not json:
             raise

@@ -16,6 +16,7 @@ from steppe.lazy import when_used
 
 if TYPE_CHECKING:
     from steppe.engine.check import Cost as Cost
+    from steppe.engine.check import cautions as cautions
     from steppe.engine.check import estimate as estimate
     from steppe.engine.check import in_cell_days as in_cell_days
     from steppe.engine.check import problems as problems

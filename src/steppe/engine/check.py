@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from math import prod
@@ -113,9 +114,26 @@ def free_space(path: Path) -> int:
 
 def remarks(plan: Plan, outputs: Outputs, notes: Sequence[str], model: Model) -> list[tuple[str, str]]:
     """The remarks at the beginning of a run: kind ("note", "warning") and text. notes: of the plan."""
-    told = [*(("note", text) for text in notes), *(("warning", text) for text in plan.cautions), ("note", announcement(plan, outputs))]
+    told = [*(("note", text) for text in notes), *(("warning", text) for text in cautions(plan)), ("note", announcement(plan, outputs))]
     short = shortage(plan.run.output.path, outputs.cost.files, checkpoint_size(model))
     return [each for each in (*told, ("warning", short)) if each[1]]
+
+
+def cautions(plan: Plan) -> list[str]:
+    """What a run file holds that is possible, and most probably not meant."""
+    output, told = plan.run.output, list(plan.cautions)
+    if not (output.variables or output.maps or output.series):
+        told.append("[output] records nothing: variables is empty, and there are no [[output.maps]] and [[output.series]].")
+    for section in (*plan.maps, *output.series):
+        told += [f'{section.where}: variables has "{name}" twice; it is recorded once.' for name in _twice(section.variables)]
+    for series in output.series:
+        regions = series.region if isinstance(series.region, list) else []
+        told += [f"{series.where}: region has {region} twice; it is recorded once." for region in _twice([str(each) for each in regions])]
+    return told
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def checkpoint_size(model: Model) -> int:

@@ -132,7 +132,7 @@ def reel_of(path: Path, choices: FilmChoices) -> Reel:
     (name,) = wanted or held[:1]
     axis = min((one.axes[name] for one in every), key=lambda axis: axis.rows)
     if not axis.rows:
-        raise RunFileError(f'The run "{path}" has no results yet.')
+        raise RunFileError(f'The run "{path}" has no results yet. Perhaps `[output]` records none.')
     rows = range(rows_at("--from", choices.start, axis, path).start, rows_at("--to", choices.end, axis, path).stop)
     if not rows:
         period = f"from {choices.start} to {choices.end}"

@@ -89,7 +89,7 @@ def draw(path: Path, output: Path, choices: PictureChoices = PictureChoices()) -
     wanted = None if variables is None else set(variables)
     lines = _lines(every, names, places, scenarios) if places else _series(folders, wanted, scenarios)
     if not names and not lines:
-        raise RunFileError(f'The run "{path}" has no results yet.')
+        raise RunFileError(f'The run "{path}" has no results yet. Perhaps `[output]` records none.')
     cells = grid.select(region) if grid else None
     shown = {name: rows_at("--date", date, common[name], path) for name in names}
     drawn = [_map(every, name, shown[name], cells, scale) for name in names]
