@@ -434,6 +434,17 @@ def test_years_are_what_the_records_of_their_series_are(scenario, reduce):
     assert found.years[1990][0] == pytest.approx({"sum": days.sum(), "min": records.min(), "max": records.max(), "last": days[-1]}[reduce])
 
 
+@pytest.mark.parametrize("over", ["min", "max"])
+def test_years_of_extremes_of_a_region_are_no_totals(scenario, over):
+    scenario.write_text(scenario.read_text().replace('every = "1 day"', f'every = "1 month"\nover = "{over}"'))
+    with Simulation(scenario) as simulation:
+        simulation.run()
+        found = summary(simulation)
+    records = steppe.open(scenario.with_name("out"), "means")["runoff"].isel(region=0).sel(time="1990").values
+    assert found.columns[0] == f"runoff [mm d-1, {'greatest' if over == 'max' else 'least'}]"
+    assert found.years[1990][0] == (records.max() if over == "max" else records.min())
+
+
 @pytest.mark.parametrize(
     ("name", "value", "region", "error", "sentence"),
     [

@@ -155,8 +155,9 @@ def _years(dataset: "xarray.Dataset", names: list[str]) -> tuple[list[str], dict
         attributes, values = dataset[name].attrs, dataset[name].values
         if values.ndim > 1:  # of a variable with levels the first of them
             name, values = layer(name, 0), values[:, 0]
-        units, method = str(attributes["units"]), str(attributes["cell_methods"]).removeprefix("time: ").split()[0]
-        what = {"sum": "total", "maximum": "greatest", "minimum": "least", "mean": "mean"}.get(method, "last")
+        units, (method, _, area) = str(attributes["units"]), str(attributes["cell_methods"]).removeprefix("time: ").partition(" area: ")
+        what = {"sum": "total", "maximum": "greatest", "minimum": "least", "mean": "mean"}.get(method.split()[0], "last")
+        what = {"maximum": "greatest", "minimum": "least"}.get(area, what)  # each record may be of another cell: these have no total
         if what == "mean" and units.endswith(" d-1"):
             units, what, values = units.removesuffix(" d-1"), "total", values * days
         columns.append(f"{name} [{units}, {what}]")
