@@ -1,6 +1,7 @@
 """Maps as a run makes them, on a real server with a real engine."""
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -12,7 +13,11 @@ import pytest
 import xarray
 
 import steppe
+from steppe.api import VariableInfo
+from steppe.api.frame import empty_frame
 from steppe.client import AsyncRun, NoAccessError, RefusedError, Run, UnknownError, UnreachableError
+from steppe.client.live_stream import LiveStream
+from steppe.given import by_cell
 from tests.client.served import TOKENS, Served, kill_engine, until
 
 BOX = (143.4, -23.1, 144.1, -21.9)
@@ -117,6 +122,19 @@ def test_programs_with_an_event_loop_see_the_same(run: Run, shared_server: Serve
     seen = asyncio.run(look())
     assert [each.attrs["step"] for each in seen] == [0, 1, 2]
     is_right(seen[-1], run["water"])
+
+
+def test_a_map_of_points_has_the_numbers_of_its_cells_and_can_be_set() -> None:
+    water = VariableInfo(name="water", dims=["cell"], units="mm", dtype="float32", role="state", long_name="water", settable=True)
+    stream = LiveStream({}, water, {})
+    grid = {"kind": "points", "lat": [-25.0, -26.0, -27.0], "lon": [150.0, 151.0, 152.0]}
+    stream.hear(json.dumps({"type": "hello", "clock": {"step": None}, "grid": grid}))
+    stream.hear(json.dumps({"type": "watching", "streams": [{"scenario": "main"}]}))
+    content, levels = empty_frame(16, 1, 4, (0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1))
+    levels[:3] = 1, 2, 3
+    seen = stream.hear(content.tobytes())
+    assert seen is not None
+    assert by_cell(seen[::-1], np.arange(3), "water").values.tolist() == [1.0, 2.0, 3.0]
 
 
 @pytest.mark.filterwarnings("ignore:asynchronous generator .*send_context:ResourceWarning")  # of websockets, as the loop ends

@@ -104,7 +104,8 @@ class LiveStream:
         """Dimensions, and centres of what the frames show: degrees, or metres of a projected grid."""
         grid, told = self._grid, self._told
         if grid["kind"] == "points":
-            return ("cell",), {name: ("cell", np.array(grid[name]), CF[name]) for name in ("lat", "lon")}
+            places = {name: ("cell", np.array(grid[name]), CF[name]) for name in ("lat", "lon")}
+            return ("cell",), {"cell": np.arange(len(grid["lat"])), **places}
         dims = ("lat", "lon") if grid["kind"] == "raster" else ("y", "x")
         found: dict[str, object] = {}
         west, south, east, north = told["bounds"]
