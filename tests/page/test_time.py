@@ -193,6 +193,28 @@ def test_two_scenarios_of_different_dates_are_brought_to_one_and_each_is_named(o
     assert opened.complaints == []
 
 
+def test_the_past_of_another_scenario_than_the_steered_one_is_for_looking_only(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    house.order("/step", {"steps": 20})
+    opened.press("r")
+    page.keyboard.type("alt")
+    opened.press("Enter")
+    house.order("/step", {"scenario": "alt", "steps": 20})
+    page.click("#map")
+    opened.press("1")
+    date = page.get_by_label("Date", exact=True).locator("small")
+    expect(date).to_have_text(["steering alt", "looking at main"])
+    expect(page.get_by_role("button", name="Play alt (Space)")).to_be_visible()
+    expect(opened.chip).to_contain_text("main: Paused")
+    drag(opened, 10)
+    strip = page.get_by_role("group", name="The date in view")
+    expect(strip).to_contain_text("past of main; orders go to alt")
+    expect(strip.get_by_role("button", name="from here")).to_have_count(0)
+    page.get_by_label("Orders go to").select_option("main")
+    expect(strip.get_by_role("button", name="Go on from here in main")).to_be_visible()
+    expect(date).to_have_text("main")
+
+
 def test_a_past_that_a_rewind_takes_away_is_no_longer_in_view(opened: Opened) -> None:
     house, page = opened.house, opened.page
     house.order("/step", {"steps": 40})

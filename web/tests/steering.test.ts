@@ -3,7 +3,9 @@ import type { Api } from "../src/fetch/api";
 import { FIRST, Store } from "../src/state/store";
 import type { Info, Scenario } from "../src/state/told";
 import { Actions } from "../src/ui/actions";
+import { standingOf } from "../src/ui/chip";
 import { Steering } from "../src/ui/steering";
+import { countFault } from "../src/ui/wording";
 
 const clock = { start: "2003-01-01T00:00:00", step: 86400, calendar: "standard", units: "days since 2003-01-01" };
 const scenario = (name: string, branch: number, step: number, target = step) => ({ name, branch, step, target, problem: null }) as Scenario;
@@ -44,6 +46,50 @@ it("a month is counted from where each scenario stands, and three presses make t
     ["dry", 31],
     ["dry", 30],
   ]);
+});
+
+it("a number of steps ends with the run, and one that is none or too great is refused in words", async () => {
+  const { steering, steps, store } = steered(scenario("main", 1, 360), scenario("dry", 2, 380));
+  const faultOf = (text: string) => store.now.run && countFault(store.now.run, text, "main", 360);
+  expect(["", "0", "-1", "2.5", "1 0"].map(faultOf)).toEqual(Array(5).fill("Give a number of steps, such as 10."));
+  expect(["1000000000", "41"].map(faultOf)).toEqual(Array(2).fill("The run ends at 4 Feb 2004: main has 40 steps left."));
+  expect(faultOf("40")).toBe("");
+  steering.step(30);
+  await expect
+    .poll(() => steps)
+    .toEqual([
+      ["main", 30],
+      ["dry", 20],
+    ]);
+});
+
+it("the past of another scenario than the steered one is for looking only", () => {
+  const { steering, store } = steered(scenario("main", 1, 60), scenario("dry", 2, 50));
+  expect([steering.apart, steering.rewound(20)]).toEqual([false, ["main", "dry"]]);
+  store.look({ maps: 1 });
+  expect([steering.apart, steering.rewound(20)]).toEqual([true, []]);
+  store.change({ steered: "main" });
+  expect([steering.apart, steering.rewound(20)]).toEqual([false, ["main"]]);
+});
+
+it("the state in words is that of the steered scenario where a map shows it, and names any other", () => {
+  const { store } = steered(scenario("main", 1, 60), scenario("dry", 2, 50, 70));
+  expect(standingOf(store.now, 0).text).toBe("Running");
+  store.look({ maps: 1 });
+  expect(standingOf(store.now, 0).text).toBe("main: Paused at 1 Mar 2003");
+  store.change({ steered: "main", look: { ...store.now.look, scenarios: ["dry"] } });
+  expect(standingOf(store.now, 0).text).toBe("dry: Running");
+});
+
+it("a month from the start, or from the end of a month, is done with the last day of a month", async () => {
+  const { steps, actions, store } = steered(scenario("dry", 2, 0));
+  for (let press = 0; press < 3; press++) actions.do("step-month");
+  await expect.poll(() => steps.map(([, count]) => count)).toEqual([31, 28, 31]); // with 31 Jan, 28 Feb, 31 Mar
+  const run = store.now.run && { ...store.now.run, clock: { ...clock, step: 21_600 } };
+  const short = steered(scenario("dry", 2, 0));
+  short.store.change({ run });
+  short.actions.do("step-month");
+  await expect.poll(() => short.steps).toEqual([["dry", 124]]); // 1 Feb, 00:00, is the instant of its end
 });
 
 it("nothing runs, and nothing can go on, when the engine gave up", () => {

@@ -88,7 +88,8 @@ export function listed(names: readonly string[]): string {
   return names.join(" and ");
 }
 
-/** The first scenario that is shown. */
-export function shownFirst(state: Known & Pick<State, "look">): Scenario | undefined {
-  return scenarioNow(state, state.look.scenarios[0]) ?? scenarioNow(state, state.info?.scenarios[0]?.name);
+/** The scenario whose state is told: the steered one where it is on view, else the first that is shown. */
+export function toldOf(state: Known & Pick<State, "look" | "steered">): Scenario | undefined {
+  const name = onView(state.look).find((each) => each === state.steered) ?? state.look.scenarios[0];
+  return scenarioNow(state, name) ?? scenarioNow(state, state.info?.scenarios[0]?.name);
 }

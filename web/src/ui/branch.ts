@@ -1,17 +1,18 @@
 /** The form that makes a scenario. */
 import type { Api } from "../fetch/api";
 import type { Refused } from "../fetch/problem";
+import { onView } from "../state/scenario";
 import type { Store } from "../state/store";
 import { bar, fill, h } from "./dom";
 import { barred, ordered, send } from "./orders";
 import { stepWords } from "./wording";
 
-/** Asks for a name and branches off where the steered scenario stands, or the past that is looked at. back: where the focus goes. */
+/** Asks for a name and branches off where the steered scenario stands, or its past that is looked at. back: where the focus goes. */
 export function askBranch(form: HTMLElement, store: Store, api: () => Api, back: () => void): void {
-  const { preview, run } = store.now;
+  const { preview, run, look } = store.now;
   const from = ordered(store);
   if (!from || !run) return;
-  const step = preview ?? from.step;
+  const step = (onView(look).includes(from.name) ? preview : null) ?? from.step; // else the past in view is another's
   const name = h("input", {
     id: "branch-name",
     autocomplete: "off",

@@ -1,7 +1,7 @@
 /** The state of the run and of the connection in words, beside a dot; and what lies over the map while it is not live. */
 import { grouped } from "../decode/units";
 import type { Api } from "../fetch/api";
-import { shownFirst, steeredNow } from "../state/scenario";
+import { steeredNow, toldOf } from "../state/scenario";
 import type { State, Store, Weight } from "../state/store";
 import type { Info, Scenario } from "../state/told";
 import { fill, h, say } from "./dom";
@@ -49,7 +49,7 @@ export function standingOf(state: State, now: number): Standing {
     return { weight: "none", text: "Connecting", stale: false };
   }
   const problem = (info.problem ?? {}) as { text?: string };
-  const at = shownFirst(state);
+  const at = toldOf(state);
   switch (info.state) {
     case "failed":
       return { weight: "bad", text: "Engine gave up", stale: true };
@@ -80,11 +80,11 @@ export function standingOf(state: State, now: number): Standing {
   if (typeof at?.at === "number") {
     return { weight: "warn", text: `Coming back: step ${grouped(String(at.at))} of ${grouped(String(at.step))}`, stale: true };
   }
-  if (at && at.target > at.step) return { weight: "good", text: runningText(state, at, now), stale: false };
-  if (at && info.steps !== null && at.step >= info.steps) {
-    return { weight: "none", text: `Ended ${stepWords(state, at.step)}`, stale: false };
-  }
   const others = at && state.steered && at.name !== state.steered ? `${at.name}: ` : ""; // not where orders go
+  if (at && at.target > at.step) return { weight: "good", text: `${others}${runningText(state, at, now)}`, stale: false };
+  if (at && info.steps !== null && at.step >= info.steps) {
+    return { weight: "none", text: `${others}Ended ${stepWords(state, at.step)}`, stale: false };
+  }
   return {
     weight: "none",
     text: `${others}Paused ${at && at.step > 0 ? "at" : ""} ${stepWords(state, at?.step)}`.replace(/ +/g, " "),
@@ -126,7 +126,7 @@ export function arraysText(counts: Info["arrays"] | undefined): string {
 
 /** How the engine ended last, and its last lines, or why the scenario cannot go on; null while all is well. */
 function failure(state: State): { text: string; log: string[] } | null {
-  const problem = (state.info?.problem ?? shownFirst(state)?.problem) as { text?: string; log?: string[] | string } | null | undefined;
+  const problem = (state.info?.problem ?? toldOf(state)?.problem) as { text?: string; log?: string[] | string } | null | undefined;
   if (!problem?.text) return null;
   const log = typeof problem.log === "string" ? problem.log.split("\n") : (problem.log ?? []);
   return { text: problem.text, log: log.filter(Boolean) };
@@ -143,14 +143,18 @@ export function mount(store: Store, api: () => Api, parts: { chip: HTMLElement; 
   const words = chip.querySelector("b") ?? chip.appendChild(h("b"));
   const draw = () => {
     const state = store.now;
+    const absent = state.preview !== null && state.preview === state.not_at_hand; // the map is of another date than was asked for
     const { weight, text, stale } = standingOf(state, Date.now());
     chip.dataset.weight = weight;
     say(words, text);
     chip.title = [text, arraysText(state.info?.arrays)].filter(Boolean).join("\n"); // a narrow header shortens it
-    map.classList.toggle("stale", stale && state.shown.length > 0);
+    map.classList.toggle("stale", (stale || absent) && state.shown.length > 0);
     say(skipped, state.connection.skipped > 0 ? `${grouped(String(state.connection.skipped))} frames skipped` : "");
   };
-  store.subscribe((state) => [state.connection, state.info, state.look, state.run, state.runs], draw);
+  store.subscribe(
+    (state) => [state.connection, state.info, state.look, state.run, state.runs, state.steered, state.preview, state.not_at_hand],
+    draw,
+  );
   setInterval(() => {
     if (store.now.connection.link === "lost" || store.now.since !== null) draw();
   }, 500);

@@ -23,7 +23,7 @@ export function strip(store: Store, steering: Steering, actions: Actions): HTMLE
   fill(element, text, goOn, branch, compute, back);
   store.subscribe(
     (state) => [state.preview, state.aimed, state.steered, state.look, state.info, state.reached, barred(store)],
-    (_, { preview, run, steered }) => {
+    (_, { preview, run, steered, look }) => {
       const { aimed } = steering;
       const step = inView();
       element.hidden = step === null || !run;
@@ -34,7 +34,7 @@ export function strip(store: Store, steering: Steering, actions: Actions): HTMLE
       say(
         text,
         looks || !last
-          ? `${stepText(run.clock, step)}, ${aimed === null ? "past" : "still to come"}`
+          ? `${stepText(run.clock, step)}, ${aimed !== null ? "still to come" : steering.apart ? `past of ${look.scenarios[0]}; orders go to ${steered}` : "past"}`
           : `${last.name} is behind, at ${stepText(run.clock, last.step)}`,
       );
       say(goOn, `Go on from here in ${whom || steered}`);
@@ -43,7 +43,7 @@ export function strip(store: Store, steering: Steering, actions: Actions): HTMLE
       bar(branch, reason ?? ((ordered(store)?.step ?? 0) < step ? `${steered} has not reached this date` : null));
       say(compute, `Compute ${listed(behind.map(({ name }) => name))} to ${looks ? "here" : stepText(run.clock, step)}`);
       bar(compute, reason);
-      for (const control of [goOn, branch]) control.hidden = aimed !== null || !looks;
+      for (const control of [goOn, branch]) control.hidden = aimed !== null || !looks || steering.apart;
       compute.hidden = behind.length === 0;
       back.hidden = !looks;
     },

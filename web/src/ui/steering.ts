@@ -1,5 +1,5 @@
 /** Playing, stepping and going back: orders to the steered scenario, and to those shown beside it, so that they stay at one time. */
-import { momentOf, monthsLater, stepOf } from "../decode/calendar";
+import { isShort, momentOf, monthsLater, stepOf } from "../decode/calendar";
 import type { Api } from "../fetch/api";
 import { listed, onView, scenarioNow } from "../state/scenario";
 import type { Store } from "../state/store";
@@ -39,6 +39,11 @@ export class Steering {
   /** Their names, as buttons say them. */
   get whom(): string {
     return listed(this.scenarios.map((each) => each.name));
+  }
+  /** Whether the steered scenario is on no map. */
+  get apart(): boolean {
+    const { look, steered } = this.store.now;
+    return steered !== "" && !onView(look).includes(steered);
   }
   get running(): boolean {
     return !this.failed && this.scenarios.some((each) => each.target > each.step && !each.problem);
@@ -98,7 +103,8 @@ export class Steering {
 
   step(steps: number): void {
     this.backToNow();
-    this.on((each) => this.api().step({ scenario: each.name, steps }));
+    const left = ({ target }: Scenario) => Math.max(1, (this.store.now.run?.steps ?? Number.POSITIVE_INFINITY) - target);
+    this.on((each) => this.api().step({ scenario: each.name, steps: Math.min(steps, left(each)) }));
   }
 
   /** Until a step is done, by those that are behind it. */
@@ -126,8 +132,9 @@ export class Steering {
   private month(): void {
     const { run, preview } = this.store.now;
     const later = (step: number) => {
-      const now = run && momentOf(run.clock, Math.max(step, 1));
-      return run && now ? stepOf(run.clock, monthsLater(now, 1, run.clock.calendar)) : step + 30;
+      const days = run && !isShort(run.clock) ? 1 : 0; // a date is a whole day: a month from the day after it, less a day, is done with the month
+      const next = run && momentOf(run.clock, step + days);
+      return run && next ? stepOf(run.clock, monthsLater(next, 1, run.clock.calendar)) - days : step + 30;
     };
     if (preview !== null) return this.look(later(preview));
     if (run && run.steps !== null && (this.last?.step ?? 0) >= run.steps) return this.step(1); // says that the run ends here
@@ -144,8 +151,9 @@ export class Steering {
     } else this.all(order, (each) => !ends(each));
   }
 
-  /** The names of those that go back to a step; none where the steered one has not done it. */
+  /** The names of those that go back to a step; none where the steered one has not done it, or is not on view: the past is another's then. */
   rewound(to: number): string[] {
+    if (this.apart) return [];
     const able = this.scenarios.filter((each) => each.step > to).map((each) => each.name);
     return able.includes(this.store.now.steered) ? able : [];
   }

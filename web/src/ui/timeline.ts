@@ -9,7 +9,7 @@ import { handles, strip } from "./looking";
 import { barred } from "./orders";
 import { plannedFor } from "./rules";
 import type { Steering } from "./steering";
-import { dateFault } from "./wording";
+import { countFault, dateFault, exampleDate } from "./wording";
 
 const MONTH = 31 * 86400; // [s]: shorter runs have no button for one
 
@@ -19,7 +19,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   const month = button("+1 month", "One month on (>)", "step-month");
   const number = h("button", { type: "button", title: "A number of steps, or until a date (N)", popovertarget: "until" }, "…");
   const steps = h("input", { type: "number", min: 1, step: 1, value: 10, "aria-label": "Steps" });
-  const date = h("input", { type: "text", placeholder: "1990-12-31", "aria-label": "Date", size: 10 });
+  const date = h("input", { type: "text", "aria-label": "Date", size: 10 });
   const wrong = h("p", { class: "wrong", role: "alert" });
   const speed = h("select", {
     "aria-label": "Speed of the run",
@@ -37,13 +37,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   fill(frames, ...[1, 2, 5, 10, 20, 30, 60].map((each) => h("option", { value: each }, `${each} a second`)));
   const until = h(
     ...(["div", { id: "until", popover: "auto", class: "popover", "aria-label": "Steps and speed" }] as const),
-    h(
-      "form",
-      { onsubmit: (event) => go(event, () => steering.step(Math.max(1, Math.round(Number(steps.value))))) },
-      "Number of steps",
-      steps,
-      h("button", {}, "Go"),
-    ),
+    h("form", { onsubmit: goSteps, novalidate: true }, "Number of steps", steps, h("button", {}, "Go")),
     h("form", { onsubmit: goUntil, novalidate: true }, "Until", date, h("button", {}, "Go")),
     wrong,
     h("label", {}, "Steps of the run", speed),
@@ -64,6 +58,15 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
 
   function button(text: string, title: string, action: Parameters<Actions["do"]>[0]): HTMLButtonElement {
     return h("button", { type: "button", title, onclick: () => actions.do(action) }, text);
+  }
+  /** The form stays open over a number that is none, or is too great. */
+  function goSteps(event: Event): void {
+    const { run } = store.now;
+    const { last } = steering;
+    const fault = run && countFault(run, steps.value, last?.name ?? "", last?.step ?? 0);
+    if (!fault) return go(event, () => steering.step(Number(steps.value)));
+    event.preventDefault();
+    say(wrong, fault);
   }
   /** The form stays open over a date that is none, or is over. */
   function goUntil(event: Event): void {
@@ -95,6 +98,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   function show(): void {
     const { run, kept, look, preview, shown } = store.now;
     const clock = run?.clock;
+    date.placeholder = run ? exampleDate(run, total()) : "";
     const live = steering.scenarios.some(({ name }) => name === shown[0]?.scenario) && shown[0]?.live; // a map of what these buttons move
     const step = steering.aimed ?? preview ?? (live ? (shown[0]?.step ?? 0) : steering.at);
     const running = store.now.playing || (steering.running && !steering.past);
@@ -106,7 +110,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
       [day, "."],
       [month, ">"],
     ] as const)
-      named(control, `${control.textContent}: step ${whom} (${key})`);
+      named(control, preview === null ? `${control.textContent}: step ${whom} (${key})` : `${control.textContent}: look on (${key})`);
     named(number, `Step ${whom} by this number or to this date (N)`);
     const reason = barred(store);
     const over = steering.past && preview === null ? "the forcing ends here" : steering.stuck;
@@ -115,7 +119,9 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     month.hidden = !clock || clock.step === null || total() * clock.step < MONTH;
     const text = clock ? stepText(clock, step) : "";
     const there = steering.scenarios.filter((each) => each.step === step).map(({ name }) => name); // not those that stand elsewhere
-    fill(now, text, h("small", {}, running || steering.aimed !== null || preview !== null ? whom : listed(there) || whom));
+    const of = running || steering.aimed !== null || preview !== null ? whom : listed(there) || whom;
+    const apart = steering.apart ? [`steering ${whom}`, `looking at ${look.scenarios[0]}`] : [of];
+    fill(now, text, ...apart.map((words) => h("small", {}, words)));
     const { at } = steering;
     const [first] = kept[look.scenarios[0] ?? ""] ?? [at]; // what is kept goes on to where the scenario stands
     place(layers[1], 0, share(at));

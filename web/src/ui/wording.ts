@@ -31,6 +31,11 @@ export function dateText(state: State, date: string): string {
   }
 }
 
+/** A date of the run as an example of what is typed: that of a step. */
+export function exampleDate({ clock }: Pick<Run, "clock">, step: number): string {
+  return isoDate(momentOf(clock, step) ?? EXAMPLE, clock);
+}
+
 /** Why a typed date is none of the steps `first` to `last`, "" where it is one. whom, at: the scenario that it is for, and where it stands. */
 export function dateFault(
   { clock, steps }: Pick<Run, "clock" | "steps">,
@@ -41,13 +46,22 @@ export function dateFault(
   last: number,
 ): string {
   if (clock.step === null) return "This run has no dates.";
-  if (!isDay(text, clock.calendar)) return `Give a date, such as ${isoDate(momentOf(clock, at + 1) ?? EXAMPLE, clock)}.`;
+  if (!isDay(text, clock.calendar)) return `Give a date, such as ${exampleDate({ clock }, at + 1)}.`;
   const moment = parseMoment(text, clock.calendar);
   const step = stepOf(clock, moment);
   if (step < first) return `${whom} stands at ${stepText(clock, at)}: give a later date.`;
   if (step > last) return `The run ends at ${stepText(clock, steps ?? last)}.`;
+  if (!isShort(clock) && moment.second > 0) return `Steps begin at midnight: give ${isoDate(moment)}.`;
   const between = isShort(clock) && isoDate(momentOf(clock, step) ?? moment, clock) !== isoDate(moment, clock);
   return between ? `No step ends then: give ${stepText(clock, step)} or ${stepText(clock, step + 1)}.` : "";
+}
+
+/** Why a typed number of steps is none that a scenario, which has done `at`, can still do, "" where it is one. */
+export function countFault({ clock, steps }: Pick<Run, "clock" | "steps">, text: string, whom: string, at: number): string {
+  const count = text.trim() ? Number(text) : Number.NaN;
+  if (!Number.isInteger(count) || count < 1) return "Give a number of steps, such as 10.";
+  if (steps === null || count <= steps - at) return "";
+  return `The run ends at ${stepText(clock, steps)}: ${whom} has ${grouped(String(Math.max(0, steps - at)))} steps left.`;
 }
 
 export function stepWords(state: State, step: number | null | undefined): string {
