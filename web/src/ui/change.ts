@@ -6,12 +6,18 @@ import { isFailure, Refused } from "../fetch/problem";
 import type { Store } from "../state/store";
 import type { Ordered, Scenario, Variable } from "../state/told";
 import { bar, fill, h, say } from "./dom";
-import { barred, ordered, send } from "./orders";
+import { barred, barredText, ordered, send } from "./orders";
 import { type Changed, isHarmless, staleNote } from "./stale";
-import { dateFault, dateText, nameOf, previewText } from "./wording";
+import { dateFault, dateText, exampleDate, nameOf, previewText } from "./wording";
 
+const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻−";
 type When = "after" | "now" | "date" | "yearly";
 const PARTS: Record<string, string> = { value: "value", units: "units", region: "where", when: "when" };
+
+/** A typed unit as the server takes it: with plain digits in place of the superscripts that the page shows. */
+export function plainUnit(text: string): string {
+  return [...text.trim()].map((letter) => "0123456789--"[RAISED.indexOf(letter)] ?? letter).join("");
+}
 
 export class ChangeForm {
   readonly element: HTMLFormElement;
@@ -23,6 +29,7 @@ export class ChangeForm {
   private readonly when: HTMLSelectElement;
   private readonly date: HTMLInputElement;
   private readonly wrong = h("p", { class: "wrong", role: "alert" });
+  private readonly only = h("p", { class: "none only" });
   private readonly said = h("p", { class: "preview", "aria-live": "polite" });
   private readonly stale = h("div", { class: "stale-note", role: "alert", hidden: true });
   private readonly button = h("button", { type: "submit", class: "main" }, "Preview");
@@ -67,11 +74,12 @@ export class ChangeForm {
       date: "A date",
       yearly: "A day of every year",
     });
-    this.date = h("input", { id: id("date"), "aria-label": "Date", placeholder: "2003-02-21", autocomplete: "off", hidden: true });
+    this.date = h("input", { id: id("date"), "aria-label": "Date", autocomplete: "off", hidden: true });
     const label = (part: string, text: string) => h("label", { for: id(part) }, text);
     this.element = h(
       "form",
       { class: "change", "aria-label": `Change ${nameOf([variable], variable.name)}`, novalidate: true },
+      this.only,
       label("value", "Value"),
       h("div", { class: "row" }, this.operation, this.value, this.units),
       label("where", "Where"),
@@ -98,7 +106,11 @@ export class ChangeForm {
     this.ends.push(
       store.subscribe(
         () => barred(store),
-        (reason) => bar(this.button, reason),
+        (reason) => {
+          bar(this.button, reason);
+          say(this.only, barredText(store));
+          this.only.hidden = reason === null;
+        },
       ),
       store.subscribe(
         (state) => state.selection,
@@ -133,12 +145,19 @@ export class ChangeForm {
   private edited(): void {
     this.region.hidden = this.where.value !== "name";
     this.date.hidden = this.when.value !== "date" && this.when.value !== "yearly";
-    this.date.placeholder = this.when.value === "yearly" ? "07-01" : "2003-02-21";
+    this.date.placeholder = this.example;
     this.units.hidden = this.operation.value === "scale";
     this.match ||= ordered(this.store)?.version ?? "";
     this.drop.hidden = false;
     this.unready();
     this.blame(null, "");
+  }
+
+  /** A date that may be typed: the next of the run, or its month and day. */
+  private get example(): string {
+    const { run } = this.store.now;
+    const date = run ? exampleDate(run, (ordered(this.store)?.step ?? 0) + 1) : "";
+    return this.when.value === "yearly" ? date.slice(5, 10) : date;
   }
 
   private unready(): void {
@@ -170,7 +189,7 @@ export class ChangeForm {
     if (wrong) return this.blame("when", wrong);
     const region = { all: "all", selection: selection ?? "all", name: this.region.value.trim() }[this.where.value] ?? "all";
     const when = this.when.value as When;
-    const units = this.units.value.trim();
+    const units = plainUnit(this.units.value);
     return {
       scenario: scenario.name,
       variable: this.variable.name,
@@ -187,7 +206,8 @@ export class ChangeForm {
     const { run } = this.store.now;
     const text = this.date.value.trim();
     if (!run || (this.when.value !== "date" && this.when.value !== "yearly")) return "";
-    if (this.when.value === "yearly") return isDay(`2000-${text}`, run.clock.calendar) ? "" : "Give a month and a day, such as 07-01.";
+    if (this.when.value === "yearly")
+      return isDay(`2000-${text}`, run.clock.calendar) ? "" : `Give a month and a day, such as ${this.example}.`;
     const within = isShort(run.clock) ? 1 : 0; // an instant is the beginning of the step after it
     return dateFault(run, text, name, step, step + 1 - within, (run.steps ?? Number.POSITIVE_INFINITY) - within);
   }
@@ -225,9 +245,13 @@ export class ChangeForm {
     this.match ||= ordered(this.store)?.version ?? "";
     try {
       const told = await this.api().preview(order);
-      this.ready = JSON.stringify(order);
       say(this.said, previewText(told));
-      say(this.button, `Set in ${order.scenario}${told.outside ? ", which will be refused" : ""}`);
+      if (told.outside && order.when === "now") {
+        this.blame("value", "This would be refused: give a value that keeps all cells within the range below.");
+        return;
+      }
+      this.ready = JSON.stringify(order);
+      say(this.button, `Set in ${order.scenario}${told.outside ? ", which may be refused" : ""}`);
     } catch (error) {
       if (!isFailure(error)) throw error;
       if (error instanceof Refused) this.refused(error);
@@ -254,6 +278,7 @@ export class ChangeForm {
     if (!made) return;
     const problem = made.problem as { text?: string } | null;
     if (made.state === "failed") {
+      this.match = made.version; // which the order that failed has moved
       this.blame("value", problem?.text ?? "The change could not be made.");
       this.unready();
       return;
@@ -272,13 +297,13 @@ export class ChangeForm {
 
   /** Somebody has ordered since the draft was begun. It is kept. */
   private async tellStale(changed: Changed[], version: string): Promise<void> {
-    if (changed.length > 0 && changed.every(isHarmless)) {
-      this.match = version;
-      return this.send(version);
-    }
     const rows = await this.api()
       .log(Math.min(...changed.map(({ seq }) => seq)) - 1)
       .catch(() => []); // then it is told in fewer words
+    if (changed.length > 0 && changed.every((each) => isHarmless(each, rows))) {
+      this.match = version;
+      return this.send(version);
+    }
     const acts = { apply: () => this.applyAnyway(version), drop: () => this.clear() };
     fill(this.stale, ...staleNote(this.store.now, changed, rows, this.value.value, acts));
     this.stale.hidden = false;

@@ -27,6 +27,13 @@ export function barred(store: Store): string | null {
   return null;
 }
 
+/** A sentence above a form that cannot be sent now; "" above one that can. */
+export function barredText(store: Store): string {
+  const reason = barred(store);
+  if (store.now.viewer?.role === "view") return "Your role may look only: orders need a steer token.";
+  return reason ? `This cannot be sent: ${reason}.` : "";
+}
+
 /** Asks the server for something that is no order; what goes wrong becomes a message. Null when it failed. */
 export async function act<T>(store: Store, ask: () => Promise<T>): Promise<T | null> {
   try {

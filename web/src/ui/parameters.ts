@@ -15,7 +15,7 @@ const FEW = 8; // rows of a group that are seen before the viewer asks for all
 
 /** What the run file sets, what was changed, then the parameters in the groups of the model, the state, and what is computed. */
 export function groupsOf({ run, log }: Pick<State, "run" | "log">): Map<string, Variable[]> {
-  const changed = new Set(log.filter((row) => row.kind === "set").map((row) => row.arguments.variable));
+  const changed = new Set(log.filter((row) => row.kind === "set" && row.state === "done").map((row) => row.arguments.variable));
   let heading = "Parameters";
   const titled = (run?.variables ?? []).map((variable) => {
     const { name, role, settable } = variable;

@@ -1,11 +1,11 @@
 /** What is to happen by itself: changes on dates, and triggers, which are looked at after each step. */
 import type { Api } from "../fetch/api";
 import type { Refused } from "../fetch/problem";
-import { mapName, parted } from "../state/levels";
+import { mapName } from "../state/levels";
 import type { State, Store } from "../state/store";
 import type { EventInfo, TriggerInfo } from "../state/told";
 import { bar, fill, h, say } from "./dom";
-import { barred, ordered, send } from "./orders";
+import { barred, barredText, ordered, send } from "./orders";
 import { nameOf, rowText, stepWords } from "./wording";
 
 const ACTIONS = { pause: "Pause", message: "Show a message", image: "Save a map" };
@@ -109,7 +109,6 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
 function triggerForm(store: Store, api: () => Api): HTMLElement {
   const expression = h("input", {
     id: "trigger-expression",
-    placeholder: "mean(green_leaf) < 100",
     autocomplete: "off",
     required: true,
     "aria-describedby": "trigger-wrong",
@@ -120,9 +119,11 @@ function triggerForm(store: Store, api: () => Api): HTMLElement {
   const variable = h("select", { id: "trigger-variable", "aria-label": "Variable of the map", hidden: true });
   const wrong = h("p", { class: "wrong", role: "alert", id: "trigger-wrong" });
   const button = h("button", { type: "submit" }, "Add the trigger");
+  const only = h("p", { class: "none only" });
   const form = h(
     "form",
     { class: "change", "aria-label": "New trigger", novalidate: true },
+    only,
     h("label", { for: expression.id }, "When"),
     expression,
     h("label", { for: action.id }, "Then"),
@@ -136,8 +137,9 @@ function triggerForm(store: Store, api: () => Api): HTMLElement {
     variable.hidden = action.value !== "image";
   });
   store.subscribe(
-    ({ run, look }) => [run, parted(look.variable)[1]],
+    ({ run, look }) => [run, look.variable],
     (_, { run, look }) => {
+      expression.placeholder = look.variable && `mean(${look.variable}) < 100`;
       const maps = (run?.variables ?? [])
         .map((each) => mapName(each, look.variable))
         .map((name) => [name, nameOf(run?.variables ?? [], name)]);
@@ -146,7 +148,11 @@ function triggerForm(store: Store, api: () => Api): HTMLElement {
   );
   store.subscribe(
     () => barred(store),
-    (reason) => bar(button, reason),
+    (reason) => {
+      bar(button, reason);
+      say(only, barredText(store));
+      only.hidden = reason === null;
+    },
   );
   store.subscribe(
     (state) => state.steered,

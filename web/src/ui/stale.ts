@@ -11,9 +11,10 @@ export interface Changed {
   kind: string;
 }
 
-/** Whether it changes no value, so that a draft is as good behind it. */
-export function isHarmless({ kind }: Changed): boolean {
-  return ["step", "pause", "checkpoint"].includes(kind);
+/** Whether it changes no value, so that a draft is as good behind it. rows: the journal since. */
+export function isHarmless({ seq, kind }: Changed, rows: readonly LogRow[]): boolean {
+  const failed = rows.some((each) => each.seq === seq && each.outcome === "failed");
+  return failed || ["step", "pause", "checkpoint"].includes(kind);
 }
 
 /** rows: the journal since; typed: the draft; acts: what the buttons do. */
@@ -25,7 +26,7 @@ export function staleNote(
   acts: { apply: () => void; drop: () => void },
 ): HTMLElement[] {
   const lines = changed
-    .filter((each) => !isHarmless(each))
+    .filter((each) => !isHarmless(each, rows))
     .map(({ seq, who, kind }) => {
       const row = rows.find((each) => each.seq === seq);
       return row
