@@ -200,7 +200,7 @@ def test_a_session_shows_all_steps_of_the_sessions_before_it(scenario: Path, mon
         session.load(1, OWN)
         monkeypatch.setattr(session, "_patience", lambda on, step: 0)
         monkeypatch.setattr(session, "kept", lambda branch: 12)
-        with pytest.raises(NotComputedError, match=r"It stands at step 20, and steps 12 to 20 are at hand\. Take the last step"):
+        with pytest.raises(NotComputedError, match=r"steps 12 to 20 are at hand, earlier ones close behind a checkpoint\. Take the last"):
             seen(session, "drainage", step=5)
 
     for work in (first, second, third, told):

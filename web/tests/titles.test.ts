@@ -42,10 +42,11 @@ it("a title says scenario, variable, unit and date, and that a difference needs 
 it("what is past, smoothed, lost or not at hand is said", () => {
   const shown = [frame("main", 51, false)];
   expect(texts({ shown, preview: 51 })[0]).toContain("past");
-  expect(texts({ shown, preview: 20, not_at_hand: 20 })[0]).toContain("20 Jan 2003 is not available");
+  expect(texts({ shown, preview: 20, not_at_hand: 20 })[0]).toContain("20 Jan 2003 is not at hand");
   expect(texts({ shown, look: { ...state({}).look, smooth: true } })[0]).toContain("smoothed");
   expect(texts({ shown, connection: { ...FIRST.connection, link: "lost" } })[0]).toContain("not live");
   expect(texts({ shown: [] })[0]).toBe("main: no value yet: it comes with the next step");
+  expect(texts({ shown: [], preview: 20, not_at_hand: 20 })[0]).toBe("main: 20 Jan 2003 is not at hand: look at another date");
   const info = { scenarios: [{ name: "dry", step: 400 }] } as State["info"];
   expect(texts({ shown: [], info })).toContain("dry: no value of its last step: look at an earlier date");
 });

@@ -161,7 +161,8 @@ class QueryCache:
         if values is None:
             why = f'no record of "{name}" holds it, and computing it again takes too long or is not possible'
             why = "it has not come there" if step > now else why
-            near = f", and steps {first} to {now} are at hand" if first is not None and first < now else ""
+            near = f"; steps {first} to {now} are at hand, earlier ones close behind a checkpoint"
+            near = near if first is not None and first < now else ""
             raise NotComputedError(
                 f"Step {step} is not at hand: {why}. It stands at step {now}{near}. "
                 "Take the last step, record the variable every day, or branch at that step."

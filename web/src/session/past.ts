@@ -147,7 +147,7 @@ export class Past {
         const { variable, units } = arrays[index]?.head ?? { variable: look.variable, units: "" };
         return { stream, scenario: maps[index]?.scenario ?? "", variable, units, number, step, time, scale, offset, missing, ...PAST };
       });
-      this.store.change({ shown });
+      this.store.change({ shown, not_at_hand: null });
       this.screen.show(frames, arrows.length === 2 ? arrows : []);
     } catch (error) {
       if (!isFailure(error)) throw error;

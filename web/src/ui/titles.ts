@@ -28,7 +28,9 @@ export function titlesOf(
       const value = number === undefined ? "" : ` ${rounded(number, 9)} ${prettyUnit(variable.units)}`;
       return `${name}:${value}, one number of the whole grid: it has no map and no series`;
     }
+    const absent = run && preview !== null && preview === not_at_hand ? `${stepText(run.clock, preview)} is not at hand` : "";
     if (!frame || !run) {
+      if (absent && connection.link === "live") return `${absent}: look at another date`;
       const last = scenarioNow({ info, reached }, look.scenarios[index])?.step === run?.steps;
       const why = last ? "no value of its last step: look at an earlier date" : "no value yet: it comes with the next step";
       return run && connection.link === "live" ? why : "";
@@ -36,7 +38,7 @@ export function titlesOf(
     const words = [name, prettyUnit(frame.units), stepText(run.clock, frame.step)];
     if (look.smooth) words.push("smoothed");
     if (preview !== null && !frame.live) words.push("past");
-    if (preview !== null && preview === not_at_hand) words.push(`${stepText(run.clock, preview)} is not available`);
+    if (absent) words.push(absent);
     if (connection.link !== "live") words.push("not live");
     return words.filter(Boolean).join(", ");
   };
