@@ -42,10 +42,20 @@ export function differenceOf(scenario: Scenario, state: State): string {
   return `to come: ${rowText(coming, state)}${when}`;
 }
 
-function whereText(scenario: Scenario, state: State): string {
-  const parent = state.info?.scenarios.find((each) => each.branch === scenario.parent);
-  const from = parent ? `from ${stepWords(state, scenario.fork_step)} of ${parent.name}, ` : "";
-  const length = scenario.step - scenario.fork_step;
+/** Where a scenario began and stands. What its rewinds have left belongs to it, so that a rewind and its undoing begin nothing new. */
+export function whereText(scenario: Scenario, state: State): string {
+  const scenarios = state.info?.scenarios ?? [];
+  let [first, fork] = [scenario, scenario.fork_step];
+  for (let own = parentOf(first); own?.name.replace(LEFT, "") === scenario.name; own = parentOf(first)) {
+    first = own;
+    fork = Math.min(fork, own.fork_step);
+  }
+  function parentOf({ parent }: Scenario): Scenario | undefined {
+    return scenarios.find((each) => each.branch === parent);
+  }
+  const parent = parentOf(first);
+  const from = parent ? `from ${stepWords(state, fork)} of ${parent.name}, ` : "";
+  const length = scenario.step - fork;
   const unit = state.run?.clock.step === 86400 ? "day" : "step";
   return `${from}${length} ${unit}${length === 1 ? "" : "s"}, at ${stepWords(state, scenario.step)}`;
 }

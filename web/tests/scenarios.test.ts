@@ -1,0 +1,23 @@
+import { expect, it } from "vitest";
+import { FIRST, type State } from "../src/state/store";
+import type { Info, Scenario } from "../src/state/told";
+import { whereText } from "../src/ui/scenarios";
+
+const clock = { start: "1990-01-01T00:00:00", step: 86400, calendar: "standard", units: "days since 1990-01-01" };
+const scenario = (name: string, branch: number, parent: number | null, fork_step: number, step: number) =>
+  ({ name, branch, parent, fork_step, step }) as Scenario;
+const told = (...scenarios: Scenario[]) => {
+  const state = { ...FIRST, run: { clock } as State["run"], info: { scenarios } as unknown as Info };
+  return whereText(scenarios.at(-1) as Scenario, state);
+};
+
+it("a scenario began where it was branched off, also after a rewind and its undoing", () => {
+  const main = scenario("main", 1, null, 0, 151);
+  const before = "from 1 Apr 1990 of main, 61 days, at 1 Jun 1990";
+  expect(told(main, scenario("more", 2, 1, 91, 152))).toBe(before);
+  const left = scenario("more@1", 2, 1, 91, 152);
+  expect(told(main, left, scenario("more", 3, 2, 100, 100))).toBe("from 1 Apr 1990 of main, 9 days, at 10 Apr 1990");
+  expect(told(main, left, scenario("more@2", 3, 2, 100, 100), scenario("more", 4, 2, 152, 152))).toBe(before);
+  expect(told(main, left, scenario("more", 5, 2, 60, 60))).toBe("from 1 Mar 1990 of main, 0 days, at 1 Mar 1990"); // back behind the branch
+  expect(told(scenario("main@1", 1, null, 0, 152), scenario("main", 2, 1, 100, 100))).toBe("100 days, at 10 Apr 1990");
+});
