@@ -44,7 +44,9 @@ def test_towns_are_named_once_the_coast_is_there_and_can_be_searched_for(opened:
     page.keyboard.press("Enter")
     assert page.evaluate("[steppe.store.now.view.x, steppe.store.now.view.y]") == [146, -21.5]
     field.fill("51.5, 0")
-    expect(page.locator("#place-list li")).to_have_text(["No match"])
+    expect(page.locator("#place-list li")).to_have_text(["This place is not on the map"])
+    field.fill("146, -21.5")
+    expect(page.locator("#place-list li")).to_have_text(["Give latitude, longitude: -27.5, 153"])
 
 
 def test_borders_of_countries_and_states_are_there(opened: Opened) -> None:

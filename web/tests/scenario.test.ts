@@ -8,8 +8,8 @@ import { Following } from "../src/session/following";
 import { Past } from "../src/session/past";
 import { Session } from "../src/session/session";
 import { scenarioNow } from "../src/state/scenario";
-import { Store } from "../src/state/store";
-import type { Hello, Info, Scenario, Variable, Watching } from "../src/state/told";
+import { type Selection, Store } from "../src/state/store";
+import type { Hello, Info, Problem, Scenario, Variable, Watching } from "../src/state/told";
 import { Actions } from "../src/ui/actions";
 import { Steering } from "../src/ui/steering";
 
@@ -46,11 +46,11 @@ const watching = { stream: 1, scenario: "main", variable: "green", units: "kg ha
 const map = (step: number): Frame => frameOf([1, 2], [1, 2], null, { stream: 1, time: step - 1, step, number: step });
 
 /** A page whose run stands at step 40 as far as it was told, and has shown a map of step 57 since. */
-function watched() {
+function watched(answer: (path: string) => Response = () => new Response("{}", { status: 404 })) {
   const asked: string[] = [];
   const request = async (input: string | URL | Request, how?: RequestInit) => {
     asked.push(`${String(input).replace("http://server/api/v1/runs/out/", "")} ${how?.body ?? ""}`.trim());
-    return new Response("{}", { status: 404 }); // what is asked for counts here, not what comes
+    return answer(asked.at(-1) ?? ""); // in most tests what is asked for counts, not what comes
   };
   const [store, screen, api] = [new Store(), new Screen(), new Api(new URL("http://server/"), "out", request)];
   const steering = new Steering(store, () => api, new Actions());
@@ -103,6 +103,23 @@ test("the series of a cell is asked for up to the newest map", async () => {
   await vi.waitFor(() =>
     expect(asked.find((each) => each.startsWith("series/green"))).toContain("time=step%3A1%2F57&points=600&compute=0"),
   );
+});
+
+test("a region that cannot be followed gives way to the one before it, and is told once", async () => {
+  const [good, bad] = [{ box: [140, -21, 141, -20] }, { box: [1, 2, 3, 4] }] as [Selection, Selection];
+  const values = { steps: [57], values: [[1], [1], [1]], gaps: [], places: [], thinned: null, cells: 1 };
+  const { store, hearers } = watched((path) =>
+    path.includes("box=140") ? Response.json(values) : Response.json({ code: "cell-outside", title: "No cell" }, { status: 422 }),
+  );
+  store.change({ selection: good });
+  await vi.waitFor(() => expect(store.now.series[0]?.end).toBe(57));
+  store.change({ selection: bad });
+  hearers.message({ type: "problem", problem: { code: "cell-outside", title: "No cell", detail: "" } as Problem });
+  await vi.waitFor(() => expect(store.now.selection).toBe(good));
+  expect(store.now.notices.map(({ text }) => text)).toEqual(["This region cannot be followed"]);
+  store.change({ selection: null });
+  store.change({ selection: bad });
+  await vi.waitFor(() => expect(store.now.selection).toBeNull()); // not one that was given up before
 });
 
 test("one step back is back from the newest map", async () => {

@@ -24,6 +24,8 @@ export class Following {
   private readonly busy = new Set<string>();
   private readonly tried = new Set<string>();
   private of = "";
+  private selected: State["selection"] = null;
+  private before: State["selection"] = null; // what was selected before it
 
   constructor(
     private readonly store: Store,
@@ -52,6 +54,7 @@ export class Following {
   /** Keeps the lines that are still wanted, and begins those that are not there. */
   private begin(): void {
     const { pins, look, run, series, selection } = this.store.now;
+    if (selection !== this.selected) [this.before, this.selected] = [this.selected, selection];
     if (!run || !look.variable) return;
     if (!hasMap(this.store.now)) return this.store.change({ series: [] }); // one number of the whole grid has no series
     const fresh = this.of !== `${run.name} ${look.variable}`;
@@ -161,7 +164,8 @@ export class Following {
     } catch (error) {
       if (!isFailure(error)) throw error;
       if (error.tag === "refused" && line.selection && line.end === 0 && /region|cell|polygon/.test(error.problem.code)) {
-        this.store.change({ selection: null });
+        if (this.store.now.selection === line.selection) this.store.change({ selection: this.before });
+        this.before = null; // one that cannot be followed either is not come back to
         this.store.notify({ weight: "warn", text: "This region cannot be followed", detail: error.message, lasts: 10_000 });
       }
       return false; // asked again when the run has gone on

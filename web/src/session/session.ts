@@ -163,6 +163,10 @@ export class Session {
         return store.change({ cursor: { ...cursor, readings: { ...cursor.readings, [message.stream]: reading } } });
       }
       case "problem":
+        if (/region|cell|polygon/.test(message.problem.code)) {
+          this.following = Math.max(0, this.following - 1); // what was to be followed; the request for its series tells why it cannot
+          return;
+        }
         store.notify({ weight: "warn", text: message.problem.title, detail: message.problem.detail, lasts: 12_000 });
         return;
       case "pong":

@@ -25,8 +25,11 @@ function plain(text: string): string {
     .toLowerCase();
 }
 
-function isExactly({ value, label }: Option, text: string): boolean {
-  return [value, label].some((each) => plain(each) === plain(text.trim()));
+/** How far down a match stands: it is what was typed, begins with it, has a word that does, or has it within. */
+export function rankOf({ value, label }: Pick<Option, "value" | "label">, text: string): number {
+  const [typed, name] = [plain(text.trim()), plain(label)];
+  if (name === typed || plain(value) === typed) return 0;
+  return name.startsWith(typed) ? 1 : name.split(/[^\p{L}\p{N}]+/u).some((word) => word.startsWith(typed)) ? 2 : 3;
 }
 
 export function choice(
@@ -35,6 +38,7 @@ export function choice(
   options: (text?: string) => readonly Option[],
   choose: (value: string) => void,
   most = Number.POSITIVE_INFINITY,
+  none: (text: string) => string = () => "No match",
 ): Choice {
   const list = h("ul", { id: `${id}-list`, role: "listbox", "aria-label": label, hidden: true });
   const input = h("input", {
@@ -51,7 +55,7 @@ export function choice(
     const words = plain(text).split(/\s+/).filter(Boolean);
     found = options(text)
       .filter((option) => words.every((word) => plain(`${option.label} ${option.words} ${option.value}`).includes(word)))
-      .sort((one, other) => Number(isExactly(other, text)) - Number(isExactly(one, text)))
+      .sort((one, other) => rankOf(one, text) - rankOf(other, text))
       .slice(0, most);
     fill(
       list,
@@ -63,7 +67,7 @@ export function choice(
         const texts = [h("b", {}, option.label), h("small", {}, option.detail)];
         return h("li", { id: `${id}-${index}`, role: "option", onpointerdown: press }, option.picture?.(), ...texts);
       }),
-      found.length === 0 && h("li", { role: "option", "aria-disabled": "true" }, "No match"),
+      found.length === 0 && h("li", { role: "option", "aria-disabled": "true" }, none(text)),
     );
     move(Math.max(0, text === labelOf(chosen) ? found.findIndex((option) => option.value === chosen) : 0));
   }

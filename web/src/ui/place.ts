@@ -19,10 +19,14 @@ export function mount(map: MapView, store: Store, towns: readonly Town[]): void 
   };
   const near = towns.filter((town) => isNear(town.place));
   const options = near.map(({ name }, index) => ({ value: String(index), label: name, detail: "", words: "" }));
-  const search = choice("place", "Go to a town, or to latitude, longitude", found, go, MOST);
+  const search = choice("place", "Go to a town, or to latitude, longitude", found, go, MOST, whyNone);
   search.show("Go to …");
   byId("choices").append(search.element);
 
+  function whyNone(text: string): string {
+    if (typedPlace(text)) return "This place is not on the map";
+    return /\d/.test(text) ? "Give latitude, longitude: -27.5, 153" : "No town of this name";
+  }
   function found(text = ""): readonly Option[] {
     const place = typedPlace(text);
     if (!place) return options;

@@ -10,7 +10,8 @@ import type { Gap, State, Store } from "../state/store";
 import type { Actions } from "./actions";
 import { rangeOf } from "./colouring";
 import { dialog } from "./dialog";
-import { h } from "./dom";
+import { h, say } from "./dom";
+import { exampleDate } from "./wording";
 
 /** Draws what is seen as a PNG: scale 1 or 2, or for print. */
 export type Picture = (how: "screen" | "double" | "print") => Promise<Blob>;
@@ -119,6 +120,13 @@ export function save(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
+/** The dates that are asked for: of a typed span, from the start of the run where its first day is empty; the newest where both are. */
+export function timeOf(from: string, to: string, start: string): string {
+  if (!from && !to) return "latest";
+  const [first, last] = [from || start, to || from];
+  return first === last ? first : `${first}/${last}`;
+}
+
 export function mount(place: HTMLElement, store: Store, api: () => Api, actions: Actions, picture: Picture | null): void {
   actions.on("share", () => store.change({ dialog: "share" }));
   actions.on("save", () => store.change({ dialog: "save" }));
@@ -189,16 +197,25 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
   const moment = run && at > 0 ? momentOf(run.clock, at) : null;
   const today = run && moment ? isoDate(moment, run.clock) : "";
   const field = (id: string, label: string, value: string) => {
-    const input = h("input", { id, value, size: 8, placeholder: "2003-02-21", autocomplete: "off" });
+    const input = h("input", { id, value, size: 8, placeholder: run ? exampleDate(run, Math.max(at, 1)) : "", autocomplete: "off" });
     return { input, element: h("label", { for: id }, label, input) };
   };
   const from = field("save-from", "From", today);
   const to = field("save-to", "To", today);
   const wanted = (): DataQuery => {
-    const [first, last] = [from.input.value.trim(), to.input.value.trim()];
-    const time = !first ? "latest" : first === last || !last ? first : `${first}/${last}`;
-    return { scenario, time: first === today && last === today && preview === null ? "latest" : time, ...(selection ?? {}) };
+    const time = timeOf(from.input.value.trim(), to.input.value.trim(), run ? exampleDate(run, 1) : "");
+    return { scenario, time: time === today && preview === null ? "latest" : time, ...(selection ?? {}) };
   };
+  const taken = h("p", { class: "none", "aria-live": "polite" });
+  const tell = () => {
+    const { time = "" } = wanted();
+    say(
+      taken,
+      time === "latest" ? `Saves the newest date${today && preview === null ? `, ${today}` : ""}.` : `Saves ${time.replace("/", " to ")}.`,
+    );
+  };
+  for (const { input } of [from, to]) input.addEventListener("input", tell);
+  tell();
   const button = (label: string, act: () => void) => h("button", { type: "button", onclick: act }, label);
   const refused = h("p", { class: "wrong", role: "alert" });
   const data = async (format: "csv" | "netcdf", ending: string) => {
@@ -269,6 +286,7 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
       h("small", {}, `${look.variable}${unit ? `, ${prettyUnit(unit)}` : ""}, ${selection ? "of the selection" : "of the whole grid"}`),
     ),
     h("div", { class: "row" }, from.element, to.element),
+    taken,
     refused,
     h(
       "div",
