@@ -53,6 +53,9 @@ def test_up_to_a_day_and_on(call, here):
     code, said, _ = call("run", "run.toml", "--until", "1990-01-31")
     assert code == Exit.DONE
     assert days(said) == "days: 22 of 420"
+    code, said, wrong = call("run", "run.toml", "--until", "1990-01-20")  # as a script that is started again
+    assert (code, days(said)) == (Exit.DONE, "days: 22 of 420")
+    assert wrong.endswith("The run is computed up to 1990-01-31 already.\n")
     code, said, wrong = call("run", "run.toml")
     assert (code, wrong) == (Exit.DONE, "The run continues at 1990-02-01.\n")
     assert days(said) == "days: 420 of 420"

@@ -145,17 +145,16 @@ def _run(plan: "Plan", all_ranks: "Ranks", stop: Stop, *, until: str | None, tim
     from steppe.engine import Event, Simulation
     from steppe.jobs.report import summary
 
-    if until is not None:
-        plan.step_after(until)  # a mistake in it is found before the folder is touched
+    end = plan.steps if until is None else plan.step_after(until)  # a mistake in it is found before the folder is touched
     if timeline is not None:
         check_timeline(timeline)
     with _progress(plan, shows != "all") as tell, Simulation(plan, fresh=fresh, on_event=tell, ranks=all_ranks) as simulation:
-        was_complete, reached = simulation.finished, True
+        was_there, reached = simulation.step_index >= end, True
         step, date = simulation.step_index, simulation.date
         with compiling_is_said(lambda text: tell(Event("compiling", text, step, simulation.steps, date))):
             if timeline is not None:
                 simulation.watch()
-            if not was_complete:
+            if not was_there:
                 reached = simulation.run(until, stop)
             if timeline is not None:
                 write_timeline(timeline, f"{plan.model.name} on {all_ranks.world.size} ranks", simulation.timeline())
@@ -164,8 +163,10 @@ def _run(plan: "Plan", all_ranks: "Ranks", stop: Stop, *, until: str | None, tim
     if not reached or ((stop.asked or all_ranks.consensus.stop) and not simulation.finished):
         sys.stderr.write(f"Stopped before {simulation.date} with a checkpoint. The same command continues.\n")
         return Exit.STOPPED
-    if was_complete and shows != "warnings":
-        sys.stderr.write("The run is complete; --fresh runs it again.\n")
+    if was_there and shows != "warnings":
+        last = plan.clock.name(simulation.step_index - 1)
+        done = "complete; --fresh runs it again" if simulation.finished else f"computed up to {last} already"
+        sys.stderr.write(f"The run is {done}.\n")
     return Exit.DONE
 
 
