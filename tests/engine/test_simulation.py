@@ -349,14 +349,16 @@ def test_a_finished_run_that_is_closed_says_that_it_is_closed(scenario):
 
 
 def test_a_date_that_is_past_is_refused_and_the_present_one_is_not(scenario):
-    with Simulation(scenario) as simulation:
+    told = []
+    with Simulation(scenario, on_event=lambda event: told.append((event.kind, event.text))) as simulation:
         simulation.step(until="1990-01-20")
         assert simulation.step_index == 11
         simulation.step(until="1990-01-20")
         assert simulation.run(until="1990-01-20")
-        for go in (simulation.step, simulation.run):
-            with pytest.raises(RequestError, match=r"1990-01-19 is past: the run is computed up to 1990-01-20\. Give a later date"):
-                go(until="1990-01-19")
+        with pytest.raises(RequestError, match=r"1990-01-19 is past: the run is computed up to 1990-01-20\. Give a later date"):
+            simulation.step(until="1990-01-19")
+        assert simulation.run(until="1990-01-19")  # as in a script that is started again
+        assert ("note", "The run is computed up to 1990-01-20 already.") in told
         with pytest.raises(RequestError, match="a number of steps or until=, not both"):
             simulation.step(3, until="1990-01-25")
         with pytest.raises(RunFileError, match="outside the run"):

@@ -99,19 +99,6 @@ def end_of_step(n: int | None, until: Day | None, plan: Plan, here: int) -> int:
         return min(here + int(n), plan.steps)
     if n is not None:
         raise RequestError("step takes a number of steps or until=, not both. Leave one of them away.")
-    return later_step(until, plan, here)
-
-
-def later_step(until: Day, plan: Plan, here: int) -> int:
-    """The step after a date that the run has not passed. here: where the run stands.
-
-    Raises
-    ------
-    RequestError
-        The date is past.
-    RunFileError
-        The date is outside the run.
-    """
     date = moment_text(until)
     if (step := plan.step_after(date)) < here:
         last = plan.clock.name(here - 1)

@@ -19,6 +19,7 @@ from steppe.comm import delayed_interrupt
 from steppe.control import OPEN_END, Leg, Position
 from steppe.engine.branch import FIRST, MOST, Arguments, Branch, saved
 from steppe.engine.cadence import Cadence
+from steppe.engine.check import remarks
 from steppe.engine.checkpoint_manager import CheckpointManager, software
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
@@ -124,6 +125,15 @@ class ScriptSession(Session):
         """Reports an event at the present step."""
         step = self._first.position.step if self._first else 0
         self.on_event(Event(kind, text, step, self.plan.steps, self.date))
+
+    def tell_begin(self) -> None:
+        """Reports where the session begins; of a new run also what there is to remark."""
+        self.tell("resumed" if self.resumed else "started", f"at {self.date}")
+        if self.site_note:
+            self.tell("note", self.site_note)
+        if not self.resumed:
+            for kind, text in remarks(self.plan, self.outputs, self.notes, self.on.plan.model):
+                self.tell(kind, text)
 
     def tell_end(self) -> None:
         """Reports the end of a computation, and the cells that are frozen if there are some."""

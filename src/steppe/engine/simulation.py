@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from steppe.api.query import MapQuery
 from steppe.array_types import Array
 from steppe.engine.branch_rules import ACTIONS
-from steppe.engine.check import remarks
 from steppe.engine.given_array import packed
-from steppe.engine.notebook import earlier_step, end_of_step, facts, finished, labelled, later_step, no_past, pixels
+from steppe.engine.notebook import earlier_step, end_of_step, facts, finished, labelled, no_past, pixels
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.engine.query_cache import image_of
@@ -25,7 +24,7 @@ from steppe.engine.ranks import Ranks
 from steppe.engine.run_file import RunFile
 from steppe.engine.script_session import Event, ScriptSession
 from steppe.errors import Failure, ModelError, RequestError, SteppeError
-from steppe.given import Day, level_of_array
+from steppe.given import Day, level_of_array, moment_text
 from steppe.grid import Region, RegionLike
 from steppe.html_summary import html_summary
 from steppe.io import Checkpoint, ReadCounters, Spent, check_continuable
@@ -76,7 +75,7 @@ class Simulation:
         self._session = session = ScriptSession(self.plan, folder, fresh, self.ranks, on_event or (lambda event: None))
         self.folder = session.folder
         try:
-            self._tell_begin(session)
+            session.tell_begin()
         except BaseException:  # of `on_event`, or Ctrl-C
             session.close()
             raise
@@ -91,14 +90,6 @@ class Simulation:
 
     def _facts(self) -> dict[str, str]:
         return facts(self.plan, self.outputs, self.folder.path, self.step_index)
-
-    def _tell_begin(self, session: ScriptSession) -> None:
-        session.tell("resumed" if session.resumed else "started", f"at {self.date}")
-        if session.site_note:
-            session.tell("note", session.site_note)
-        if not session.resumed:
-            for kind, text in remarks(self.plan, session.outputs, session.notes, self.model):
-                session.tell(kind, text)
 
     # ---- time -----------------------------------------------------------------------------------------------------------------------
     @property
@@ -173,10 +164,13 @@ class Simulation:
 
         Raises
         ------
-        RequestError, RunFileError
-            `until` is past, or outside the run.
+        RunFileError
+            `until` is outside the run.
         """
-        reached = self._open.compute(self.steps if until is None else later_step(until, self.plan, self.step_index), stop)
+        end = self.steps if until is None else self.plan.step_after(moment_text(until))
+        if end < self.step_index:  # as where a script is started again
+            self._session.tell("note", f"The run is computed up to {self.plan.clock.name(self.step_index - 1)} already.")
+        reached = self._open.compute(end, stop)
         self.checkpoint()
         self._session.tell_end()
         return reached
