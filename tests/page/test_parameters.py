@@ -47,3 +47,37 @@ def test_a_box_with_a_changed_rate_takes_four_clicks_from_the_map(opened: Opened
     wait_for(lambda: house.value("leak", 9, 5) == 0.05)
     assert house.value("leak", 12, 9) == 0.01
     assert list(house.log()[-1]["arguments"]["region"]) == ["box"]
+
+
+def test_a_change_that_would_be_refused_is_not_ordered_and_the_next_one_is_not_stale(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    opened.press("s")
+    page.keyboard.type("most water")
+    opened.press("Enter")
+    page.locator("#change-capacity-operation").select_option("scale")
+    page.locator("#change-capacity-value").fill("-3")
+    rows = len(house.log())
+    opened.press("Enter", "Enter")
+    expect(page.locator("#change-capacity-wrong")).to_contain_text("This would be refused")
+    assert len(house.log()) == rows
+    page.locator("#change-capacity-value").fill("2")
+    opened.press("Enter")
+    page.get_by_role("button", name="Set in main").press("Enter")
+    wait_for(lambda: house.value("capacity", 9, 5) == 240.0)
+
+
+def test_corners_off_the_grid_keep_the_region_before_and_are_told_once(opened: Opened) -> None:
+    page = opened.page
+    opened.expected.append("422")
+    opened.house.order("/step", {"steps": 2})
+    page.get_by_role("button", name="Corners…").click()
+    page.locator("#corners").fill("143.4 -22.1, 144.1 -21.4")
+    page.get_by_role("button", name="Follow this region").click()
+    opened.wait("steppe.store.now.series.some(({ pin, end }) => pin === 0 && end > 0)")
+    page.get_by_role("button", name="Corners…").click()
+    page.locator("#corners").fill("10 50, 11 51")
+    page.get_by_role("button", name="Follow this region").click()
+    expect(page.locator(".notice", has_text="This region cannot be followed")).to_have_count(1)
+    opened.rest()
+    assert page.evaluate("() => steppe.store.now.selection") == {"box": [143.4, -22.1, 144.1, -21.4]}
+    assert page.evaluate("() => steppe.store.now.notices.filter(({ weight }) => weight === 'warn').length") == 1

@@ -215,6 +215,37 @@ def test_the_past_of_another_scenario_than_the_steered_one_is_for_looking_only(o
     expect(date).to_have_text("main")
 
 
+def test_a_scenario_keeps_its_origin_through_a_rewind_and_its_undoing(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    house.order("/step", {"steps": 20})
+    house.order("/scenarios", {"name": "more", "from": {"scenario": "main", "step": 10}})
+    house.order("/step", {"scenario": "more", "steps": 20})
+    page.click("#tab-scenarios")
+    card = page.get_by_role("treeitem", name=re.compile("^more,"))
+    before = "from 19 Jan 1990 of main, 20 days, at 8 Feb 1990"
+    expect(card).to_contain_text(before)
+    house.order("/scenarios/more/rewind", {"step": 15})
+    expect(card).to_contain_text("from 19 Jan 1990 of main, 5 days, at 24 Jan 1990")
+    house.order("/scenarios/more/rewind", {"left": "more@1"})
+    expect(card).to_contain_text(before)
+
+
+def test_a_date_that_is_not_at_hand_is_named_and_the_map_of_another_one_is_grey(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    house.order("/step", {"steps": 40})
+    expect(opened.chip).to_contain_text("18 Feb 1990")
+    opened.expected.append("410")
+    page.route("**/data/**time=step**", lambda route: route.fulfill(status=410, json={"code": "not-computed", "title": "No"}))
+    page.evaluate("() => steppe.store.change({ preview: 20 })")
+    expect(page.locator("#titles")).to_contain_text("29 Jan 1990 is not at hand")
+    expect(page.locator("#map.stale")).to_be_visible()
+    page.get_by_role("button", name="Back to now").click()
+    expect(page.locator("#map.stale")).to_have_count(0)
+    page.goto("about:blank")  # and of another viewer, whose page has no map yet
+    page.goto(f"{house.address}#date=1990-01-29")
+    expect(page.locator("#titles")).to_contain_text("29 Jan 1990 is not at hand")
+
+
 def test_a_past_that_a_rewind_takes_away_is_no_longer_in_view(opened: Opened) -> None:
     house, page = opened.house, opened.page
     house.order("/step", {"steps": 40})

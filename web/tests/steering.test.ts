@@ -68,6 +68,8 @@ it("the past of another scenario than the steered one is for looking only", () =
   expect([steering.apart, steering.rewound(20)]).toEqual([false, ["main", "dry"]]);
   store.look({ maps: 1 });
   expect([steering.apart, steering.rewound(20)]).toEqual([true, []]);
+  steering.look(55); // of main, where dry has not come yet
+  expect(store.now.preview).toBe(55);
   store.change({ steered: "main" });
   expect([steering.apart, steering.rewound(20)]).toEqual([false, ["main"]]);
 });

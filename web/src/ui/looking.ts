@@ -1,6 +1,6 @@
 /** What can be done about a date that is looked at: buttons that act, and two handles between which the past is played in a loop. */
 import { stepText } from "../decode/calendar";
-import { listed, loopOf } from "../state/scenario";
+import { listed, loopOf, onView } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { Actions } from "./actions";
 import { bar, fill, h, say } from "./dom";
@@ -34,7 +34,7 @@ export function strip(store: Store, steering: Steering, actions: Actions): HTMLE
       say(
         text,
         looks || !last
-          ? `${stepText(run.clock, step)}, ${aimed !== null ? "still to come" : steering.apart ? `past of ${look.scenarios[0]}; orders go to ${steered}` : "past"}`
+          ? `${stepText(run.clock, step)}, ${aimed !== null ? "still to come" : steering.apart ? `past of ${listed(onView(look))}; orders go to ${steered}` : "past"}`
           : `${last.name} is behind, at ${stepText(run.clock, last.step)}`,
       );
       say(goOn, `Go on from here in ${whom || steered}`);

@@ -69,9 +69,14 @@ export class Steering {
     return this.scenarios.filter((each) => each.step < step);
   }
 
+  /** Steps that the maps can show. */
+  private get seen(): number {
+    const { now } = this.store;
+    return Math.max(0, ...onView(now.look).map((name) => scenarioNow(now, name)?.step ?? 0));
+  }
   /** The step that is looked at. */
   private get here(): number {
-    return this.store.now.preview ?? this.at;
+    return this.store.now.preview ?? this.seen;
   }
   /** The step still to come that was pointed at. */
   get aimed(): number | null {
@@ -86,7 +91,7 @@ export class Steering {
 
   /** Looks at a step. Nothing is ordered by it, whether it is past or still to come. */
   look(step: number): void {
-    this.store.change({ preview: step < this.at ? Math.max(0, step) : null, aimed: step > this.at ? step : null });
+    this.store.change({ preview: step < this.seen ? Math.max(0, step) : null, aimed: step > this.seen ? step : null });
   }
   backToNow(): void {
     this.store.change({ preview: null, aimed: null, playing: false });

@@ -1,6 +1,6 @@
 /** Playing and the bar of time: what was played, what can be shown again at once, what is still to come; checkpoints, events, now. */
 import { dateTicks, isShort, momentOf, monthsLater, monthText, parseMoment, stepOf, stepText } from "../decode/calendar";
-import { listed } from "../state/scenario";
+import { listed, onView } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { Clock } from "../state/told";
 import type { Actions } from "./actions";
@@ -120,7 +120,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     const text = clock ? stepText(clock, step) : "";
     const there = steering.scenarios.filter((each) => each.step === step).map(({ name }) => name); // not those that stand elsewhere
     const of = running || steering.aimed !== null || preview !== null ? whom : listed(there) || whom;
-    const apart = steering.apart ? [`steering ${whom}`, `looking at ${look.scenarios[0]}`] : [of];
+    const apart = steering.apart ? [`steering ${whom}`, `looking at ${listed(onView(look))}`] : [of];
     fill(now, text, ...apart.map((words) => h("small", {}, words)));
     const { at } = steering;
     const [first] = kept[look.scenarios[0] ?? ""] ?? [at]; // what is kept goes on to where the scenario stands
