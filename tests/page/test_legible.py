@@ -84,6 +84,7 @@ def test_a_legend_has_numbers_at_both_ends_and_its_whole_unit(context: BrowserCo
 def test_titles_of_three_maps_cover_little_of_them(opened: Opened) -> None:
     opened.house.order("/step", {"steps": 1})
     opened.house.order("/scenarios", {"name": "dry", "from": {"scenario": "main", "step": 1}})
+    opened.wait("steppe.store.now.info.scenarios.some(({ name }) => name === 'dry')")  # else the page drops it from the view
     opened.page.evaluate("steppe.store.look({scenarios: ['main', 'dry'], maps: 3})")
     titles = opened.page.locator(".title")
     expect(titles).to_have_count(3)
