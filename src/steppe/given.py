@@ -114,7 +114,7 @@ def on_axes(value: "xarray.DataArray", dims: Sequence[str], name: str, levels: s
     if set(value.dims) - {levels} != set(named):
         wanted = (levels, *dims) if levels else dims
         raise ModelError(f'The array for "{name}" has the dims ({_listed(value.dims)}); expected ({_listed(wanted)}).')
-    bare = value.drop_vars([label for label in value.coords if label != levels]).rename(named)
+    bare = value.drop_vars([label for label in value.coords if label != levels]).swap_dims(named)
     placed = bare.assign_coords({dim: (dim, each.values) for dim, each in zip(dims, found, strict=True) if each is not None})
     return placed.transpose(..., *dims)
 
