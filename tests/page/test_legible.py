@@ -67,6 +67,7 @@ def test_a_legend_has_numbers_at_both_ends_and_its_whole_unit(context: BrowserCo
     opened.page.set_viewport_size({"width": width, "height": 844})
     opened.open(fragment="&variable=water&range=0,4500")
     opened.wait("['0', '4 500'].every((end) => written.some(([text]) => text === end))")
+    opened.wait("steppe.store.now.shown[0]?.step === 1")  # a frame that came later would bring its unit back
     page = opened.page
     page.evaluate(
         """() => {
