@@ -44,9 +44,9 @@ def test_a_run_goes_on_from_recorded_days_as_if_it_had_never_stopped(recorded, t
     ("state", "start", "capacity", "warned"),
     [
         ('{ store = "before", date = 1990-05-17 }', "1990-05-18", "120.0", ""),
-        ('{ store = "before", date = 1990-05-17 }', "1990-05-19", "120.0", "of the begin of 1990-05-18, and the run begins at 1990-05-19"),
+        ('{ store = "before", date = 1990-05-17 }', "1990-05-19", "120.0", "at the start of 1990-05-18, but the run starts at 1990-05-19"),
         ("CHECKPOINT", "1990-07-01", "120.0", ""),
-        ("CHECKPOINT", "1990-07-02", "120.0", "of the begin of 1990-07-01, and the run begins at 1990-07-02"),
+        ("CHECKPOINT", "1990-07-02", "120.0", "at the start of 1990-07-01, but the run starts at 1990-07-02"),
         ("CHECKPOINT", "1990-07-01", "80.0", "was computed with other parameters: capacity = 120, here 80"),
     ],
 )

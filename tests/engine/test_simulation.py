@@ -318,7 +318,7 @@ def test_a_run_whose_checkpoints_are_gone_keeps_its_results(scenario, capsys):
     folder = steppe.run(scenario)
     shutil.rmtree(folder / "checkpoints")
     before = steppe.open(folder)
-    said = "has results of 420 steps, but no checkpoint.* begin anew with --fresh"
+    said = "has results of 420 steps, but no checkpoint.* start again with --fresh"
     for act in (steppe.Simulation, steppe.run):
         with pytest.raises(FolderError, match=said):
             act(scenario)

@@ -80,7 +80,7 @@ def departures(state: object, clock: Clock, parameters: Mapping[str, float | Arr
     begin, told = f'[initial] state "{where}"', list[str]()
     if ends != clock.date(0):
         at = day_text(ends) if clock.of_days else instant_text(ends)
-        told.append(f"{begin} is of the begin of {at}, and the run begins at {clock.begin(0)}.")
+        told.append(f"{begin} stands at the start of {at}, but the run starts at {clock.begin(0)}.")
     if other:
         told.append(f"{begin} was computed with other parameters: {', '.join(other)}.")
     return told

@@ -105,7 +105,7 @@ class Axis:
 
     @property
     def times(self) -> Array:
-        """The coordinate: the first day of each row, or the instant of its end."""
+        """The coordinate: the begin of each row, or its end."""
         return self.stops if self.by_end else self.starts
 
     @property
@@ -123,7 +123,7 @@ class Axis:
         return self._text(self.stops[row] - 1 if self.whole_days else self.stops[row])
 
     def name_of(self, row: int) -> str:
-        """The name of a row: its first day, or the instant of its end."""
+        """The name of a row: its first day, or the instant of its begin or end."""
         return self._text(self.times[row])
 
     def part(self, rows: slice) -> "Axis":

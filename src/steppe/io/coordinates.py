@@ -23,7 +23,7 @@ def write_coordinates(group: Path, grid: Grid) -> None:
 
 
 def write_axis(group: Path, axis: Axis) -> None:
-    """Writes a time axis and its bounds, int32 days since 1850-01-01, float64 of shorter steps: one chunk, at full length."""
+    """Writes a time axis and its bounds, int32 days since 1850-01-01, float64 where rows begin within a day: one chunk, at full length."""
     bounds, kind = f"{axis.name}_bnds", np.int32 if axis.whole_days else np.float64
     units = {"units": EPOCH, "calendar": axis.calendar}
     write_small(group, axis.name, axis.times.astype(kind), {**units, **time_attributes(axis.name, not axis.by_end)}, (axis.name,))

@@ -5,8 +5,8 @@ import type { Api, SetOrder } from "../fetch/api";
 import { isFailure, Refused } from "../fetch/problem";
 import type { Store } from "../state/store";
 import type { Ordered, Scenario, Variable } from "../state/told";
-import { bar, fill, h, say } from "./dom";
-import { barred, barredText, ordered, send } from "./orders";
+import { fill, h, say } from "./dom";
+import { barred, barredForm, ordered, send } from "./orders";
 import { type Changed, isHarmless, staleNote } from "./stale";
 import { dateFault, dateText, exampleDate, nameOf, previewText } from "./wording";
 
@@ -29,7 +29,6 @@ export class ChangeForm {
   private readonly when: HTMLSelectElement;
   private readonly date: HTMLInputElement;
   private readonly wrong = h("p", { class: "wrong", role: "alert" });
-  private readonly only = h("p", { class: "none only" });
   private readonly said = h("p", { class: "preview", "aria-live": "polite" });
   private readonly stale = h("div", { class: "stale-note", role: "alert", hidden: true });
   private readonly button = h("button", { type: "submit", class: "main" }, "Preview");
@@ -76,10 +75,11 @@ export class ChangeForm {
     });
     this.date = h("input", { id: id("date"), "aria-label": "Date", autocomplete: "off", hidden: true });
     const label = (part: string, text: string) => h("label", { for: id(part) }, text);
+    const { sentence, end } = barredForm(store, this.button);
     this.element = h(
       "form",
       { class: "change", "aria-label": `Change ${nameOf([variable], variable.name)}`, novalidate: true },
-      this.only,
+      sentence,
       label("value", "Value"),
       h("div", { class: "row" }, this.operation, this.value, this.units),
       label("where", "Where"),
@@ -104,14 +104,7 @@ export class ChangeForm {
       if (event.key === "Escape") this.clear();
     });
     this.ends.push(
-      store.subscribe(
-        () => barred(store),
-        (reason) => {
-          bar(this.button, reason);
-          say(this.only, barredText(store));
-          this.only.hidden = reason === null;
-        },
-      ),
+      end,
       store.subscribe(
         (state) => state.selection,
         (selection) => this.where.querySelector("[value=selection]")?.toggleAttribute("disabled", !selection),

@@ -3,6 +3,7 @@ import { type Failure, isFailure, Refused } from "../fetch/problem";
 import { steeredNow } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { Ordered, Scenario } from "../state/told";
+import { bar, h, say } from "./dom";
 
 const own = new Set<number>(); // numbers of the orders that this page gave
 const open = new Set<Promise<unknown>>(); // of which there is no reply yet
@@ -28,10 +29,24 @@ export function barred(store: Store): string | null {
 }
 
 /** A sentence above a form that cannot be sent now; "" above one that can. */
-export function barredText(store: Store): string {
+function barredText(store: Store): string {
   const reason = barred(store);
   if (store.now.viewer?.role === "view") return "Your role may look only: orders need a steer token.";
   return reason ? `This cannot be sent: ${reason}.` : "";
+}
+
+/** Bars the button of a form that cannot be sent now. Gives the sentence above the form, and what ends this. */
+export function barredForm(store: Store, button: HTMLButtonElement): { sentence: HTMLElement; end: () => void } {
+  const sentence = h("p", { class: "none only" });
+  const end = store.subscribe(
+    () => barred(store),
+    (reason) => {
+      bar(button, reason);
+      say(sentence, barredText(store));
+      sentence.hidden = reason === null;
+    },
+  );
+  return { sentence, end };
 }
 
 /** Asks the server for something that is no order; what goes wrong becomes a message. Null when it failed. */

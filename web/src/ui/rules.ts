@@ -5,7 +5,7 @@ import { mapName } from "../state/levels";
 import type { State, Store } from "../state/store";
 import type { EventInfo, TriggerInfo } from "../state/told";
 import { bar, fill, h, say } from "./dom";
-import { barred, barredText, ordered, send } from "./orders";
+import { barred, barredForm, ordered, send } from "./orders";
 import { nameOf, rowText, stepWords } from "./wording";
 
 const ACTIONS = { pause: "Pause", message: "Show a message", image: "Save a map" };
@@ -119,11 +119,11 @@ function triggerForm(store: Store, api: () => Api): HTMLElement {
   const variable = h("select", { id: "trigger-variable", "aria-label": "Variable of the map", hidden: true });
   const wrong = h("p", { class: "wrong", role: "alert", id: "trigger-wrong" });
   const button = h("button", { type: "submit" }, "Add the trigger");
-  const only = h("p", { class: "none only" });
+  const { sentence } = barredForm(store, button);
   const form = h(
     "form",
     { class: "change", "aria-label": "New trigger", novalidate: true },
-    only,
+    sentence,
     h("label", { for: expression.id }, "When"),
     expression,
     h("label", { for: action.id }, "Then"),
@@ -144,14 +144,6 @@ function triggerForm(store: Store, api: () => Api): HTMLElement {
         .map((each) => mapName(each, look.variable))
         .map((name) => [name, nameOf(run?.variables ?? [], name)]);
       fill(variable, ...maps.map(([value, text]) => h("option", { value }, text)));
-    },
-  );
-  store.subscribe(
-    () => barred(store),
-    (reason) => {
-      bar(button, reason);
-      say(only, barredText(store));
-      only.hidden = reason === null;
     },
   );
   store.subscribe(

@@ -62,10 +62,10 @@ class Progress:
 
 
 def expect_checkpoint(folder: Path) -> None:
-    """Raises `FolderError` if the run in `folder` has left a checkpoint, and none is there: to begin it anew would replace its results."""
+    """Raises `FolderError` if the run in `folder` has left a checkpoint that is gone: a new start would replace its results."""
     progress = Progress.read(folder)
     if progress and progress.checkpoint and not any(each.suffix != ".tmp" for each in (folder / "checkpoints").glob("*")):
         raise FolderError(
             f'"{folder}" has results of {progress.step:,} steps, but no checkpoint: "checkpoints/{progress.checkpoint}" is gone, and '
-            "the run cannot go on without it. Put it back, choose another output path, or begin anew with --fresh (in Python: fresh=True)."
+            "the run cannot go on without it. Put it back, choose another output path, or start again with --fresh (in Python: fresh=True)."
         )

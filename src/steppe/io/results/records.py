@@ -166,7 +166,7 @@ def _space(group: Path, name: str, said: Mapping[str, object]) -> Space:
 
 
 def _axis(group: Path, name: str, described: Mapping[str, Any]) -> Axis:
-    days = read_small(group, f"{name}_bnds")
+    times, days = read_small(group, name), read_small(group, f"{name}_bnds")
     days = days if days.dtype.kind == "f" else days.astype(np.int64)
-    said = described["attributes"]
-    return Axis(name, days[:, 0], days[:, 1], str(said.get("calendar", "standard")), by_end=said.get("long_name") == "end")
+    by_end = bool((times == days[:, 1]).all())
+    return Axis(name, days[:, 0], days[:, 1], str(described["attributes"].get("calendar", "standard")), by_end=by_end)
