@@ -158,8 +158,9 @@ class Opened:
 
     def rest(self) -> None:
         """Waits until nothing has been asked for a second."""
-        known = -1
+        known, until = -1, time.monotonic() + PATIENCE
         while known != len(self.asked):
+            assert time.monotonic() < until, f"the page asks without end: {self.asked[-3:]}"
             known = len(self.asked)
             self.page.wait_for_timeout(1000)
 
