@@ -18,20 +18,17 @@ run_command(sys.argv[1:])
 print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
 """
 BEFORE_ITS_FIRST_STEP = """
+import contextlib
 import sys
 from steppe.engine import Event
 from steppe.cli import progress, run_command
-
-class Watch(progress.Silent):
-    def __enter__(self):
-        return tell
 
 def tell(event: Event) -> None:
     if event.kind == "progress" and not seen:
         seen.update({name.partition(".")[0] for name in sys.modules})
 
 seen = set()
-progress.progress = lambda *of: Watch()
+progress.progress = lambda *of: contextlib.nullcontext(tell)
 run_command(sys.argv[1:])
 print(*seen, file=sys.stderr)
 """

@@ -3,7 +3,6 @@
 import sys
 from pathlib import Path
 
-from steppe.cli.replay import JOURNAL
 from steppe.errors import Exit, Mistake
 
 
@@ -27,6 +26,8 @@ def compact(run: Path, /, *, checkpoint: str = "", main_only: bool = False) -> E
     main_only
         Keep only main; the other scenarios stay in the old journal.
     """
+    from steppe.control.orders import JOURNAL
+
     if not (run / JOURNAL).is_file():
         raise Mistake(f'There is no journal "{run / JOURNAL}".')
     from steppe.jobs.compact import compact_run

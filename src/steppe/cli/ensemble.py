@@ -6,8 +6,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from steppe.cli.progress import progress
 from steppe.cli.rank import rank_of_run
-from steppe.cli.run import arguments_of, changes_of
+from steppe.cli.run import arguments_of, read_with
 from steppe.cli.stop import Stop
 from steppe.errors import Exit, SteppeError
 
@@ -52,27 +53,21 @@ def ensemble(
     quiet
         No progress.
     """
-    import json
-
     if ranks is not None:
         from steppe.cli.ranks import start_ranks
 
         again = arguments_of("ensemble", run_file, scenarios, output=output, set=set, quiet=quiet)
         if (ended := start_ranks(again, ranks)) is not None:
             return ended
-    changes = changes_of(set)
-    if output is not None:
-        changes["output.path"] = json.dumps(str(output.absolute()), ensure_ascii=False)
     failure = None
     with rank_of_run() as rank:
-        from steppe.cli.progress import Silent, progress
-        from steppe.engine import Event, Plan, Ranks, read_run_file
+        from steppe.engine import Event, Plan, Ranks
         from steppe.jobs.ensemble import EnsembleProgress, read_scenarios, run_ensemble
 
         try:
             wanted = read_scenarios(scenarios)
-            plan = Plan.of(read_run_file(run_file, changes), cores=rank.cores)
-            with Stop() as stop, Silent() if quiet else progress(plan.grid.n_cells * len(wanted), plan.clock.unit) as tell:
+            plan = Plan.of(read_with(run_file, set, output), cores=rank.cores)
+            with Stop() as stop, progress(plan.grid.n_cells * len(wanted), plan.clock.unit, quiet) as tell:
 
                 def show(far: EnsembleProgress) -> None:
                     tell(Event("progress", far.date, far.step, far.steps, far.date))

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from steppe.cli.control import Told, supervised
@@ -18,30 +18,15 @@ SECONDS_BETWEEN_LINES = 10.0
 SHOWN = ("note", "compiling", "event", "message", "pause", "image")  # kinds of events
 
 
-class Silent(AbstractContextManager[Tell]):
-    """Prints warnings only."""
-
-    def __enter__(self) -> Tell:
-        return lambda event: _warn(event)
-
-    def __exit__(self, *exception: object) -> None:
-        return None
-
-
-class ProgressLines(AbstractContextManager[Tell]):
+class ProgressLines:
     """One line every ten seconds: date, rate, time left."""
 
     def __init__(self, n_cells: int, unit: str = "day") -> None:
         self._rate = StepRate(n_cells, unit)
         self._said = time.monotonic()
 
-    def __enter__(self) -> Tell:
-        return self._tell
-
-    def __exit__(self, *exception: object) -> None:
-        return None
-
-    def _tell(self, event: "Event") -> None:
+    def __call__(self, event: "Event") -> None:
+        """Shows what happened."""
         _warn(event)
         self._rate.note(event)
         if event.kind == "resumed" and event.step < event.steps:
@@ -131,11 +116,16 @@ class RunBar(AbstractContextManager[Tell]):
         self._progress.update(self._task, completed=event.step, date=event.date, rate=str(self._rate))
 
 
-def progress(n_cells: int, unit: str = "day") -> AbstractContextManager[Tell]:
-    """Returns the display for the standard error stream, or for the supervisor of these ranks. unit: the name of a step."""
+def progress(n_cells: int, unit: str = "day", quiet: bool = False) -> AbstractContextManager[Tell]:
+    """Returns the display for the standard error stream, or for the supervisor of these ranks.
+
+    unit: the name of a step; quiet: warnings only.
+    """
+    if quiet:
+        return nullcontext(_warn)
     if supervised():
         return Told(n_cells, unit)
-    return RunBar(n_cells, unit) if sys.stderr.isatty() else ProgressLines(n_cells, unit)
+    return RunBar(n_cells, unit) if sys.stderr.isatty() else nullcontext(ProgressLines(n_cells, unit))
 
 
 def _warn(event: "Event") -> None:

@@ -11,8 +11,6 @@ from cyclopts import Parameter
 from steppe.cli.rank import rank_of_run
 from steppe.errors import Exit, FolderError, Mistake, nearest
 
-JOURNAL = "journal.sqlite"
-
 
 def replay(
     run: Path,
@@ -40,6 +38,8 @@ def replay(
     output
         Keep the results, a run folder for each scenario, in this folder.
     """
+    from steppe.control.orders import JOURNAL
+
     if not run.exists():
         raise FolderError(f'There is no run "{run}". Give the folder of a run that was served, or the journal in it.')
     folder = run if run.is_dir() else run.parent

@@ -9,15 +9,13 @@ from cyclopts import Parameter
 
 from steppe.cli.compiling import compiling_is_said
 from steppe.cli.control import supervised
+from steppe.cli.progress import progress
 from steppe.cli.rank import rank_of_run
 from steppe.cli.stop import Stop
 from steppe.cli.timeline import check_timeline, write_timeline
 from steppe.errors import Exit, Mistake, RunFileError, SteppeError
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from steppe.cli.progress import Tell
     from steppe.engine import Plan, Ranks, RunFile
     from steppe.jobs.report import Summary
 
@@ -91,7 +89,7 @@ def run(
         with Stop(says=not supervised()) as stop:
             all_ranks = Ranks(rank.world, stop, rank.where, rank.sites)
             try:
-                whole = _read(run_file, set, output, threads)
+                whole = read_with(run_file, set, output, threads)
                 if show_config:
                     sys.stdout.write(whole.as_toml())
                     code = Exit.DONE
@@ -125,10 +123,10 @@ def own_run_file(words: list[str]) -> "RunFile":
     if words[:1] != ["run"]:
         raise Mistake(f"`{line}` names no run file. Start `steppe run RUN_FILE` at that site.")
     given = {name: bound.arguments.get(name) for name in ("set", "output", "threads")}
-    return _read(bound.arguments["run_file"], **given)
+    return read_with(bound.arguments["run_file"], **given)
 
 
-def _read(run_file: Path, set: list[str] | None, output: Path | None, threads: int | None) -> "RunFile":
+def read_with(run_file: Path, set: list[str] | None, output: Path | None, threads: int | None = None) -> "RunFile":
     """The run file with the changes of a command line."""
     from steppe.engine import read_run_file
 
@@ -148,7 +146,8 @@ def _run(plan: "Plan", all_ranks: "Ranks", stop: Stop, *, until: str | None, tim
     end = plan.steps if until is None else plan.step_after(until)  # a mistake in it is found before the folder is touched
     if timeline is not None:
         check_timeline(timeline)
-    with _progress(plan, shows != "all") as tell, Simulation(plan, fresh=fresh, on_event=tell, ranks=all_ranks) as simulation:
+    show = progress(plan.grid.n_cells, plan.clock.unit, shows != "all")
+    with show as tell, Simulation(plan, fresh=fresh, on_event=tell, ranks=all_ranks) as simulation:
         was_there, reached = simulation.step_index >= end, True
         step, date = simulation.step_index, simulation.date
         with compiling_is_said(lambda text: tell(Event("compiling", text, step, simulation.steps, date))):
@@ -191,12 +190,6 @@ def _change(text: str) -> tuple[str, str]:
     if not sign or not key:
         raise RunFileError(f'--set "{text}" must be KEY=VALUE, such as parameters.stocking_rate=0.2.')
     return key, value
-
-
-def _progress(plan: "Plan", quiet: bool) -> "AbstractContextManager[Tell]":
-    from steppe.cli.progress import Silent, progress
-
-    return Silent() if quiet else progress(plan.grid.n_cells, plan.clock.unit)
 
 
 def _report(found: "Summary", json: bool) -> None:

@@ -3,26 +3,23 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 
 from steppe.array_types import Array
 from steppe.comm.world import (
-    ClosedAtEnd,
-    Messages,
+    InProcessWorld,
     Operation,
-    RepeatedMessages,
     check_parts,
     check_rank,
     check_summable,
     check_target,
     deliver,
 )
-from steppe.errors import Exit, Failure
+from steppe.errors import Failure
 
 
-class Serial(ClosedAtEnd):
+class Serial(InProcessWorld):
     """A world of one rank: messages to itself are stored copies, collective calls are the identity."""
 
     rank = 0
@@ -48,10 +45,6 @@ class Serial(ClosedAtEnd):
         check_target(into)
         self._awaited[tag] += 1
         return SerialReceive(into, (tag, self._awaited[tag] - 1), self._messages)
-
-    def persistent(self, receives: Messages, sends: Messages, tag: int = 0) -> RepeatedMessages:
-        """Sends new messages each time."""
-        return RepeatedMessages(self, receives, sends, tag)
 
     def broadcast(self, array: Array, root: int = 0) -> None:
         """Leaves `array` unchanged."""
@@ -83,15 +76,6 @@ class Serial(ClosedAtEnd):
     def agree(self, ok: bool) -> bool:
         """Returns `ok`."""
         return ok
-
-    def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
-        """Raises `Failure`, which ends the only rank."""
-        raise Failure(message)
-
-    def close(self) -> None:
-        """Calls what `at_close` and `at_end` were given."""
-        self.begin_close()
-        self.call_ends()
 
 
 class FinishedSend:

@@ -304,3 +304,20 @@ class RepeatedMessages:
 
     def close(self) -> None:
         """Does nothing."""
+
+
+class InProcessWorld(ClosedAtEnd):
+    """What worlds without a message library have in common."""
+
+    def persistent(self: World, receives: Messages, sends: Messages, tag: int = 0) -> RepeatedMessages:
+        """Sends new messages each time."""
+        return RepeatedMessages(self, receives, sends, tag)
+
+    def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
+        """Raises `Failure`, which ends this rank."""
+        raise Failure(message)
+
+    def close(self) -> None:
+        """Calls what `at_close` and `at_end` were given."""
+        self.begin_close()
+        self.call_ends()

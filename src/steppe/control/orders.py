@@ -11,6 +11,7 @@ import msgspec
 from steppe.control.wire import Leg, Position
 
 FIRST_BRANCH, FIRST_NAME = 1, "main"
+JOURNAL = "journal.sqlite"  # file of a run folder
 FORKS = ("branch", "rewind", "restart")  # what makes a branch
 NAMINGS = ("rename", "leave")  # of a scenario; over as soon as they are in the journal
 RULES = ("event", "trigger")  # what is to happen by itself from then on, until it is removed

@@ -7,14 +7,12 @@ from functools import partial
 from pathlib import Path
 
 from steppe.control import Leg, Position
-from steppe.control.orders import FIRST_BRANCH, FIRST_NAME, folder_of
+from steppe.control.orders import FIRST_BRANCH, FIRST_NAME, JOURNAL, folder_of
 from steppe.control.server.compaction import INITIAL, Compaction, compact, others
 from steppe.control.server.journal import Journal
 from steppe.engine.branch import position_of, saved
 from steppe.errors import DamagedError, FolderError, Mistake, nearest, some
 from steppe.io import Checkpoint, Identity, RunFolder, read_identity
-
-JOURNAL = "journal.sqlite"
 
 
 def compact_run(run: Path, name: str, alone: bool, say: Callable[[str], None]) -> Compaction:

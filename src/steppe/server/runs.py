@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from steppe.control.orders import JOURNAL
 from steppe.control.rendezvous import RUN_FILE
 from steppe.control.server.engine_process import MISTAKE, STARTING
 from steppe.control.server.journal import Journal
@@ -166,7 +167,7 @@ class Runs:
 def _opened(folder: Path, where: str, durable: bool, launcher: str, opening: ExitStack) -> Journal:
     """The journal of a run folder, which this server has from now on until `opening` is closed."""
     opening.enter_context(held(folder, where))
-    journal = Journal(folder / "journal.sqlite", durable)
+    journal = Journal(folder / JOURNAL, durable)
     opening.callback(journal.close)
     (folder / ENDED).unlink(missing_ok=True)
     if launcher:

@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from steppe.api import ROLES
+from steppe.control.orders import JOURNAL
 from steppe.errors import DamagedError, FolderError, Mistake, nearest
 from steppe.files import take, write_whole
 
@@ -151,7 +152,7 @@ class TokenFile(TokenStore):
 
     def _change(self, change: Callable[[list[Token]], list[Token]]) -> None:
         folder = self.path.parent
-        if not (folder / "journal.sqlite").is_file():
+        if not (folder / JOURNAL).is_file():
             raise FolderError(f'"{folder}" is no folder of a run that is or was served. `steppe serve run.toml` makes one.')
         with self.alone():
             rows = [

@@ -12,13 +12,13 @@ import numpy as np
 from steppe.api import VariableInfo
 from steppe.api.documents import RunFacts
 from steppe.array_types import Array
+from steppe.clock import STANDARD
 from steppe.control import Refused
 from steppe.service.moments import clock_of
 
 CRS84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
 STANDARD_NAMES = "http://vocab.nerc.ac.uk/standard_name/"
 CALENDARS = "https://cfconventions.org/cf-conventions/cf-conventions.html#calendar-"
-GREGORIAN = ("standard", "proleptic_gregorian")
 Json = dict[str, object]
 
 
@@ -88,7 +88,7 @@ def _referencing(timed: bool, facts: RunFacts) -> list[Json]:
     found: list[Json] = [{"coordinates": ["x", "y"], "system": {"type": "GeographicCRS", "id": CRS84}}]
     if timed:
         calendar = facts["clock"]["calendar"]
-        name = "Gregorian" if calendar in GREGORIAN else CALENDARS + calendar
+        name = "Gregorian" if calendar in STANDARD else CALENDARS + calendar
         found.append({"coordinates": ["t"], "system": {"type": "TemporalRS", "calendar": name}})
     return found
 

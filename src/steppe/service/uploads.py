@@ -18,6 +18,7 @@ from pathlib import Path
 from threading import Lock
 
 from steppe.control import Refused
+from steppe.control.orders import JOURNAL
 from steppe.control.server.reader import named_by
 from steppe.failpoint import reach
 from steppe.files import place
@@ -148,7 +149,7 @@ def sweep(folder: Path, limits: WorkLimits) -> int:
     """Removes what was sent long ago and no order names; gives how many bytes that were."""
     swept, since = 0, time.time() - limits.unused_seconds
     old = {entry.name: entry.stat().st_size for entry in _unused(folder) if entry.stat().st_mtime < since}
-    named = named_by(folder / "journal.sqlite") if old else frozenset()  # a server may have died before it kept one for good
+    named = named_by(folder / JOURNAL) if old else frozenset()  # a server may have died before it kept one for good
     settle(folder, named & old.keys())
     for name in old.keys() - named:
         path = folder / UNUSED / name

@@ -23,6 +23,7 @@ import numpy as np
 from steppe.array_types import Array
 from steppe.comm.world import (
     ClosedAtEnd,
+    InProcessWorld,
     MessageRequest,
     Messages,
     Operation,
@@ -196,7 +197,7 @@ class TimedRequest:
             self._into = None
 
 
-class ReplayWorld(ClosedAtEnd):
+class ReplayWorld(InProcessWorld):
     """The recorded world of one rank: it returns the recorded messages.
 
     Its methods raise `Failure` for a call that differs from the recorded one.
@@ -221,10 +222,6 @@ class ReplayWorld(ClosedAtEnd):
         check_target(into)
         message = self._past(self._names.message("receive", source, tag))
         return ReplayedRequest(lambda: deliver(message, into, source, self.rank, tag))
-
-    def persistent(self, receives: Messages, sends: Messages, tag: int = 0) -> RepeatedMessages:
-        """Compares and fills the messages of each pass."""
-        return RepeatedMessages(self, receives, sends, tag)
 
     def broadcast(self, array: Array, root: int = 0) -> None:
         """Fills `array`."""
@@ -265,15 +262,6 @@ class ReplayWorld(ClosedAtEnd):
     def agree(self, ok: bool) -> bool:
         """The recorded result."""
         return bool(self._past(self._names.collective("agree")))
-
-    def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
-        """Raises `Failure`."""
-        raise Failure(message)
-
-    def close(self) -> None:
-        """Calls what `at_close` and `at_end` were given."""
-        self.begin_close()
-        self.call_ends()
 
     def _past(self, name: str) -> Array:
         if name not in self._kept:

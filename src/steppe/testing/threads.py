@@ -10,17 +10,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from steppe.array_types import Array
 from steppe.comm.serial import FinishedSend
 from steppe.comm.world import (
-    ClosedAtEnd,
-    Messages,
+    InProcessWorld,
     Operation,
-    RepeatedMessages,
     check_length,
     check_parts,
     check_rank,
@@ -28,7 +26,7 @@ from steppe.comm.world import (
     check_target,
     deliver,
 )
-from steppe.errors import Exit, Failure
+from steppe.errors import Failure
 
 T = TypeVar("T")
 Way = tuple[int, int, int]  # source, to, tag: messages of one way are numbered as they are sent, receives as they are started
@@ -120,7 +118,7 @@ class _Meeting:
     left: int = 0
 
 
-class Threads(ClosedAtEnd):
+class Threads(InProcessWorld):
     """The world of a rank that is a thread; `run_threads` makes it."""
 
     def __init__(self, rank: int, table: _Table, host: str | None = None) -> None:
@@ -151,10 +149,6 @@ class Threads(ClosedAtEnd):
             number = self._table.awaited[way]
             self._table.awaited[way] += 1
         return ThreadReceive(into, way, number, self._table)
-
-    def persistent(self, receives: Messages, sends: Messages, tag: int = 0) -> RepeatedMessages:
-        """Sends new messages each time."""
-        return RepeatedMessages(self, receives, sends, tag)
 
     def broadcast(self, array: Array, root: int = 0) -> None:
         """Copies the array of `root` into `array`."""
@@ -193,15 +187,6 @@ class Threads(ClosedAtEnd):
     def agree(self, ok: bool) -> bool:
         """True when `ok` is true on all ranks."""
         return bool(self.reduce(np.array([int(ok)]), "min")[0])
-
-    def abort(self, message: str, code: int = Exit.FAILURE) -> NoReturn:
-        """Raises `Failure` here and, at their next wait, in the others."""
-        raise Failure(message)
-
-    def close(self) -> None:
-        """Calls what `at_close` and `at_end` were given; `run_threads` ends all."""
-        self.begin_close()
-        self.call_ends()
 
     def _meet(self, call: str, array: Array) -> list[Array]:
         """Waits for all ranks and returns copies of their arrays, which they share."""

@@ -14,7 +14,7 @@ from typing import cast
 
 from steppe.api.documents import ArrayHead
 from steppe.api.query import MapQuery
-from steppe.control.orders import FORKS, NAMINGS, CommandReceipt, Order, Refused, ReplayDiffersError
+from steppe.control.orders import FORKS, JOURNAL, NAMINGS, CommandReceipt, Order, Refused, ReplayDiffersError
 from steppe.control.server.branch_closer import BranchCloser
 from steppe.control.server.channels import Channels
 from steppe.control.server.dispatch import Dispatch
@@ -85,7 +85,7 @@ class Supervisor(RunStatus):
     ) -> None:
         super().__init__(name, journal, scheduler)
         self.folder, self._most = folder, scenarios
-        self.reader = JournalReader(folder / "journal.sqlite")
+        self.reader = JournalReader(folder / JOURNAL)
         self.turned_away = 0
         """Connections that were refused because they did not authenticate."""
         self.process = EngineProcess(journal, scheduler, launcher, self, starting)

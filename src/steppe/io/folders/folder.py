@@ -25,6 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from steppe.control.orders import JOURNAL
 from steppe.errors import DamagedError, FolderError
 from steppe.files import LockedError, lock, place, private, writing
 from steppe.io.checkpoints.checkpoint import Checkpoint
@@ -46,14 +47,14 @@ OWN = (
     "parent.json",
     "ensemble.json",
     "branches",
-    "journal.sqlite",
+    JOURNAL,
 )
 BRANCH = re.compile(r"[0-9A-Za-z][-\w. ]{0,63}")  # name of one
 JOURNALS = re.compile(r"journal-[1-9][0-9]*\.sqlite|journal\.sqlite-(wal|shm|refused)")  # former ones, and left-overs of a server
 TABLES = ("run", "branch", "command", "emission")  # that tell a journal from another data base
 LOCK = "lock"
 SERVED = (
-    "journal.sqlite",
+    JOURNAL,
     "door.json",
     "engine.",
     "server.",

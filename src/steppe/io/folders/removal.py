@@ -6,6 +6,7 @@ import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
+from steppe.control.orders import JOURNAL
 from steppe.errors import FolderError
 from steppe.files import LockedError, lock, writing
 from steppe.io.folders.folder import JOURNALS, LOCK, OWN, SERVED, read_identity
@@ -89,7 +90,7 @@ def _refuse_part(path: Path) -> None:
     for member in ensemble.members if ensemble else ():
         if member.folder.name == path.name:
             raise FolderError(f'"{path}" is scenario "{member.name}" of the ensemble "{whole}". Only the whole ensemble can be removed.')
-    if (whole / "journal.sqlite").is_file():
+    if (whole / JOURNAL).is_file():
         raise FolderError(f'"{path}" is a scenario of the served run "{whole}". Remove it there, or remove the whole run.')
 
 

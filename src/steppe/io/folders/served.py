@@ -6,11 +6,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from steppe.control.orders import FIRST_BRANCH, FIRST_NAME, folder_of
+from steppe.control.orders import FIRST_BRANCH, FIRST_NAME, JOURNAL, folder_of
 from steppe.errors import FolderError
 
 LOG = logging.getLogger("steppe")
-JOURNAL = "journal.sqlite"
 WAITING = "kind = 'set' AND outcome IS NULL"  # changes of a later step; rules lie in the checkpoints
 
 
