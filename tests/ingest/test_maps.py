@@ -203,6 +203,17 @@ def test_time_bounds_decide_the_day(tmp_path):
     assert ForcingStore.open(tmp_path / "w.zarr")["rain"].axis.period() == "1990-01-01 to 1990-01-03"
 
 
+@pytest.mark.parametrize(("since", "days"), [("0001-01-01", 730169), ("1500-01-01", 182671), ("1600-01-01", 146147)])
+def test_days_of_a_proleptic_calendar_count_from_dates_before_1582(tmp_path, since, days):
+    """All three are 20 February 2000, as xarray reads them."""
+    time, maps = [days, days + 1.0], {"daily_rain": known_maps("daily_rain", 2)}
+    file = write_maps(tmp_path / "a.nc", maps, since, time=time, calendar="proleptic_gregorian")
+    with xarray.open_dataset(file) as dataset:
+        assert str(dataset["time"].values[0])[:10] == "2000-02-20"
+    ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0})
+    assert ForcingStore.open(tmp_path / "w.zarr")["rain"].axis.period() == "2000-02-20 to 2000-02-21"
+
+
 def test_maps_without_a_time_are_named(tmp_path):
     time = [0.0, 1.0, np.nan, 3.0]
     file = write_maps(tmp_path / "a.nc", {"daily_rain": known_maps("daily_rain", 4)}, time=time)

@@ -154,10 +154,10 @@ class CfFile:
             raise ForcingError(f'"{self.path}" holds no day: "{time}" is empty.')
         bounds = self._dataset.variables.get(stamps.attrs.get("bounds", ""))
         if bounds is None:
-            low = np.floor(self._numbers(stamps, stamps.values, calendar) + ROUNDING)
+            low = np.floor(self._numbers(stamps, stamps.values) + ROUNDING)
             lengths, source = np.ones(low.size, np.int64), "time stamps"
         else:
-            low, high = self._numbers(stamps, np.asarray(bounds.values), calendar).T
+            low, high = self._numbers(stamps, np.asarray(bounds.values)).T
             lengths, source = np.rint(high - low).astype(np.int64), "time bounds"
             wrong = np.flatnonzero((np.abs(high - low - lengths) > ROUNDING) | (lengths < 1) | (lengths > LONGEST))
             if wrong.size:
@@ -180,9 +180,9 @@ class CfFile:
             )
         return Days(days, lengths, calendar, source)
 
-    def _numbers(self, stamps: "xarray.DataArray", values: Array, calendar: str) -> Floats:
-        """Times as days since 1850-01-01."""
-        units = str(stamps.attrs["units"])
+    def _numbers(self, stamps: "xarray.DataArray", values: Array) -> Floats:
+        """Times as days since 1850-01-01. Calendars of equal days since 1582 differ where "units" begins before."""
+        units, calendar = str(stamps.attrs["units"]), str(stamps.attrs.get("calendar", "standard")).lower()
         lacking = np.argwhere(~np.isfinite(values))
         if len(lacking):
             raise ForcingError(
