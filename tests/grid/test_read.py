@@ -118,6 +118,23 @@ def test_zeros_and_ones_are_a_mask_whatever_their_name(tmp_path: Path) -> None:
         assert read(store(tmp_path / each, values)) == GRID
 
 
+@pytest.mark.parametrize("name", ["catchment", "lsm", "mask"])
+def test_a_zero_beside_missing_values_is_outside(tmp_path: Path, name: str) -> None:
+    """A corner of the rectangle is missing; elsewhere 1 is inside and 0 outside."""
+    values = MASK.astype(np.float32)
+    values[:4, :5] = np.nan
+    grid = read(store(tmp_path, {name: values}))
+    np.testing.assert_array_equal(grid.active, values == 1.0)
+
+
+@pytest.mark.parametrize("value", [0.3, 100.0, -1.0, 2.0])
+def test_a_mask_of_other_numbers_than_zeros_and_ones_is_refused(tmp_path: Path, value: float) -> None:
+    values = MASK.astype(float)
+    values[3, 4] = value
+    with pytest.raises(GridError, match=rf'The mask "land_mask" is {value:g} in a cell, expected 0 or 1, or missing outside \(1 such'):
+        read(store(tmp_path, {"land_mask": values}))
+
+
 def test_uneven_spacing_is_shown(tmp_path: Path) -> None:
     lat = GRID.lat.copy()
     lat[7] -= 0.05

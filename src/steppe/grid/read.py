@@ -51,10 +51,10 @@ def read_grid(region: str | None = None, file: Path | None = None, points: Path 
 def read_raster(path: Path, variable: str | None = None) -> Raster | Projected | Points:
     """The raster of a CF file or store, or the points of a store of Steppe.
 
-    A cell takes part where the mask is neither 0 nor missing (a variable whose name holds "mask", whose standard_name is
-    land_binary_mask, of type boolean, or of zeros and ones), or where any other variable has a value; a variable with zeros that is missing
-    nowhere is refused. A store of packed cells (CF compression by gathering, as Steppe's forcing) needs no mask. Rows may run either way;
-    longitudes may be 0 to 360. Axes may be y and x of a projection that a grid mapping describes.
+    A cell takes part where the mask is 1 (a variable whose name holds "mask", whose standard_name is land_binary_mask, of type boolean, or
+    of zeros and ones), or where any other variable has a value. A mask of other numbers is refused, and so is another variable with zeros
+    that is missing nowhere. A store of packed cells (CF compression by gathering, as Steppe's forcing) needs no mask. Rows may run either
+    way; longitudes may be 0 to 360. Axes may be y and x of a projection that a grid mapping describes.
 
     Raises
     ------
@@ -133,13 +133,20 @@ def _is_mask(values: "xarray.DataArray") -> bool:
 
 
 def _has_zeros_and_ones(values: "xarray.DataArray") -> bool:
-    return set(np.unique(values.values).tolist()) == {0, 1}
+    """True if every value is 0 or 1, each of them occurs, and any others are missing."""
+    return set(np.unique(values.values[values.notnull().values]).tolist()) == {0, 1}
 
 
 def _active(values: "xarray.DataArray") -> NDArray[np.bool_]:
     there: NDArray[np.bool_] = np.asarray(values.notnull().values)
     other: NDArray[np.bool_] = np.asarray(values.values != 0)
     if _is_mask(values) or _has_zeros_and_ones(values):
+        odd = values.values[there & other & (values.values != 1)]
+        if odd.size:
+            raise GridError(
+                f'The mask "{values.name}" is {odd[0]:g} in a cell, expected 0 or 1, or missing outside ({odd.size:,} such cells). '
+                f'Make a mask of it, such as dataset["{values.name}"] > 0.5.'
+            )
         return there & other
     if there.all() and not other.all():  # ids of catchments, parts of cells, heights: 0 may be outside, and may not
         zeros = f'"{values.name}" is 0 in {np.count_nonzero(~other):,} of {other.size:,} cells and missing in none'
