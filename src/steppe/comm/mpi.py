@@ -30,6 +30,7 @@ GATHER_TAG, PARTS_TAG = 1_000, 1_001  # of the parts of a large gather and of an
 NAP = 0.005  # [s] longest between two tests of a request, where no rank can be woken
 AWAKE = 0.0001  # [s] before the first nap of a rank that watches others: those that arrive together do not sleep
 SHORT_NAP = 0.001  # [s] the same, where other ranks are about to arrive; a test takes a thirtieth of that
+NAPS = 8  # of a wait: so a rank wakes by an eighth of it too late
 FORWARDED = 0.2  # [s] for a launcher to forward a rank's last line, which it may lose after the end
 LAST_WAIT = 10.0  # [s] for the end that another rank has started
 MANY = 256  # messages under way, from which on finished sends are freed
@@ -271,17 +272,17 @@ class Mpi(ClosedAtEnd):
         return result
 
     def _await(self, request: "MPI.Request", longest: float, watch: Callable[[], None] | None = None, buffer: Array | None = None) -> None:
-        """Tests a request until it is done, at growing intervals; with `watch` at first without a nap."""
-        nap, awake = longest / 16, time.monotonic() + (AWAKE if watch else 0.0)
+        """Tests a request until it is done, in naps that are a part of the wait up to then; with `watch` at first without a nap."""
+        begin = time.monotonic()
         while not request.Test():
-            if time.monotonic() < awake:
+            waited = time.monotonic() - begin
+            if watch and waited < AWAKE:
                 continue
             if watch:
                 self._kept.append((request, buffer))  # MPI may still write to it if `watch` raises
                 watch()
                 self._kept.pop()
-            time.sleep(nap)
-            nap = min(2 * nap, longest)
+            time.sleep(min(waited / NAPS, longest))
 
     def barrier(self) -> None:
         """Returns when all ranks have called it."""

@@ -199,7 +199,7 @@ class World(Protocol):
     def reduce(self, array: Array, operation: Operation, asleep: bool = False, watch: Callable[[], None] | None = None) -> Array:
         """Sum, least or greatest of the arrays of all ranks, element by element, on every rank. Nothing may be NaN.
 
-        asleep: early ranks free their processor while they wait, and return at most a quarter of a millisecond later.
+        asleep: early ranks free their processor while they wait. They return later by an eighth of the wait, at most by a millisecond.
         watch: called now and then while this rank waits; may raise. It implies `asleep` for longer waits.
 
         Raises
