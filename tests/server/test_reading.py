@@ -1,4 +1,5 @@
 import io
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,19 @@ def test_the_past_holds_until_a_rewind_and_is_then_another(client: Client, toy: 
     client.post("/step", {"steps": 3})
     assert client.get("/data/green?time=2001-01-03", headers={"If-None-Match": past.headers["etag"]}).status_code == 200
     assert client.get("/scenarios").headers["cache-control"] == "no-store"
+
+
+def test_a_tag_of_a_removed_run_does_not_hold_for_a_new_run_of_its_name(client: Client, toy: Toy, raster: Raster) -> None:
+    client.post("/step", {"steps": 4})
+    paths = "/data/green", "/data/green?time=2001-01-03", "/image/green.png"
+    tags = [client.get(path).headers["etag"] for path in paths]
+    toy.close()
+    shutil.rmtree(toy.folder)
+    again = Toy(toy.folder, raster)
+    client.server.context.runs["toy"] = again
+    client.post("/step", {"steps": 4})
+    assert [client.get(path, headers={"If-None-Match": tag}).status_code for path, tag in zip(paths, tags, strict=True)] == [200] * 3
+    again.close()
 
 
 def test_days_are_stacked(client: Client) -> None:

@@ -106,6 +106,8 @@ class RunStatus:
         return kept[1]
 
     def _scenario_of(self, branch: BranchRecord, position: Position | None, failed: BranchFailure | None) -> ScenarioStatus:
+        course = self.dispatch.courses.get(branch.id)
+        seen = max(position, course.known) if course and position else self.journal.known(branch.id)  # an engine may be repeating steps
         steps = self.facts["steps"] if self.facts else OPEN_END
         state = ("paused" if failed.code == FULL else "failed") if failed else "finished" if branch.shown_step >= steps else "ready"
         if state == "ready" and branch.target > branch.shown_step:
@@ -116,7 +118,7 @@ class RunStatus:
             "parent": branch.parent,
             "fork_step": branch.fork_step,
             "step": branch.shown_step,
-            "seq": position.seq if position else 0,
+            "seq": seen.seq,
             "at": position.step if position and position.step < branch.shown_step else None,
             "target": branch.target,
             "kept": min(self._kept.get(branch.id, branch.shown_step), branch.shown_step),
