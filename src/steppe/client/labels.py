@@ -8,6 +8,7 @@ import numpy as np
 
 from steppe.api import Levels, SeriesInfo, VariableInfo
 from steppe.array_types import Array
+from steppe.clock import NANOSECONDS
 
 if TYPE_CHECKING:
     import xarray
@@ -18,14 +19,15 @@ TIME = {"standard_name": "time", "axis": "T"}  # attributes of CF
 
 
 def times(dates: Iterable[str | None], calendar: str) -> Array:
-    """Dates of a calendar, (time,): datetime64 of the standard ones, cftime of the others."""
-    if calendar in STANDARD:
-        return np.array(dates, "datetime64[ns]")
+    """Dates of a calendar, (time,): datetime64[ns] of the standard ones where it has all of them, cftime otherwise."""
+    texts = [str(date) for date in dates]
+    if calendar in STANDARD and all(int(text[:4]) in NANOSECONDS for text in texts):
+        return np.array(texts, "datetime64[ns]")
     import cftime
 
-    parts = [str(date).partition(".") for date in dates]
+    parts = [text.partition(".") for text in texts]
     numbers = [([*map(int, re.split("[-T:]", whole))], int(rest.ljust(6, "0"))) for whole, _, rest in parts]
-    return np.array([cftime.datetime(*whole, microsecond=rest, calendar=calendar) for whole, rest in numbers])
+    return np.array([cftime.datetime(*whole, microsecond=rest, calendar=calendar or "standard") for whole, rest in numbers])
 
 
 def series_array(found: SeriesInfo, variable: VariableInfo, places: int, calendar: str) -> "xarray.DataArray":

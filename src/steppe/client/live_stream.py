@@ -19,7 +19,7 @@ import numpy as np
 from steppe.api import VariableInfo
 from steppe.api.frame import MAGIC, PROTOCOL, Frame, read_frame
 from steppe.client.http_client import BASE, HttpClient, now
-from steppe.client.labels import STANDARD, TIME
+from steppe.client.labels import TIME, times
 from steppe.client.refusals import UnreachableError, lasting, raised
 from steppe.client.run_places import CF
 
@@ -258,5 +258,4 @@ def _time(moment: float, clock: Mapping[str, Any]) -> tuple[tuple[()], object, d
     import cftime
 
     date = cftime.num2date(moment, clock["units"], clock["calendar"])
-    found = np.datetime64(date.isoformat(), "ns") if clock["calendar"] in STANDARD else date
-    return (), found, TIME
+    return (), times([date.isoformat()], clock["calendar"])[0], TIME
