@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from steppe.errors import ForcingError
-from steppe.ingest import ColumnNames
+from steppe.ingest import ColumnNames, station_points
 from steppe.ingest.station import Site
 from steppe.ingest.station_file import read_sites, read_station, station_file
 
@@ -67,6 +67,13 @@ def test_a_line_of_units_is_followed(tmp_path: Path) -> None:
         ([HEADER, GOOD[0], GOOD[1].replace("12.4", "-1")], "1990-01-02: rain is -1, expected 0 to 2000 mm d-1"),
         ([HEADER, GOOD[0].replace("20.5", "33.5")], "1990-01-01: tmin 33.5 is above tmax 33 degC"),
         ([HEADER, GOOD[0], "1990-01-02,1"], "line 3: 2 fields, expected 8"),
+        ([HEADER, GOOD[0].replace("1990-01-01", "19900101")], 'line 2: "19900101" is not a date. Write it as 1990-01-31'),
+        ([HEADER, GOOD[0].replace("1990-01-01", "")], 'line 2: "" is not a date'),
+        ([HEADER, GOOD[0], "units,mm"], "line 3: 2 fields, expected 8"),
+        (["date,rain", "units,mm"], "does not hold a day: below its units there is no line"),
+        (["# made by hand", "", HEADER, "", GOOD[0], "# a gap", GOOD[2]], "lacks days: 1990-01-02"),
+        (["# made by hand", "", HEADER, "", GOOD[0], "# again", GOOD[0]], "line 7: 1990-01-01 comes twice"),
+        ([HEADER, GOOD[0], '"' + "x" * 200_000], "line 3: this is no line of a CSV file"),
         (["date,rain,tmin", "units,mm,furz", "1990-01-01,0,1"], 'column "tmin" is in "furz", expected "degC"'),
     ],
 )
@@ -75,6 +82,31 @@ def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, lines: list[str], me
     with pytest.raises(ForcingError, match=message) as error:
         read_station(tmp_path, SITE)
     assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize("time", ["T09:00+10:00", " 09:00:00-08:00", "T00:00Z", "T23:59"])
+def test_a_day_is_that_which_is_written_in_any_zone(tmp_path: Path, time: str) -> None:
+    write(tmp_path, HEADER, *[line.replace(",", f"{time},", 1) for line in GOOD])
+    station = read_station(tmp_path, SITE)
+    assert (str(station.first), str(station.last)) == ("1990-01-01", "1990-01-03")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["date,rain,tmin", ",cm,K", "1990-01-01,1,290.15"],
+        ["rain,tmin,date", "cm,K,units", "1,290.15,1990-01-01"],
+        ["rain,tmin,Date", "cm,K,", "1,290.15,1990-01-01"],
+        ["DATE,Rain,TMIN", "Units,cm,K", "1990-01-01,1,290.15"],
+        ['"date","rain","tmin"', '"units","cm","K"', '"1990-01-01",1,"290.15"'],
+        ["# of a logger", "", "date, rain, tmin", "units, cm, K", "1990-01-01, 1, 290.15", "", ",,"],
+    ],
+)
+def test_a_line_of_units_and_a_date_may_be_written_in_several_ways(tmp_path: Path, lines: list[str]) -> None:
+    write(tmp_path, *lines)
+    station = read_station(tmp_path, SITE)
+    assert (str(station.first), station.days, station.unread) == ("1990-01-01", 1, ())
+    np.testing.assert_allclose([station.values["rain"][0], station.values["tmin"][0]], [10.0, 17.0], rtol=1e-12)
 
 
 def test_a_compressed_file_cut_short_is_named(tmp_path: Path) -> None:
@@ -92,7 +124,7 @@ def test_a_station_without_a_file_is_named(tmp_path: Path) -> None:
         read_station(tmp_path, SITE)
 
 
-@pytest.mark.parametrize("names", ["id,lat,lon", "id,latitude,longitude", "id, latitude, lon"])
+@pytest.mark.parametrize("names", ["id,lat,lon", "id,latitude,longitude", "id, latitude, lon", "ID,Lat,LON"])
 def test_a_list_of_stations_has_the_spellings_of_a_list_of_points(tmp_path: Path, names: str) -> None:
     (tmp_path / "stations.csv").write_text(f"{names}\na,-25.5,150.25\n")
     assert read_sites(tmp_path) == {"a": Site("a", "a", -25.5, 150.25, "")}
@@ -156,3 +188,9 @@ def test_what_is_wrong_with_the_list_of_stations_is_named(tmp_path: Path, text: 
 def test_a_folder_without_a_list_of_stations_is_named(tmp_path: Path) -> None:
     with pytest.raises(ForcingError, match=r'There is no ".*stations.csv"'):
         read_sites(tmp_path)
+
+
+def test_a_list_without_a_station_is_named(tmp_path: Path) -> None:
+    (tmp_path / "stations.csv").write_text("id,lat,lon\n")
+    with pytest.raises(ForcingError, match=r'stations.csv" lists no station with a place. Write one line a station'):
+        station_points(tmp_path)

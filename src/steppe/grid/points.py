@@ -179,7 +179,7 @@ class Points:
 
 
 def place_columns(columns: Sequence[str]) -> tuple[str, str, str]:
-    """The names of the columns of id, latitude and longitude in the first line of a list of places.
+    """The names of the columns of id, latitude and longitude in the first line of a list of places, in large or small letters.
 
     Raises
     ------
@@ -192,8 +192,8 @@ def place_columns(columns: Sequence[str]) -> tuple[str, str, str]:
 
 def _column(columns: Sequence[str], *choice: str) -> str:
     for name in choice:
-        if name in columns:
-            return name
+        if found := [column for column in columns if column.strip().lower() == name]:
+            return found[0]
     raise GridError(f"There is no column {' or '.join(choice)}; the columns are {', '.join(columns) or 'none'}. Name the column so.")
 
 

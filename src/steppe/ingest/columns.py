@@ -59,7 +59,7 @@ def read_columns(table: ColumnTable, said: ColumnNames) -> Record:
     own = {name: _unit(table, name, column, said) for name, column in taken.items() if name not in UNITS}
     values = {name: found[name] for name in (*WEATHER, *own) if name in found}
     check_limits(table.path, values, table.dates)
-    unread = [name for name, texts in table.columns.items() if any(texts) and name not in (*taken.values(), *DAYS, *CODES)]
+    unread = [name for name, texts in table.columns.items() if any(texts) and name not in taken.values() and not _is_label(name)]
     return Record(table.dates[0], values, taken, tuple(unread), own)
 
 
@@ -111,7 +111,7 @@ def _humidity(station: Station, name: str) -> str:
 
 def _choose(table: ColumnTable, said: ColumnNames) -> dict[str, str]:
     """Our name -> column."""
-    held = [name for name, texts in table.columns.items() if any(texts) and name not in DAYS]
+    held = [name for name, texts in table.columns.items() if any(texts) and name.lower() not in DAYS]
     wanted = {column.lower(): name for name, column in said.names.items()}
     mapped = {wanted[column.lower()] for column in held if column.lower() in wanted}
     known = station_names()
@@ -128,10 +128,15 @@ def _choose(table: ColumnTable, said: ColumnNames) -> dict[str, str]:
         taken[name] = column
     if "vp" in taken and DEFICIT in taken and DEFICIT not in mapped:
         del taken[DEFICIT]  # the file has both; vapour pressure needs no computing
-    rest = [column for column in held if column not in (*taken.values(), *CODES)]
+    rest = [column for column in held if column not in taken.values() and not _is_label(column)]
     _refuse_doubt(table, taken, rest, said)
     _refuse_misspelt(table, taken, rest, known)
     return taken
+
+
+def _is_label(column: str) -> bool:
+    """True for a column that says which day a line is for, or how a value was observed."""
+    return column.lower() in (*DAYS, *CODES)
 
 
 def _refuse_doubt(table: ColumnTable, taken: Mapping[str, str], rest: Sequence[str], said: ColumnNames) -> None:

@@ -1,14 +1,17 @@
 """Station files: `stations.csv` with id, latitude and longitude of every station, and `<id>.csv` or `<id>.csv.gz` with its days.
 
-A station's columns are `date` (ISO) and any of `rain, tmin, tmax, radiation, vp, pan`, or other names of the table in `cf_names`. A
-second line that begins with "units" states the unit of each column; without it they are those of `WEATHER`.
+A station's columns are `date` (ISO) and any of `rain, tmin, tmax, radiation, vp, pan`, or other names of the table in `cf_names`, in
+large or small letters. A second line that begins with "units" states the unit of each column; without it they are those of `WEATHER`.
+Empty lines, and lines that begin with #, do not count.
 Or APSIM files: `<id>.met` in the folder, with or without a `stations.csv`; or one such file in place of the folder.
 """
 
 import csv
 import gzip
+import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Sequence
+from datetime import date as Date
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +25,8 @@ from steppe.ingest.station import ONE_DAY, Site, Station
 from steppe.io.forcing.variables import WEATHER
 
 LIST = "stations.csv"
+DAY = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
+NUMBER = re.compile(r"[-+]?\.?\d")
 SUFFIXES = (".csv.gz", ".csv", SUFFIX)  # in the order in which they are looked for
 
 
@@ -53,7 +58,7 @@ def _listed(path: Path) -> dict[str, Site]:
     sites: dict[str, Site] = {}
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = csv.DictReader(file, restval="")
-        rows.fieldnames = [name.strip() for name in rows.fieldnames or ()]
+        rows.fieldnames = [name.strip().lower() for name in rows.fieldnames or ()]
         try:
             identity, north, east = place_columns(rows.fieldnames)
         except GridError as error:
@@ -86,29 +91,34 @@ def read_station(folder: Path, site: Site, said: ColumnNames | None = None) -> S
     path = station_file(folder, site.id)
     if path.name.endswith(SUFFIX):
         return read_met(path, site, said)
-    lines = _lines(path)
-    if len(lines) < 2:
+    (top, names), *rows = _rows(path) or [(1, [])]
+    if not rows:
         raise ForcingError(f'"{path}" does not hold a day. It must have a header line and one line a day.')
-    names = _fields(lines[0])
-    if "date" not in names:
-        raise ForcingError(f'"{path}", line 1: no column "date" in "{",".join(names)}". Name the columns: date,{",".join(WEATHER)}.')
+    date = next((place for place, name in enumerate(names) if name.lower() == "date"), None)
+    if date is None:
+        raise ForcingError(f'"{path}", line {top}: no column "date" in "{",".join(names)}". Name the columns: date,{",".join(WEATHER)}.')
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ForcingError(f'"{path}", line 1: the column "{twice[0]}" is there {names.count(twice[0])} times. Keep one.')
-    units = dict(zip(names, _fields(lines[1]), strict=False)) if lines[1].startswith("units") else {}
-    top = 1 + bool(units)
-    rows = [_fields(line) for line in lines[top:]]
-    for number, row in enumerate(rows, start=top + 1):
+        raise ForcingError(f'"{path}", line {top}: the column "{twice[0]}" is there {names.count(twice[0])} times. Keep one.')
+    units = dict(zip(names, rows.pop(0)[1], strict=False)) if _has_units(rows[0][1], date) else {}
+    for number, row in rows:
         if len(row) != len(names):
             raise ForcingError(
-                f'"{path}", line {number}: {len(row)} fields, expected {len(names)} ({lines[0]}). The file may be cut short; get it again.'
+                f'"{path}", line {number}: {len(row)} fields, expected {len(names)} ({",".join(names)}). The file may be cut short; '
+                "get it again."
             )
-    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+    if not rows:
+        raise ForcingError(f'"{path}" does not hold a day: below its units there is no line. It must have one line a day.')
+    columns = dict(zip(names, zip(*(row for _, row in rows), strict=True), strict=True))
     stated = {name: unit for name, unit in units.items() if unit}
-    return Station(site, path, *read_columns(ColumnTable(path, columns, stated, _dates(path, columns["date"], top)), said or ColumnNames()))
+    dates = _dates(path, columns[names[date]], [number for number, _ in rows])
+    return Station(site, path, *read_columns(ColumnTable(path, columns, stated, dates), said or ColumnNames()))
 
 
-def _fields(line: str) -> list[str]:
-    return [field.strip() for field in line.split(",")]
+def _has_units(fields: Sequence[str], date: int) -> bool:
+    """True for a line of units: it begins with "units", or that or nothing stands in place of the date and no field is a number."""
+    if any(label.lower().startswith("units") for label in (fields[0], *fields[date : date + 1])):
+        return True
+    return fields[date : date + 1] == [""] and not any(NUMBER.match(field) for field in fields)
 
 
 def station_file(folder: Path, name: str) -> Path:
@@ -137,6 +147,16 @@ def _id(file: Path) -> str:
     return next((file.name.removesuffix(suffix) for suffix in SUFFIXES if file.name.endswith(suffix)), file.stem)
 
 
+def _rows(path: Path) -> list[tuple[int, list[str]]]:
+    """The number and the fields of each line, without empty lines and comments, which begin with #."""
+    reader = csv.reader(_lines(path), skipinitialspace=True)
+    try:
+        rows = [(reader.line_num, [field.strip() for field in fields]) for fields in reader]
+    except csv.Error as error:
+        raise ForcingError(f'"{path}", line {reader.line_num}: this is no line of a CSV file ({error}). Correct it.') from None
+    return [(number, fields) for number, fields in rows if any(fields) and not fields[0].startswith("#")]
+
+
 def _lines(path: Path) -> list[str]:
     data = path.read_bytes()
     if path.suffix == ".gz":
@@ -147,14 +167,15 @@ def _lines(path: Path) -> list[str]:
     return data.decode("utf-8-sig", errors="replace").splitlines()  # bytes that are not text are reported as values that are not numbers
 
 
-def _dates(path: Path, column: Iterable[str], top: int) -> NDArray[np.datetime64]:
-    """The days, each one after the one before."""
-    texts = list(column)
-    try:
-        dates = np.array(texts, dtype="datetime64[D]")
-    except ValueError:
-        line, text = next((i, text) for i, text in enumerate(texts, start=top + 1) if not _is_date(text))
-        raise ForcingError(f'"{path}", line {line}: "{text}" is not a date. Write it as 1990-01-31.') from None
+def _dates(path: Path, column: Sequence[str], lines: Sequence[int]) -> NDArray[np.datetime64]:
+    """The days, each one after the one before. A day is that which is written, whatever time and zone follow it."""
+    days = []
+    for text, line in zip(column, lines, strict=True):
+        try:
+            days.append(Date.fromisoformat(text[:10] if DAY.fullmatch(text) else ""))
+        except ValueError:
+            raise ForcingError(f'"{path}", line {line}: "{text}" is not a date. Write it as 1990-01-31.') from None
+    dates = np.array(days, dtype="datetime64[D]")
     steps = np.diff(dates)
     wrong = np.flatnonzero(steps != ONE_DAY)
     if wrong.size:
@@ -163,14 +184,6 @@ def _dates(path: Path, column: Iterable[str], top: int) -> NDArray[np.datetime64
         if back:
             i = int(back[0])
             what = "comes twice" if steps[i] == 0 * ONE_DAY else f"comes after {dates[i]}"
-            raise ForcingError(f'"{path}", line {i + top + 2}: {dates[i + 1]} {what}. Every day must be there once, in order.')
+            raise ForcingError(f'"{path}", line {lines[i + 1]}: {dates[i + 1]} {what}. Every day must be there once, in order.')
         raise ForcingError(f'"{path}" lacks days: {"; ".join(gaps[:5])} ({len(gaps)} such gaps). Fill them where the file is made.')
     return dates
-
-
-def _is_date(text: str) -> bool:
-    try:
-        np.datetime64(text, "D")
-    except ValueError:
-        return False
-    return bool(text)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from steppe.errors import ForcingError
 from steppe.grid import Grid, Points
 from steppe.ingest.provenance import Report
-from steppe.ingest.station_file import read_sites
+from steppe.ingest.station_file import LIST, read_sites
 from steppe.ingest.station_points import keep_stations
 from steppe.ingest.station_raster import StationChoices, spread_stations
 from steppe.io.axis import Axis
@@ -23,9 +24,11 @@ def station_points(folder: Path) -> Points:
     Raises
     ------
     ForcingError
-        There are none, or an APSIM file has no place.
+        None has a place.
     """
     sites = read_sites(folder)
+    if not sites:
+        raise ForcingError(f'"{folder / LIST}" lists no station with a place. Write one line a station: id, latitude, longitude.')
     places = np.array([(site.latitude, site.longitude) for site in sites.values()])
     return Points(tuple(sites), places[:, 0], places[:, 1])
 
