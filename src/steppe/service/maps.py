@@ -16,7 +16,7 @@ from steppe.control.wire import Buffer
 from steppe.grid import Points, Raster, every_nth
 from steppe.service import encode, regions
 from steppe.service.encode import Content
-from steppe.service.moments import date_of, step_behind
+from steppe.service.moments import date_of, step_behind, step_from
 from steppe.service.service import RunDescription, Service
 
 PLACED = ("csv", "netcdf", "coverage-json")  # formats that say where each value lies
@@ -155,8 +155,9 @@ def steps_of(time: str, known: RunDescription, scenario: ScenarioStatus, most: i
                 "date-outside-forcing", f"The run has {facts['steps']} steps.", value=last, allowed=[0, facts["steps"]], position="time"
             )
     else:
-        dates = time.split("/")
-        first, last = step_behind(dates[0], facts, "time"), step_behind(dates[-1], facts, "time")
+        *begin, end = time.split("/")
+        last = step_behind(end, facts, "time")
+        first = step_from(begin[0], facts, "time") if begin else last
     if first > last:
         raise Refused("out-of-range", f"{time} ends before it begins.", value=time, position="time")
     if last > shown:

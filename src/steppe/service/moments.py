@@ -10,7 +10,7 @@ import numpy as np
 
 from steppe.api.documents import RunFacts
 from steppe.array_types import Floats
-from steppe.clock import DAY, Clock, parse_instant, time_attributes
+from steppe.clock import DAY, Clock, is_day, parse_instant, time_attributes
 from steppe.control import Refused
 from steppe.errors import RunFileError, SteppeError
 
@@ -37,6 +37,21 @@ def step_behind(date: str, facts: RunFacts, position: str) -> int:
     """
     clock, steps = _dated(date, facts, position)
     return _inside(clock.done, date, range(clock.least_done(date), steps + 1), clock, steps, position)
+
+
+def step_from(date: str, facts: RunFacts, position: str) -> int:
+    """The first step of a range that begins with a date: the first that ends within a day, or the one that an instant names.
+
+    Raises
+    ------
+    Refused
+        date-outside-forcing: the calendar has no such date, or it is not one of the run.
+    """
+    if not is_day(date):
+        return step_behind(date, facts, position)
+    clock, steps = _dated(date, facts, position)
+    # A run may begin within the day.
+    return _inside(lambda day: max(clock.index(day) + 1, min(clock.done(day), 1)), date, range(1, steps + 1), clock, steps, position)
 
 
 def step_before(date: str, facts: RunFacts, position: str) -> int:
