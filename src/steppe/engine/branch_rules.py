@@ -17,7 +17,6 @@ from steppe.errors import RunFileError
 
 MOST = 100  # rules of a branch
 ACTIONS = ("pause", "message", "image")  # of a trigger
-AHEAD = 9  # years in which 29 February is looked for: 1900 had none
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,7 @@ class CalendarEvent:
         """The first step from `start` on before which it happens; None if there is none."""
         if self.step is not None:
             return self.step if self.step >= start else None
-        first = clock.date(start).year
-        for year in range(first, first + AHEAD):
+        for year in range(clock.date(start).year, clock.date(steps).year + 1):
             try:
                 step = clock.index(f"{year:04d}-{self.yearly}")
             except RunFileError:  # no such day in this year, or between two steps

@@ -16,7 +16,7 @@ from steppe.arrays import ModelArrays
 from steppe.comm import BoxReach, Serial, free_memory
 from steppe.engine.gatherer import Gatherer
 from steppe.engine.outputs import Outputs
-from steppe.engine.plan import Plan
+from steppe.engine.plan import Plan, label_of, listed
 from steppe.errors import RunFileError
 from steppe.io import FieldReader, ForcingProblem, ForcingReader, ForcingStore, scan
 from steppe.kernels.sums import totals
@@ -127,8 +127,8 @@ def cautions(plan: Plan) -> list[str]:
     for section in (*plan.maps, *output.series):
         told += [f'{section.where}: variables has "{name}" twice; it is recorded once.' for name in _twice(section.variables)]
     for series in output.series:
-        regions = series.region if isinstance(series.region, list) else []
-        told += [f"{series.where}: region has {region} twice; it is recorded once." for region in _twice([str(each) for each in regions])]
+        labels = [label_of(each) for each in listed(series)]
+        told += [f"{series.where}: region has {label} twice; it is recorded once." for label in _twice(labels)]
     return told
 
 

@@ -1,5 +1,6 @@
 """The state at the first step: the model's own, numbers for all cells, a store, or the end of another run."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from steppe.array_types import Array, Floats
-from steppe.clock import DAY, Clock, day_text, instant_text, is_day, parse_date, parse_instant
+from steppe.clock import DAY, Clock, day_text, instant_text, is_day, length, parse_date, parse_instant
 from steppe.errors import ModelError, RunFileError, nearest
 from steppe.grid import Grid
 from steppe.io import Checkpoint, StoredRecords, read_map
@@ -97,7 +98,7 @@ def _other(name: str, value: float | Array, checkpoint: Checkpoint) -> str:
 
 
 def _from_results(path: Path, date: Any, names: list[str], grid: Grid) -> State:
-    """The state at the end of a day, as a run recorded it: records of one day, or the last value of an interval that ends with it."""
+    """The state at the end of a day, as a run recorded it: records of one step, or the last value of an interval that ends with it."""
     records = StoredRecords.open(path)
     lat, lon = records.small("cell_lat"), records.small("cell_lon")
     if lat.shape != grid.cell_lat.shape or not (np.allclose(lat, grid.cell_lat) and np.allclose(lon, grid.cell_lon)):
@@ -109,15 +110,16 @@ def _from_results(path: Path, date: Any, names: list[str], grid: Grid) -> State:
             "or give them as numbers."
         )
     found: State = {}
+    step = length(json.loads(str(records.about.get("steppe_identity", "{}"))).get("step", "1 day")) / DAY  # of the run that recorded
     for name in names:
         axis, method = records.axes[name], str(records.attributes[name].get("cell_methods", ""))
         end = axis.end_after(date)
         at = np.flatnonzero(axis.stops == end)
-        if not at.size or (not method.startswith("time: point") and not (axis.whole_days and axis.starts[at[0]] == end - 1)):
+        if not at.size or not (method.startswith("time: point") or np.isclose(end - axis.starts[at[0]], step, rtol=1e-9)):
             held = axis.period() if axis.rows else "nothing yet"
             raise RunFileError(
                 f'[initial] state: the results "{path}" do not hold {name} at the end of {date}; they hold {held}, '
-                f'as "{method}". It must be recorded every day, or as the last of an interval that ends then.'
+                f'as "{method}". It must be recorded at every step, or as the last of an interval that ends then.'
             )
         found[name] = records.read(name, slice(int(at[0]), int(at[0]) + 1))[0]
     return found

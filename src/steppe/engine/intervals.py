@@ -39,4 +39,5 @@ def edges(every: Every, clock: Clock, steps: int) -> Integers:
         step = -int((start - begin) // clock.step)
         if step >= steps:
             return np.array([*found, steps], dtype=np.int64)
-        found.append(step)
+        if step > found[-1]:  # a step may be longer than a month
+            found.append(step)

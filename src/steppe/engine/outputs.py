@@ -18,7 +18,7 @@ from steppe.engine.plan import Plan, regions_of
 from steppe.engine.recorder import AT_ONCE, Deliver, IntervalRecorder, Room
 from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection, every
 from steppe.grid import Cells, Ownership
-from steppe.io import SHARD_STEPS, SINGLE, Axis, Group, Output, OutputCost, OutputWriter
+from steppe.io import A_DAY, SHARD_STEPS, SINGLE, Axis, Group, Output, OutputCost, OutputWriter
 from steppe.kernels.sums import Columns, columns, largest_products, limb_sums, means_of, total_weight
 from steppe.timeline import span
 from steppe.variable import Role
@@ -92,12 +92,19 @@ class Outputs:
         for key, (variable, method, borders, regions, over) in self._wanted.items():
             deliver = self._deliver_map(key) if regions is None else self._deliver_series(key, regions, over)
             room = self._room(key) if regions is None else (lambda record: None)
-            self.recorder.want(variable, method, borders, deliver, plan.variables.leading(variable), self._dtype(variable), room)
+            leading, factor = plan.variables.leading(variable), self._factor(variable, method)
+            self.recorder.want(variable, method, borders, deliver, leading, self._dtype(variable), room, factor)
 
     def _dtype(self, name: str) -> str:
         """The dtype that holds a variable exactly and that its model can fill: machine code of cells and parameters need float64."""
         variable, fields = self._plan.variables[name], self._plan.model.needs.neighbours
         return "float32" if fields and variable.dtype == "float32" and variable.role is not Role.PARAMETER else "float64"
+
+    def _factor(self, name: str, method: str) -> float:
+        """What the sum of a rate a day is multiplied by to become an amount: the days of a step."""
+        clock = self._plan.clock
+        a_day = method == "sum" and self._plan.variables[name].units.endswith(A_DAY)
+        return clock.length / DAY if a_day and clock.step is not None else 1.0
 
     def _add_all(self) -> None:
         plan = self._plan
@@ -185,7 +192,8 @@ class Outputs:
             if wanted.variable == variable and wanted.regions is None and key in keys:
                 record = int(np.searchsorted(wanted.borders, step)) - 1
                 ends = 0 <= record < len(wanted.borders) - 1 and wanted.borders[record + 1] == step
-                if ends and (wanted.method == "last" or wanted.borders[record] == step - 1):
+                of_step = wanted.borders[record] == step - 1 and self._factor(variable, wanted.method) == 1.0
+                if ends and (wanted.method == "last" or of_step):
                     return key, record
         return None
 

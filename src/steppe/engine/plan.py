@@ -365,8 +365,17 @@ def check_step(run: RunFile, model: Model) -> None:
 
 def regions_of(series: SeriesSection) -> dict[str, str | dict[str, object]]:
     """Label -> region of a series."""
-    regions = series.region if isinstance(series.region, list) else [series.region]
-    return {region if isinstance(region, str) else str(Region.of(region)): region for region in regions}
+    return {label_of(region): region for region in listed(series)}
+
+
+def listed(series: SeriesSection) -> list[str | dict[str, object]]:
+    """The regions of a series as the run file has them."""
+    return series.region if isinstance(series.region, list) else [series.region]
+
+
+def label_of(region: str | dict[str, object]) -> str:
+    """What the results call a region: the same text for each spelling of it."""
+    return region if isinstance(region, str) else str(Region.of(region))
 
 
 def _hashable(values: Mapping[str, float | Array]) -> dict[str, str | float]:

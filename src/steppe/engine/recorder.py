@@ -28,7 +28,7 @@ class Reduction:
 
     edges: first step of each interval and the end of the last. leading: (levels,) of a variable that has some. spare: buffers (slots,
     [levels,] cells) that no recorder uses now. dtype: of its values where no interval has several, else they are float64. carried: what
-    the unfinished interval holds so far. rest: room for that. room: of the first that takes whole intervals.
+    the unfinished interval holds so far. rest: room for that. room: of the first that takes whole intervals. factor: of whole intervals.
     """
 
     variable: str
@@ -39,6 +39,7 @@ class Reduction:
     spare: list[Array]
     dtype: str
     room: Room
+    factor: float = 1.0
     carried: Floats | None = None
     rest: Floats | None = None
 
@@ -81,11 +82,12 @@ class IntervalRecorder:
         leading: tuple[int, ...] = (),
         dtype: str = "float64",
         room: Room = lambda record: None,
+        factor: float = 1.0,
     ) -> None:
         """Asks for a reduction; equal ones are computed once. leading: (levels,) of a variable that has some.
 
         dtype: of the values, where a model can store it and each interval is one step; what reduces several is float64.
-        room: saves a copy of the record of one step where nothing else takes it.
+        room: saves a copy of the record of one step where nothing else takes it. factor: what is delivered is multiplied by it.
         """
         for reduction in self._reductions:
             if (reduction.variable, reduction.method) == (variable, method) and np.array_equal(reduction.edges, edges):
@@ -96,7 +98,7 @@ class IntervalRecorder:
             self._spare.append([])
         of_steps = int(np.diff(edges).max()) == 1
         self._reductions.append(
-            Reduction(variable, method, edges, leading, [deliver], self._spare[number], dtype if of_steps else "float64", room)
+            Reduction(variable, method, edges, leading, [deliver], self._spare[number], dtype if of_steps else "float64", room, factor)
         )
 
     def mute(self) -> None:
@@ -153,6 +155,8 @@ class IntervalRecorder:
                 if reduction.operation == "sum" and reduction.method == "mean":
                     lengths = np.diff(reduction.edges[first : first + whole + 1])
                     values /= lengths.reshape(-1, *(1,) * (values.ndim - 1))
+                if reduction.factor != 1.0:
+                    values *= reduction.factor
                 for deliver in reduction.deliver:
                     deliver(first, values)
             reduction.carried = None

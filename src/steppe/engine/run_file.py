@@ -21,7 +21,7 @@ INTERVAL = "Interval of a record: 1 day, 10 days, 1 week, 1 month, 1 year; of sh
 REDUCE = "What is kept of an interval."
 FILES = (".yaml", ".yml", ".json")  # ends of texts in [parameters] that are files
 OVER = "What is kept of the cells of a region: their mean, weighted by area, the least or the greatest value."
-Interval = Annotated[str, StringConstraints(pattern=r"^([1-9]\d* (day|week|month|year)|\d+(\.\d+)? (second|minute|hour))s?$")]
+Interval = Annotated[str, StringConstraints(pattern=r"^([1-9]\d{0,5} (day|week|month|year)|\d{1,9}(\.\d+)? (second|minute|hour))s?$")]
 Cadence = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* days?$")]
 EXAMPLES = {
     "checkpoint": '"auto", "none" or "90 days"',

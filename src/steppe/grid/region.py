@@ -104,7 +104,7 @@ class Region:
         """The region as text of a run file."""
         if self.kind in ("all", "name"):
             return f'"{self.name or self.kind}"'
-        places = [f"{longitude:g}, {latitude:g}" for longitude, latitude in self.places]
+        places = [f"{longitude:.12g}, {latitude:.12g}" for longitude, latitude in self.places]
         if self.kind == "polygon":
             places = [f"[{place}]" for place in places]
         return f"{{ {self.kind} = [{', '.join(places)}] }}"

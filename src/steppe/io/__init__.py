@@ -13,7 +13,7 @@ from steppe.io.checkpoints.checkpoint import Checkpoint
 from steppe.io.checkpoints.contents import Contents
 from steppe.io.checkpoints.draft import Draft
 from steppe.io.checkpoints.remote import load_checkpoint
-from steppe.io.folders.folder import RunFolder, changes_of, check_place, link_run, read_costs, read_identity
+from steppe.io.folders.folder import RunFolder, changes_of, check_place, forked_at, link_run, read_costs, read_identity
 from steppe.io.folders.removal import check_removal, remove_run
 from steppe.io.folders.run_folders import RunFolderInfo, find_runs, in_use
 from steppe.io.folders.run_progress import Progress, Spent, expect_checkpoint
@@ -31,13 +31,14 @@ from steppe.io.forcing.spread import SpreadReader
 from steppe.io.forcing.store import ForcingStore, read_static
 from steppe.io.forcing.stream import ReadCounters
 from steppe.io.identity import Identity, OtherRunError, run_id
-from steppe.io.output.store import SHARD_STEPS, SINGLE, Group, Output, OutputCost, create_store
+from steppe.io.output.store import A_DAY, SHARD_STEPS, SINGLE, Group, Output, OutputCost, create_store
 from steppe.io.output.writer import OutputWriter
 from steppe.io.results.dataset import MAPS, names_of, open_results, unpack
 from steppe.io.results.records import StoredRecords
 from steppe.io.shard import write_durable
 
 __all__ = [
+    "A_DAY",
     "MAPS",
     "SHARD_STEPS",
     "SINGLE",
@@ -77,6 +78,7 @@ __all__ = [
     "expect_no_ensemble",
     "expect_no_results",
     "find_runs",
+    "forked_at",
     "in_use",
     "limits_of",
     "link_run",

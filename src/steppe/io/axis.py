@@ -138,8 +138,13 @@ class Axis:
         RunFileError
             One of them is not a date of the calendar, or has a time of day while the rows are days; or the start is after the end.
         """
-        low = self._span(start)[0] if start else self.starts[0]
-        high = self._span(end)[1] if end else self.stops[-1]
+        low, high = self.starts[0], self.stops[-1]
+        if start:
+            begin, after = self._span(start)
+            low = low if is_day(start) and begin < low < after else begin  # a run may begin and end within a day
+        if end:
+            before, stop = self._span(end)
+            high = high if is_day(end) and before < high < stop else stop
         if start and end and low >= high:
             raise RunFileError(f"The period from {start} to {end} holds nothing: its start is after its end. Exchange the two.")
         if not np.nextafter(self.starts[0], -np.inf) <= low < high <= self.stops[-1]:

@@ -12,7 +12,7 @@ from steppe.arrays import counts_text
 from steppe.clock import parse_date
 from steppe.engine.check import in_bytes, in_cell_days
 from steppe.engine.options import options_text
-from steppe.io import Spent, open_results
+from steppe.io import A_DAY, Spent, open_results
 from steppe.jobs.picture import GENERATED
 from steppe.levels import layer
 
@@ -158,8 +158,8 @@ def _years(dataset: "xarray.Dataset", names: list[str]) -> tuple[list[str], dict
         units, (method, _, area) = str(attributes["units"]), str(attributes["cell_methods"]).removeprefix("time: ").partition(" area: ")
         what = {"sum": "total", "maximum": "greatest", "minimum": "least", "mean": "mean"}.get(method.split()[0], "last")
         what = {"maximum": "greatest", "minimum": "least"}.get(area, what)  # each record may be of another cell: these have no total
-        if what == "mean" and units.endswith(" d-1"):
-            units, what, values = units.removesuffix(" d-1"), "total", values * days
+        if what == "mean" and units.endswith(A_DAY):
+            units, what, values = units.removesuffix(A_DAY), "total", values * days
         columns.append(f"{name} [{units}, {what}]")
         for number in rows:
             here = year == number

@@ -47,6 +47,7 @@ PRECISIONS = {"exact": None, "float32": SINGLE, "12 bits": 12}  # bits of the ma
 SIZE = {"float64": 0.68, "float32": 0.65, "12 bits": 0.36}
 SPEED = {"float64": 0.9e9, "float32": 0.9e9, "12 bits": 0.5e9}
 QUANTIZATION = "bitround"  # the algorithm, and the variable that describes the rounding of others; CF-1.12, 8.4
+A_DAY = " d-1"  # how the unit of a rate ends whose sum is an amount
 METHODS = {
     "mean": "time: mean",
     "sum": "time: sum",
@@ -97,9 +98,9 @@ class Output:
         found = self.variable.attributes()
         for limit in ("valid_min", "valid_max"):  # of what is set: a step may lead beyond them, and readers would mask such values
             found.pop(limit, None)
-        if self.method == "sum":  # of days: a rate becomes an amount; the standard name is that of one day
+        if self.method == "sum":  # a rate becomes an amount; the standard name is that of the rate
             found.pop("standard_name", None)
-            found["units"] = self.variable.units.removesuffix(" d-1")
+            found["units"] = self.variable.units.removesuffix(A_DAY)
         found["cell_methods"] = f"{METHODS[self.method]} area: {self.area}" if self.area else METHODS[self.method]  # in this order
         return found | ({"quantization": QUANTIZATION, "quantization_nsb": self.bits} if self.bits else {})
 
