@@ -50,6 +50,16 @@ def test_a_step_to_nowhere_is_refused_and_changes_nothing(arguments):
     assert list(base.commands()) == []
 
 
+def test_a_scenario_takes_no_number_that_names_a_folder_already(tmp_path):
+    (tmp_path / "branches" / "7").mkdir(parents=True)
+    (tmp_path / "branches" / "branch-9").mkdir()
+    base = Journal(tmp_path / "journal.sqlite")
+    accept(base, "branch", "a", name="wet")
+    accept(base, "branch", "b", name="dry")
+    assert [each.id for each in base.branches()] == [1, 8, 9]
+    base.close()
+
+
 def test_the_same_key_gives_the_same_command_and_another_request_is_refused():
     base = journal()
     first = base.accept(order("step", "a", steps=3), STEPS, 0)

@@ -14,10 +14,10 @@ import steppe
 from steppe.control import OPEN_END, Leg
 from steppe.control.engine.endpoint import EngineEndpoint
 from steppe.control.wire import ActionOutcome, Boundary, BranchAction, BranchFailure, Load, Pin, Target
-from steppe.engine import Session
+from steppe.engine import Session, Simulation
 from steppe.engine.branches import Branches
 from steppe.engine.rank_state import RankState
-from steppe.errors import BadCellError, NoSpaceError, NotComputedError
+from steppe.errors import BadCellError, Failure, NoSpaceError, NotComputedError
 from steppe.io import Progress, StoredRecords
 from tests.engine.sessions import OWN, on_session, query, seen, sent, setting, to
 from tests.engine.test_simulation import digest
@@ -606,3 +606,26 @@ def test_a_branch_that_met_a_bad_cell_goes_on_with_all_that_was_done_before(
     other = copied(made_wide_scenario, tmp_path / "at-once")
     on_session(other, at_once)
     assert same_results(wide_scenario.parent / "out", digest(other.parent / "out"))
+
+
+def test_a_branch_that_a_script_called_by_the_number_of_a_scenario_is_neither_taken_nor_removed(scenario):
+    with Simulation(scenario) as simulation:
+        simulation.step(10)
+        with simulation.branch("2") as branch:
+            branch.set("water", 99.0)
+            branch.step(24)
+    folder = scenario.parent / "out" / "branches" / "2"
+    before = digest(folder)
+
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 40)
+        expected = seen(session, "water", 1, step=35)
+        session.load(2, forked(2, (1, 35, 0)))
+        to(session, 35, (2,))
+        np.testing.assert_array_equal(seen(session, "water", 2), expected)
+        with pytest.raises(Failure, match="is a branch that a script made"):
+            session.save(2)
+
+    on_session(scenario, work)
+    assert digest(folder) == before

@@ -88,7 +88,7 @@ def test_a_branch_goes_its_own_way_and_leaves_its_parent_alone(scenario, uninter
             assert branch["water"].max() < simulation["water"].max()
         simulation.run()
     assert digest(scenario.parent / "out") == uninterrupted
-    assert digest(scenario.parent / "out" / "branches" / "1") != uninterrupted
+    assert digest(scenario.parent / "out" / "branches" / "branch-1") != uninterrupted
 
 
 KILLED = """
@@ -406,12 +406,21 @@ def test_what_a_packed_array_says_of_its_cells_and_levels_counts(scenario):
 def test_a_branch_without_a_name_has_the_next_free_number(scenario):
     with Simulation(scenario) as simulation:
         simulation.step(2)
-        simulation.branch("1").close()
+        simulation.branch("branch-1").close()
         simulation.branch().close()
-        assert sorted(each.name for each in (simulation.folder.path / "branches").iterdir()) == ["1", "2"]
+        assert sorted(each.name for each in (simulation.folder.path / "branches").iterdir()) == ["branch-1", "branch-2"]
 
 
-@pytest.mark.parametrize("name", ["../../evil", "/abs", "a" * 300, 5])
+def test_a_number_names_no_branch_of_a_run_that_was_served(scenario):
+    with Simulation(scenario) as simulation:
+        simulation.step(2)
+        simulation.branch("7").close()
+        (simulation.folder.path / "journal.sqlite").touch()
+        with pytest.raises(FolderError, match='was served, and numbers name scenarios of the server, not "8"'):
+            simulation.branch("8")
+
+
+@pytest.mark.parametrize("name", ["../../evil", "/abs", "a" * 300, 5, "a.tmp"])
 def test_a_branch_with_a_name_that_is_none_is_refused(scenario, name):
     with Simulation(scenario) as simulation:
         simulation.step(2)

@@ -8,7 +8,6 @@ a run folder, whose store shares the whole shards before the fork with its origi
 the store of the origin, so a branch never sees results of its origin from after the fork.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -18,6 +17,7 @@ from steppe.control import Leg, Position, SavedCheckpoint
 from steppe.control.orders import folder_of
 from steppe.control.wire import BEGINNING
 from steppe.engine.branch import FIRST, Branch, ClosedBranch, EarlierState, position_of, saved
+from steppe.engine.branch_folders import id_of, is_foreign
 from steppe.engine.branch_rules import Rules
 from steppe.engine.checkpoint_manager import CheckpointManager
 from steppe.engine.differences import open_folder
@@ -26,7 +26,7 @@ from steppe.engine.ranks import Ranks
 from steppe.engine.snapshots import BEFORE_ALL, LIMIT, Snapshot, Snapshots
 from steppe.errors import DamagedError, Failure, NoSpaceError
 from steppe.failpoint import reach
-from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store, run_id
+from steppe.io import Checkpoint, Progress, RunFolder, Spent, create_store
 
 RECOMPUTED = -1  # the number of a branch that is computed again for an answer
 
@@ -80,7 +80,7 @@ class Branches:
         if number not in self.live:
             self._settle_those_from(number)  # its own results may be cut back
             self.snapshots.discard(number, end)
-            self._discard_beyond(number, end)
+            self._discard_beyond(path)
             entry = self.snapshots.best(path, patience)
             before = Position(begin.step, begin.seq - 1) if begin > BEGINNING else BEFORE_ALL
             known = entry.position if entry else before
@@ -123,11 +123,11 @@ class Branches:
 
     def _durable(self, path: Sequence[Leg], known: Position) -> tuple[int, Checkpoint] | None:
         """The checkpoint that is nearest to the end of a path, with the number of its branch; None where `known` is as near."""
-        for leg in reversed(path):
+        for at, leg in reversed([*enumerate(path, 1)]):
             folder, limit = self._folder_of(leg.branch) / "checkpoints", Position(leg.step, leg.seq)
             if limit <= known:
                 return None
-            if folder.is_dir():
+            if folder.is_dir() and not is_foreign(self._path, path[:at]):
                 try:
                     steps = range(max(known.step, 0), limit.step + 1)
                     found = Checkpoint.newest(folder, self._plan.identity, self.warn, partial(_is_within, known, limit), steps)
@@ -138,10 +138,10 @@ class Branches:
                     return leg.branch, found
         return None
 
-    def _discard_beyond(self, number: int, end: Position) -> None:
-        """Removes the checkpoints of a branch after a position."""
-        folder = self._folder_of(number) / "checkpoints"
-        if folder.is_dir():
+    def _discard_beyond(self, path: Sequence[Leg]) -> None:
+        """Removes the checkpoints of a branch after the end of its path."""
+        folder, end = self._folder_of(path[-1].branch) / "checkpoints", Position(path[-1].step, path[-1].seq)
+        if folder.is_dir() and not is_foreign(self._path, path):
             Checkpoint.remove(folder, self._plan.identity, lambda each: position_of(each) > end)
 
     def _from_checkpoint(self, number: int, path: Sequence[Leg], of: int, checkpoint: Checkpoint) -> Branch:
@@ -266,7 +266,11 @@ class Branches:
         rows, readable = state.outputs.writer.whole_rows(branch.first)
         progress = Progress("running", fork.step, self._plan.clock.begin(fork.step), readable)
         path = self._folder_of(branch.number)
-        parent = self._folder_of(fork.branch), self._id_of(branch.path[:-1])
+        if is_foreign(self._path, branch.path):
+            raise Failure(
+                f'"{path}" is a branch that a script made; scenario {branch.number} would lie there. Move that folder out of "branches".'
+            )
+        parent = self._folder_of(fork.branch), id_of(self.folder, self._plan.identity, branch.path[:-1])
         if branch.number in self._settled:  # an earlier life of it, to which no path leads any more
             self.snapshots.discard(branch.number)
         source.fork(path, *parent, progress, rows)
@@ -279,18 +283,6 @@ class Branches:
             raise
         self._keep_in(branch, folder).settled.progress = progress
         branch.unsynced = True
-
-    def _id_of(self, path: Sequence[Leg]) -> str:
-        """The run id of the branch at the end of a path, settled or not."""
-        *before, leg = path
-        if not before:
-            return self.folder.id
-        parent = {
-            "run": os.path.relpath(self._folder_of(before[-1].branch), self._folder_of(leg.branch)),
-            "id": self._id_of(before),
-            "step": before[-1].step,
-        }
-        return run_id({**self._plan.identity, "parent": parent, "name": str(leg.branch)})
 
     # ---- out of memory --------------------------------------------------------------------------------------------------------------
     def unload(self, number: int, keep: Callable[[Branch], object]) -> None:

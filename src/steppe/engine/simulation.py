@@ -342,17 +342,17 @@ class Simulation:
     def branch(self, name: str = "") -> Simulation:
         """Another run that begins at this state, and shares the results so far.
 
-        name: of its folder in `branches/` of this run, at most 64 letters, digits, _ - . and blanks; default: a number.
+        name: of its folder in `branches/` of this run, at most 64 letters, digits, _ - . and blanks; default: "branch-1", "branch-2", ...
 
         Raises
         ------
         FolderError
-            There is a branch of this name, or it is none.
+            There is a branch of this name, or it is none, or a number in a run that was served.
         """
         checkpoint = Checkpoint.open(self.checkpoint(), self.plan.identity)
         branches = self.folder.path / "branches"
-        number = next(each for each in count(1) if not (branches / str(each)).exists())
-        folder = self.folder.branch(name or str(number), checkpoint)
+        free = next(each for number in count(1) if not (branches / (each := f"branch-{number}")).exists())
+        folder = self.folder.branch(name or free, checkpoint)
         return Simulation(Plan.of(self.plan.run, cores=self.plan.cores), folder, on_event=self._session.on_event, ranks=self.ranks)
 
     def close(self) -> None:

@@ -151,7 +151,8 @@ class Journal(Outcomes):
         step = 0 if order.kind == "restart" else order.arguments.get("step")
         if step is None:
             step = origin.shown_step
-        (number,) = self._one("SELECT 1 + max((SELECT max(id) FROM branch), coalesce((SELECT max(branches) FROM compacted), 0))")
+        last = "SELECT max((SELECT max(id) FROM branch), coalesce((SELECT max(branches) FROM compacted), 0))"
+        number = 1 + max(self._one(last)[0], self._taken)
         name = order.arguments["name"] if order.kind == "branch" else parent.name
         if order.kind == "branch":
             self._check_free(name)

@@ -65,6 +65,7 @@ TABLES = {
 
 Found = TypeVar("Found")
 KNOWN = 500  # branches whose legs and versions are cached, about
+DIGITS = 9  # of the number of a branch
 UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)  # errors that do not mean damage
 
 
@@ -96,6 +97,7 @@ class JournalFile:
         self._before: dict[int, list[Leg]] = {}  # by branch, the legs of its ancestors
         self._begins: dict[int, Position] = {}  # by branch, the position from which on its commands are in the file
         self._first = 0  # the branch without a parent
+        self._taken = _greatest(Path(path).with_name("branches")) if path != ":memory:" else 0
         self.longest = 0.0
         """Seconds of the longest transaction; the event loop waits for each."""
         _make_private(path)
@@ -203,6 +205,11 @@ class JournalFile:
 
     def _one(self, text: str, values: tuple[object, ...] | Mapping[str, object] = ()) -> Any:
         return self._base.execute(text, values).fetchone()
+
+
+def _greatest(branches: Path) -> int:
+    """The greatest number that names a folder of branches; 0 if none does. A script may have made that folder."""
+    return max((int(each.name) for each in branches.glob("[0-9]*") if each.name.isdecimal() and len(each.name) <= DIGITS), default=0)
 
 
 def _make_private(path: Path | str) -> None:

@@ -155,12 +155,15 @@ class RunFolder:
         Raises
         ------
         FolderError
-            There is a branch of this name, or it is none.
+            There is a branch of this name, or it is none, or a number in a run that was served.
         """
-        if not isinstance(name, str) or not BRANCH.fullmatch(name):
+        if not isinstance(name, str) or not BRANCH.fullmatch(name) or name.endswith(".tmp"):
             raise FolderError(
-                f"{name!r:.80} is no name of a branch. Write 1 to 64 letters, digits, _ - . and blanks, a letter or digit first."
+                f"{name!r:.80} is no name of a branch. Write 1 to 64 letters, digits, _ - . and blanks, a letter or digit first, "
+                'and not ".tmp" last.'
             )
+        if name.isdecimal() and (self.path / JOURNAL).exists():
+            raise FolderError(f'"{self.path}" was served, and numbers name scenarios of the server, not "{name}". Write a letter, too.')
         path = self.path / "branches" / name
         if path.exists():
             raise FolderError(f'"{path}" exists already. Choose another name for the branch.')
@@ -317,6 +320,20 @@ def _id_of(folder: Path) -> str:
         identity["parent"] = read_sealed(folder / "parent.json", "Make the branch again.")
         identity["name"] = folder.name.removesuffix(".tmp")
     return run_id(identity)
+
+
+def forked_at(folder: Path) -> int | None:
+    """The step at which the run in a folder left its parent; None if it has none, or there is no folder.
+
+    Raises
+    ------
+    DamagedError
+        The file of its parent is damaged.
+    """
+    try:
+        return int(read_sealed(folder / "parent.json", "Make the branch again.")["step"])
+    except FileNotFoundError:
+        return None
 
 
 def _locked(path: Path, run: str) -> int:
