@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
+import httpx
+import netCDF4
 import numpy as np
 import pytest
 
 from steppe.client import RefusedError, Run
 from steppe.errors import SteppeError
-from tests.client.served import Served
+from tests.client.served import TOKENS, Served
 from tests.minutes import made, reference
 
 
@@ -77,8 +79,16 @@ def test_a_branch_and_a_rewind_begin_at_an_instant(run: Run) -> None:
 def test_the_zarr_view_has_the_instants_of_all_steps(run: Run) -> None:
     run.step(3)
     times = run.dataset()["time"].values
-    assert times.size == 180
-    assert [str(time)[:19] for time in times[[0, 35, 179]]] == ["2001-03-05T00:10:00", "2001-03-05T06:00:00", "2001-03-06T06:00:00"]
+    np.testing.assert_array_equal(times, np.datetime64("2001-03-05", "ns") + np.arange(1, 181) * np.timedelta64(10, "m"))
+
+
+def test_netcdf_has_the_instants_of_its_steps(served: Served, run: Run) -> None:
+    run.step(8)
+    address = f"{served.address}/api/v1/runs/out/data/concentration?format=netcdf&time=step:1/8"
+    content = httpx.get(address, headers={"Authorization": f"Bearer {TOKENS['view']}"}).content
+    with netCDF4.Dataset("x", memory=content) as data:
+        assert (data["time"].units, data["time"][:].tolist()) == ("minutes since 2001-03-05", [10, 20, 30, 40, 50, 60, 70, 80])
+        assert data["time_bnds"][7].tolist() == [70, 80]
 
 
 def test_live_maps_have_the_instant_of_their_step(run: Run) -> None:

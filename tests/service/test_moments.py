@@ -6,6 +6,7 @@ import pytest
 
 from steppe.control import Refused
 from steppe.service.maps import steps_of
+from steppe.service.moments import cf_times
 
 
 def steps(time: str, start: str = "1990-01-01T00:00:00", hours: int = 6) -> tuple[int, int]:
@@ -24,6 +25,15 @@ def test_a_range_of_days_has_all_of_their_steps() -> None:
     assert steps("1990-01-02T00:00/1990-01-03") == (4, 12)
     assert steps("1990-01-02/1990-01-03", hours=24) == (2, 3)
     assert steps("1990-01-03/1990-01-05", hours=48) == (2, 3)
+
+
+@pytest.mark.parametrize(("seconds", "unit", "length"), [(864000.0, "days", 10), (129600.0, "hours", 36), (37.5, "milliseconds", 37500)])
+def test_the_times_of_steps_are_whole_numbers_of_a_unit_that_divides_a_step(seconds: float, unit: str, length: int) -> None:
+    facts = {"clock": {"start": "1990-01-01T06:00:00", "step": seconds, "calendar": "standard"}, "steps": 40}
+    found = cf_times([1, 2, 40], facts)  # type: ignore[arg-type]
+    assert found.bounds is not None
+    assert found.attributes["units"] == f"{unit} since 1990-01-01 06:00:00"
+    assert found.bounds.tolist() == [[0, length], [length, 2 * length], [39 * length, 40 * length]]
 
 
 def test_a_day_alone_names_its_end() -> None:

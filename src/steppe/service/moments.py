@@ -10,9 +10,18 @@ import numpy as np
 
 from steppe.api.documents import RunFacts
 from steppe.array_types import Floats
-from steppe.clock import DAY, Clock, is_day, parse_instant, time_attributes
+from steppe.clock import DAY, TICK, Clock, is_day, parse_instant, time_attributes
 from steppe.control import Refused
 from steppe.errors import RunFileError, SteppeError
+
+UNITS = {  # of CF times, which are whole numbers of the first that divides a step: readers decode fractions one nanosecond early
+    "days": DAY,
+    "hours": timedelta(hours=1),
+    "minutes": timedelta(minutes=1),
+    "seconds": timedelta(seconds=1),
+    "milliseconds": timedelta(milliseconds=1),
+    "microseconds": TICK,
+}
 
 
 @lru_cache(64)
@@ -119,7 +128,7 @@ def begin_of(step: int, facts: RunFacts) -> str | None:
 
 
 class CfTimes(NamedTuple):
-    """Moments of steps as CF has them: values (steps,) and bounds (steps, 2) in days, with their attributes; without time the steps."""
+    """Moments of steps as CF has them: values (steps,) and bounds (steps, 2), with their attributes; without time the steps."""
 
     values: Floats
     bounds: Floats | None
@@ -131,8 +140,9 @@ def cf_times(steps: Sequence[int], facts: RunFacts) -> CfTimes:
     clock, done = clock_of(facts), np.asarray(steps, np.float64)
     if clock.step is None:
         return CfTimes(done, None, {"units": "1", "long_name": "step"})
-    bounds = np.stack([done - 1, done], axis=1) * (clock.step / DAY)
-    said = {"units": clock.units, "calendar": clock.calendar, **time_attributes("time", clock.of_days)}
+    unit = next(name for name, length in UNITS.items() if not clock.step % length)
+    bounds = np.stack([done - 1, done], axis=1) * (clock.step // UNITS[unit])
+    said = {"units": clock.units.replace("days", unit, 1), "calendar": clock.calendar, **time_attributes("time", clock.of_days)}
     return CfTimes(bounds[:, 0 if clock.of_days else 1], bounds, said)
 
 
