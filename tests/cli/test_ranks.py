@@ -152,8 +152,9 @@ def test_a_second_interrupt_ends_all_at_once(mpi: str) -> None:
 
 
 @each_mpi
-def test_ranks_whose_supervisor_is_gone_stop(mpi: str) -> None:
-    with long_job(mpi) as process:
+@pytest.mark.parametrize("what", ["long", "quiet and long"])
+def test_ranks_whose_supervisor_is_gone_stop(mpi: str, what: str) -> None:
+    with long_job(mpi, what) as process:
         until_it_rains(process)
         control = control_of(process)
         process.kill()

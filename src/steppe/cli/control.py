@@ -3,7 +3,7 @@
 An environment variable names the socket. Rank 0 sends the messages, except "outcome".
 
     {"ready": 8}                        all 8 ranks have started and accept requests to stop
-    {"cells": 15195, "unit": "day"}     the cells and the name of a step; progress follows
+    {"cells": 15195, "unit": "day", "quiet": false}     the cells, the name of a step, whether to show warnings alone; progress follows
     {"event": {...}}                    a `steppe.engine.Event`
     {"told": true}                      no more events follow: the supervisor ends its progress bar
     {"outcome": 1}                      the exit code with which the sending rank ends all ranks
@@ -36,6 +36,7 @@ class RankMessage(TypedDict, total=False):
     ready: int
     cells: int
     unit: str
+    quiet: bool
     event: dict[str, str | int]
     told: bool
     outcome: int
@@ -86,8 +87,8 @@ def tell(message: RankMessage) -> None:
 class Told(AbstractContextManager[Callable[["Event"], None]]):
     """Passes the events of a run on to the supervisor."""
 
-    def __init__(self, n_cells: int, unit: str = "day") -> None:
-        self._facts: RankMessage = {"cells": n_cells, "unit": unit}
+    def __init__(self, n_cells: int, unit: str, quiet: bool) -> None:
+        self._facts: RankMessage = {"cells": n_cells, "unit": unit, "quiet": quiet}
         self._said = -PAUSE
 
     def __enter__(self) -> Callable[["Event"], None]:

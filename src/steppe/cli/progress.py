@@ -121,10 +121,10 @@ def progress(n_cells: int, unit: str = "day", quiet: bool = False) -> AbstractCo
 
     unit: the name of a step; quiet: warnings only.
     """
+    if supervised():
+        return Told(n_cells, unit, quiet)
     if quiet:
         return nullcontext(_warn)
-    if supervised():
-        return Told(n_cells, unit)
     return RunBar(n_cells, unit) if sys.stderr.isatty() else nullcontext(ProgressLines(n_cells, unit))
 
 

@@ -185,7 +185,7 @@ class _Job:
             if "cells" in message:
                 from steppe.cli.progress import progress
 
-                self._tell = self._screen.enter_context(progress(message["cells"], message["unit"]))
+                self._tell = self._screen.enter_context(progress(message["cells"], message["unit"], message["quiet"]))
             if "event" in message and self._tell is not None:
                 self._tell(cast("Event", SimpleNamespace(**message["event"])))  # the engine's own class takes long to import
             if "told" in message:
