@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import xarray
 
-from steppe.client.labels import times
+from steppe import clock
+from steppe.client.labels import NANOSECONDS, times
 from steppe.client.live_stream import _time
 from steppe.ingest import Choices, Product, ingest_maps
 from tests.client.served import Served
@@ -38,10 +39,11 @@ def test_dates_that_nanoseconds_cannot_have_are_of_cftime(year: int) -> None:
     first, second = times([f"{year}-01-31", f"{year}-02-01T06:00:00.5"], "standard")
     assert first == cftime.datetime(year, 1, 31, calendar="standard")
     assert second == cftime.datetime(year, 2, 1, 6, microsecond=500000, calendar="standard")
-    clock = {"start": f"{year}-01-01T00:00:00", "step": 86400.0, "calendar": "standard", "units": f"days since {year}-01-01"}
-    assert _time(30.0, clock)[1] == first
+    said = {"start": f"{year}-01-01T00:00:00", "step": 86400.0, "calendar": "standard", "units": f"days since {year}-01-01"}
+    assert _time(30.0, said)[1] == first
     assert times([f"{year}-01-31", "1990-01-31"], "standard").dtype == object
     assert times(["1678-01-01", "2261-12-31"], "standard").dtype == "datetime64[ns]"
+    assert NANOSECONDS == clock.NANOSECONDS  # as in results
 
 
 @pytest.mark.parametrize(("calendar", "first"), [("360_day", 28), ("noleap", 27), ("standard", 27)])

@@ -8,12 +8,12 @@ import numpy as np
 
 from steppe.api import Levels, SeriesInfo, VariableInfo
 from steppe.array_types import Array
-from steppe.clock import NANOSECONDS
 
 if TYPE_CHECKING:
     import xarray
 
 STATISTICS = ["mean", "min", "max"]  # of a region
+NANOSECONDS = range(1678, 2262)  # years that datetime64[ns] has
 STANDARD = ("standard", "gregorian", "proleptic_gregorian", "")
 TIME = {"standard_name": "time", "axis": "T"}  # attributes of CF
 
