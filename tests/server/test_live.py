@@ -174,6 +174,18 @@ def test_what_happens_is_told_to_all(port: int, steering: Steering) -> None:
         assert two.told[0]["steers"]["who"] == "admin"
 
 
+def test_the_end_of_an_order_is_told_though_many_older_ones_wait(port: int, steering: Steering) -> None:
+    with viewer(port) as one:
+        for value in range(60):
+            steering.order("/set", variable="green", value=value, when={"step": 9})
+        steering.step(5)
+        ended: list[str] = [one.until("command")["kind"]]
+        assert ended == ["step"]
+        steering.step(5)
+        while ended.count("step") < 2 or ended.count("set") < 60:
+            ended.append(one.until("command")["kind"])
+
+
 def test_viewers_are_told_how_many_they_are_while_the_run_rests(port: int) -> None:
     with viewer(port) as one:
         assert one.told[0]["viewers"] == 1
@@ -415,15 +427,25 @@ def test_a_flood_of_what_is_no_message_closes_the_socket(port: int, piece: bytes
     line.close()
 
 
-def test_a_run_is_watched_in_so_many_ways_and_no_more(port: int) -> None:
-    with viewer(port) as one, viewer(port) as two:
-        for each, widths, answer in ((one, (1, 2, 3, 4), "watching"), (two, (5, 6, 4), "problem")):
-            each.say({"watch": [{**GOOD, "stream": number, "bits": 16, "range": [0, width]} for number, width in enumerate(widths, 1)]})
+def test_a_run_is_watched_in_so_many_ways_and_no_more(port: int, steering: Steering) -> None:
+    def ask(one: Viewer, *highs: int) -> None:
+        one.say({"watch": [{**GOOD, "stream": number, "bits": 16, "range": [0, high]} for number, high in enumerate(highs, 1)]})
+
+    with viewer(port) as one, viewer(port) as two, viewer(port) as three:
+        for each, highs, answer in (
+            (one, (1, 2, 3, 4), "watching"),
+            (two, (5, 6, 7), "problem"),
+            (two, (5, 6, 4), "watching"),  # one of them is watched already
+            (three, (1, 6), "watching"),
+            (three, (1, 7), "problem"),
+            (two, (4, 5, 7), "problem"),  # another viewer watches 6, too
+        ):
+            ask(each, *highs)
             each.until(answer)
-        assert len(one.told[-1]["streams"]) == 4
         assert two.told[-1]["problem"]["code"] == "too-busy"
-        two.watch()
-        assert two.frame().step == 0
+        steering.step()
+        while {each.stream for each in three.frames if each.step == 1} != {1, 2}:  # a refusal ends no stream
+            three.take()
 
 
 MESSAGES = st.recursive(

@@ -6,7 +6,7 @@ engine <── AcknowledgeFrames ── channel <── the first viewer has tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -62,9 +62,9 @@ class Channels:
         self.fitted: Callable[[View, Sequence[float]], None] = lambda view, fit: None
         """Called before the viewers, with the percentiles of a frame; see `steppe.view.Span.fit`."""
 
-    def __len__(self) -> int:
-        """The number of channels."""
-        return len(self._channels)
+    def of_others(self, tells: Set[Callable[[], None]]) -> set[View]:
+        """The views that viewers beside these watch."""
+        return {view for view, channel in self._channels.items() if channel.viewers.keys() - tells}
 
     def open(self, view: View, tell: Callable[[], None], interval: float) -> Channel:
         """Adds a viewer. tell: called when there are newer frames; interval: least seconds between two."""

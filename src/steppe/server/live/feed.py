@@ -16,7 +16,6 @@ from steppe.control.server.channels import View
 from steppe.server.live.line import TEXT, message_of
 from steppe.server.live.ranges import Ranges
 from steppe.service.moments import date_of
-from steppe.service.orders import OVER
 
 if TYPE_CHECKING:
     from steppe.server.context import ServerContext
@@ -25,7 +24,6 @@ KEPT = 200  # texts; a viewer that is farther behind begins anew
 ROUND = 0.1  # [s] between two looks at a run
 SELDOM = 1.0  # [s] at least between two messages of progress
 CROWD = 200  # of such messages that are sent in a second, at most: frames have the step, too
-OPEN = 50  # unfinished orders that are watched
 MOVING = ("step", "at", "seq", "date", "kept")  # of a scenario
 
 
@@ -215,12 +213,10 @@ class Feed:
             self._last = command.seq
             self._open.append(command.seq)
             self._tell({"type": "ordered", **(run.operation(command.seq) or {}), "who": command.who})
-        for seq in self._open[:OPEN]:
-            found = run.operation(seq)
-            if found is None or found["state"] in OVER:
-                self._open.remove(seq)
-                ended = run.journal.command(seq)
-                self._tell({"type": "command", **(found or {}), "who": ended.who if ended else ""})
+        before, self._open = self._open, run.journal.unfinished(self._open)
+        for seq in sorted({*before} - {*self._open}):
+            ended = run.journal.command(seq)
+            self._tell({"type": "command", **(run.operation(seq) or {}), "who": ended.who if ended else ""})
 
     def _tell(self, what: Mapping[str, object]) -> None:
         self._texts.append(_text(what))

@@ -213,11 +213,14 @@ class Viewer:
                     "bad-field", f"Streams {twice} and {stream.stream} show the same. Leave one of them away.", position="$.watch"
                 )
             group[stream.scenario] = stream, view
+        views = {View(tuple(sorted(group)), *what): group for what, group in groups.items()}
+        others, most = self._run.channels.of_others({each.tell for each in self._watching}), self._context.limits.channels
+        if len(others | views.keys()) > most:
+            text = f"Other viewers watch the run in {len(others)} ways, and it takes {most}. Watch what others do."
+            raise Refused("too-busy", text, allowed=most)
         self._unwatch()
-        if len(self._run.channels) + len(groups) > self._context.limits.channels:
-            raise Refused("too-busy", f"The run is watched in {len(self._run.channels)} ways, as many as it may. Watch what others do.")
-        for (query, bits, span), group in groups.items():
-            self._open(View(tuple(sorted(group)), query, bits, span), group)
+        for wanted, group in views.items():
+            self._open(wanted, group)
         self._say({"type": "watching", "streams": [self._told_of(stream, view) for stream, view in zip(streams, seen, strict=True)]})
         for each in self._watching:
             self._offer(each)
