@@ -160,7 +160,13 @@ def test_a_served_run_shows_and_changes_a_level_of_a_parameter(run_file):
         (lambda own: own.isel(lat=slice(0, 5)), ForcingError, r'"part" is on another grid: .*, those of the run .*Regrid the store\.$'),
         (lambda own: own.assign(part=own["part"].drop_attrs()), ForcingError, r'"part" has no units, and they are never guessed'),
         (lambda own: own.assign(water=own["part"]), ForcingError, r'"water" has levels, and "fed" has none'),
+        (
+            lambda own: own.assign(water=own["water"].assign_attrs(units="mm a.s.l.")),
+            ForcingError,
+            r'"water" is in "mm a.s.l.", expected "mm" or .* Correct the attribute "units" in the store, in a spelling of UDUNITS;',
+        ),
         (lambda own: own.assign(part=own["part"].assign_attrs(units="kg")), ForcingError, r'"part" is in "kg"'),
+        (lambda own: own.assign(part=own["part"].assign_attrs(valid_max=0.5)), ForcingError, r": nan is missing and \d+ more"),
         (
             lambda own: own.assign(part=own["part"].where(own["part"] > 0.5)),
             ForcingError,
@@ -202,3 +208,14 @@ def test_a_cell_model_takes_such_a_map_where_its_cells_are(scenario):
     with steppe.Simulation(scenario) as simulation:
         np.testing.assert_allclose(simulation.get("capacity"), capacity.ravel()[grid.order], rtol=1e-12)
         simulation.step()
+
+
+def test_a_map_of_land_types_needs_no_unit(scenario):
+    grid = read_grid(file=scenario.parent / "mask.zarr")
+    types = np.random.default_rng(2).integers(1, 3, grid.active.shape)
+    axes = {"lat": ("lat", grid.lat, {"units": "degrees_north"}), "lon": ("lon", grid.lon, {"units": "degrees_east"})}
+    xarray.Dataset({"soil": (("lat", "lon"), types)}, axes).to_zarr(scenario.parent / "soil.zarr", consolidated=False)
+    text = scenario.read_text().replace("capacity = 120.0", 'land_type = { store = "soil.zarr", variable = "soil" }')
+    scenario.write_text(text + "\n[[land_type]]\nid = 1\ncapacity = 60.0\n\n[[land_type]]\nid = 2\ncapacity = 90.0\n")
+    with steppe.Simulation(scenario) as simulation:
+        np.testing.assert_array_equal(simulation.get("capacity"), 30.0 + 30.0 * types.ravel()[grid.order])

@@ -453,6 +453,27 @@ def test_limits_of_packed_numbers_are_those_of_the_values(tmp_path, span):
     np.testing.assert_allclose(values(tmp_path / "w.zarr", "wind"), 12.5, atol=0.05)
 
 
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("limits", [{"valid_max": 500.0}, {"valid_range": [0.0, 500.0]}, {"valid_max": np.int16(5000)}], ids=str)
+def test_weather_outside_its_valid_range_is_missing(tmp_path, limits, packed):
+    """One cell is beyond on every day; 500.0 is not."""
+    if not packed:
+        limits = {name: np.minimum(limit, 500.0) for name, limit in limits.items()}
+    rain = known_maps("daily_rain", 3)
+    rain[:, 0, 0], rain[:, 0, 1] = 900.0, 500.0
+    data = xarray.open_dataset(write_maps(tmp_path / "made.nc", {"daily_rain": rain}, packed=packed))
+    data["daily_rain"].attrs |= limits
+    data.to_netcdf(tmp_path / "a.nc")
+    assert ingest([tmp_path / "a.nc"], tmp_path / "w.zarr", day_shift={"rain": 0}).cells == 41
+    assert values(tmp_path / "w.zarr", "rain").max() == pytest.approx(500.0)
+    rain[0, 0, 0] = 1.0
+    other = xarray.open_dataset(write_maps(tmp_path / "again.nc", {"daily_rain": rain}, packed=packed))
+    other["daily_rain"].attrs |= limits
+    other.to_netcdf(tmp_path / "b.nc")
+    with pytest.raises(ForcingError, match="rain is missing, or outside the valid range that the file states"):
+        ingest([tmp_path / "b.nc"], tmp_path / "other.zarr", day_shift={"rain": 0})
+
+
 @pytest.mark.parametrize("limits", [{"valid_range": [-500, 0]}, {"valid_min": -500, "valid_max": 0}, {"valid_min": -500}], ids=str)
 def test_where_a_scale_is_negative_the_least_packed_number_is_the_greatest_value(tmp_path, limits):
     data = xarray.open_dataset(write_maps(tmp_path / "made.nc", {"wind_speed": np.full((3, 7, 6), 12.5)}, units={"wind_speed": "m s-1"}))

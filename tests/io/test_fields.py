@@ -192,6 +192,16 @@ def test_two_marks_of_missing_values_are_both_missing(tmp_path):
     assert [(problem.fault, problem.number) for problem in found] == [("is missing", 2)]
 
 
+@pytest.mark.parametrize("packing", [{}, {"dtype": "int16", "scale_factor": 0.01, "_FillValue": -32768}], ids=["plain", "packed"])
+def test_a_value_outside_the_valid_range_of_the_store_is_missing(tmp_path, packing):
+    maps = MAPS.copy()
+    maps[2, 1, 4, 30], maps[3, 0, 0, 0], maps[4] = 90.0, -90.0, 50.0
+    found = dataset(maps)
+    found["u"].attrs["valid_range"] = [-50.0, 50.0]
+    problems = reader(stored(tmp_path / "winds.zarr", found, **packing)).problems()
+    assert [(problem.fault, problem.number) for problem in problems] == [("is missing", 2)]
+
+
 def test_an_amount_is_no_rate_a_day_where_records_are_not_days(tmp_path):
     rain = Variable("u", U.dims, "mm d-1", "float64", Role.FORCING, "Rain")
     with pytest.raises(ForcingError, match='variable "u" is in "mm", expected "mm d-1"'):

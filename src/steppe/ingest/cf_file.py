@@ -14,6 +14,7 @@ from steppe.errors import DamagedError, ForcingError, GridError
 from steppe.grid import FileLattice, read_lattice
 from steppe.io.axis import day_name
 from steppe.io.forcing.field_store import ALIASES, MAGIC
+from steppe.io.forcing.valid_range import Span, unpacked_limits, valid_range
 
 if TYPE_CHECKING:
     import xarray
@@ -61,8 +62,12 @@ class CfFile:
         found: dict[str, Mapping[str, object]] = {}
         for name, values in self._dataset.data_vars.items():
             if set(self.lattice.dims) <= set(values.dims) and self._time_of(values) is not None:
-                found[str(name)] = {**values.attrs, **_unpacked_limits(values)}
+                found[str(name)] = {**values.attrs, **unpacked_limits(values)}
         return found
+
+    def valid_range(self, name: str) -> Span:
+        """The limits of a variable outside which its values are missing."""
+        return valid_range(self._dataset[name])
 
     @property
     def maps(self) -> list[str]:
@@ -202,20 +207,6 @@ def _along(places: Integers) -> slice | Integers:
     if (step == 1).all():
         return slice(None)
     return slice(None, None, -1) if (step == -1).all() else places
-
-
-def _unpacked_limits(values: "xarray.DataArray") -> dict[str, object]:
-    """Limits that a file gives in packed numbers (whole ones beside a scale or an offset; CF-1.12, 2.5.1), as values."""
-    scale, offset = values.encoding.get("scale_factor", 1.0), values.encoding.get("add_offset", 0.0)
-    limits = {name: np.asarray(values.attrs[name]) for name in ("valid_min", "valid_max", "valid_range") if name in values.attrs}
-    if (scale, offset) == (1.0, 0.0):
-        return {}
-    found = {name: limit * scale + offset for name, limit in limits.items() if limit.dtype.kind in "iu"}
-    if scale > 0.0:
-        return found
-    # the least packed value is then the greatest value
-    turned = {"valid_min": "valid_max", "valid_max": "valid_min"}
-    return {turned.get(name, name): np.flip(limit) for name, limit in found.items()}
 
 
 def _open(path: Path) -> "xarray.Dataset":

@@ -14,9 +14,11 @@ from steppe.ingest.map_series import MapSeries, SeriesPart
 from steppe.ingest.regrid import METHODS
 from steppe.io.axis import Axis, day_name
 from steppe.io.forcing.units import check_rate, conversion
+from steppe.io.forcing.valid_range import stated_span
 from steppe.io.forcing.variables import WEATHER
 from steppe.variable import Role, Variable
 
+EVERY = (-np.inf, np.inf)
 FILLS = ("climatology", "previous")
 
 
@@ -90,7 +92,8 @@ def choose_series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, 
                 raise ForcingError(f"{where} has no units. Add the attribute, or say it: --units {name}=UNIT; units are never guessed.")
             if file.days(source).lengths.max() > 1:
                 check_rate(str(units), variable.units, where)
-            parts[name].append(SeriesPart(file, source, conversion(str(units), variable.units, where)))
+            span = file.valid_range(source) if name in WEATHER else EVERY  # else limits are those of the variable
+            parts[name].append(SeriesPart(file, source, conversion(str(units), variable.units, where), span))
     for doubtful in sorted(name for name in untaken if name.lower() == DOUBTFUL and not {"vp", DEFICIT} & set(parts)):
         raise ForcingError(
             f'"{files[0].path}": "{doubtful}" may hold vapour pressure or its deficit. Type --map vp={doubtful} if it is vapour '
@@ -120,12 +123,7 @@ def choose_series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, 
 
 def _described(name: str, attributes: Mapping[str, object], where: str) -> Variable:
     """The declaration of a variable that Steppe does not know: unit, words and limits as the file has them."""
-    low, high = attributes.get("valid_min"), attributes.get("valid_max")
-    if isinstance(span := attributes.get("valid_range"), Sequence | np.ndarray) and len(span) == 2:
-        low, high = span
-    least, most = (
-        float(value) if isinstance(value, int | float | np.number) else unset for value, unset in ((low, -np.inf), (high, np.inf))
-    )
+    least, most = stated_span(attributes)
     if not name.isidentifier():
         raise ForcingError(f'{where}: "{name}" is no name for a variable. Take letters, digits and underscores.')
     long_name, standard = str(attributes.get("long_name", name)), str(attributes.get("standard_name", ""))

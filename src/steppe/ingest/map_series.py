@@ -14,17 +14,22 @@ from steppe.errors import ForcingError
 from steppe.ingest.cf_file import CfFile
 from steppe.io.axis import Axis, day_name
 from steppe.io.forcing.units import Conversion
+from steppe.io.forcing.valid_range import Span, mark_missing
 from steppe.variable import Variable
 
 SHOWN = 5  # gaps named in a message
 
 
 class SeriesPart(NamedTuple):
-    """A variable in one file: `source` is its name there, `line` leads from the unit of the file to that of the variable."""
+    """A variable in one file: `source` is its name there, `line` leads from the unit of the file to that of the variable.
+
+    span: the least and the greatest value in the unit of the file; values outside are missing.
+    """
 
     file: CfFile
     source: str
     line: Conversion
+    span: Span
 
 
 @dataclass(frozen=True)
@@ -213,6 +218,7 @@ class Rows:
         part = self.series.parts[self.series.part_of[place]]
         first = int(self.series.map_of[place])
         values: Singles = part.file.read(part.source, slice(first, first + count), rows, columns)
+        mark_missing(values, part.span)
         if part.line.factor != 1.0:
             values *= np.float32(part.line.factor)
         if part.line.offset != 0.0:

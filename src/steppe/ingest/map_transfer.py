@@ -120,7 +120,9 @@ class Transfer:
         step, cell = (int(i) for i in np.argwhere(wrong)[0])
         day = days[step]
         value = float(values[step, cell])
-        found = "missing" if np.isnan(value) else f"{value:g} {rows.series.variable.units}"
+        limited = np.isfinite([part.span for part in rows.series.parts]).any()
+        missing = "missing, or outside the valid range that the file states" if limited else "missing"
+        found = missing if np.isnan(value) else f"{value:g} {rows.series.variable.units}"
         raise ForcingError(
             f"{rows.file(day)}, {day_name(int(rows.axis.starts[day]), rows.axis.calendar)}, cell {cell} (latitude "
             f"{self._grid.cell_lat[cell]:g}, longitude {self._grid.cell_lon[cell]:g}): {name} is "

@@ -18,6 +18,7 @@ from steppe.grid import UNEVEN, Raster, is_axis
 from steppe.io.forcing.field_store import FieldStore, reason
 from steppe.io.forcing.scan import ForcingProblem
 from steppe.io.forcing.units import SAME, conversion
+from steppe.io.forcing.valid_range import mark_missing, valid_range
 from steppe.levels import Space
 from steppe.variable import Variable
 
@@ -28,6 +29,7 @@ BLOCK = 1 << 25  # [bytes] of records that are read together, where they lie in 
 GAP = 1.5  # times the usual distance of records; months differ by less
 SECOND, NOISE = 1_000_000, 1000  # [microseconds] how near a second an instant is one: of thirds of a day float64 has no exact number
 TAKES_GRID = ", or remove [grid]: the run then takes its grid"
+IN_STORE = 'Correct the attribute "units" in the store, in a spelling of UDUNITS; units are never guessed.'
 EQUAL = 1e-5  # of a level: more than the rounding of a float32
 
 
@@ -74,7 +76,8 @@ class Field:
         self._or_else = or_else
         self._path, self._where, self._grid = store.path, f'"{store.path}", variable "{variable.name}"', grid
         self._values = store.dataset[variable.name]
-        self._line = conversion(str(self._values.attrs.get("units", "")), variable.units, self._where, daily=False)
+        self._line = conversion(str(self._values.attrs.get("units", "")), variable.units, self._where, daily=False, cure=IN_STORE)
+        self._span = valid_range(self._values)
         self._dims = dims = self._dims_of(store)
         latitudes, longitudes = (store.dataset[dim].values.astype(np.float64) for dim in dims[2:])
         self._rows = self._places("latitudes", latitudes, grid.lat, -grid.dlat)
@@ -200,7 +203,9 @@ class Field:
             raise DamagedError(f"{told}. A chunk may be cut short: get the store again.") from None
         found = found if time is not None else found[None]
         values: Array = found[(slice(None), *self._turns, slice(None, None, _way(rows)), slice(None, None, _way(columns)))]
-        return np.require(values, self.dtype, ["C", "W"])
+        values = np.require(values, self.dtype, ["C", "W"])
+        mark_missing(values, self._span)
+        return values
 
     def _dims_of(self, store: FieldStore) -> _Dims:
         names = [str(dim) for dim in self._values.dims]
@@ -277,7 +282,7 @@ def turned(found: Array, found_units: str | None, values: Sequence[float] | Arra
     ForcingError
         The coordinates differ, or their units do not convert.
     """
-    line, wanted = conversion(found_units or units, units, where), np.asarray(values)
+    line, wanted = conversion(found_units or units, units, where, cure=IN_STORE), np.asarray(values)
     for turn in (slice(None), slice(None, None, -1)):
         if len(found) == len(wanted) and np.allclose(found[turn] * line.factor + line.offset, wanted, rtol=EQUAL, atol=0.0):
             return turn

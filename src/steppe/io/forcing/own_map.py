@@ -50,7 +50,7 @@ def read_map(path: Path, name: str, variable: Variable, spaces: Mapping[str, Spa
             f'"{path}" is a CF store of latitudes and longitudes, and the cells of the run are not: {grid!r}. Make a store of its cells '
             "with `steppe ingest`."
         )
-    if "units" not in store.dataset[name].attrs:
+    if "units" not in store.dataset[name].attrs and variable.name != "land_type":  # numbers of classes have no unit
         line = f'.attrs["units"] = "{variable.units}"'
         raise ForcingError(f'"{path}", variable "{name}" has no units, and they are never guessed. Write the store with {line}, say.')
     has_levels = sum(store.time(str(dim)) is None for dim in store.dataset[name].dims) > 2

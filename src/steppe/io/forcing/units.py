@@ -43,6 +43,10 @@ class Conversion(NamedTuple):
 
 
 SAME = Conversion(1.0, 0.0)
+CURE = (
+    "Correct the units in the file, or give the right ones: to `steppe ingest` with --units, for the stations of a run file "
+    "with units.NAME under [forcing]; they are never guessed."
+)
 
 
 def check_rate(found: str, wanted: str, where: str) -> None:
@@ -72,10 +76,10 @@ def _is_amount(found: str, wanted: str) -> bool:
         return False
 
 
-def conversion(found: str, wanted: str, where: str, daily: bool = True) -> Conversion:
+def conversion(found: str, wanted: str, where: str, daily: bool = True, cure: str = CURE) -> Conversion:
     """The conversion from unit `found` to unit `wanted`, in any known spelling. `where` names file and variable for the error.
 
-    daily: values are of days, so an amount is a rate a day.
+    daily: values are of days, so an amount is a rate a day. cure: what can be done, for the error.
 
     Raises
     ------
@@ -95,9 +99,5 @@ def conversion(found: str, wanted: str, where: str, daily: bool = True) -> Conve
         factor = (float(unit.convert(1000.0, into)) - offset) / 1000.0
     except ValueError:
         given = f'is in "{found}"' if found.strip() else "has no units"
-        raise ForcingError(
-            f'{where} {given}, expected "{wanted}" or something that converts to it. '
-            "Correct the units in the file, or give the right ones: to `steppe ingest` with --units, for the stations of a run file "
-            "with units.NAME under [forcing]; they are never guessed."
-        ) from None
+        raise ForcingError(f'{where} {given}, expected "{wanted}" or something that converts to it. {cure}') from None
     return Conversion(factor, offset)
