@@ -8,7 +8,9 @@ from steppe.api.requests import Latitude, Longitude, VariableName
 
 MOST = 4  # streams of a socket
 LINES = 16  # that a socket follows
+CORNERS = "Corners in turn, longitude before latitude."
 
+Box = Annotated[tuple[Longitude, Latitude, Longitude, Latitude], Meta(description="West, south, east, north.")]
 StreamNumber = Annotated[int, Meta(ge=1, le=MOST)]
 
 
@@ -20,7 +22,7 @@ class Stream(Struct, kw_only=True, forbid_unknown_fields=True):
     scenario: Annotated[str, Meta(max_length=80)] = "main"
     width: Annotated[int, Meta(ge=1, le=16384)] | None = None
     stride: Annotated[int, Meta(ge=1, le=16384)] = 1
-    box: tuple[Longitude, Latitude, Longitude, Latitude] | None = None
+    box: Box | None = None
     bits: Literal[8, 16] = 8
     range: Literal["auto"] | tuple[float, float] = "auto"
     rate: Annotated[float, Meta(ge=0.1, le=60.0)] = 30.0
@@ -40,8 +42,8 @@ class Line(Struct, kw_only=True, forbid_unknown_fields=True):
     variable: VariableName
     scenario: Annotated[str, Meta(max_length=80)] = "main"
     cell: Annotated[int, Meta(ge=0, lt=1 << 40)] | None = None
-    box: tuple[Longitude, Latitude, Longitude, Latitude] | None = None
-    polygon: Annotated[list[tuple[Longitude, Latitude]], Meta(min_length=3, max_length=1000)] | None = None
+    box: Box | None = None
+    polygon: Annotated[list[tuple[Longitude, Latitude]], Meta(min_length=3, max_length=1000, description=CORNERS)] | None = None
 
     @property
     def region(self) -> dict[str, object] | None:

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
 
-from steppe.api import Dates, Origin, RegionRequest, members, missing_choice
+from steppe.api import members, missing_choice
 from steppe.control import Refused
 from steppe.service.polygon import check_polygon
 
@@ -21,6 +21,7 @@ KINDS = {
     "object": "an object",
     "null": "null",
 }
+SOME = 8  # numbers that a refusal repeats
 _WHERE = re.compile(r"^(.*?)(?: - at `(\$.*)`)?$", re.DOTALL)
 
 
@@ -56,16 +57,20 @@ def _misfit(text: str, value: Any, kind: type[Struct]) -> Refused:
     found = _WHERE.match(text)
     assert found is not None
     what, where = found[1], found[2] or "$"
-    names = [field.encode_name for each in ((kind,) if where == "$" else (Dates, Origin, RegionRequest)) for field in members(each)]
     if unknown := re.match("Object contains unknown field `(.*)`", what, re.DOTALL):
-        name = unknown[1][:64]
+        name, names = unknown[1][:64], [field.encode_name for each in _structs(_types_at(kind, where)) for field in members(each)]
         return Refused("bad-field", f'The request has no member "{name}".', value=name, allowed=names, position=where)
     if ".polygon" in where:
-        check_polygon(value["region"]["polygon"])
-    given = _at(value, where)
+        check_polygon(_at(value, where.partition(".polygon")[0] + ".polygon"))
+    given = _short(_at(value, where))
     if re.search("`(int|float)` [<>]=|`int[^`]*`, got `float`|`float` [<>]", what):
         return Refused("out-of-range", f"{where[2:]} is {given!r}. {what}.", value=given, allowed=what, position=where)
     expected, words = _expected(kind, where)
+    if length := re.match("Expected `array` of length ([^,]*)", what):
+        count = length[1].replace(">=", "at least").replace("<=", "at most")
+        meaning = f": {expected[:1].lower()}{expected[1:]}" if expected else ""
+        text = f"{where[2:]} has {len(_at(value, where)):,} values, expected {count}{meaning}."
+        return Refused("bad-field", text, value=given, position=where)
     if expected and re.search("regex|enum|length", what):
         return Refused("bad-field", f"{where[2:]} is {given!r}. Expected: {expected}.", value=given, allowed=words, position=where)
     if kinds := re.fullmatch("Expected `([a-z |]+)`, got `([a-z]+)`", what):
@@ -76,30 +81,53 @@ def _misfit(text: str, value: Any, kind: type[Struct]) -> Refused:
 
 def _expected(kind: type[Struct], where: str) -> tuple[str, list[str] | None]:
     """What the member at a path may be, as its declaration says, and its words where there are but some."""
-    name = re.sub(r"\[.*", "", where.rpartition(".")[2])
-    declared = [field.type for each in (kind, Dates, Origin, RegionRequest) for field in members(each) if field.encode_name == name]
-    for part in [found for each in declared[:1] for found in _parts(each)]:
-        if isinstance(part, msgspec.Meta) and part.description:
-            examples = f", such as {', '.join(map(str, part.examples))}" if part.examples else ""
-            return f"{part.description.rstrip('.')}{examples}", None
-        if get_origin(part) is Literal:
-            return f"one of {', '.join(map(str, get_args(part)))}", [*map(str, get_args(part))]
+    parts = [part for each in _types_at(kind, where)[:1] for part in _parts(each)]
+    for words in [get_args(part) for part in parts if get_origin(part) is Literal]:
+        return f"one of {', '.join(map(str, words))}", [*map(str, words)]
+    for meta in [part for part in parts if isinstance(part, msgspec.Meta) and part.description]:
+        examples = f", such as {', '.join(map(str, meta.examples))}" if meta.examples else ""
+        return f"{str(meta.description).rstrip('.')}{examples}", None
     return "", None
 
 
+def _types_at(kind: type[Struct], where: str) -> list[Any]:
+    """The declared types of the member at a path; of an item of a list that of the list."""
+    found: list[Any] = [kind]
+    for name in re.findall(r"\.(\w+)", where):
+        found = [field.type for each in _structs(found) for field in members(each) if field.encode_name == name]
+    return found
+
+
+def _structs(kinds: list[Any]) -> list[type[Struct]]:
+    """The kinds of objects that values of some types may be."""
+    parts = (part for each in kinds for part in _parts(each))
+    return [part for part in parts if isinstance(part, type) and issubclass(part, Struct)]
+
+
 def _parts(kind: Any) -> Iterator[Any]:
-    """A type, its parts and its annotations."""
+    """A type, its annotations and its parts."""
     yield kind
-    if get_origin(kind) is not Literal:
+    if get_origin(kind) is Annotated:
+        kind, *notes = get_args(kind)
+        yield from notes
+        yield from _parts(kind)
+    elif get_origin(kind) is not Literal:
         for each in get_args(kind):
             yield from _parts(each)
 
 
-def _at(value: object, where: str) -> str | float | None:
-    """What stands at a path, when it is a short thing."""
+def _at(value: Any, where: str) -> Any:
+    """What stands at a path."""
     for name, index in re.findall(r"\.(\w+)|\[([0-9]+)\]", where):
         if index:
             value = value[int(index)] if isinstance(value, list) and int(index) < len(value) else None
         else:
             value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _short(value: object) -> object:
+    """A value when it is a short thing: text, a number, or some numbers."""
+    if isinstance(value, list) and len(value) <= SOME and all(isinstance(each, int | float) for each in value):
+        return value
     return value[:64] if isinstance(value, str) else value if isinstance(value, int | float) else None
