@@ -214,6 +214,18 @@ def test_days_of_a_proleptic_calendar_count_from_dates_before_1582(tmp_path, sin
     assert ForcingStore.open(tmp_path / "w.zarr")["rain"].axis.period() == "2000-02-20 to 2000-02-21"
 
 
+@pytest.mark.parametrize(
+    ("offset", "first"), [("+10:00", "1990-01-31"), (" -0930", "1990-02-01"), (" +00:00", "1990-02-01"), ("", "1990-02-01")]
+)
+def test_the_report_says_that_days_of_times_with_an_offset_are_those_of_utc(tmp_path, offset, first):
+    file = write_maps(tmp_path / "a.nc", {"daily_rain": known_maps("daily_rain", 2)}, f"1990-02-01 09:00:00{offset}")
+    notes = ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0}).notes
+    assert ForcingStore.open(tmp_path / "w.zarr")["rain"].axis.period().startswith(first)
+    told = [note for note in notes if "UTC" in note]
+    assert len(told) == (offset.strip() in ("+10:00", "-0930"))
+    assert all(f"have the offset {offset.strip()} from UTC; days are those of UTC, and --day-shift" in note for note in told)
+
+
 def test_maps_without_a_time_are_named(tmp_path):
     time = [0.0, 1.0, np.nan, 3.0]
     file = write_maps(tmp_path / "a.nc", {"daily_rain": known_maps("daily_rain", 4)}, time=time)

@@ -1,5 +1,6 @@
 """One CF file or Zarr store of maps: its lattice, days and variables; values are read on demand."""
 
+import re
 import warnings
 from collections.abc import Hashable, Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import xarray
 
 CHUNK_CACHE = 4_000_000  # bytes a variable; the library's own 64 MB do not help, for every chunk is read once
+OFFSET = re.compile(r"\d:\d\d(?::[\d.]+)?\s*([-+]\d{1,2}(?::?\d\d)?)\s*$")  # of "hours since 2003-12-20 09:00:00 +10:00"
 ROUNDING = 1e-5  # [d] of a time in single precision or in seconds
 LONGEST = 9  # days of a map: weeks, of which the last of a year may have the days that remain
 
@@ -39,6 +41,8 @@ class Days(NamedTuple):
 class CfFile:
     """An open file. Values are read map by map, with scale, offset and missing values as CF has them.
 
+    offsets: those from UTC of times whose days were asked for, as "+10:00"; their days are those of UTC.
+
     Raises
     ------
     ForcingError
@@ -55,6 +59,7 @@ class CfFile:
         except GridError as error:
             raise ForcingError(f'"{path}": {error}') from None
         self._days: dict[str, Days] = {}
+        self.offsets: set[str] = set()  # from UTC, of times whose days were asked for
 
     @property
     def variables(self) -> dict[str, Mapping[str, object]]:
@@ -155,6 +160,8 @@ class CfFile:
         calendar = ALIASES.get(calendar, calendar)
         if calendar not in CALENDARS:
             raise ForcingError(f'"{self.path}": the calendar of "{time}" is "{calendar}". Known: {", ".join(CALENDARS)}.')
+        if (offset := OFFSET.search(str(stamps.attrs["units"]))) and float(offset[1].replace(":", "")):
+            self.offsets.add(offset[1])
         if not stamps.size:
             raise ForcingError(f'"{self.path}" holds no day: "{time}" is empty.')
         bounds = self._dataset.variables.get(stamps.attrs.get("bounds", ""))

@@ -71,7 +71,7 @@ def ingest_maps(
         methods = [f"{name}: {ways[name].method}, days from {one.days_from}" for name, one in series.items()]
         own = [name for name in series if name not in WEATHER]
         alike = [f"all in single precision, as {own[0]} is not packed to 0.1" for _ in own[:1] if len(own) < len(series)]
-        notes = [*_turned(opened), *untaken, *left_out, *methods, *alike, *_filled(rows, choices)]
+        notes = [*_turned(opened), *_in_utc(opened), *untaken, *left_out, *methods, *alike, *_filled(rows, choices)]
         about = _about(opened, files, axis, product, notes)
         axes = _axes(rows)
         exact = choices.exact or bool(own)
@@ -160,6 +160,13 @@ def _way(series: MapSeries, grid: Grid, choices: Choices) -> Regrid:
 
 def _turned(files: Sequence[CfFile]) -> list[str]:
     return sorted({f"{turn}, and were turned" for file in files for turn in file.lattice.turned})
+
+
+def _in_utc(files: Sequence[CfFile]) -> list[str]:
+    """A line about times with an offset."""
+    offsets = sorted({offset for file in files for offset in file.offsets})
+    told = f"times of the files have the offset {', '.join(offsets)} from UTC"
+    return [f"{told}; days are those of UTC, and --day-shift NAME=1 or NAME=-1 moves them" for _ in offsets[:1]]
 
 
 def _filled(rows: Mapping[str, Rows], choices: Choices) -> list[str]:
