@@ -1,5 +1,6 @@
 """Runs that people begin and end: what a request may name, and a server of several."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -9,7 +10,7 @@ import time
 import tomllib
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ import pytest
 
 from steppe.api import NewRun
 from steppe.control.rendezvous import RUN_FILE
+from steppe.control.server.journal import Journal
 from steppe.jobs.admit import LONGEST, TEXTS, FaultError, check_paths, table_of
+from steppe.server.runs import Runs, held
 from steppe.service.begun import Begun
 from tests.errors.scenario import RUN
 from tests.server.asking import TOKENS, Client, bearer, documented, problem
@@ -205,6 +208,24 @@ def test_a_damaged_journal_keeps_no_other_run_from_being_served(scenario: Path, 
     with serving(scenario, tmp_path) as client:
         assert [each["run"] for each in client.get("/runs").json()["runs"]] == ["a", "b"]
     assert f'The run broken is not served: "{journal}" is no journal of a run, or is damaged' in capfd.readouterr().err
+
+
+def test_a_run_that_cannot_be_opened_is_named_and_stops_no_server(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("held", "newer", "closed"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / RUN_FILE).touch()
+    with closing(Journal(tmp_path / "newer/journal.sqlite")) as journal:
+        journal._base.execute("UPDATE run SET schema = 99")
+    (tmp_path / "closed/server.lock").mkdir()  # as a folder whose files are not to be written
+    runs = Runs("here", durable=False, folder=tmp_path)
+    with held(tmp_path / "held", "another address"):
+        asyncio.run(runs.begin_all())
+    runs.close()
+    assert not runs.open
+    told = {record.args[0]: str(record.args[1]) for record in caplog.records if isinstance(record.args, tuple)}
+    assert "is served already, by process" in told["held"]
+    assert "has version 99" in told["newer"]
+    assert "Is a directory" in told["closed"]
 
 
 def pasture_of(scenario: Path) -> str:

@@ -16,7 +16,7 @@ from steppe.control.server.journal import Journal
 from steppe.control.server.launcher import EngineLauncher
 from steppe.control.server.listener import EngineListener, LoopScheduler
 from steppe.control.server.supervisor import Supervisor
-from steppe.errors import DamagedError, FolderError
+from steppe.errors import FolderError, SteppeError
 from steppe.files import LockedError, lock, write_whole
 from steppe.server.limits import Limits
 
@@ -89,14 +89,14 @@ class Runs:
         return supervisor
 
     async def begin_all(self) -> None:
-        """Opens those that were made before and not ended. One whose journal is damaged is named in the log; the others are served."""
+        """Opens those that were made before and not ended. One that cannot be opened is named in the log; the others are served."""
         for path in sorted(self.folder.glob(f"*/{RUN_FILE}") if self.folder else ()):
             if path.parent.name not in self.open and not (path.parent / ENDED).exists():
                 launcher = path.with_name(LAUNCHER)
-                name = launcher.read_text(encoding="utf-8") if launcher.exists() else ""
                 try:
+                    name = launcher.read_text(encoding="utf-8") if launcher.exists() else ""
                     await self.begin(path.parent, name if name in self.launchers else "")
-                except DamagedError as error:
+                except (SteppeError, OSError) as error:
                     LOG.error("The run %s is not served: %s", path.parent.name, error)
 
     def listens(self, address: str) -> None:
