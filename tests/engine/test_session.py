@@ -238,14 +238,14 @@ def test_looks_get_the_last_step_and_move_only_once(wide_scenario, ranks):
 
 
 def reduced(grid: Any, values: np.ndarray, rows: range, columns: range, height: int, width: int, reduce: str) -> np.ndarray:
-    """Pixels of a map, one by one."""
+    """Pixels of a map, one by one: each has the cells whose centres lie in it."""
     whole, area = grid.unpack(values.astype(np.float64)), grid.unpack(grid.cell_area)
     found = np.full((height, width), np.nan)
     for i in range(height):
         for j in range(width):
             inside = np.ix_(
-                [r for r in rows if (r - rows.start) * height // len(rows) == i],
-                [c for c in columns if (c - columns.start) * width // len(columns) == j],
+                [r for r in rows if i <= (r - rows.start + 0.5) * height / len(rows) < i + 1],
+                [c for c in columns if j <= (c - columns.start + 0.5) * width / len(columns) < j + 1],
             )
             known = np.isfinite(whole[inside])
             if known.any():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from steppe.errors import GridError
-from steppe.grid import Partition, Raster, as_plain, from_plain, window_of
+from steppe.grid import Partition, Raster, as_plain, from_plain, pixels_of, window_of
 
 masks = arrays(bool, st.tuples(st.integers(1, 9), st.integers(1, 150))).filter(np.any)
 
@@ -147,3 +147,10 @@ def test_the_mask_cannot_be_changed_behind_the_grid() -> None:
 def test_a_raster_that_cannot_be_is_explained(arguments: tuple, words: str) -> None:
     with pytest.raises(GridError, match=words):
         Raster(*arguments)
+
+
+def test_a_cell_belongs_to_the_pixel_in_which_its_centre_lies() -> None:
+    of = pixels_of(np.arange(96), 96, 10)
+    assert of[[28, 29, 37, 38]].tolist() == [2, 3, 3, 4]  # the edges of pixel 3 are 28.8 and 38.4
+    assert np.bincount(of).tolist() == [10, 9, 10, 9, 10, 10, 9, 10, 9, 10]
+    assert pixels_of(np.arange(96), 96, 12).tolist() == (np.arange(96) // 8).tolist()

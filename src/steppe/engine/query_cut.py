@@ -11,7 +11,7 @@ from steppe.api.query import MapQuery
 from steppe.array_types import Array, Floats, Integers
 from steppe.comm import World
 from steppe.errors import RequestError
-from steppe.grid import Grid, Raster, every_nth, window_of
+from steppe.grid import Grid, Raster, every_nth, pixels_of, window_of
 from steppe.kernels.sums import binned_sums, values_of
 
 Box = tuple[float, float, float, float]
@@ -155,7 +155,7 @@ def _map(grid: Grid, inside: Integers | None, query: MapQuery) -> Cut:
     dims, box = tuple(grid.shape), _box(grid, rows, columns)
     down, across = row - rows.start, column - columns.start
     if window.takes_together:
-        places = down * height // len(rows) * width + across * width // len(columns)
+        places = pixels_of(down, len(rows), height) * width + pixels_of(across, len(columns), width)
         area = grid.cell_area if inside is None else grid.cell_area[inside]
         return Cut(dims, (height, width), inside, places, query.reduce, area, order, box, window.lat)
     stride = query.stride

@@ -26,7 +26,7 @@ from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
 from steppe.grid.read import BUILTIN, builtin_grid, read_grid
 from steppe.grid.region import Region, RegionLike, region_names
-from steppe.grid.window import MapWindow, every_nth, window_of
+from steppe.grid.window import MapWindow, every_nth, pixels_of, window_of
 
 __all__ = [
     "AXIS_DIMENSIONS",
@@ -73,6 +73,7 @@ __all__ = [
     "map_attributes",
     "map_dimensions",
     "map_values",
+    "pixels_of",
     "place_columns",
     "read_grid",
     "read_lattice",

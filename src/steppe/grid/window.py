@@ -66,6 +66,12 @@ def window_of(
     return MapWindow(rows, columns, shape, 1, _bounds(grid, rows, columns, 1), _lat(grid, rows, shape[0]))
 
 
+def pixels_of(places: Integers, count: int, pixels: int) -> Integers:
+    """The pixel in which the centre of each row or column lies. places: from 0; count: of rows or columns that become so many pixels."""
+    found: Integers = (2 * places + 1) * pixels // (2 * count)
+    return found
+
+
 def every_nth(grid: Grid, inside: Integers | None, stride: int) -> Integers:
     """The packed cells on every n-th row and column of the window of some cells (None: of all); of points, every n-th."""
     cells: Integers = np.arange(grid.n_cells) if inside is None else inside
@@ -104,5 +110,5 @@ def _lat(grid: Grid, rows: range, height: int) -> list[float] | None:
         return None
     if len(rows) == height:
         return [float(grid.lat[row]) for row in rows]
-    cuts = [-(-pixel * len(rows) // height) for pixel in range(height + 1)]
+    cuts = np.searchsorted(pixels_of(np.arange(len(rows)), len(rows), height), np.arange(height + 1)).tolist()
     return [float(grid.lat_bnds[rows[first], 0] + grid.lat_bnds[rows[stop - 1], 1]) / 2.0 for first, stop in pairwise(cuts)]
