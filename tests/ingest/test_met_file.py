@@ -64,6 +64,16 @@ def test_leap_years_and_units_count(tmp_path):
     np.testing.assert_allclose(station.values["tmax"], 27.0)
 
 
+def test_a_number_in_the_header_holds_on_every_day(tmp_path):
+    header = HEADER.replace("tav =", "vp = 1.5 (kPa)\nradiation = 18 ! of the year\ntav =").replace("pan vp code", "pan wet code")
+    station = read_met(write(tmp_path / "a.met", *DAYS, header=header))
+    assert (station.values["vp"].tolist(), station.values["radiation"].tolist()) == ([15.0] * 3, [26.0, 25.5, 24.0])
+    assert station.notes[0] == "vp = 1.5 (kPa) on every day, as the header says"
+    assert len(station.notes) == 2
+    with pytest.raises(ForcingError, match='1990-12-30: vp is "dry", expected a number'):
+        read_met(write(tmp_path / "a.met", *DAYS, header=header.replace("1.5 (kPa)", "dry")))
+
+
 def test_units_may_hold_spaces(tmp_path):
     header = HEADER.replace(" ()   () (MJ/m^2)", "( ) ( ) ( W/m^2 )")
     station = read_met(write(tmp_path / "a.met", "1990 1 250 27 20 0 8 20 0", header=header))

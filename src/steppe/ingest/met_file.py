@@ -8,6 +8,8 @@
     ()   ()  (MJ/m^2) (oC) (oC) (mm) (mm) (hPa) ()
     1990 1   26.0 31.2 19.4 0.0 8.2 20.1 222222
 
+A line of the header such as `vp = 10.0 (hPa)` gives weather that is the same on every day.
+
 Rain is credited to the day of the reading. Pan evaporation is, in files from SILO, already moved to the day before the reading, and the
 header says so; Steppe takes it as it is in both cases, and the store says which.
 """
@@ -20,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import ForcingError
+from steppe.ingest.cf_names import DOUBTFUL, station_names
 from steppe.ingest.columns import ColumnNames, ColumnTable, read_columns
 from steppe.ingest.station import ONE_DAY, Site, Station, moved
 
@@ -77,8 +80,13 @@ def read_met(path: Path, site: Site | None = None, said: ColumnNames | None = No
             )
     columns = {name: tuple(row[place] for row in text.rows) for place, name in enumerate(text.names)}
     units = {name: unit for name, unit in zip(text.names, text.units, strict=True) if unit}
+    notes = []
+    for name, value in _same_every_day(text, said or ColumnNames()).items():
+        amount, _, unit = value.partition("(")
+        columns[name], units[name] = (amount.strip(),) * len(text.rows), unit.rstrip(") ")
+        notes.append(f"{name} = {value} on every day, as the header says")
     record = read_columns(ColumnTable(path, columns, units, _dates(path, text, columns)), said or ColumnNames())
-    notes = [PAN_AS_SAID if MOVED.search(text.comments) else PAN_UNSAID] if "pan" in record.values else []
+    notes += [PAN_AS_SAID if MOVED.search(text.comments) else PAN_UNSAID] if "pan" in record.values else []
     if site is None:
         site = _site(path, text)
     elif {"latitude", "longitude"} <= set(text.constants):
@@ -121,6 +129,13 @@ def _take_apart(path: Path) -> _Text:
     raise ForcingError(
         f'"{path}" has no line of columns with a line of units below it. An APSIM weather file has: year day radn maxt mint rain.'
     )
+
+
+def _same_every_day(text: _Text, said: ColumnNames) -> dict[str, str]:
+    """The weather that the header gives as one number, where no column does: name -> number and unit."""
+    known = {**station_names(), **{column.lower(): name for name, column in said.names.items()}, DOUBTFUL: DOUBTFUL}
+    held = {known.get(name) for name in text.names}
+    return {name: value for name, value in text.constants.items() if name in known and known[name] not in held}
 
 
 def _site(path: Path, text: _Text) -> Site:
