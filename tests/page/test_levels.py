@@ -63,3 +63,27 @@ def test_levels_are_looked_at_one_by_one_and_a_pin_has_a_profile(context: Browse
     opened.wait("steppe.store?.now.shown[0]?.variable === 'gas[1]'")
     expect(level).to_have_value("gas[1]")
     expect(profile).to_be_visible()
+
+
+def test_a_change_in_a_box_of_a_level_changes_that_level_alone(context: BrowserContext, column: House) -> None:
+    column.begin_anew()
+    opened = Opened(context.new_page(), column)
+    opened.open(fragment="&run=out&variable=gas%5B1%5D")
+    page = opened.page
+    before = [column.value(f"gas[{level}]", 4, 30) for level in range(3)]
+    page.evaluate("() => steppe.store.change({selection: {box: [130, -13, 140, -11]}})")
+    page.get_by_role("button", name="Change here at 850 hPa in main").click()
+    page.get_by_label("Filter variables").press_sequentially("gas[1]")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Levels")).to_have_value("[1]")
+    page.get_by_label("Value", exact=True).fill("3")
+    page.keyboard.press("Enter")
+    expect(page.locator(".preview")).to_have_text(f"80 cells at 850 hPa: mean {before[1]:g} → 3 kg m⁻²")
+    page.get_by_role("button", name="Set at 850 hPa in main").press("Enter")
+    expect(page.locator("#notices")).to_contain_text("Gas (gas) at 850 hPa: set in main")
+    assert [column.value(f"gas[{level}]", 4, 30) for level in range(3)] == [before[0], 3.0, before[2]]
+    page.get_by_label("Filter variables").fill("")
+    expect(page.locator("[data-variable=gas] small")).to_contain_text("at 850 hPa in the box")
+    page.click("#tab-log")
+    expect(page.locator(".log")).to_contain_text("Gas (gas) at 850 hPa set to 3 kg m⁻² in the box")
+    assert opened.complaints == []

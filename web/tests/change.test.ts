@@ -3,7 +3,7 @@ import { expect, it, vi } from "vitest";
 import type { Api, SetOrder } from "../src/fetch/api";
 import { Refused } from "../src/fetch/problem";
 import { FIRST, Store } from "../src/state/store";
-import type { Info, LogRow, Preview, Problem, Scenario, Variable } from "../src/state/told";
+import type { Info, Levels, LogRow, Preview, Problem, Scenario, Variable } from "../src/state/told";
 import { ChangeForm, plainUnit } from "../src/ui/change";
 import { groupsOf } from "../src/ui/parameters";
 import { isHarmless } from "../src/ui/stale";
@@ -11,11 +11,13 @@ import { isHarmless } from "../src/ui/stale";
 const clock = { start: "1990-03-01T00:00:00", step: 86400, calendar: "standard", units: "days since 1990-03-01" };
 const rate = { name: "rate", units: "ha-1", long_name: "Rate", role: "parameter", settable: true, initial: 0.1 } as Variable;
 const main = { name: "main", branch: 1, step: 4, target: 4, version: "b1.1", problem: null } as Scenario;
+const hectopascals = { name: "level", values: [1000, 850], units: "hPa" } as Levels;
 const row = (seq: number, kind: string, outcome: string) => ({ seq, kind, outcome, arguments: { variable: "rate" } }) as unknown as LogRow;
 
 /** The form of a variable, and what it sends: each change fails that has a negative value, and moves the version all the same. */
-function opened(role: "steer" | "view" = "steer") {
+function opened(role: "steer" | "view" = "steer", levels: Levels | null = null) {
   const store = new Store();
+  const variable = { ...rate, levels };
   const sent: { order: SetOrder; match: string | undefined }[] = [];
   const log: LogRow[] = [];
   const api = {
@@ -36,12 +38,12 @@ function opened(role: "steer" | "view" = "steer") {
     viewer: { name: "kim", role, may_steer: role === "steer" },
     run: {
       ...{ name: "out", title: "", model: "m", steps: 30, clock, forcing: null },
-      ...{ variables: [rate], parameters: {}, outputs: [], given: [], planned: [] },
+      ...{ variables: [variable], parameters: {}, outputs: [], given: [], planned: [] },
     },
     info: { state: "ready", scenarios: [main] } as unknown as Info,
     steered: "main",
   });
-  const form = new ChangeForm(store, () => api as unknown as Api, rate);
+  const form = new ChangeForm(store, () => api as unknown as Api, variable);
   document.body.replaceChildren(form.element);
   const field = <T extends HTMLElement = HTMLInputElement>(part: string) => form.element.querySelector(`#change-rate-${part}`) as T;
   const type = (part: string, text: string) => {
@@ -67,6 +69,31 @@ it("a change that its preview says would be refused is not sent", async () => {
   await enter();
   await enter();
   expect(sent).toMatchObject([{ order: { value: 3 }, match: "b1.1" }]);
+});
+
+it("a change is one of the level that the map shows, or of all levels, and says so", async () => {
+  const { store, form, sent, type, enter, field } = opened("steer", hectopascals);
+  const button = () => form.element.querySelector("button")?.textContent;
+  expect([...field<HTMLSelectElement>("level").options].map(({ text }) => text)).toEqual(["All levels", "1000 hPa", "850 hPa"]);
+  expect(button()).toBe("Preview at all levels in main"); // of a map without levels
+  store.look({ variable: "rate[1]" });
+  expect(button()).toBe("Preview at 850 hPa in main");
+  type("value", "3");
+  await enter();
+  expect(button()).toBe("Set at 850 hPa in main");
+  expect(form.element.textContent).toContain("9 cells at 850 hPa: mean 0.1 → 3 ha⁻¹");
+  store.look({ variable: "rate[0]" }); // the draft stays as it is
+  await enter();
+  expect(store.now.notices.at(-1)?.text).toBe("Rate (rate) at 850 hPa: set in main");
+  expect(button()).toBe("Preview at 1000 hPa in main");
+  type("value", "2");
+  type("level", "");
+  await enter();
+  await enter();
+  expect(store.now.notices.at(-1)?.text).toBe("Rate (rate) at all levels: set in main");
+  form.atLevel("rate[1]");
+  expect(button()).toBe("Preview at 850 hPa in main");
+  expect(sent.map(({ order }) => order.variable)).toEqual(["rate[1]", "rate"]);
 });
 
 it("an order that failed makes no draft stale", async () => {

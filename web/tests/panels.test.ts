@@ -2,7 +2,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { Api } from "../src/fetch/api";
 import { FIRST, type State, Store } from "../src/state/store";
-import type { Info, LogRow, Scenario, Variable } from "../src/state/told";
+import type { Info, Levels, LogRow, Scenario, Variable } from "../src/state/told";
 import { arraysText, lengthText, Pace, standingOf } from "../src/ui/chip";
 import { mount as mountNotices } from "../src/ui/notice";
 import { changesOf, groupsOf } from "../src/ui/parameters";
@@ -75,6 +75,11 @@ describe("orders in words", () => {
   test("an order is told as people say it", () => {
     expect(rowText(row("set", set(0.08)), state())).toBe("Stocking rate (stock) set to 0.08 ha⁻¹ everywhere");
     expect(rowText(row("set", set(2, { operation: "scale", region: "west" })), state())).toBe("Stocking rate (stock) times 2 in west");
+    const levels = { name: "level", values: [1000, 850], units: "hPa" } as Levels;
+    const high = state({ run: { ...run, variables: [{ ...variable, levels }] } });
+    const told = ["stock", "stock[1]"].map((name) => rowText(row("set", set(0.08, { variable: name })), high));
+    expect(told).toEqual(["all levels", "850 hPa"].map((at) => `Stocking rate (stock) at ${at} set to 0.08 ha⁻¹ everywhere`));
+    expect(changesOf({ ...high, log: [row("set", set(1, { variable: "stock[1]" }))], steered: "dry" }, "stock")).toHaveLength(1);
     expect(rowText(row("step", { until: 51 }), state())).toBe("Play to 20 Feb 2003");
     expect(rowText(row("rewind", { step: 51 }), state())).toBe("Back to 20 Feb 2003");
   });

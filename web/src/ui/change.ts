@@ -1,14 +1,15 @@
 /** The form that changes one variable: what is typed is a draft until it was looked at (first Enter) and sent (second Enter). */
 import { isDay, isShort } from "../decode/calendar";
-import { typedNumber } from "../decode/units";
+import { prettyUnit, typedNumber } from "../decode/units";
 import type { Api, SetOrder } from "../fetch/api";
 import { isFailure, Refused } from "../fetch/problem";
+import { labelOf, mapName, parted } from "../state/levels";
 import type { Store } from "../state/store";
 import type { Ordered, Scenario, Variable } from "../state/told";
 import { fill, h, say } from "./dom";
 import { barred, barredForm, ordered, send } from "./orders";
 import { type Changed, isHarmless, staleNote } from "./stale";
-import { dateFault, dateText, exampleDate, nameOf, previewText } from "./wording";
+import { atText, changedName, dateFault, dateText, exampleDate, nameOf, previewText } from "./wording";
 
 const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻−";
 type When = "after" | "now" | "date" | "yearly";
@@ -19,11 +20,19 @@ export function plainUnit(text: string): string {
   return [...text.trim()].map((letter) => "0123456789--"[RAISED.indexOf(letter)] ?? letter).join("");
 }
 
+/** Chooses an option, also for when the form is emptied. */
+function choose(select: HTMLSelectElement, value: string): void {
+  for (const option of select.options) option.defaultSelected = option.value === value;
+  select.value = value;
+}
+
 export class ChangeForm {
   readonly element: HTMLFormElement;
   private readonly value: HTMLInputElement;
   private readonly units: HTMLInputElement;
   private readonly operation: HTMLSelectElement;
+  /** "[3]" for a level of the variable; "" for all, and where it has none. */
+  private readonly level: HTMLSelectElement;
   private readonly where: HTMLSelectElement;
   private readonly region: HTMLInputElement;
   private readonly when: HTMLSelectElement;
@@ -59,6 +68,9 @@ export class ChangeForm {
     this.units = h("input", { id: id("units"), value: variable.units, "aria-label": "Unit of the value", autocomplete: "off" });
     this.operation = select("operation", { set: "Set to", scale: "Times", add: "Plus" });
     this.operation.setAttribute("aria-label", "Operation");
+    const { levels } = variable;
+    const named = (levels?.values ?? []).map((_, level) => [`[${level}]`, levels ? labelOf(levels, level, prettyUnit) : ""]);
+    this.level = select("level", { "": "All levels", ...Object.fromEntries(named) });
     this.where = select("where", { all: "Everywhere", selection: "The selection on the map", name: "A region by name" });
     this.region = h("input", {
       id: id("region"),
@@ -82,6 +94,7 @@ export class ChangeForm {
       sentence,
       label("value", "Value"),
       h("div", { class: "row" }, this.operation, this.value, this.units),
+      ...(levels ? [label("level", "Levels"), h("div", { class: "row" }, this.level)] : []),
       label("where", "Where"),
       h("div", { class: "row" }, this.where, this.region),
       label("when", "From"),
@@ -110,6 +123,10 @@ export class ChangeForm {
         (selection) => this.where.querySelector("[value=selection]")?.toggleAttribute("disabled", !selection),
       ),
       store.subscribe(
+        (state) => state.look.variable,
+        (shown) => this.drop.hidden && this.atLevel(shown),
+      ),
+      store.subscribe(
         (state) => state.steered,
         () => {
           this.match = ""; // the draft is one for another scenario now
@@ -123,11 +140,22 @@ export class ChangeForm {
     this.value.focus();
   }
 
-  /** The change is to be made in the selection on the map, also after the form was emptied. */
+  /** The change is to be made in the selection on the map, at its level. */
   inSelection(): void {
-    this.where.querySelector("[value=selection]")?.setAttribute("selected", "");
-    this.where.value = "selection";
+    choose(this.where, "selection");
+    this.atLevel(this.store.now.look.variable);
+  }
+
+  /** The change is to be made at the level of a map; at all levels where that has none. */
+  atLevel(map: string): void {
+    const { variable } = this;
+    choose(this.level, parted(map)[1] === null ? "" : mapName(variable, map).slice(variable.name.length));
     this.unready();
+  }
+
+  /** " at 850 hPa", " at all levels"; "" of a variable without levels. */
+  private get at(): string {
+    return atText([this.variable], this.variable.name + this.level.value);
   }
 
   /** The form is not seen any more. */
@@ -155,7 +183,7 @@ export class ChangeForm {
 
   private unready(): void {
     this.ready = null;
-    say(this.button, `Preview in ${this.store.now.steered}`);
+    say(this.button, `Preview${this.at} in ${this.store.now.steered}`);
     say(this.said, "");
   }
 
@@ -166,6 +194,7 @@ export class ChangeForm {
     this.drop.hidden = true;
     this.stale.hidden = true;
     fill(this.stale);
+    this.atLevel(this.store.now.look.variable);
   }
 
   /** What is typed, as an order; null and words beside the field when it is none. */
@@ -185,7 +214,7 @@ export class ChangeForm {
     const units = plainUnit(this.units.value);
     return {
       scenario: scenario.name,
-      variable: this.variable.name,
+      variable: this.variable.name + this.level.value,
       operation: this.operation.value as "add" | "scale" | "set",
       value,
       region,
@@ -238,13 +267,13 @@ export class ChangeForm {
     this.match ||= ordered(this.store)?.version ?? "";
     try {
       const told = await this.api().preview(order);
-      say(this.said, previewText(told));
+      say(this.said, previewText(told, this.at));
       if (told.outside && order.when === "now") {
         this.blame("value", "This would be refused: give a value that keeps all cells within the range below.");
         return;
       }
       this.ready = JSON.stringify(order);
-      say(this.button, `Set in ${order.scenario}${told.outside ? ", which may be refused" : ""}`);
+      say(this.button, `Set${this.at} in ${order.scenario}${told.outside ? ", which may be refused" : ""}`);
     } catch (error) {
       if (!isFailure(error)) throw error;
       if (error instanceof Refused) this.refused(error);
@@ -282,7 +311,7 @@ export class ChangeForm {
         : typeof when === "object"
           ? ` for ${dateText(this.store.now, this.date.value.trim())}`
           : "";
-    const text = `${nameOf(this.store.now.run?.variables ?? [], change.variable)}: ${on ? "planned" : "set"} in ${change.scenario}${on}`;
+    const text = `${changedName(this.store.now.run?.variables ?? [], change.variable)}: ${on ? "planned" : "set"} in ${change.scenario}${on}`;
     this.store.notify({ weight: "good", text, detail, lasts: 5000 });
     if (this.ready === sent) this.clear();
     else this.match = made.version; // what was typed meanwhile is another draft

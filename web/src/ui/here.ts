@@ -6,6 +6,7 @@ import { toPixel } from "../state/view";
 import { byId, h, say } from "./dom";
 import { cornersOf, type MapView } from "./map";
 import { barred, ordered } from "./orders";
+import { atText } from "./wording";
 
 type Box = readonly [left: number, top: number, right: number, bottom: number];
 const TITLE = 60; // [CSS pixel] that the title of the map covers
@@ -47,7 +48,7 @@ export function mount(map: MapView, store: Store): void {
     const [xs, ys] = [pixels.map(([x]) => x), pixels.map(([, y]) => y)];
     const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
     button.hidden ||= right < panel.x || left > panel.x + panel.width || bottom < panel.y || top > panel.y + panel.height;
-    say(button, `Change here in ${ordered(store)?.name}`);
+    say(button, `Change here${atText(store.now.run?.variables ?? [], store.now.look.variable)} in ${ordered(store)?.name}`);
     const boxed = (...sides: [number, number, number, number]) => sides.map((side) => side / map.ratio) as unknown as Box;
     const marks = pins.map(({ cell }) => toPixel(view, grid, panel, ...centreOf(grid, cell)).map((at) => at / map.ratio));
     const all = boxed(panel.x, panel.y, panel.x + panel.width, panel.y + panel.height);
@@ -55,7 +56,17 @@ export function mount(map: MapView, store: Store): void {
     Object.assign(button.style, { left: `${x}px`, top: `${y}px` });
   };
   store.subscribe(
-    (state) => [state.selection, state.pins, state.view, state.grid, state.look.maps, state.look.globe, state.steered, barred(store)],
+    (state) => [
+      state.selection,
+      state.pins,
+      state.view,
+      state.grid,
+      state.look.maps,
+      state.look.globe,
+      state.look.variable,
+      state.steered,
+      barred(store),
+    ],
     place,
   );
   new ResizeObserver(place).observe(map.element);

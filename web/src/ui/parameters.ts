@@ -1,6 +1,7 @@
 /** What can be changed: a row for each variable, which opens into the form that changes it; what is computed names what to change instead. */
 import { grouped, prettyUnit, rounded } from "../decode/units";
 import type { Api } from "../fetch/api";
+import { named, parted } from "../state/levels";
 import { paced } from "../state/pace";
 import { legsOf, steeredNow } from "../state/scenario";
 import type { State, Store } from "../state/store";
@@ -8,14 +9,14 @@ import type { LogRow, Variable } from "../state/told";
 import { ChangeForm } from "./change";
 import { fill, h, s } from "./dom";
 import { ordered } from "./orders";
-import { nameOf, regionText, rowDate } from "./wording";
+import { atText, nameOf, regionText, rowDate } from "./wording";
 
 const [GIVEN, CHANGED] = ["Set by the run file", "Changed"];
 const FEW = 8; // rows of a group that are seen before the viewer asks for all
 
 /** What the run file sets, what was changed, then the parameters in the groups of the model, the state, and what is computed. */
 export function groupsOf({ run, log }: Pick<State, "run" | "log">): Map<string, Variable[]> {
-  const changed = new Set(log.filter((row) => row.kind === "set" && row.state === "done").map((row) => row.arguments.variable));
+  const changed = new Set(log.filter((row) => row.kind === "set" && row.state === "done").map(changedOf));
   let heading = "Parameters";
   const titled = (run?.variables ?? []).map((variable) => {
     const { name, role, settable } = variable;
@@ -30,11 +31,16 @@ export function groupsOf({ run, log }: Pick<State, "run" | "log">): Map<string, 
   return groups;
 }
 
+/** The variable that a row of the log has changed, whole or at a level. */
+function changedOf(row: LogRow): string {
+  return parted(String(row.arguments.variable))[0];
+}
+
 /** The changes of a variable that hold where a scenario stands, the newest first. */
 export function changesOf(state: State, name: string): LogRow[] {
   const legs = legsOf(state.info?.scenarios ?? [], steeredNow(state));
   return state.log
-    .filter((row) => row.kind === "set" && row.state === "done" && row.arguments.variable === name)
+    .filter((row) => row.kind === "set" && row.state === "done" && changedOf(row) === name)
     .filter((row) => (row.at_step ?? 0) <= (legs.get(Number(row.branch)) ?? -1))
     .reverse();
 }
@@ -44,17 +50,20 @@ function valueText(state: State, variable: Variable, changes: readonly LogRow[])
   if (variable.role !== "parameter") return "";
   const [last] = changes;
   const everywhere =
-    last && last.arguments.operation === "set" && last.arguments.region === "all" && typeof last.arguments.value === "number";
+    last?.arguments.variable === variable.name &&
+    last.arguments.operation === "set" &&
+    last.arguments.region === "all" &&
+    typeof last.arguments.value === "number";
   if (everywhere) return rounded(Number(last.arguments.value), 6);
   const first = state.run?.parameters[variable.name] ?? variable.initial;
   if (last) return "differs";
   return typeof first === "number" ? rounded(first, 6) : first === "per cell" ? "per cell" : "";
 }
 
-function byWhom(state: State, changes: readonly LogRow[]): string {
+function byWhom(state: State, variable: Variable, changes: readonly LogRow[]): string {
   const [last] = changes;
   if (!last) return "";
-  return `${last.who}, ${rowDate(last, state)}, ${regionText(last.arguments.region)}`;
+  return `${last.who}, ${rowDate(last, state)},${atText([variable], last.arguments.variable)} ${regionText(last.arguments.region)}`;
 }
 
 function rangeText({ low, high }: Variable): string {
@@ -113,6 +122,8 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     if (!form) {
       form = new ChangeForm(store, api, variable);
       if (here && here === store.now.selection) form.inSelection();
+      const typed = filter.value.trim();
+      if (named([variable], typed)?.levels === null) form.atLevel(typed);
     }
     return h(
       "div",
@@ -138,7 +149,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       h("span", { class: "name" }, nameOf([variable], variable.name)),
       h("span", { class: "value" }, valueText(now, variable, changes)),
       h("span", { class: "unit" }, prettyUnit(variable.units)),
-      changes.length > 0 && h("small", {}, byWhom(now, changes)),
+      changes.length > 0 && h("small", {}, byWhom(now, variable, changes)),
     );
     return h("li", { class: "variable" }, head, expanded && details(variable));
   };
@@ -146,8 +157,13 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     const focused = document.activeElement; // asked for before the form is moved, which takes the focus from it
     const kept = focused instanceof HTMLElement && list.contains(focused) ? focused : null;
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const fits = (variable: Variable) =>
-      words.every((word) => `${variable.name} ${variable.long_name} ${variable.standard_name}`.toLowerCase().includes(word));
+    const fits = (variable: Variable) => {
+      const { name, long_name, standard_name, levels } = variable;
+      const text = [name, long_name, standard_name, ...(levels?.values ?? []).map((_, level) => `${name}[${level}]`)]
+        .join(" ")
+        .toLowerCase();
+      return words.every((word) => text.includes(word));
+    };
     const parts: HTMLElement[] = [];
     for (const [title, group] of groupsOf(store.now)) {
       const these = group.filter(fits);

@@ -1,7 +1,7 @@
 /** Orders in words for people, and as a command line or a line of Python that gives the same order. */
 import { isDay, isoDate, isShort, momentOf, momentText, parseMoment, stepOf, stepText } from "../decode/calendar";
 import { grouped, placeText, prettyUnit, rounded } from "../decode/units";
-import { named } from "../state/levels";
+import { labelOf, named, parted } from "../state/levels";
 import { LEFT, legsOf } from "../state/scenario";
 import type { Run, State } from "../state/store";
 import type { LogRow, Preview, Scenario, Variable } from "../state/told";
@@ -19,6 +19,18 @@ export interface Request {
 export function nameOf(variables: readonly Variable[], name: unknown): string {
   const long = named(variables, String(name))?.long_name;
   return long && long !== name ? `${long} (${name})` : String(name);
+}
+
+/** What a change is of: a variable, one of its levels, or all of them. */
+export function changedName(variables: readonly Variable[], name: unknown): string {
+  return nameOf(variables, parted(String(name))[0]) + atText(variables, name);
+}
+
+/** " at 850 hPa" of the name of a level, " at all levels" of a variable with levels; "" of one without. */
+export function atText(variables: readonly Variable[], name: unknown): string {
+  const [whole, level] = parted(String(name));
+  const levels = variables.find((each) => each.name === whole)?.levels;
+  return levels ? ` at ${level === null ? "all levels" : labelOf(levels, level, prettyUnit)}` : "";
 }
 
 /** "2001-03-05" as it is written here; what is no date stays as it is. */
@@ -87,7 +99,7 @@ function changeText(change: Words, variables: readonly Variable[], cells?: unkno
   const given = (change.given ?? {}) as Words;
   const unit = prettyUnit(String(given.units ?? named(variables, String(change.variable))?.units ?? ""));
   const value = typeof given.value === "number" ? rounded(given.value, 6) : "an array";
-  const name = nameOf(variables, change.variable);
+  const name = changedName(variables, change.variable);
   const where = regionText(change.region, cells);
   if (change.operation === "scale") return `${name} times ${value} ${where}`;
   if (change.operation === "add") return `${name} plus ${value} ${unit} ${where}`.replace(/ +/g, " ");
@@ -140,7 +152,9 @@ export function orderText(row: LogRow, state: State): string {
   const small = (text: string) => (/^[A-Z][a-z ]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text);
   const scenario = (scenarioOf(state, row.branch)?.name ?? "").replace(LEFT, "");
   const what =
-    row.kind === "set" ? ` set ${small(nameOf(state.run?.variables ?? [], row.arguments.variable))}` : `: ${small(rowText(row, state))}`;
+    row.kind === "set"
+      ? ` set ${small(changedName(state.run?.variables ?? [], row.arguments.variable))}`
+      : `: ${small(rowText(row, state))}`;
   return `${row.who}${what} in ${scenario}`;
 }
 
@@ -300,10 +314,10 @@ export function goesOn(state: State, row: LogRow): Scenario | undefined {
   return (row.at_step ?? 0) <= (legsOf(scenarios, found).get(Number(row.branch)) ?? -1) ? found : undefined;
 }
 
-/** "29 016 cells: mean 0.12 -> 0.1 animals ha-1". */
-export function previewText({ cells, before, after, units, outside }: Preview): string {
+/** "29 016 cells: mean 0.12 -> 0.1 animals ha-1". at: " at 850 hPa", where a variable has levels. */
+export function previewText({ cells, before, after, units, outside }: Preview, at = ""): string {
   const number = (value: number | null) => (value === null ? "no value" : rounded(value, 5));
-  const means = `${grouped(String(cells))} ${cells === 1 ? "cell" : "cells"}: mean ${number(before)} → ${number(after)} ${prettyUnit(units)}`;
+  const means = `${grouped(String(cells))} ${cells === 1 ? "cell" : "cells"}${at}: mean ${number(before)} → ${number(after)} ${prettyUnit(units)}`;
   const wrong = outside ? `; ${grouped(String(outside))} would be outside the limits` : "";
   return `${means.trim()}${wrong}`;
 }
