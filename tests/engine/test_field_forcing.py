@@ -9,7 +9,7 @@ import pytest
 import xarray
 
 import steppe
-from steppe.engine import Session, Simulation
+from steppe.engine import Plan, Session, Simulation, cautions
 from steppe.errors import BadCellError, DamagedError, Failure
 from steppe.grid import Gaussian
 from steppe.io.forcing.field import Field
@@ -242,6 +242,22 @@ def test_a_model_may_ask_for_the_begin_or_the_end_of_a_step(run_file, at, fracti
             expected = forcing_of(made(), step, fraction)
             np.testing.assert_array_equal(simulation["u"].values, expected["u"])
             np.testing.assert_array_equal(simulation["rain"].values, expected["rain"])
+
+
+@pytest.mark.parametrize(("earlier", "told"), [(3.0, ["u", "rain"]), (1.5, ["rain"]), (0.0, ["u"]), (None, [])])
+def test_a_warning_names_stamps_that_are_not_where_the_run_takes_a_mean(run_file, earlier, told):
+    """u is linear between stamps, which should be the middles of its intervals; rain holds from each stamp on. Records are every 3 h."""
+    with xarray.open_zarr(run_file.parent / "winds.zarr", consolidated=False, decode_times=False) as store:
+        made = store.load()
+    if earlier is not None:
+        begin = made["time"].values - earlier
+        made["time_bnds"] = (("time", "nv"), np.stack([begin, begin + 3.0], axis=1))
+        made["time"].attrs["bounds"] = "time_bnds"
+    made.drop_encoding().to_zarr(run_file.parent / "winds.zarr", mode="w", consolidated=False)
+    warned = cautions(Plan.of(run_file))
+    names = [name for name in ("u", "rain") for text in warned if f'variable "{name}": by "time_bnds" each value is of an interval' in text]
+    assert names == told
+    assert all("16 of 16 stamps are not the" in text for text in warned)
 
 
 def test_a_run_without_a_grid_takes_that_of_its_fields(run_file, uninterrupted):

@@ -16,7 +16,7 @@ import xarray
 
 import steppe
 from steppe.cli import run_command
-from steppe.engine import Event, Plan, Simulation, read_run_file
+from steppe.engine import Event, Plan, Simulation, cautions, read_run_file
 from steppe.errors import BadCellError, Exit, FinishedError, FolderError, GridError, ModelError, RequestError, RunFileError
 from steppe.jobs.report import summary
 from tests.scenario import copied
@@ -520,6 +520,12 @@ def test_the_weeks_of_the_paper_can_be_asked_for(scenario):
     with Simulation(changed(scenario, changes)) as weekly:
         weekly.step(10)
         assert np.isfinite(weekly.get("water")).all()
+
+
+def test_a_warning_names_weekly_means_that_a_packed_store_rounds(scenario):
+    (told,) = cautions(changed(scenario, {"forcing.cadence.pan": '"7 days"'}))
+    assert told.startswith("[forcing] cadence: the store is packed, so weekly means are rounded: pan to 0.1 mm d-1. A mean below half of")
+    assert not cautions(Plan.of(scenario))
 
 
 def test_a_bad_cell_is_named_and_the_last_checkpoint_is_good(scenario):

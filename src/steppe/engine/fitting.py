@@ -79,7 +79,7 @@ def _check_events(plan: "Plan") -> None:
             "Remove the event."
         )
     for action in plan.actions:
-        for name in plan.of_weather & {*action.values}:
+        for name in plan.of_weather.keys() & {*action.values}:
             raise RunFileError(
                 f'[[event]] of {plan.clock.begin(action.step)} sets "{name}", but the weather holds it for every step. '
                 "Change it there, or remove the event."

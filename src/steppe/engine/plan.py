@@ -24,7 +24,7 @@ from steppe.engine.options import options_text, with_picks
 from steppe.engine.parameters import LAND_TYPE, Chosen, ParameterTable, choose
 from steppe.engine.place import open_grid, place_name
 from steppe.engine.run_file import MapsSection, OutputSection, RunFile, SeriesSection, read_run_file
-from steppe.engine.weather import open_weather
+from steppe.engine.weather import open_weather, weather_cautions
 from steppe.errors import ForcingError, RunFileError, nearest
 from steppe.grid import Decomposition, Grid, Region, decompose, writers_of
 from steppe.html_summary import html_summary
@@ -116,6 +116,7 @@ class Plan:
         begun = {*plan.initial, *(name for action in actions for name in action.values)}
         plan.cautions = [*departures(run.initial.get("state"), clock, chosen.values), *remarks_of(module, model, begun)]
         plan.check_forcing(module)
+        plan.cautions += weather_cautions(forcing, plan.of_weather, run.forcing.cadence if run.forcing else {})
         check_fits(plan)
         plan.run = run.model_copy(update={"engine": run.engine.model_copy(update={"dtype": plan.dtype})})
         plan.check_outputs()
@@ -168,7 +169,7 @@ class Plan:
         """
         if self.forcing is None:
             return None
-        wanted = {name: v for name, v in self.model.variables.items() if v.role is Role.FORCING and name in self.forcing.names}
+        wanted = self.of_weather
         if isinstance(self.forcing, FieldStore):
             at, spaces = self.model.needs.forcing_at, self.model.spaces
             return FieldReader(self.forcing, wanted, self.clock, range(self.steps), self.grid, at, spaces)
@@ -199,10 +200,10 @@ class Plan:
         return Variables({**self.model.variables, **inputs}, self.model.spaces)
 
     @cached_property
-    def of_weather(self) -> set[str]:
-        """Names of forcing that the weather holds for every step: no event sets it."""
+    def of_weather(self) -> dict[str, Variable]:
+        """Forcing that the weather holds for every step: no event sets it."""
         held = self.forcing.names if self.forcing else ()
-        return {name for name, variable in self.model.variables.items() if variable.role is Role.FORCING and name in held}
+        return {name: variable for name, variable in self.model.variables.items() if variable.role is Role.FORCING and name in held}
 
     @property
     def cost(self) -> float | None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from steppe.engine.run_file import ForcingSection, RunFile
@@ -9,6 +10,7 @@ from steppe.errors import ForcingError, RunFileError
 from steppe.grid import Grid, Points
 from steppe.io import FieldStore, ForcingStore
 from steppe.kernels import cache_folder
+from steppe.variable import Variable
 
 ADVICE = "Remove [grid] from the run file: the run then takes the grid of its weather. Or make a store for the grid of the run."
 
@@ -39,6 +41,23 @@ def open_weather(run: RunFile, grid: Grid) -> ForcingStore | FieldStore | None:
             '[forcing] "stations" are for a grid of points with the same ids. For a raster make a store: `steppe ingest stations`.'
         )
     return ForcingStore.open(_store(run.forcing.stations, grid, run, run.forcing))
+
+
+def weather_cautions(forcing: ForcingStore | FieldStore | None, variables: Mapping[str, Variable], cadence: Mapping[str, str]) -> list[str]:
+    """What a run does with its weather that is possible, and perhaps not meant. variables: those that it reads."""
+    if isinstance(forcing, FieldStore):
+        return list(filter(None, (forcing.off_stamps(name, variable.between == "last") for name, variable in variables.items())))
+    rounded = []
+    for name in sorted(cadence):
+        stored = forcing.variables.get(name) if forcing else None
+        if stored and cadence[name] != "1 day" and stored.axis.is_daily and stored.layout.dtype == "int16":
+            rounded.append(f"{name} to {stored.scale:g} {stored.units}")
+    if not rounded:
+        return []
+    return [
+        f"[forcing] cadence: the store is packed, so weekly means are rounded: {', '.join(rounded)}. A mean below half of that is 0. "
+        "A store made with --exact keeps them."
+    ]
 
 
 def _store(folder: Path, grid: Points, run: RunFile, section: ForcingSection) -> Path:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import xarray
 
 ALIASES = {"gregorian": "standard", "proleptic_gregorian": "standard", "365_day": "noleap"}  # the same days since 1582
+OFF = 0.1  # of an interval: months have their stamps on the 15th or the 16th
 MAGIC = (b"CDF", b"\x89HDF")  # of NetCDF 3 and 4
 
 
@@ -106,6 +107,27 @@ class FieldStore:
                 f'"{self.path}" has the calendar {told}, expected one of {", ".join(CALENDARS)}. Calendars are never converted.'
             )
         return calendars.pop()
+
+    def off_stamps(self, name: str, last: bool) -> str:
+        """A sentence if time bounds say that records of a variable are of intervals and their stamps lie elsewhere than a run takes them.
+
+        last: each record holds from its stamp on; otherwise the run is linear between stamps, which should be the middles.
+        """
+        values = self.dataset[name]
+        time = next((time for dim in values.dims if (time := self.time(str(dim))) is not None), None)
+        bounds = None if time is None else self.dataset.variables.get(str(time.attrs.get("bounds", "")))
+        if time is None or bounds is None or bounds.shape != (time.size, 2) or "time: point" in str(values.attrs.get("cell_methods", "")):
+            return ""
+        begin, end = np.asarray(bounds.values, np.float64).T
+        wanted, place = (begin, "beginning") if last else ((begin + end) / 2.0, "middle")
+        off = int(np.count_nonzero(np.abs(time.values - wanted) > OFF * np.abs(end - begin)))
+        if not off:
+            return ""
+        taken = "holds it from its stamp on" if last else "takes it at its stamp, linear between two"
+        return (
+            f'"{self.path}", variable "{name}": by "{time.attrs["bounds"]}" each value is of an interval, and the run {taken}. {off:,} of '
+            f"{time.size:,} stamps are not the {place} of theirs. Write a store whose times are."
+        )
 
     @property
     def digest(self) -> str:
