@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import aclosing, closing
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -235,3 +236,19 @@ def test_a_server_that_stays_away_is_said(server: Served) -> None:
     with pytest.raises(UnreachableError, match=r"showed nothing for 1 s.*Is steppe serve running"):
         next(maps)
     assert time.monotonic() - begin < 15
+
+
+def test_a_run_whose_folder_has_signs_of_addresses_is_watched_and_opened_as_a_data_set(scenario: Path) -> None:
+    name = "a %20#?b"
+    text = scenario.read_text()
+    assert 'path = "out"' in text
+    scenario.write_text(text.replace('path = "out"', f'path = "{name}"'))
+    server = Served(scenario)
+    try:
+        run = server.connect()
+        run.step(2)
+        assert run.name == name
+        is_right(next(iter(run.watch("water"))), run["water"])
+        np.testing.assert_array_equal(run.dataset()["water"][1], run["water"])
+    finally:
+        server.stop()

@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import msgspec
 import numpy as np
@@ -209,7 +210,7 @@ async def watch_async(
 
 def how_to_open(line: HttpClient, run: str) -> tuple[str, dict[str, Any]]:
     """The address of the live socket of a run, and how websockets is to open it."""
-    address = f"{line.url}{BASE}/runs/{run}/live".replace("http", "ws", 1)
+    address = f"{line.url}{BASE}/runs/{quote(run)}/live".replace("http", "ws", 1)
     how: dict[str, Any] = {"subprotocols": [PROTOCOL], "additional_headers": line.headers, "compression": None, "max_size": None}
     if address.startswith("wss"):
         how["ssl"] = line.verify if isinstance(line.verify, ssl.SSLContext) else ssl.create_default_context()

@@ -26,7 +26,7 @@ from steppe.api import (
 from steppe.api.documents import JournalRow
 from steppe.api.query import MapQuery
 from steppe.client import words
-from steppe.client.http_client import BASE, check_response
+from steppe.client.http_client import check_response
 from steppe.client.labels import all_levels, series_array
 from steppe.client.live_stream import LiveStream, watch_async
 from steppe.client.operation import AsyncOperation
@@ -337,7 +337,7 @@ class AsyncLook:
             raise Mistake(f'"unix:{line.socket}" cannot be read by Zarr. Serve it at an address: steppe serve --bind 127.0.0.1:8090.')
         if missing := [name for name in ("fsspec", "aiohttp") if find_spec(name) is None]:
             raise not_installed("A data set of all dates", "remote", *missing)
-        address = f"{line.url}{BASE}{self._remote.path}/zarr/{self._scenario}~{(await self.scenarios)[self._scenario].branch}"
+        address = f"{self._remote.address}/zarr/{self._scenario}~{(await self.scenarios)[self._scenario].branch}"
         options = {"headers": line.headers, "client_kwargs": {"raise_for_status": check_response}}
         options |= {} if line.verify is True else {"ssl": line.verify}
         # no cache: what was NaN may have come since

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from typing import Any
+from urllib.parse import quote
 from weakref import WeakSet
 
 import msgspec
@@ -53,7 +54,7 @@ class Remote:
     @property
     def address(self) -> str:
         """The run's own address."""
-        return f"{self.line.url}{BASE}{self.path}"
+        return f"{self.line.url}{BASE}{quote(self.path)}"
 
     async def info(self, look: bool = True, patience: float | None = None) -> Info:
         """The run now. look: orders of other clients count as seen, so that the client's own orders come after them."""
