@@ -68,7 +68,7 @@ def test_keys_can_be_changed_from_outside(tmp_path):
     [
         ("start =", "strat =", 'Key "time.strat" is not known. Did you mean "start"?'),
         ("end = 1990-12-31", "end = 1989-12-31", "time.end 1989-12-31 is before time.start 1990-01-01"),
-        ("end = 1990-12-31", 'end = "soon"', "Key \"time.end\" = 'soon' is not a date; write it bare, as 1990-01-31."),
+        ("end = 1990-12-31", 'end = "soon"', "Key \"time.end\" = 'soon' is not a date; write it as 1990-01-31."),
         (
             'region = "queensland"',
             'region = "queensland"\nfile = "a.zarr"',
@@ -86,6 +86,18 @@ def test_a_mistake_is_named_with_its_key(tmp_path, old, new, sentence):
         read(tmp_path, SMALLEST.replace(old, new))
     assert sentence in str(error.value)
     assert str(tmp_path / "run.toml") in str(error.value)
+
+
+def test_a_date_in_quotes_is_that_date(tmp_path):
+    bare = SMALLEST + "[[event]]\ndate = 1990-02-01\nset = { burn = 1.0 }\n"
+    quoted = bare
+    for date in ("1990-01-01", "1990-12-31", "1990-02-01"):
+        quoted = quoted.replace(date, f'"{date}"')
+    assert read(tmp_path, quoted) == read(tmp_path, bare)
+    assert read(tmp_path, SMALLEST.replace("1990-12-31", '"1990-02-30"')).time.end == "1990-02-30"
+    for wrong in ("1990-04-31", "1990-13-01", "19901231", "1990-12-31 "):
+        with pytest.raises(RunFileError, match=f"'{wrong}' is not a date; write it as 1990-01-31"):
+            read(tmp_path, SMALLEST.replace("1990-12-31", f'"{wrong}"'))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

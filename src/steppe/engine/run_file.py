@@ -40,10 +40,13 @@ Name = Annotated[str, StringConstraints(pattern=r"^[^/.][^/]*$")]  # of a folder
 
 
 def _day(value: object) -> Date | str:
-    """A date of TOML, or in quotes one that only other calendars have: a 29th or 30th of February."""
+    """A date of TOML, bare or in quotes; in quotes also one that only other calendars have: a 29th or 30th of February."""
     if (isinstance(value, Date) and not isinstance(value, datetime)) or (isinstance(value, str) and _FEBRUARY.match(value)):
         return value
-    raise PydanticCustomError("date_type", "no date")
+    try:
+        return Date.fromisoformat(value if isinstance(value, str) and _DATE.match(value) else "")
+    except ValueError:
+        raise PydanticCustomError("date_type", "no date") from None
 
 
 def _moment(value: object) -> Date | datetime | str:
@@ -54,6 +57,7 @@ def _moment(value: object) -> Date | datetime | str:
 
 
 _FEBRUARY = re.compile(r"\d{4}-02-(29|30)$")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d$")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?$")
 Instant = Annotated[str, StringConstraints(pattern=f"^{_TIME.pattern}")]  # as a schema of JSON has no instants without a zone
 Moment = Annotated[datetime | Date | str, PlainValidator(_moment, json_schema_input_type=Date | Instant)]
@@ -360,7 +364,7 @@ def _sentence(item: ErrorDetails, table: Mapping[str, object]) -> str:
     wanted = {
         "string_pattern_mismatch": "is not of the form that is expected here, such as "
         + EXAMPLES.get(str(location[-1]), '"1 month" or "10 days"'),
-        "date_type": "is not a date; write it bare, as 1990-01-31",
+        "date_type": "is not a date; write it as 1990-01-31",
         "too_short": "is empty; name one or more, or remove the table",
         "zone": "has a zone; write it without one, as 1990-01-31T06:00:00",
     }.get(item["type"], "does not fit: " + item["msg"][0].lower() + item["msg"][1:])
