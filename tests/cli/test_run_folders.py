@@ -14,6 +14,7 @@ import steppe
 from steppe.engine import Plan
 from steppe.errors import Exit
 from steppe.jobs.ensemble import Scenario, run_ensemble
+from steppe.server.live import ranges
 from tests.client.served import Served
 
 
@@ -121,6 +122,13 @@ def test_what_a_link_in_a_run_folder_leads_to_stays(call, here, run):
     code, _, wrong = call("remove", "link", "--yes")
     assert code == Exit.MISTAKE
     assert "is a link to" in wrong
+
+
+@pytest.mark.parametrize("name", [ranges.FILE, f"{ranges.FILE}.tmp", "picture.png"])
+def test_files_that_viewers_left_go_with_a_run(call, run, name):
+    (run / name).touch()
+    assert call("remove", "runs/first", "--yes")[0] == Exit.DONE
+    assert not run.exists()
 
 
 def test_an_ensemble_is_removed_as_a_whole(call, here):

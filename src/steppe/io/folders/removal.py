@@ -13,7 +13,7 @@ from steppe.io.folders.folder import JOURNALS, LOCK, OWN, SERVED, read_identity
 from steppe.io.folders.run_folders import RunFolderInfo, Tree
 from steppe.io.folders.scenarios import Ensemble
 
-MADE = ("picture.png", "images")  # of `steppe plot` and of triggers
+MADE = ("picture.png", "images", "ranges.json")  # of `steppe plot`, of triggers, of viewers of a served run
 EXACT = "|".join(re.escape(name) for name in (*OWN, *SERVED, *MADE, LOCK) if not name.endswith("."))
 BEGINNINGS = "|".join(re.escape(name) for name in SERVED if name.endswith("."))
 WRITTEN = re.compile(rf"(?:{EXACT})(?:(?:\..*)?\.tmp)?|(?:{BEGINNINGS}).*")
