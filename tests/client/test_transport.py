@@ -2,13 +2,15 @@
 
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from steppe.client.http_client import now
+from steppe.client.http_client import HttpClient, now
 from steppe.client.transport import LostError, Reply, Waiting
 
 
@@ -80,3 +82,27 @@ def test_head_and_body_arrive_together_and_a_connection_that_ends_is_lost_and_th
     assert [each.rpartition(b"\r\n\r\n")[2] for each in arrived] == [b"one", b"three"]
     with pytest.raises(LostError):
         posted(over, "four")
+
+
+class _Away:
+    """A server that is away at first. The pauses of its client take no time."""
+
+    def __init__(self, status: int, *times: str) -> None:
+        self.replies = [*(Reply(status, "away", {"retry-after": each}, b"") for each in times), Reply(200, "", {}, b"there")]
+        self.pauses: list[float] = []
+
+    async def send(self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]) -> Reply:
+        return self.replies.pop(0)
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_client_waits_for_a_time_that_is_a_number_or_a_date(status: int) -> None:
+    ahead, past = (formatdate(time.time() + seconds, usegmt=True) for seconds in (3600, -3600))
+    server = _Away(status, ahead, "1", past, "0", "Sun, 99 Nov 99999", "soon")
+    client = HttpClient("http://127.0.0.1", server, {}, 60.0)  # type: ignore[arg-type]
+    assert now(client.ask("GET", "/runs")).content == b"there"
+    assert [pause > 0 for pause in server.pauses] == [True, True, False, False, True, True]
+    assert max(server.pauses) <= 1

@@ -3,9 +3,11 @@
 Written once for both faces of the client: over `Waiting` nothing here ever waits for an event loop, so that `now` may run it.
 """
 
+import math
 import random
 import time
 from collections.abc import Coroutine, Mapping
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
@@ -142,7 +144,7 @@ class HttpClient:
                 if reply.status not in (429, 503) or "retry-after" not in reply.headers:
                     raise _with_advice(raised(facts))
                 last = str(facts.get("detail", facts.get("title")))
-                wait = min(float(reply.headers["retry-after"]), pause if reply.status == 503 else 1.0)
+                wait = min(_seconds(reply.headers["retry-after"]), pause if reply.status == 503 else 1.0)
                 pause = min(2 * pause, PAUSES[1])
             if time.monotonic() + wait > give_up:
                 raise UnreachableError(f"{self.url} did not answer for {patience:g} s: {last.rstrip('.')}. Is steppe serve running there?")
@@ -162,6 +164,16 @@ async def check_response(answer: "ClientResponse") -> None:
     if answer.status >= 400 and answer.status != 404:
         reply = Reply(answer.status, answer.reason or "", answer.headers, await answer.read())
         raise _with_advice(raised(_facts(reply, answer.url.host)))
+
+
+def _seconds(retry_after: str) -> float:
+    """Seconds until the time that a server or a proxy gives, as a number or as a date; infinite if it is neither."""
+    if retry_after.strip().isdecimal():
+        return float(retry_after)
+    try:
+        return max(parsedate_to_datetime(retry_after).timestamp() - time.time(), 0.0)
+    except (ValueError, OverflowError):
+        return math.inf
 
 
 def _facts(reply: Reply, host: str | None) -> dict[str, object]:
