@@ -191,6 +191,15 @@ def test_an_undone_rewind_gives_back_the_state_and_what_was_to_come(client: Clie
     assert problem(again)["code"] == "version-stale"  # who undoes late takes nothing away
 
 
+def test_a_key_of_an_undo_takes_none_of_the_clients_other_keys(client: Client, toy: Toy) -> None:
+    client.post("/step", {"steps": 4}, key="job-2")
+    assert client.post("/set", {"variable": "rate", "value": 3.0, "when": {"step": 6}}, key="x").json()["id"] == 2
+    client.post("/scenarios/main/rewind", {"step": 2}, key="y")
+    for status in ("done", "done"):  # also when it is sent again
+        assert client.post("/scenarios/main/rewind", {"left": "main@1"}, key="job").json()["state"] == status
+    assert [each.key for each in toy.journal.commands() if each.kind == "set"] == ["x", "job/2"]
+
+
 def test_a_scenario_whose_changes_are_refused_is_not_made(client: Client, toy: Toy) -> None:
     client.post("/step", {"end": True})
     change = {"variable": "rate", "value": 2.0}

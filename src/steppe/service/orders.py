@@ -174,7 +174,7 @@ class Orders:
             if each.outcome == "cancelled" and each.due.isdecimal()
         ]
         more = [
-            self._made(each.kind, scenario, each.arguments, request, int(each.due), f"-{each.seq}")
+            self._made(each.kind, scenario, each.arguments, request, int(each.due), f"/{each.seq}")
             for each in dated
             if each.detail.get("kind") in FORKS
         ]
@@ -230,7 +230,7 @@ class Orders:
     def _made(
         self, kind: str, scenario: str, arguments: Mapping[str, object], request: Struct, when: str | int = "after", part: str = ""
     ) -> Order:
-        """An order as the journal takes it. part: tells the orders of one request apart."""
+        """An order as the journal takes it. part: tells the orders of one request apart, by a sign that no key has."""
         return Order(
             kind=kind,
             scenario=scenario,
