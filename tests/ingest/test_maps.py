@@ -172,6 +172,8 @@ def test_the_amount_of_a_day_in_any_unit_is_a_rate_a_day(tmp_path, rain, sun):
     np.testing.assert_allclose(values(tmp_path / "w.zarr", "radiation"), 20.0, rtol=2e-6)
     with pytest.raises(ForcingError, match=f'weekly maps in "{rain}" may be sums or daily means'):
         check_rate(rain, "mm d-1", "a.nc")
+    with pytest.raises(ForcingError, match=f'weekly maps in "{rain}" are sums, as their cell_methods "area: mean time: sum" state'):
+        check_rate(rain, "mm d-1", "a.nc", "area: mean time: sum")
 
 
 def test_a_variable_of_another_name_makes_all_of_one_kind_which_a_run_reads(tmp_path):
@@ -282,6 +284,32 @@ def test_missing_days_are_filled_on_request_and_each_is_recorded(tmp_path, fill)
     expected = rain[39] if fill == "previous" else (rain[40 + 365] + rain[40 + 730]) / 2
     np.testing.assert_allclose(found[40], cells_of(expected[None, ::-1], tmp_path / "w.zarr")[0], atol=0.0501)
     np.testing.assert_allclose(found[42], cells_of(rain[None, 42, ::-1], tmp_path / "w.zarr")[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("suffix", ["nc", "zarr"])
+def test_a_day_whose_map_is_empty_is_filled_as_one_that_is_not_there(tmp_path, suffix):
+    """The last day too; one with some values is refused as before."""
+    rain = known_maps("daily_rain", 10)
+    rain[[3, 4, 9]] = np.nan
+    file = write_maps(tmp_path / f"a.{suffix}", {"daily_rain": rain})
+    with pytest.raises(ForcingError, match="rain is missing"):
+        ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0}, start="1990-01-02", end="1990-01-09")
+    report = ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0}, fill="previous")
+    assert any("rain: 3 missing days are filled (previous)" in note for note in report.notes)
+    expected = cells_of(rain[[0, 1, 2, 2, 2, 5, 6, 7, 8, 8], ::-1], tmp_path / "w.zarr")
+    np.testing.assert_allclose(values(tmp_path / "w.zarr", "rain"), expected, atol=1e-5)
+
+
+def test_the_29th_of_february_is_filled_from_the_28th_where_no_other_year_has_it(tmp_path):
+    rain = known_maps("daily_rain", 100)
+    files = [
+        write_maps(tmp_path / "a.nc", {"daily_rain": rain[:59]}, start="2004-01-01"),
+        write_maps(tmp_path / "b.nc", {"daily_rain": rain[60:]}, start="2004-03-01"),
+        write_maps(tmp_path / "c.nc", {"daily_rain": rain[:5] + 7.0}, start="2005-02-26"),
+    ]
+    ingest(files, tmp_path / "w.zarr", day_shift={"rain": 0}, fill="climatology", end="2004-04-09")
+    expected = cells_of((rain[None, 58, ::-1] + rain[None, 2, ::-1] + 7.0) / 2.0, tmp_path / "w.zarr")
+    np.testing.assert_allclose(values(tmp_path / "w.zarr", "rain")[[59]], expected, atol=0.0501)
 
 
 def test_values_outside_their_limits_are_clipped_on_request_and_counted(tmp_path):

@@ -1,7 +1,7 @@
 """One variable in many files: the file and map of each day. Gaps are errors or, on request, filled from other days."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import cftime
@@ -30,6 +30,16 @@ class SeriesPart(NamedTuple):
     source: str
     line: Conversion
     span: Span
+
+    def read(self, maps: slice, rows: range, columns: range) -> Singles:
+        """Values in the unit of the variable: (maps, rows, columns), NaN where missing."""
+        values = self.file.read(self.source, maps, rows, columns)
+        mark_missing(values, self.span)
+        if self.line.factor != 1.0:
+            values *= np.float32(self.line.factor)
+        if self.line.offset != 0.0:
+            values += np.float32(self.line.offset)
+        return values
 
 
 @dataclass(frozen=True)
@@ -112,6 +122,24 @@ class MapSeries:
         starts, stops = self.days[inside], (self.days + self.lengths)[inside]
         return Axis("time_weekly", np.maximum(starts, axis.first), np.minimum(stops, axis.stop), self.calendar)
 
+    def without_empty(self) -> "MapSeries":
+        """The series without daily maps that hold no value: their days are missing. Reads all maps."""
+        if not self.is_daily:
+            return self
+        there = np.ones(self.days.size, np.bool_)
+        for number, part in enumerate(self.parts):
+            mine = np.flatnonzero(self.part_of == number)
+            mine = mine[np.argsort(self.map_of[mine])]
+            at_once = part.file.maps_at_once(part.source)
+            for first in range(0, mine.size, at_once):
+                every = range(part.file.lattice.lat.size), range(part.file.lattice.lon.size)
+                maps = part.read(slice(first, min(first + at_once, mine.size)), *every)
+                there[mine[first : first + at_once]] = np.isfinite(maps).any(axis=(1, 2))
+        if there.all() or not there.any():
+            return self
+        held = {name: getattr(self, name)[there] for name in ("days", "lengths", "part_of", "map_of")}
+        return replace(self, **held)
+
     def rows_of(self, axis: Axis, fill: str | None) -> "Rows":
         """The maps for each day of an axis; for weekly maps, for each of their weeks within it.
 
@@ -151,8 +179,10 @@ class MapSeries:
             found = np.arange(*np.searchsorted(self.days, [0, day]))[-1:]
         else:
             dates = cftime.num2date(self.days, EPOCH, calendar=self.calendar)
-            wanted = cftime.num2date(day, EPOCH, calendar=self.calendar)
-            found = np.array([i for i, date in enumerate(dates) if (date.month, date.day) == (wanted.month, wanted.day)], dtype=np.int64)
+            date = cftime.num2date(day, EPOCH, calendar=self.calendar)
+            wanted = [(date.month, date.day)] + ([(2, 28)] if (date.month, date.day) == (2, 29) else [])
+            alike = ([i for i, date in enumerate(dates) if (date.month, date.day) == each] for each in wanted)
+            found = np.array(next(filter(None, alike), []), dtype=np.int64)
         if not found.size:
             what = "no day before it" if fill == "previous" else "no other year has this day"
             raise ForcingError(
@@ -215,15 +245,9 @@ class Rows:
         return bool(one >= 0 and two >= 0 and part_of[one] == part_of[two] and map_of[two] == map_of[one] + 1)
 
     def _maps(self, place: int, count: int, rows: range, columns: range) -> Singles:
-        part = self.series.parts[self.series.part_of[place]]
         first = int(self.series.map_of[place])
-        values: Singles = part.file.read(part.source, slice(first, first + count), rows, columns)
-        mark_missing(values, part.span)
-        if part.line.factor != 1.0:
-            values *= np.float32(part.line.factor)
-        if part.line.offset != 0.0:
-            values += np.float32(part.line.offset)
-        return values
+        part: SeriesPart = self.series.parts[self.series.part_of[place]]
+        return part.read(slice(first, first + count), rows, columns)
 
 
 def _said(parts: Sequence[SeriesPart]) -> str:

@@ -65,6 +65,8 @@ def ingest_maps(
         opened = [stack.enter_context(closing(CfFile(file))) for file in files]
         series, untaken = choose_series(opened, choices)
         axis = choose_axis(series, choices)
+        if choices.fill:
+            series = {name: one.without_empty() for name, one in series.items()}
         rows = {name: one.rows_of(axis, choices.fill) for name, one in series.items()}
         target, left_out = _grid(grid, rows, choices)
         ways = {name: _way(one, target, choices) for name, one in series.items()}
