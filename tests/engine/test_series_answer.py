@@ -6,17 +6,20 @@ import numpy as np
 import pytest
 
 from steppe.api.query import LATEST
+from steppe.control import OPEN_END, Leg
 from steppe.engine import session as session_file
 from steppe.engine.session import Session
 from tests.engine.sessions import OWN, on_session, query, seen, sent, setting, to
 
 
-def series(session: Session, name: str, cells: np.ndarray, first: int, last: int, **more: bool) -> tuple[np.ndarray, list[Any]]:
+def series(
+    session: Session, name: str, cells: np.ndarray, first: int, last: int, branch: int = 1, **more: bool
+) -> tuple[np.ndarray, list[Any]]:
     """All steps, however many a turn of the engine gives."""
     found, missing = [], []
     while first <= last:
         along = {"steps": [first, last], "again": True, "region": False} | more
-        head, body = session.get(1, query({"name": name, "chosen": cells.astype("<u4").tobytes(), "packed": True, "along": along}))
+        head, body = session.get(branch, query({"name": name, "chosen": cells.astype("<u4").tobytes(), "packed": True, "along": along}))
         found.append(np.frombuffer(body, head["dtype"]).reshape(head["shape"]))
         missing += head["missing"]
         first = head["last"] + 1
@@ -98,3 +101,36 @@ def test_the_latest_step_is_the_one_at_the_time_of_the_answer(scenario, monkeypa
         assert [each[:2] for each in missing] == [[40, 40]]
 
     on_session(scenario, work)
+
+
+def test_a_new_branch_has_the_records_of_its_origin(scenario, monkeypatch):
+    scenario.write_text(scenario.read_text().replace('every = "1 month"', 'every = "1 day"', 1))
+    monkeypatch.setattr(session_file, "AGAIN", 0.0)  # nothing is computed again
+    cells, fork = np.array([5, 77]), [Leg(1, 60, 0), Leg(2, OPEN_END, OPEN_END)]
+
+    def first(session: Session) -> np.ndarray:
+        session.load(1, OWN)
+        each = []
+        for step in range(1, 101):
+            to(session, step)
+            each.append(seen(session, "water")[cells])
+        session.save(1)
+        session.load(2, fork)
+        to(session, 60, (2,))
+        found, missing = series(session, "water", cells, 1, 59, again=False)
+        assert missing == []
+        assert np.array_equal(found, each[:59])
+        inherited, missing = series(session, "water", cells, 1, 59, branch=2, again=False)
+        assert missing == []
+        assert np.array_equal(inherited, found)
+        return found
+
+    def then(session: Session) -> None:
+        session.load(2, fork)
+        to(session, 60, (2,))
+        inherited, missing = series(session, "water", cells, 1, 59, branch=2, again=False)
+        assert missing == []
+        assert np.array_equal(inherited, stepped)
+
+    stepped = on_session(scenario, first)
+    on_session(scenario, then)

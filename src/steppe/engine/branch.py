@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,15 +13,17 @@ from msgspec.structs import astuple
 
 from steppe.array_types import Array
 from steppe.control import Leg, Position, SavedCheckpoint
+from steppe.control.orders import folder_of
 from steppe.control.wire import BEGINNING, RuleFiring
 from steppe.engine.bad_cell import bad_cell
+from steppe.engine.branch_folders import is_foreign
 from steppe.engine.branch_rules import Rules
 from steppe.engine.checkpoint_manager import CheckpointManager
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
 from steppe.errors import BadCellError, Failure
 from steppe.failpoint import reach
-from steppe.io import Checkpoint, Spent, StoredRecords
+from steppe.io import Checkpoint, Progress, Spent, StoredRecords
 from steppe.levels import parted
 
 Arguments = Mapping[str, Any]
@@ -128,6 +130,8 @@ class Branch:
     behind: EarlierState | None = None
     stepped: bool = False
     steered: bool = True
+    live: Mapping[int, "Branch"] = field(default_factory=dict, repr=False)
+    home: Path = Path()
 
     @property
     def settled(self) -> CheckpointManager:
@@ -206,14 +210,32 @@ class Branch:
         """A variable after a step and those behind it whose records lie side by side, up to `last`, (steps, ...); all cells, or some."""
         outputs, whole = self.ranks.state(self.state_id).outputs, parted(name)[0]
         found = outputs.record_of(whole, step, rounded)
-        if found is None or self.manager is None or found[1] >= self.manager.progress.records.get(found[0], 0):
+        if found is None:
             return None
         key, record = found
-        most = min(last - step + 1, self.manager.progress.records[key] - record, BLOCK)
+        held = ((path, records.get(key, 0), until) for path, records, until in self._folders(step))
+        path, count, until = next((each for each in held if record < each[1]), (None, 0, 0))
+        if path is None:
+            return None
+        most = min(min(last, until) - step + 1, count - record, BLOCK)
         stop = next((n for n in range(1, most) if outputs.record_of(whole, step + n, rounded) != (key, record + n)), most)
         group = key.rpartition("/")[0].removeprefix("maps/")
-        records = StoredRecords.open(self.manager.folder.path, group)
-        return records.read(name, slice(record, record + stop), None if cells is None else cells.astype(np.int64))
+        stored = StoredRecords.open(path, group)
+        return stored.read(name, slice(record, record + stop), None if cells is None else cells.astype(np.int64))
+
+    def _folders(self, step: int) -> Iterator[tuple[Path, Mapping[str, int], int]]:
+        """The folders that may hold its record of a step, the records in each, and the last step that it shares: those of its path, too."""
+        if self.manager:
+            yield self.manager.folder.path, self.manager.progress.records, self.plan.steps
+        until = self.position.step - 1  # actions after the fork may have changed the state of this step
+        for at, leg in reversed([*enumerate(self.path[:-1], 1)]):
+            if step > (until := min(until, leg.step)):
+                return
+            other, path = self.live.get(leg.branch), folder_of(self.home, leg.branch)
+            if other and other.manager:
+                yield other.manager.folder.path, other.manager.progress.records, until
+            elif not other and not is_foreign(self.home, self.path[:at]) and (progress := Progress.read(path)):
+                yield path, progress.records, until
 
     def change(self, arguments: dict[str, object]) -> dict[str, object]:
         """Sets, scales or adds to a variable; returns the effect.

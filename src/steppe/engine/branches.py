@@ -217,10 +217,10 @@ class Branches:
     ) -> Branch:
         plan = self._plan.again()
         state_id = self._ranks.begin(plan, like=self._root, in_pieces=self._steered)
-        spent, since = spent or Spent(), position if since is None else since
-        return Branch(
-            number, tuple(path), plan, self._ranks, state_id, position, spent, remembered=position.step, since=since, steered=self._steered
-        )
+        since = position if since is None else since
+        found = Branch(number, tuple(path), plan, self._ranks, state_id, position, spent or Spent(), since=since, steered=self._steered)
+        found.remembered, found.live, found.home = position.step, self.live, self._path
+        return found
 
     def _or_close(self, branch: Branch, work: Callable[[], object]) -> None:
         try:
