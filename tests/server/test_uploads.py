@@ -4,6 +4,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,6 +125,36 @@ def test_what_an_order_looked_at_a_moment_ago_is_not_swept(client: Client, toy: 
     grown_old(toy.folder / "uploads" / "unused" / name)
     assert uploads.find(toy.folder, name) is not None
     assert uploads.sweep(toy.folder, LIMITS) == 0
+
+
+def test_uploads_that_orders_use_at_once_are_in_nobodys_way(toy: Toy) -> None:
+    def use(worker: int) -> None:
+        for number in range(300):
+            content = b"%d of %d" % (number, worker)
+            name = uploads.keep(toy.folder, content, LIMITS)
+            uploads.settle(toy.folder, [name])
+            assert uploads.read(toy.folder, name) == content
+
+    with ThreadPoolExecutor(3) as workers:
+        for done in [*(workers.submit(use, worker) for worker in range(2)), workers.submit(sweep_often, toy.folder)]:
+            done.result()
+
+
+def sweep_often(folder: Path) -> None:
+    for _ in range(1000):
+        uploads.sweep(folder, LIMITS)
+
+
+def test_an_upload_that_an_order_moves_is_read(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, found = uploads.keep(toy.folder, b"abcd", LIMITS), uploads.find
+
+    def moved(folder: Path, name: str) -> Path | None:
+        path = found(folder, name)
+        uploads.settle(folder, [name])
+        return path
+
+    monkeypatch.setattr(uploads, "find", moved)
+    assert uploads.read(toy.folder, name) == b"abcd"
 
 
 def test_uploads_that_no_order_uses_have_a_limit_and_old_ones_make_room(toy: Toy, access: Access) -> None:

@@ -124,10 +124,10 @@ def find(folder: Path, name: str) -> Path | None:
 
 def read(folder: Path, name: str) -> bytes:
     """The bytes of a file; raises Refused, unknown-upload."""
-    path = find(folder, name)
-    if path is None:
-        raise Refused("unknown-upload", f'"{name}" was not uploaded.', value=name, position="$.upload")
-    return path.read_bytes()
+    while (path := find(folder, name)) is not None:
+        with suppress(FileNotFoundError):  # an order that names it has moved it meanwhile
+            return path.read_bytes()
+    raise Refused("unknown-upload", f'"{name}" was not uploaded.', value=name, position="$.upload")
 
 
 def settle(folder: Path, names: Collection[str]) -> None:
@@ -139,7 +139,7 @@ def settle(folder: Path, names: Collection[str]) -> None:
 
 def check_room(folder: Path, more: int, limits: WorkLimits) -> None:
     """Raises Refused, uploads-full, when so many bytes more are too many that no order uses."""
-    here = sum(max(entry.stat().st_size, LEAST) for entry in _unused(folder))
+    here = sum(max(found.st_size, LEAST) for _, found in _unused(folder))
     if here + more > limits.unused and here + more - sweep(folder, limits) > limits.unused:
         text = f"The run has {here:,} bytes that were sent and that no order uses; {limits.unused:,} are allowed."
         raise Refused("uploads-full", text, value=here, allowed=limits.unused)
@@ -148,7 +148,7 @@ def check_room(folder: Path, more: int, limits: WorkLimits) -> None:
 def sweep(folder: Path, limits: WorkLimits) -> int:
     """Removes what was sent long ago and no order names; gives how many bytes that were."""
     swept, since = 0, time.time() - limits.unused_seconds
-    old = {entry.name: entry.stat().st_size for entry in _unused(folder) if entry.stat().st_mtime < since}
+    old = {name: found.st_size for name, found in _unused(folder) if found.st_mtime < since}
     named = named_by(folder / JOURNAL) if old else frozenset()  # a server may have died before it kept one for good
     settle(folder, named & old.keys())
     for name in old.keys() - named:
@@ -160,6 +160,9 @@ def sweep(folder: Path, limits: WorkLimits) -> int:
     return swept
 
 
-def _unused(folder: Path) -> Iterator[os.DirEntry[str]]:
+def _unused(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """The names of the files that no order uses, and what the system says of each."""
     with suppress(FileNotFoundError), os.scandir(folder / UNUSED) as entries:
-        yield from entries
+        for entry in entries:
+            with suppress(FileNotFoundError):  # another thread has moved it meanwhile
+                yield entry.name, entry.stat()
