@@ -10,6 +10,8 @@ from steppe.io.forcing.units import SAME, conversion
         ("Celsius", "degC"),
         ("degrees C", "degC"),
         ("Degrees Celsius", "degC"),
+        ("Deg. C", "degC"),
+        ("celcius", "degC"),
         ("mm", "mm d-1"),
         ("kg m-2 d-1", "mm d-1"),
         ("MJ/m2", "MJ m-2 d-1"),
@@ -33,6 +35,10 @@ def test_spellings_of_one_unit_need_no_conversion(found: str, wanted: str) -> No
         ("cm", "mm d-1", 1.5, 15.0),
         ("J cm-2", "MJ m-2 d-1", 2000.0, 20.0),
         ("kWh/m2", "MJ m-2 d-1", 2.0, 7.2),
+        ("kWh/m2/day", "MJ m-2 d-1", 2.0, 7.2),
+        ("kWh m-2 d-1", "MJ m-2 d-1", 2.0, 7.2),
+        ("Wh/m2", "MJ m-2 d-1", 2000.0, 7.2),
+        ("Wh m-2 day-1", "MJ m-2 d-1", 2000.0, 7.2),
     ],
 )
 def test_units_that_convert_are_a_straight_line(found: str, wanted: str, value: float, expected: float) -> None:

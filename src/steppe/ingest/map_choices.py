@@ -91,7 +91,7 @@ def choose_series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, 
             if units is None:
                 raise ForcingError(f"{where} has no units. Add the attribute, or say it: --units {name}=UNIT; units are never guessed.")
             if file.days(source).lengths.max() > 1:
-                check_rate(str(units), variable.units, where)
+                check_rate(str(units), variable.units, where, str(attributes.get("cell_methods", "")))
             span = file.valid_range(source) if name in WEATHER else EVERY  # else limits are those of the variable
             parts[name].append(SeriesPart(file, source, conversion(str(units), variable.units, where), span))
     for doubtful in sorted(name for name in untaken if name.lower() == DOUBTFUL and not {"vp", DEFICIT} & set(parts)):

@@ -10,7 +10,7 @@ from steppe.errors import ForcingError
 
 # with a space UDUNITS reads the product of an angle and a temperature or a charge
 _DEGREES = (
-    *("degC", "deg C", "deg_C", "°C", "oC", "C", "celsius", "Celsius"),
+    *("degC", "deg C", "deg_C", "°C", "oC", "C", "celsius", "Celsius", "celcius", "Celcius", "deg. C", "Deg. C"),
     *(f"{degree}{space}{of}" for degree in ("degree", "degrees", "Degrees") for space in " _" for of in ("C", "celsius", "Celsius")),
 )
 _WATER = ("mm d-1", "mm", "mm/d", "mm/day", "mm day-1", "mm d**-1", "kg m-2", "kg/m2", "kg m**-2", "kg m-2 d-1", "kg m-2 day-1")
@@ -28,7 +28,8 @@ SPELLINGS = {
     **dict.fromkeys(("1", "-", "", "fraction"), "1"),
     "m of water equivalent": "m",
     "inches": "inch",
-    **dict.fromkeys(("kWh m-2", "kWh/m2", "kWh m**-2"), "kW h m-2"),
+    **{f"{many}Wh{by}": f"{many}W h m-2" for many in ("k", "") for by in (" m-2", "/m2", " m**-2", "/m^2")},
+    **{f"{many}Wh{by}": f"{many}W h m-2 d-1" for many in ("k", "") for by in (" m-2 d-1", " m-2 day-1", "/m2/d", "/m2/day")},
 }
 
 
@@ -49,8 +50,10 @@ CURE = (
 )
 
 
-def check_rate(found: str, wanted: str, where: str) -> None:
+def check_rate(found: str, wanted: str, where: str, methods: str = "") -> None:
     """Checks that a value of several days in unit `found` can only be a mean: amount and rate of a week are different numbers.
+
+    methods: CF cell_methods of the file, for the error.
 
     Raises
     ------
@@ -58,10 +61,10 @@ def check_rate(found: str, wanted: str, where: str) -> None:
         It may be an amount.
     """
     if _is_amount(found, wanted):
-        raise ForcingError(
-            f'{where}: weekly maps in "{found}" may be sums or daily means; the file does not state which. Make them means, in '
-            f'"{wanted}", and say so in their units.'
-        )
+        what = "may be sums or daily means; the file does not state which"
+        if "time: sum" in methods:
+            what = f'are sums, as their cell_methods "{methods}" state'
+        raise ForcingError(f'{where}: weekly maps in "{found}" {what}. Make them daily means, in "{wanted}", and say so in their units.')
 
 
 def _is_amount(found: str, wanted: str) -> bool:
