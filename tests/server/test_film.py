@@ -168,7 +168,7 @@ def test_a_server_ends_while_a_film_is_made_and_takes_its_process_along(scenario
         (f"{RUN}/film/watr.mp4", {}, "unknown-variable", 'no variable "watr"'),
         (FILM, {"scenario": "dry"}, "unknown-scenario", 'no scenario "dry"'),
         (FILM, {"from": "1980-01-01"}, "date-outside-forcing", "1980-01-01 lies outside the run, which goes from 1990-01-10"),
-        (FILM, {"to": "1990-02-30"}, "date-outside-forcing", "1990-02-30"),
+        (FILM, {"to": "1990-02-30"}, "date-wrong", "1990-02-30"),
         (FILM, {"to": "1990-09-01"}, "not-computed", 'to 1990-09-01 is not in the run "out", which holds 1990-01-10 to 1990-05-31'),
         (FILM, {"from": "1990-05-01", "to": "1990-02-01"}, "out-of-range", "from=1990-05-01 lies after to=1990-02-01"),
         (FILM, {"from": "spring"}, "bad-query", "no date"),

@@ -76,6 +76,7 @@ KINDS: dict[str, Kind] = {
     "region-invalid": Kind(422, "The region holds nothing or is none", "Give a box, polygon, cell or name that holds active cells."),
     "expression-invalid": Kind(422, "The expression cannot be read", "The position names the place of the mistake."),
     "date-outside-forcing": Kind(422, "The date lies outside the run", "Give a date within the range that the problem names."),
+    "date-wrong": Kind(422, "The date names no step of the run", "Give a date of its calendar; the detail names steps that are near."),
     "array-shape": Kind(422, "The array is of another length", "Send one value for each cell of the region."),
     "digest-wrong": Kind(422, "The body does not match its digest", "The digest in the address is the SHA-256 of the body; send it again."),
     "unknown-upload": Kind(422, "The array was not uploaded", "PUT it to /uploads/{sha256} first."),

@@ -57,7 +57,8 @@ def meant(service: Service, run: str, name: str, query: MapQuery) -> Meant:
     Raises
     ------
     Refused
-        region-invalid, out-of-range, unknown-variable, unknown-scenario, date-outside-forcing, not-computed or not-acceptable.
+        region-invalid, out-of-range, unknown-variable, unknown-scenario, date-wrong, date-outside-forcing, not-computed or
+        not-acceptable.
     """
     known, form = service.known(run), query.format or "raw"
     region = regions.named(query)
@@ -80,7 +81,7 @@ def meant(service: Service, run: str, name: str, query: MapQuery) -> Meant:
 
 async def ask(service: Service, what: Meant) -> MapValues:
     """The array or image that a query means; raises Refused."""
-    run, scenario, query, cells = service.run(what.run), what.query.scenario, what.inner, None
+    run, branch, query, cells = service.run(what.run), what.scenario["branch"], what.inner, None
     if what.query.polygon or what.query.cells:
         cells = await service.in_thread(regions.asked, service.known(what.run).grid, what.query)
         assert cells is not None, "a region is named"
@@ -88,7 +89,7 @@ async def ask(service: Service, what: Meant) -> MapValues:
     if what.steps is not None and len(what.steps) > 1:
         return MapValues(*await _stacked(service, what, query, what.steps), cells)
     query = query if what.steps is None else replace(query, step=what.steps[0])
-    return MapValues(*await run.get(scenario, query), cells)
+    return MapValues(*await run.get(branch, query), cells)
 
 
 async def content(service: Service, what: Meant, piece: MapValues, digest: str) -> Content:
@@ -142,7 +143,7 @@ def steps_of(time: str, known: RunDescription, scenario: ScenarioStatus, most: i
     Raises
     ------
     Refused
-        date-outside-forcing, not-computed with what there is, out-of-range.
+        date-wrong, date-outside-forcing, not-computed with what there is, out-of-range.
     """
     if time == "latest":
         return None
@@ -171,13 +172,13 @@ def steps_of(time: str, known: RunDescription, scenario: ScenarioStatus, most: i
 
 async def _stacked(service: Service, what: Meant, query: MapQuery, steps: list[int]) -> tuple[ArrayHead, bytes]:
     """The arrays of several steps one behind the other, (time, ...)."""
-    run, scenario, most = service.run(what.run), what.query.scenario, service.limits.reply
+    run, branch, most = service.run(what.run), what.scenario["branch"], service.limits.reply
     bodies: list[Buffer] = []
     heads: list[ArrayHead] = []
     total = 0
     for begin in range(0, len(steps), TOGETHER):
         some = steps[begin : begin + TOGETHER]
-        for said, body in await asyncio.gather(*(run.get(scenario, replace(query, step=step)) for step in some)):
+        for said, body in await asyncio.gather(*(run.get(branch, replace(query, step=step)) for step in some)):
             total += memoryview(body).nbytes
             heads.append(said)
             bodies.append(body)

@@ -42,7 +42,7 @@ def step_behind(date: str, facts: RunFacts, position: str) -> int:
     Raises
     ------
     Refused
-        date-outside-forcing: the calendar has no such date, or it is not one of the run.
+        date-wrong: the calendar or the run has no such date; date-outside-forcing: it lies outside the run.
     """
     clock, steps = _dated(date, facts, position)
     return _inside(clock.done, date, range(clock.least_done(date), steps + 1), clock, steps, position)
@@ -54,7 +54,7 @@ def step_from(date: str, facts: RunFacts, position: str) -> int:
     Raises
     ------
     Refused
-        date-outside-forcing: the calendar has no such date, or it is not one of the run.
+        date-wrong: the calendar or the run has no such date; date-outside-forcing: it lies outside the run.
     """
     if not is_day(date):
         return step_behind(date, facts, position)
@@ -69,7 +69,7 @@ def step_before(date: str, facts: RunFacts, position: str) -> int:
     Raises
     ------
     Refused
-        date-outside-forcing: the calendar has no such date, or it is not one of the run.
+        date-wrong: the calendar or the run has no such date; date-outside-forcing: it lies outside the run.
     """
     clock, steps = _dated(date, facts, position)
     return _inside(clock.index, date, range(steps), clock, steps, position)
@@ -79,7 +79,7 @@ def _dated(value: str, facts: RunFacts, position: str) -> tuple[Clock, int]:
     """The clock of a run with dates, and its steps."""
     clock = clock_of(facts)
     if clock.step is None:
-        raise Refused("date-outside-forcing", "This model iterates without time. Name a step.", value=value, position=position)
+        raise Refused("date-wrong", "This model iterates without time. Name a step.", value=value, position=position)
     return clock, int(facts["steps"])
 
 
@@ -90,7 +90,7 @@ def _inside(find: Callable[[str], int], date: str, allowed: range, clock: Clock,
             raise RunFileError(f"{date} is no date. Years begin with 0001.")
         step = find(date)
     except SteppeError as error:
-        raise Refused("date-outside-forcing", str(error), value=date, allowed=span, position=position) from None
+        raise Refused("date-wrong", str(error), value=date, position=position) from None
     if step not in allowed:
         text = f"{date} lies outside the run, which goes from {span[0]} to {span[1]}."
         raise Refused("date-outside-forcing", text, value=date, allowed=span, nearest=span[step >= allowed.start], position=position)
