@@ -165,7 +165,7 @@ class QueryCache:
             near = near if first is not None and first < now else ""
             raise NotComputedError(
                 f"Step {step} is not at hand: {why}. It stands at step {now}{near}. "
-                "Take the last step, record the variable every day, or branch at that step."
+                "Take the last step, record the variable at every step, or branch at that step."
             )
         self.moved[name] += values.nbytes
         values = values.astype(self._plan.variables[name].dtype, copy=False)  # all steps of a series have one type
