@@ -9,7 +9,7 @@ import { changesOf, groupsOf } from "../src/ui/parameters";
 import { eventText, plannedFor } from "../src/ui/rules";
 import { differenceOf, treeOf } from "../src/ui/scenarios";
 import { csvCell, linkTo, seriesCsv, together } from "../src/ui/share";
-import { asCurl, asPython, dateFault, goesOn, previewText, requestOf, rowText } from "../src/ui/wording";
+import { asCurl, asPython, dateFault, goesOn, previewText, requestOf, rowDate, rowText } from "../src/ui/wording";
 
 const clock = { start: "2003-01-01T00:00:00", step: 86400, calendar: "standard", units: "days since 2003-01-01" };
 const variable = { name: "stock", units: "ha-1", long_name: "Stocking rate", role: "parameter", initial: 0.1 } as Variable;
@@ -134,6 +134,17 @@ test("the run file's parameters stand first, then those that were changed, then 
     ["State", "water"],
     ["Computed", "growth"],
   ]);
+});
+
+test("a change of a run of short steps is told by the instant at which it takes effect, of days by the day after", () => {
+  const short = state({ run: { ...run, clock: { ...clock, step: 600 } } });
+  const event = { id: 3, scenario: "main", at_step: 72, arguments: set(0.2), date: null, yearly: null, who: "kim" };
+  const waits = row("set", set(0.2), { state: "queued", at_step: 72 });
+  const planned = row("event", { change: set(0.2), step: 0 });
+  const told = (at: State) => [eventText(event, at), rowDate(waits, at), rowText(planned, at)];
+  const change = "Stocking rate (stock) set to 0.2 ha⁻¹ everywhere";
+  expect(told(short)).toEqual([`${change}, 1 Jan 2003, 12:00`, "1 Jan 2003, 12:00", `${change}, from 1 Jan 2003, 00:00`]);
+  expect(told(state())).toEqual([`${change}, 14 Mar 2003`, "14 Mar 2003", `${change}, from 1 Jan 2003`]);
 });
 
 test("a time between two steps is refused with both", () => {

@@ -5,10 +5,10 @@ import type { Store } from "../state/store";
 import type { Place } from "../state/told";
 
 /** Changes that are still to come, and what is watched for. */
-export async function fetchRules(store: Store, api: Api): Promise<void> {
+export async function fetchRules(store: Store, api: Api, newest: () => boolean): Promise<void> {
   try {
     const [events, triggers] = await Promise.all([api.events(), api.triggers()]);
-    store.change({ events, triggers });
+    if (newest()) store.change({ events, triggers });
   } catch (error) {
     if (!isFailure(error)) throw error; // they are asked for again with the next command
   }

@@ -32,6 +32,7 @@ export class Session {
   private opened = ""; // the variable that the page opened on, while the viewer chose none
   private drawing = 0;
   private following = 0; // answers that are awaited
+  private asked = 0; // how often for rules
   private clearing: ReturnType<typeof setTimeout> | undefined;
   private parting: ReturnType<typeof setTimeout> | undefined;
 
@@ -131,14 +132,15 @@ export class Session {
           text: message.text || message.kind,
           lasts: 12_000,
         });
-        void fetchRules(this.store, this.api); // a trigger has fired, or was switched off
+        this.rules(); // a trigger has fired, or was switched off
         return;
       case "ordered":
+        if (/event|trigger|set/.test(message.kind)) this.rules(); // it may be for a later date
         store.change({ steers: { who: message.who, kind: message.kind, id: message.id, at: Date.now() / 1000 } });
         return;
       case "command":
         if (/set|rewind|restart/.test(message.kind)) void this.number();
-        if (/event|trigger|set|remove|branch|rewind|restart|skip|cancel/.test(message.kind)) void fetchRules(this.store, this.api);
+        if (/event|trigger|set|remove|branch|rewind|restart|skip|cancel/.test(message.kind)) this.rules();
         return;
       case "checkpoints":
         return store.change({ checkpoints: message.checkpoints });
@@ -174,6 +176,12 @@ export class Session {
     }
   }
 
+  /** Asks for events and triggers. Only the newest answer counts: an order and its end are told one soon after the other. */
+  private rules(): void {
+    const number = ++this.asked;
+    void fetchRules(this.store, this.api, () => number === this.asked);
+  }
+
   private greet(hello: Hello): void {
     const { store } = this;
     const { look } = store.now;
@@ -206,7 +214,7 @@ export class Session {
       });
     }
     if (!same && hello.grid.kind === "projected") void fetchPlaces(this.store, this.api, hello.grid.digest);
-    void fetchRules(this.store, this.api);
+    this.rules();
     if (store.now.followed.length > 0) this.follow();
   }
 

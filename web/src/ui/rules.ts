@@ -6,7 +6,7 @@ import type { State, Store } from "../state/store";
 import type { EventInfo, TriggerInfo } from "../state/told";
 import { bar, fill, h, say } from "./dom";
 import { barred, barredForm, ordered, send } from "./orders";
-import { nameOf, rowText, stepWords } from "./wording";
+import { beginWords, nameOf, rowText, stepWords } from "./wording";
 
 const ACTIONS = { pause: "Pause", message: "Show a message", image: "Save a map" };
 
@@ -27,7 +27,7 @@ export function eventText(event: EventInfo, state: State): string {
     state: "queued",
     at_step: null,
   };
-  const when = event.yearly ? `every year on ${event.yearly}` : event.at_step === null ? "next" : stepWords(state, event.at_step + 1);
+  const when = event.yearly ? `every year on ${event.yearly}` : event.at_step === null ? "next" : beginWords(state, event.at_step);
   return `${rowText(row, state)}, ${when}`;
 }
 

@@ -9,7 +9,7 @@ import { handles, strip } from "./looking";
 import { barred } from "./orders";
 import { plannedFor } from "./rules";
 import type { Steering } from "./steering";
-import { countFault, dateFault, exampleDate } from "./wording";
+import { beginWords, countFault, dateFault, exampleDate } from "./wording";
 
 const MONTH = 31 * 86400; // [s]: shorter runs have no button for one
 
@@ -162,7 +162,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
           (step) => [each, step] as const,
         ),
       )
-      .map(([each, step]) => at(step, "i", "event", `${each.arguments.variable ?? "Change"}, ${stepText(run.clock, step + 1)}`));
+      .map(([each, step]) => at(step, "i", "event", `${each.arguments.variable ?? "Change"}, ${beginWords(store.now, step)}`));
     fill(
       marks,
       ...ticks,

@@ -81,6 +81,13 @@ export function stepWords(state: State, step: number | null | undefined): string
   return state.run ? stepText(state.run.clock, step) : `step ${step}`;
 }
 
+/** When a change before the step behind `step` takes effect: the date of that step, or the instant where steps are shorter than a day. */
+export function beginWords(state: State, step: number): string {
+  const clock = state.run?.clock;
+  const moment = clock && isShort(clock) && momentOf(clock, step);
+  return moment ? momentText(moment, clock) : stepWords(state, step + 1);
+}
+
 /** Where a change applies. */
 export function regionText(region: unknown, cells?: unknown): string {
   if (region === "all" || region === undefined) return "everywhere";
@@ -119,7 +126,7 @@ export function rowText(row: LogRow, state: State): string {
     case "set":
       return changeText(given, variables, detail.cells);
     case "event":
-      return `${changeText(given.change as Words, variables)}, ${given.yearly ? `every year on ${given.yearly}` : `before ${stepWords(state, Number(given.step) + 1)}`}`;
+      return `${changeText(given.change as Words, variables)}, ${given.yearly ? `every year on ${given.yearly}` : `from ${beginWords(state, Number(given.step))}`}`;
     case "trigger":
       return `Trigger ${given.expression}: ${given.action}`;
     case "remove":
@@ -165,10 +172,10 @@ export function outcomeText(row: LogRow): string {
   return row.state === "queued" ? "waiting" : row.state;
 }
 
-/** Its date in the run; of a change that waits, the first that it will hold for. */
+/** Its date in the run; of a change that waits, that on which it takes effect. */
 export function rowDate(row: LogRow, state: State): string {
   const waits = row.state === "queued" && row.kind === "set" && row.at_step !== null;
-  return stepWords(state, waits ? (row.at_step ?? 0) + 1 : (row.at_step ?? (row.ended_step as number | null)));
+  return waits ? beginWords(state, row.at_step ?? 0) : stepWords(state, row.at_step ?? (row.ended_step as number | null));
 }
 
 function changeOf(change: Words): Words {
