@@ -34,11 +34,14 @@ def test_levels_are_looked_at_one_by_one_and_a_pin_has_a_profile(context: Browse
     assert agrees(opened, "frames[0]", "gas[0]")
     expect(page.locator(".title")).to_contain_text("Gas, 1000 hPa")
     lowest = page.evaluate("() => steppe.store.now.ranges['gas[0]']")
+    logarithm = page.get_by_role("switch", name="Logarithm")
+    logarithm.click()
     level.select_option("gas[2]")
     opened.wait("steppe.store.now.shown[0]?.variable === 'gas[2]'")
     assert agrees(opened, "frames[0]", "gas[2]")
     assert page.evaluate("() => steppe.store.now.ranges['gas[2]']") != lowest
     opened.wait("location.hash.includes('gas%5B2%5D')")
+    expect(logarithm).to_have_attribute("aria-checked", "true")  # it is the variable's
 
     # another variable keeps the level, one without levels hides the choice
     page.evaluate("() => steppe.store.look({variable: 'flow[2]'})")

@@ -17,6 +17,7 @@ import { Following } from "./session/following";
 import { Past } from "./session/past";
 import { Session } from "./session/session";
 import { cellAt, centreOf } from "./state/grid";
+import { parted } from "./state/levels";
 import { fromFragment } from "./state/link";
 import { paced } from "./state/pace";
 import { variableOf } from "./state/scenario";
@@ -174,13 +175,14 @@ function followLook(): void {
       }
     },
   );
-  let before: string | null = linked.look.palette ? (linked.look.variable ?? null) : null;
+  let before: string | null = linked.look.palette ? parted(linked.look.variable ?? "")[0] : null;
   store.subscribe(
     (state) => [state.look.variable, state.run],
     () => {
       const variable = variableOf(store.now, store.now.look.variable);
-      if (!variable || variable.name === before) return;
-      before = variable.name;
+      const [name] = parted(store.now.look.variable); // levels of a variable have one palette
+      if (!variable || name === before) return;
+      before = name;
       store.look({ palette: suitable(variable), logarithmic: null });
     },
   );

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { type Label, type Legend, labelsOf } from "../src/draw/legend";
+import { fitting } from "../src/ui/legend";
 
 const legend = (range: readonly [number, number], more: Partial<Legend> = {}): Legend => ({
   ...{ palette: "batlow", range, logarithmic: false, names: [], counts: [], beyond: [false, false], signed: false },
@@ -16,6 +17,15 @@ it("both ends of a legend have their numbers, however small it is", () => {
   expect(
     texts(labelsOf(legend([-500, 500], { signed: true }), 300, measure)).filter((_, k, all) => k === 0 || k === all.length - 1),
   ).toEqual([...["−500", "+500"]]);
+});
+
+it("a fit of which most cells have one value is from the least to the greatest", () => {
+  expect(fitting({ low: 0, high: 100 }, 0, 97)).toEqual([0, 100]);
+  expect(fitting({ low: 0, high: 20 }, 0, 120)).toEqual([0, 20]); // a long tail
+  expect(fitting({ low: 0, high: 1 }, 0, 80)).toEqual([0, 80]); // a plume in few cells
+  expect(fitting({ low: 90, high: 110 }, 100, 101)).toEqual([100, 101]);
+  expect(fitting({ low: 0, high: 1 }, 0, 0)).toEqual([0, 1]); // there is one value
+  expect(fitting({ low: 0, high: 1 }, Number.NaN, Number.NaN)).toEqual([0, 1]);
 });
 
 it("no number of a legend touches another", () => {

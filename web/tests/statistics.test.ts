@@ -36,6 +36,15 @@ describe("counts", () => {
     expect(histogram(frame, counts, [0, 4], 2).reduce((sum, count) => sum + count)).toBe(4);
   });
 
+  it("a cell at an end of the range is counted, though the level of its value lies beyond it", () => {
+    const frame = { ...frameWith([5, 5, 5, 5]), scale: 0.3, offset: -0.1, levels: new Uint16Array(4) };
+    const counts = levelCounts(frame);
+    expect(histogram(frame, counts, [0, 10], 2)).toEqual([4, 0]);
+    expect(histogram(frame, counts, [-10, -0.2], 2)).toEqual([0, 4]);
+    expect(histogram(frame, counts, [0.1, 10], 2)).toEqual([0, 0]);
+    expect(differences(frame, { ...frame, offset: -1.2 }, [-1, 1], 2)).toMatchObject({ counts: [4, 0], beyond: [false, false] });
+  });
+
   it("a difference is taken where both have a value", () => {
     const values: [number[], number[]] = [
       [1, 2, Number.NaN, 4],

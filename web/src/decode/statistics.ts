@@ -11,14 +11,19 @@ export function levelCounts(frame: Frame): Uint32Array {
   return counts.subarray(0, frame.top - 1);
 }
 
-/** Counts of cells in equal bins of a range; those outside of it are in none. */
+function binOf(above: number, wide: number, bins: number): number {
+  return Math.min(bins - 1, Math.max(0, Math.floor(above / wide)));
+}
+
+/** Counts of cells in equal bins of a range; those outside of it by more than levels are rounded are in none. */
 export function histogram(frame: Frame, counts: Uint32Array, [low, high]: Range, bins: number): number[] {
   const found = new Array<number>(bins).fill(0);
   const wide = (high - low) / bins;
+  const half = frame.scale / 2;
   counts.forEach((count, level) => {
     if (count === 0) return;
     const value = frame.offset + frame.scale * level;
-    if (value >= low && value <= high) found[Math.min(bins - 1, Math.floor((value - low) / wide))]! += count;
+    if (value >= low - half && value <= high + half) found[binOf(value - low, wide, bins)]! += count;
   });
   return found;
 }
@@ -27,6 +32,7 @@ export function histogram(frame: Frame, counts: Uint32Array, [low, high]: Range,
 export function differences(a: Frame, b: Frame, [low, high]: Range, bins: number) {
   const counts = new Array<number>(bins).fill(0);
   const wide = (high - low) / bins;
+  const half = (a.scale + b.scale) / 2;
   const beyond: [boolean, boolean] = [false, false];
   let missing = 0;
   for (let pixel = 0; pixel < a.levels.length; pixel++) {
@@ -37,9 +43,9 @@ export function differences(a: Frame, b: Frame, [low, high]: Range, bins: number
       continue;
     }
     const value = b.offset + b.scale * other - (a.offset + a.scale * one);
-    if (value < low) beyond[0] = true;
-    else if (value > high) beyond[1] = true;
-    else counts[Math.min(bins - 1, Math.floor((value - low) / wide))]!++;
+    if (value < low - half) beyond[0] = true;
+    else if (value > high + half) beyond[1] = true;
+    else counts[binOf(value - low, wide, bins)]!++;
   }
   return { counts, beyond, missing };
 }

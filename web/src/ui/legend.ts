@@ -11,6 +11,8 @@ import { type Coloured, type Colouring, rangeOf } from "./colouring";
 import { fill, h, say } from "./dom";
 import type { Theme } from "./theme";
 
+const [FEWEST, MOST] = [0.1, 3]; // width of a fit in widths of all values; round ends make it up to 2.2 wide
+
 export function mount(element: HTMLElement, other: HTMLElement, store: Store, colouring: Colouring, theme: Theme, api: () => Api): void {
   const name = h("span", { id: "legend-name" });
   const unit = h("small");
@@ -123,13 +125,26 @@ export function hold(store: Store): void {
   store.look({ range: store.now.look.range || !range ? null : [range[0], range[1]] });
 }
 
+/** The range for a map of which most cells lie in `fit`: that, or from least to greatest value where it is wider or narrower by far than these. */
+export function fitting({ low, high }: { low: number; high: number }, least: number, greatest: number): [number, number] {
+  const share = (high - low) / (greatest - least);
+  return share < FEWEST || (share > MOST && share < Number.POSITIVE_INFINITY) ? [least, greatest] : [low, high];
+}
+
 /** Holds a range that fits the map that is shown, as the server finds it. */
 async function fitted(store: Store, api: Api): Promise<void> {
   const [map] = store.now.shown;
   if (!map) return;
   try {
-    const { low, high } = await api.fit(map.variable, map.scenario, map.live ? "latest" : `step:${map.step}`);
-    store.look({ range: [low, high] });
+    const { variable, scenario } = map;
+    const time = map.live ? "latest" : `step:${map.step}`;
+    const end = (reduce: "min" | "max") =>
+      api.data(variable, { scenario, time, width: 1, height: 1, reduce }).then(
+        ({ values }) => Number(values[0]),
+        () => Number.NaN, // points are in no pixels
+      );
+    const [fit, least, greatest] = await Promise.all([api.fit(variable, scenario, time), end("min"), end("max")]);
+    store.look({ range: fitting(fit, least, greatest) });
   } catch (error) {
     if (!isFailure(error)) throw error;
     store.notify({ weight: "warn", text: "No range fits this map", detail: error.message, lasts: 6000 });
