@@ -246,7 +246,7 @@ def test_a_name_that_is_too_long_is_not_cut(opened: Opened) -> None:
     page.keyboard.press("r")
     page.keyboard.type(65 * "a")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert").filter(has_text="A name has 1 to 64 letters")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="A name has 1 to 64 of A-Z a-z 0-9 . _ -")).to_be_visible()
     assert page.input_value("#branch-name") == 65 * "a"
     page.keyboard.press("Escape")
 

@@ -139,6 +139,17 @@ it("a time of a day is refused by the preview of a daily run", async () => {
   expect(form.element.textContent).toContain("Steps begin at midnight: give 1990-03-10.");
 });
 
+it("at the last step nothing can be changed", async () => {
+  const { store, form, sent, type, enter } = opened();
+  store.change({ info: { state: "ready", scenarios: [{ ...main, step: 30, target: 30 }] } as unknown as Info });
+  type("value", "3");
+  await enter();
+  await enter();
+  expect(form.element.textContent).toContain("The run ends here: go back, or branch off an earlier date.");
+  expect(form.element.querySelector("button")?.textContent).toBe("Preview in main");
+  expect(sent).toEqual([]);
+});
+
 it("a viewer reads above the form that it cannot be sent", () => {
   const text = (role: "steer" | "view") => opened(role).form.element.querySelector<HTMLElement>(".only");
   expect(text("view")?.textContent).toBe("Your role may look only: orders need a steer token.");

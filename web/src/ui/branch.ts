@@ -30,7 +30,7 @@ export function askBranch(form: HTMLElement, store: Store, api: () => Api, back:
     event.preventDefault();
     const wanted = name.value.trim();
     if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(wanted)) {
-      wrong.textContent = "A name has 1 to 64 letters, digits, . _ and -, and begins with a letter or digit.";
+      wrong.textContent = "A name has 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit.";
       name.setAttribute("aria-invalid", "true");
       return;
     }

@@ -207,7 +207,7 @@ export class ChangeForm {
       return this.blame("where", "Nothing is selected: draw a box or polygon on the map.");
     if (this.where.value === "name" && !this.region.value.trim()) return this.blame("where", "Give the name of a region, such as west.");
     if (!scenario) return null;
-    const wrong = this.wrongDate(scenario);
+    const wrong = this.wrongTime(scenario);
     if (wrong) return this.blame("when", wrong);
     const region = { all: "all", selection: selection ?? "all", name: this.region.value.trim() }[this.where.value] ?? "all";
     const when = this.when.value as When;
@@ -223,11 +223,13 @@ export class ChangeForm {
     };
   }
 
-  /** Why the date is none that is to come in a scenario; "" where it is one. */
-  private wrongDate({ name, step }: Scenario): string {
+  /** Why there is no such time to come in a scenario; "" where there is. */
+  private wrongTime({ name, step }: Scenario): string {
     const { run } = this.store.now;
     const text = this.date.value.trim();
-    if (!run || (this.when.value !== "date" && this.when.value !== "yearly")) return "";
+    if (!run) return "";
+    if (run.steps !== null && step >= run.steps) return "The run ends here: go back, or branch off an earlier date.";
+    if (this.when.value !== "date" && this.when.value !== "yearly") return "";
     if (this.when.value === "yearly")
       return isDay(`2000-${text}`, run.clock.calendar) ? "" : `Give a month and a day, such as ${this.example}.`;
     const within = isShort(run.clock) ? 1 : 0; // an instant is the beginning of the step after it
