@@ -118,6 +118,15 @@ def test_a_tag_holds_however_its_reply_was_coded(client: Client) -> None:
     assert client.post("/step", {"steps": 1}, headers={"If-Match": tags[0]}).status_code == 200
 
 
+def test_a_reply_without_its_text_varies_as_the_text_does(client: Client) -> None:
+    client.post("/step", {"steps": 8})
+    for path in ("/variables", "/data/green?format=json&time=step:1/8"):
+        whole = client.get(path)
+        assert "accept-encoding" in whole.headers["vary"], path
+        again = client.get(path, headers={"If-None-Match": whole.headers["etag"]})
+        assert (again.status_code, again.headers["vary"]) == (304, whole.headers["vary"])
+
+
 def test_lines_that_are_streamed_are_compressed_as_they_come(client: Client) -> None:
     closed = []
 

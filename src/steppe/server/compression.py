@@ -10,6 +10,7 @@ from steppe.server.negotiation import takes_gzip
 from steppe.server.query import FORMATS
 from steppe.server.request import JSON_PROBLEM, Headers, Request, Response
 
+NOT_MODIFIED = 304
 LINES = b"application/jsonl"
 TEXT = frozenset((b"application/json", JSON_PROBLEM, LINES, FORMATS["csv"].encode(), FORMATS["coverage-json"].encode()))
 SHORT = 1400  # [byte] one packet: a shorter reply would not arrive sooner
@@ -19,6 +20,8 @@ FAST = 1  # level of gzip
 
 async def compressed(request: Request, reply: Response) -> Response:
     """Compresses a reply of a media type of `TEXT`, if it is long enough and the client accepts gzip."""
+    if reply.status == NOT_MODIFIED:  # it varies as the reply with the text does
+        return reply._replace(headers=(*reply.headers, (b"vary", b"accept-encoding")))
     content = reply.body if not reply.parts else b"".join((reply.body, *reply.parts))
     if reply.stream is None and len(content) <= SHORT:
         return reply

@@ -61,7 +61,7 @@ async def _answer(request: Request, what: str) -> Response:
     if b"if-none-match" in request.headers:
         tag = f'"{run}.{meant.version()}.{digest}"'.encode()
         if has(request, tag):
-            return Response(304, b"", b"", ((b"etag", tag), *more), cache=ASK_AGAIN)
+            return Response(304, b"", FORMATS[query.format or "raw"].encode(), ((b"etag", tag), *more), cache=ASK_AGAIN)
     piece = await maps.ask(context, meant)
     head = piece.head
     found = await maps.content(context, meant, piece, digest)

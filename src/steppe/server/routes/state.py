@@ -29,14 +29,14 @@ def tagged(request: Request, content: bytes, version: str = "v") -> Response:
     tag = f'"{version}-{zlib.crc32(content):08x}"'.encode()
     headers = ((b"etag", tag),)
     if has(request, tag):
-        return Response(304, b"", b"", headers, cache=ASK_AGAIN)
+        return Response(304, headers=headers, cache=ASK_AGAIN)
     return Response(200, content, headers=headers, cache=ASK_AGAIN)
 
 
 def has(request: Request, tag: bytes) -> bool:
-    """Whether the client says that it has what this tag names."""
+    """Whether the client says that it has what this tag names, or, with *, anything."""
     given = request.headers.get(b"if-none-match")
-    return given is not None and (given == tag or tag in [each.strip().removeprefix(b"W/") for each in given.split(b",")])
+    return given is not None and (given in (tag, b"*") or tag in [each.strip().removeprefix(b"W/") for each in given.split(b",")])
 
 
 async def variables(request: Request) -> Response:
