@@ -77,6 +77,17 @@ def test_a_part_of_the_circle_keeps_its_order_from_the_west(tmp_path: Path, lon:
     assert grid.active[0].tolist() == ([False, False, True] if lon[0] > lon[1] > lon[2] else [True, False, False])
 
 
+@pytest.mark.parametrize("first", [178.0, -1.0])
+@pytest.mark.parametrize("circle", [-180.0, 0.0])
+def test_a_part_of_the_circle_may_be_sorted_by_longitude(tmp_path: Path, first: float, circle: float) -> None:
+    """Columns go on over the ends of the file: -179.5, -179, 178, 178.5."""
+    columns = first + 0.5 * np.arange(6)
+    lon = (columns - circle) % 360.0 + circle
+    order, mask = np.argsort(lon), np.arange(18).reshape(3, 6) % 5 > 0
+    grid = read(store(tmp_path, {"mask": mask[:, order]}, lat=[30.0, 29.5, 29.0], lon=lon[order]))
+    assert grid == Raster(30.0, -0.5, first, 0.5, mask)
+
+
 def test_a_store_of_packed_cells_is_a_grid(tmp_path: Path) -> None:
     packed = xr.Dataset(
         {"rain": (("cell",), np.zeros(GRID.n_cells))},

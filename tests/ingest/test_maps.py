@@ -77,6 +77,18 @@ def test_a_circle_from_0_to_360_is_turned_and_a_grid_across_greenwich_is_served(
     np.testing.assert_allclose(values(tmp_path / "w.zarr", "rain"), maps_[:, 1, [34, 35, 0, 1]], atol=1e-5)
 
 
+def test_a_grid_over_the_date_line_may_be_sorted_by_longitude(tmp_path):
+    maps_, lon = known_maps("daily_rain", 3), 179.0 + 0.5 * np.arange(6)
+    turned = (lon + 180.0) % 360.0 - 180.0
+    order = np.argsort(turned)
+    ingest([write_maps(tmp_path / "a.nc", {"daily_rain": maps_}, lon=lon)], tmp_path / "a.zarr", day_shift={"rain": 0})
+    file = write_maps(tmp_path / "b.nc", {"daily_rain": maps_[:, :, order]}, lon=turned[order])
+    report = ingest([file], tmp_path / "b.zarr", day_shift={"rain": 0})
+    assert any("columns join over the ends of the file" in note for note in report.notes)
+    np.testing.assert_array_equal(values(tmp_path / "b.zarr", "rain"), values(tmp_path / "a.zarr", "rain"))
+    assert len({ForcingStore.open(tmp_path / f"{name}.zarr").attributes["grid_digest"] for name in "ab"}) == 1
+
+
 def test_zarr_and_netcdf_give_the_same_store(tmp_path):
     rain = {"daily_rain": known_maps("daily_rain", 5)}
     for suffix in ("nc", "zarr"):

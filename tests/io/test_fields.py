@@ -247,6 +247,16 @@ def test_a_dim_without_coordinate_counts_its_levels(tmp_path):
         reader(store, spaces={"level": Space((1000.0, 850.0), "hPa")})
 
 
+def test_columns_over_the_date_line_may_be_sorted_by_longitude(tmp_path):
+    found = dataset().isel(lon=slice(-3, None))  # 155, 165, 175
+    east = dataset().isel(lon=slice(0, 2))  # -175, -165
+    store = stored(tmp_path / "winds.zarr", xarray.concat([east, found], "lon"))
+    grid = store.grid()
+    assert grid == Raster(85.0, -10.0, 155.0, 10.0, np.ones((ROWS, 5), bool))
+    field = Field(store, U, grid, {"level": LEVELS})
+    np.testing.assert_array_equal(field.read(0, slice(0, ROWS), slice(0, 5))[0], MAPS[0][..., [33, 34, 35, 0, 1]])
+
+
 def test_a_store_may_reach_beyond_the_grid_and_no_less(tmp_path):
     store = stored(tmp_path / "winds.zarr", dataset())
     part = Raster(45.0, -10.0, 145.0, 10.0, np.ones((5, 7), bool))  # over the date line

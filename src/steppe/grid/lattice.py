@@ -59,8 +59,12 @@ def read_lattice(dataset: "xarray.Dataset") -> FileLattice:
     if projected := _projected_axes(dataset):
         return _projected(dataset, *projected)
     lat, lon = (_axis(dataset, kind) for kind in _AXES)
-    rows, columns = _even("latitude", lat), _even("longitude", lon)
+    joint = _joint(lon.values.astype(np.float64))
+    rows, columns = _even("latitude", lat), _even("longitude", lon.roll({lon.dims[0]: -joint}, roll_coords=True))
     rows, columns, row_of, column_of, turned = _southward_and_eastward(rows, columns)
+    if joint:
+        column_of = np.roll(column_of, -joint)
+        turned.append("columns join over the ends of the file")
     dlat, dlon = _spacing(rows), _spacing(columns)
     if round((columns.size - 1) * dlon, 6) >= 360.0:
         raise GridError(
@@ -76,6 +80,17 @@ def read_lattice(dataset: "xarray.Dataset") -> FileLattice:
         columns = columns - 360.0
         turned.append("longitudes are above 180 in the file")
     return FileLattice((str(lat.dims[0]), str(lon.dims[0])), rows, np.round(columns, DIGITS), dlat, dlon, row_of, column_of, tuple(turned))
+
+
+def _joint(longitudes: Floats) -> int:
+    """The first column from the west where a part of the circle is sorted by longitude, as -179.5, 178, 178.5; otherwise 0."""
+    steps = np.diff(longitudes)
+    if steps.size < 2 or not (steps > 0.0).all():
+        return 0
+    wide, least = int(np.argmax(steps)), float(steps.min())
+    evenly = np.abs(np.delete(steps, wide) - least).max() <= UNEVEN * least
+    meet = abs(longitudes[0] + 360.0 - longitudes[-1] - least) <= UNEVEN * least
+    return wide + 1 if evenly and meet and steps[wide] > 1.5 * least else 0
 
 
 def _projected_axes(dataset: "xarray.Dataset") -> "tuple[xarray.DataArray, xarray.DataArray] | None":
