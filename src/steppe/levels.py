@@ -17,6 +17,11 @@ LAYER = re.compile(r"(?P<name>\w+)\[(?P<level>\d{1,6})\]")
 NAMED = re.compile(r"(\w+)\[(.+)\]")  # by its number or by its value
 VALUE = re.compile(r"([-+]?\d+\.?\d*(?:[eE][-+]?\d+)?)\s*([^\s\d].*)?")
 
+CONVERTED = (  # units of pressure [Pa] and length [m] in which a level may be named
+    {"Pa": 1.0, "hPa": 100.0, "kPa": 1000.0, "mbar": 100.0, "bar": 100_000.0},
+    {"cm": 0.01, "m": 1.0, "km": 1000.0},
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Space:
@@ -178,7 +183,7 @@ class Layered(dict[str, Kind]):
 
 
 def level_of(space: Space, asked: int | str) -> int:
-    """The number of a level that is asked for: by its number, or by its value with its unit, as "850 hPa".
+    """The number of a level that is asked for: by its number, or by its value with its unit or one of `CONVERTED`, as "850 hPa".
 
     Raises
     ------
@@ -191,9 +196,11 @@ def level_of(space: Space, asked: int | str) -> int:
         return int(text)
     found = VALUE.fullmatch(text)
     value, unit = found.groups("1") if found else ("", "")
-    if value and unit == space.units:
+    factors = next((some for some in CONVERTED if unit in some and space.units in some), {})
+    if value and (factors or unit == space.units):
+        asked_for = float(value) * factors.get(unit, 1.0) / factors.get(space.units, 1.0)
         for number, each in enumerate(space.values):
-            if isclose(float(value), each, rel_tol=1e-6):
+            if isclose(asked_for, each, rel_tol=1e-6):
                 return number
     values = ", ".join(space.label(each) for each in range(min(last + 1, 40))) + (", ..." if last >= 40 else "")
     raise RequestError(f'There is no level "{text[:64]}". Levels are 0 to {last}, or {values}.')
