@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from steppe.control import Order
 from steppe.grid import Raster
 from steppe.server.application import application
 from steppe.service.series import thinned
@@ -22,6 +23,7 @@ from tests.server.toy import Toy
 from tests.server.viewers import Viewer, viewer
 
 AT = "at=139,-11"
+CHANGE = {"variable": "green", "operation": "add", "value": 5.0, "cells": "", "upload": ""}
 
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 300), st.integers(1, 3)), elements=st.floats(-1e6, 1e6) | st.just(np.nan)))
@@ -50,6 +52,24 @@ def test_a_long_series_comes_thinned_with_true_steps_and_values(client: Client, 
     whole = client.get(f"/series/green?{AT}&time=step:1/300").json()
     assert whole["thinned"] is None
     assert found["values"][0] == [whole["values"][0][step - 1] for step in found["steps"]]
+
+
+@pytest.mark.parametrize("path", [f"/series/green?{AT}&time=step:1/40", "/data/green?time=step:1/40&format=json&cells=0"])
+def test_all_steps_of_an_answer_are_of_one_branch_though_the_scenario_is_rewound_meanwhile(client: Client, toy: Toy, path: str) -> None:
+    client.post("/step", {"steps": 40})
+    later = path.replace("step:1/", "step:20/")
+    before, newest, get = client.get(path).json()["values"], client.get(later).json()["values"], toy.get
+
+    async def rewound(*asked: Any) -> Any:
+        found = await get(*asked)
+        toy.get = get  # type: ignore[method-assign]
+        for number, (kind, arguments) in enumerate((("rewind", {"step": 10}), ("set", CHANGE), ("step", {"steps": 30}))):
+            toy.accept(Order(kind, "main", arguments, f"key {number}", "anna", "admin", b"", "now", None))
+        return found
+
+    toy.get = rewound  # type: ignore[method-assign]
+    assert client.get(path).json()["values"] == before
+    assert client.get(later).json()["values"] != newest  # of the branch that the scenario has now
 
 
 def test_a_gap_of_a_thinned_series_is_null_and_has_a_reason(client: Client, toy: Toy) -> None:

@@ -231,7 +231,7 @@ class Toy:
         return found.hexdigest()
 
     # ---- questions
-    async def get(self, scenario: str, query: MapQuery) -> tuple[dict[str, Any], Buffer]:
+    async def get(self, scenario: str | int, query: MapQuery) -> tuple[dict[str, Any], Buffer]:
         self.asked.append(query)
         branch = self.journal.branch(scenario).id
         position = self.at[branch]

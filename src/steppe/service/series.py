@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from steppe.api import Gap, SeriesInfo, Thinned, VariableInfo
-from steppe.api.documents import ArrayHead
+from steppe.api.documents import ArrayHead, ScenarioStatus
 from steppe.api.query import LATEST, Along, MapQuery, SeriesQuery
 from steppe.array_types import Array, Integers
 from steppe.control import Refused
@@ -65,7 +65,7 @@ async def series(service: Service, run: str, name: str, query: SeriesQuery) -> C
         )
     latest = query.time == "latest"  # the run may have gone on when the engine answers
     along = Along(steps=LATEST if latest else (steps[0], steps[-1]), again=query.compute or not points, region=region != "at")
-    found = await _gathered(service, run, query.scenario, MapQuery(name=name, chosen=unique.astype("<u4").tobytes(), packed=True), along)
+    found = await _gathered(service, run, scenario, MapQuery(name=name, chosen=unique.astype("<u4").tobytes(), packed=True), along)
     steps = [int(found.head["last"])] if latest else steps
     if found.gaps and not points:
         raise Refused("not-computed", f"Steps {found.gaps[0].first} to {found.gaps[0].last}: {found.gaps[0].reason}", position="time")
@@ -112,15 +112,15 @@ def _cells(grid: Grid, query: SeriesQuery) -> Array:
     return found
 
 
-async def _gathered(service: Service, name: str, scenario: str, query: MapQuery, along: Along) -> SeriesValues:
-    """All steps of a series, as many at once as the engine gives."""
+async def _gathered(service: Service, name: str, scenario: ScenarioStatus, query: MapQuery, along: Along) -> SeriesValues:
+    """All steps of a series, as many at once as the engine gives: of one branch, though a rewind may give the scenario another."""
     values: list[Array] = []
     gaps: list[Gap] = []
     whole: ArrayHead = {}
     at, last = along.steps
-    run, branch = service.run(name), service.scenario(name, scenario)["branch"]
-    kept = None if along.steps == LATEST else run.followed.kept(SeriesKey(scenario, query.name, query.chosen, along.region), branch)
+    run, branch, key = service.run(name), scenario["branch"], SeriesKey(scenario["name"], query.name, query.chosen, along.region)
     while at <= last:
+        kept = None if along.steps == LATEST else run.followed.kept(key, branch)
         stop = last
         if kept is not None and kept.first <= at < kept.end:
             values.append(kept.values(at, min(last + 1, kept.end)))
@@ -128,7 +128,7 @@ async def _gathered(service: Service, name: str, scenario: str, query: MapQuery,
             continue
         if kept is not None and at < kept.first <= last:
             stop = kept.first - 1
-        head, body = await run.get(scenario, replace(query, along=replace(along, steps=(at, stop))))
+        head, body = await run.get(branch, replace(query, along=replace(along, steps=(at, stop))))
         values.append(np.frombuffer(body, head["dtype"]).reshape(head["shape"]))
         whole |= head
         assert isinstance(head["missing"], list), "it is of a series"

@@ -354,15 +354,16 @@ class Supervisor(RunStatus):
             self.questions.give_up(self._no_room())
 
     # ---- questions ---------------------------------------------------------------------------------------------------------------------
-    def ask(self, scenario: str, query: MapQuery, tell: Tell) -> None:
-        """Asks for values or an image of the last step. An unchanged answer moves no data.
+    def ask(self, scenario: str | int, query: MapQuery, tell: Tell) -> None:
+        """Asks for values or an image of the last step. An unchanged answer moves no data. scenario: its name, or the number of a branch.
 
         Raises
         ------
         Refused
             There is no such scenario.
         """
-        branch = (self._named(scenario) or self.journal.branch(scenario)).id  # raises, and names the scenarios that exist
+        found = self.dispatch.branch(scenario) if isinstance(scenario, int) else self._named(scenario)
+        branch = (found or self.journal.branch(scenario)).id  # raises, and names the scenarios that exist
         if self.process.state in ("failed", "absent"):
             tell(self.process.refusal())
         elif self.process.full or (branch in self.dispatch.full and self.dispatch.full[branch].gone):
@@ -372,8 +373,8 @@ class Supervisor(RunStatus):
         else:
             self.questions.ask(branch, query, tell)
 
-    async def get(self, scenario: str, query: MapQuery) -> Answer:
-        """Values or an image of the last step: the header, and the bytes.
+    async def get(self, scenario: str | int, query: MapQuery) -> Answer:
+        """Values or an image of the last step, as for `ask`: the header, and the bytes.
 
         Raises
         ------
