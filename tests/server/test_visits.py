@@ -38,3 +38,22 @@ def test_a_visit_that_is_over_gives_its_memory_up_at_once(toy: Toy, access: Acce
             wait_for(lambda: len(sockets()) == before, 10)
         finally:
             gc.enable()
+
+
+def test_nothing_is_written_after_the_close(toy: Toy, access: Access) -> None:
+    headers = {"Authorization": f"Bearer {TOKENS['view']}"}
+    written: list[bytes] = []
+
+    def end(one: SocketProtocol) -> None:
+        one.write = written.append
+        one.end(1012, "over")
+        one.write(b"late")
+
+    with listening(application({"toy": toy}, access, Limits.near())) as port:
+        before = sockets()
+        address = f"ws://127.0.0.1:{port}/api/v1/runs/toy/live"
+        with connect(address, additional_headers=headers, subprotocols=[PROTOCOL], compression=None) as line:
+            (one,) = (each for each in sockets() if each not in before)
+            one.loop.call_soon_threadsafe(end, one)
+            wait_for(lambda: line.close_code == 1012, 10)
+    assert written == []

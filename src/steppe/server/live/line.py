@@ -162,7 +162,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self.queue.put_nowait({"type": "websocket.disconnect", "code": code})
         self.conn.send_close(code, reason)
         self.transport.write(b"".join(self.conn.data_to_send()))
-        self.close_sent = True
+        self.close_sent, self.write = True, lambda message: None  # a frame after the close is an error of the protocol
         if self.read_paused:  # the client's answer is to be read
             self.read_paused = False
             self.transport.resume_reading()
