@@ -8,7 +8,7 @@ import pytest
 from steppe.api import decode
 from steppe.api.query import MapQuery
 from steppe.grid import Raster
-from tests.server.asking import Client, problem
+from tests.server.asking import CONTRACT, Client, problem
 from tests.server.toy import Toy
 
 
@@ -33,6 +33,14 @@ def test_what_the_client_has_is_not_sent_again_and_moves_nothing(client: Client,
     info = client.get("").headers["etag"]
     assert client.get("", headers={"If-None-Match": info}).status_code == 304
     assert client.get("/variables/green", headers={"If-None-Match": info}).status_code == 200
+
+
+def test_the_contract_has_all_members_of_an_array_in_json(client: Client) -> None:
+    client.post("/step", {"steps": 2})
+    known = CONTRACT["components"]["schemas"]["ArrayInfo"]["properties"]
+    for query in ("", "&dtype=int16", "&time=step:1/2", "&packed=1", "&width=3", "&stride=2"):
+        answer = client.get(f"/data/green?format=json{query}").json()
+        assert answer.keys() <= known.keys(), query
 
 
 def test_the_past_holds_until_a_rewind_and_is_then_another(client: Client, toy: Toy) -> None:

@@ -358,6 +358,18 @@ class ArrayInfo(Struct, kw_only=True):
     step: int
     date: str | None
     scenario: str
+    box: Annotated[
+        tuple[float, float, float, float] | None,
+        Meta(
+            description="Of a map of latitudes and longitudes: west, south, east, north edge [degrees] of the part that was asked for; "
+            "with stride it holds the rows and columns in between, too."
+        ),
+    ] = None
+    lat: Annotated[list[float] | None, Meta(description="Latitudes of the rows where they are not even, on Gaussian grids.")] = None
+    dates: Annotated[list[str | None] | None, Meta(description="Of several steps the date of each, along the first dimension.")] = None
+    scale: Annotated[float | None, Meta(description="Of int16: value = offset + scale x number.")] = None
+    offset: Annotated[float | None, Meta(description="Of int16: the value of the number 0.")] = None
+    missing: Annotated[int | None, Meta(description="Of int16: the number in place of no value.")] = None
     values: Annotated[list[Any], Meta(description="Nested as the shape says; null where there is no value.")]
     rounded: Annotated[str | None, Meta(description='"float32": values come from a record that is rounded to it.')] = None
 
