@@ -60,6 +60,18 @@ def test_a_scenario_takes_no_number_that_names_a_folder_already(tmp_path):
     base.close()
 
 
+def test_a_scenario_from_before_the_changes_of_a_script_is_refused():
+    base = journal()
+    accept(base, "step", "a", steps=30)
+    base.stood(1, 30)
+    assert base.begin(1) == (0, 0)
+    base.describe({"since": [20, 0]})
+    with pytest.raises(Refused, match="Step 15 is before step 20, with which the journal begins since a script changed the run before"):
+        accept(base, "rewind", "b", step=15)
+    accept(base, "rewind", "c", step=20)
+    assert base.begin(base.branch("main").id) == (20, 0)
+
+
 def test_the_same_key_gives_the_same_command_and_another_request_is_refused():
     base = journal()
     first = base.accept(order("step", "a", steps=3), STEPS, 0)

@@ -17,7 +17,7 @@ from steppe.control.wire import ActionOutcome, Boundary, BranchAction, BranchFai
 from steppe.engine import Session, Simulation
 from steppe.engine.branches import Branches
 from steppe.engine.rank_state import RankState
-from steppe.errors import BadCellError, Failure, NoSpaceError, NotComputedError
+from steppe.errors import BadCellError, DamagedError, Failure, NoSpaceError, NotComputedError
 from steppe.io import Progress, StoredRecords
 from tests.engine.sessions import OWN, on_session, query, seen, sent, setting, to
 from tests.engine.test_simulation import digest
@@ -629,3 +629,58 @@ def test_a_branch_that_a_script_called_by_the_number_of_a_scenario_is_neither_ta
 
     on_session(scenario, work)
     assert digest(folder) == before
+
+
+def test_what_a_script_changed_is_in_every_scenario_that_a_server_makes_behind_it(scenario):
+    """Where no state behind the change is left, the scenario is refused. The first such state is kept."""
+    with Simulation(scenario) as simulation:
+        simulation.step(10)
+        simulation.set("capacity", 20.0)
+        simulation.step(7)
+        days = []
+        for step in range(18, 24):
+            simulation.step()
+            days.append(simulation.get("water"))
+            if step == 20:
+                simulation.set("water", 3.0)
+                simulation.checkpoint()
+        simulation.step(2)
+        expected = simulation.get("water")
+
+    def changed(session: Session) -> None:
+        assert session.describe()["since"] == (20, 0)
+        session.load(1, OWN)
+        with pytest.raises(DamagedError, match="was changed by a script at step 10, and no whole checkpoint between that and step 15"):
+            session.load(2, forked(2, (1, 15, 0)))
+        session.load(3, forked(3, (1, 23, 0)))
+        to(session, 25, (3,))
+        np.testing.assert_array_equal(seen(session, "water", 3), expected)
+        for step, day in enumerate(days, 18):
+            np.testing.assert_array_equal(seen(session, "water", 3, step=step), day)
+        session.load(4, forked(4, (1, 0, 0)))
+        assert session.position(4) == (0, 0), "a restart needs no state"
+        for step in (40, 60, 80):
+            to(session, step)
+            session.save(1)
+
+    on_session(scenario, changed)
+    on_session(scenario, changed)
+
+
+def test_what_a_script_changed_before_the_first_step_is_in_no_restart(scenario):
+    with Simulation(scenario) as simulation:
+        before = simulation.get("water")
+        simulation.set("water", 5.0)
+        simulation.checkpoint()
+
+    def changed(session: Session) -> None:
+        session.load(1, OWN)
+        assert (seen(session, "water") == 5.0).all()
+        to(session, 20)
+        session.load(2, forked(2, (1, 0, 0)))
+        np.testing.assert_array_equal(seen(session, "water", 2), before)
+        session.load(3, forked(3, (1, 2, 0)))
+        to(session, 2, (3,))
+        np.testing.assert_array_equal(seen(session, "water", 3), seen(session, "water", 1, step=2))
+
+    on_session(scenario, changed)

@@ -140,11 +140,11 @@ def test_progress_is_replaced_whole_and_read_back(tmp_path: Path) -> None:
 
 def test_a_log_line_that_was_torn_is_cut_off(tmp_path: Path) -> None:
     with RunFolder(tmp_path, IDENTITY) as folder:
-        folder.log({"event": "start"})
+        folder.log.add({"event": "start"})
     with open(tmp_path / "log.jsonl", "a") as file:
         file.write('{"event": "st')
     with RunFolder(tmp_path, IDENTITY) as folder:
-        folder.log({"event": "resume"})
+        folder.log.add({"event": "resume"})
     lines = (tmp_path / "log.jsonl").read_text().splitlines()
     assert [json.loads(line)["event"] for line in lines] == ["start", "resume"]
 
@@ -153,7 +153,7 @@ def test_a_run_folder_and_its_log_are_of_the_owner_alone_until_he_shares_the_fol
     path = tmp_path / "runs" / "one"
     for mode in (0o700, 0o750):
         with RunFolder(path, IDENTITY) as folder:
-            folder.log({"event": "start"})
+            folder.log.add({"event": "start"})
         assert [stat.S_IMODE(each.stat().st_mode) for each in (path, path / "log.jsonl")] == [mode, 0o600]
         path.chmod(0o750)
 

@@ -185,7 +185,7 @@ def test_a_rewind_ends_where_the_journal_begins_and_a_restart_does_not(steered):
     def work(session: Session) -> tuple[int, np.ndarray, np.ndarray]:
         with closing(Journal(folder / "journal.sqlite")) as journal:
             loaded(journal, session)
-            with pytest.raises(Refused, match="compacted and begins at step 30") as refused:
+            with pytest.raises(Refused, match="Step 29 is before step 30, with which the journal begins since it was compacted") as refused:
                 order(journal, "rewind", key="too far back", step=29)
             assert (refused.value.code, refused.value.facts["allowed"]) == ("out-of-range", [30, 90])
             order(journal, "rewind", step=30)

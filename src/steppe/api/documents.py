@@ -1,7 +1,7 @@
 """Documents that are passed on as dictionaries, with the types of their members."""
 
-from collections.abc import Mapping
-from typing import Any, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
 
 from steppe.api.replies import OperationState
 
@@ -20,7 +20,8 @@ class RunFacts(TypedDict):
 
     variables: as `VariableInfo`; grid: as `steppe.grid.as_plain`; parameters: a number, or "per cell"; given: variables that the run file
     names; outputs: recorded variables; planned: the events of the run file, each with the step before which it happens, its values by
-    variable, and the number of its cells, None for all.
+    variable, and the number of its cells, None for all; since: the step, and the action at it, behind the changes of scripts, which no
+    journal has.
     """
 
     model: str
@@ -40,6 +41,7 @@ class RunFacts(TypedDict):
     given: list[str]
     outputs: list[str]
     planned: list[dict[str, object]]
+    since: NotRequired[Sequence[int]]
 
 
 class ImageColours(TypedDict):

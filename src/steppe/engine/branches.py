@@ -23,6 +23,7 @@ from steppe.engine.checkpoint_manager import CheckpointManager
 from steppe.engine.differences import open_folder
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
+from steppe.engine.script_changes import ScriptChanges
 from steppe.engine.snapshots import BEFORE_ALL, LIMIT, Snapshot, Snapshots
 from steppe.errors import DamagedError, Failure, NoSpaceError
 from steppe.failpoint import reach
@@ -59,6 +60,7 @@ class Branches:
         self.live: dict[int, Branch] = {}
         self.snapshots = Snapshots(LIMIT, lambda numbers: self._ranks.order(self._root, "discard", entries=numbers))
         self.folder = open_folder(plan, path, fresh)  # held to the end; that of another branch while the branch is open
+        self.scripts = ScriptChanges.of(self.folder) if steered else ScriptChanges()
         self._settled = {FIRST}  # branches whose folder belongs to the same life as their snapshots
 
     # ---- into memory ----------------------------------------------------------------------------------------------------------------
@@ -81,7 +83,7 @@ class Branches:
             self._settle_those_from(number)  # its own results may be cut back
             self.snapshots.discard(number, end)
             self._discard_beyond(path)
-            entry = self.snapshots.best(path, patience)
+            entry = self.snapshots.best(path, patience, max(begin, self.scripts.begin(path)))
             before = Position(begin.step, begin.seq - 1) if begin > BEGINNING else BEFORE_ALL
             known = entry.position if entry else before
             ancestor = self._ancestor(path, known)
@@ -94,7 +96,12 @@ class Branches:
             elif begin > (0, 0):
                 raise DamagedError(
                     f'"{self._path}" has no whole checkpoint from step {begin.step} on, with which its journal begins since it was '
-                    "compacted. Put the folder of the checkpoint back, or the journal of before."
+                    "compacted, or since a script changed the run. Put the folder of the checkpoint back, or the journal of before."
+                )
+            elif changed := self.scripts.last(path):
+                raise DamagedError(
+                    f'"{self._path}" was changed by a script at step {changed[0]}, and no whole checkpoint between that and step '
+                    f"{path[0].step} is left. Begin at a later step."
                 )
             else:
                 branch = self._from_the_beginning(number, path)
@@ -130,13 +137,18 @@ class Branches:
             if folder.is_dir() and not is_foreign(self._path, path[:at]):
                 try:
                     steps = range(max(known.step, 0), limit.step + 1)
-                    found = Checkpoint.newest(folder, self._plan.identity, self.warn, partial(_is_within, known, limit), steps)
+                    leads = partial(self._leads, path, leg.branch, known, limit)
+                    found = Checkpoint.newest(folder, self._plan.identity, self.warn, leads, steps)
                 except DamagedError as error:
                     self.warn(f"{error} An earlier state is taken.")
                     continue
                 if found:
                     return leg.branch, found
         return None
+
+    def _leads(self, path: Sequence[Leg], of: int, known: Position, limit: Position, checkpoint: Checkpoint) -> bool:
+        """True if a checkpoint of a branch on a path is within two positions, and holds what scripts changed before."""
+        return known < position_of(checkpoint) <= limit and (of != FIRST or self.scripts.are_in(checkpoint, path))
 
     def _discard_beyond(self, path: Sequence[Leg]) -> None:
         """Removes the checkpoints of a branch after the end of its path."""
@@ -386,7 +398,3 @@ class Branches:
     def warn(self, text: str) -> None:
         """Reports a failure that ends nothing."""
         self._say("warning", text)
-
-
-def _is_within(known: Position, limit: Position, checkpoint: Checkpoint) -> bool:
-    return known < position_of(checkpoint) <= limit

@@ -135,8 +135,11 @@ class Recomputation:
         return EarlierState("", BEGINNING, self.since(on, BEGINNING)) if on.since == BEGINNING else None
 
     def _on_the_way(self, on: Branch, after: Position, before: Position) -> Branch | None:
-        """The branch that was recomputed last, if it stands between two positions of the same branch; otherwise it is closed."""
-        if self._there and self._there[0] == on.number and after <= self._there[1].position <= before:
+        """The branch that was recomputed last, if it stands between two positions of the same branch; otherwise it is closed.
+
+        At `after` itself the earlier state may hold changes of a script, which that branch lacks.
+        """
+        if self._there and self._there[0] == on.number and after < self._there[1].position <= before:
             (_, then), self._there = self._there, None
             return then
         self.leave()

@@ -93,7 +93,7 @@ class ScriptSession(Session):
                 self._warn_of_software(checkpoint)
             opening.pop_all()
         self.resumed = checkpoint is not None
-        if lost := self.folder.go_back(self.on.position.step, int(checkpoint.manifest.get("changes", 0)) if checkpoint else 0):
+        if lost := self.folder.log.go_back(self.on.position.step, int(checkpoint.manifest.get("changes", 0)) if checkpoint else 0):
             told = ", ".join(f"{row['name']} at step {row['step']}" for row in lost[:SHOWN]) + (", ..." if len(lost) > SHOWN else "")
             self.tell("warning", f"Changes after the last checkpoint are lost: {told}. Make them again.")
         self.version = self._saved_version = 1  # of the state, and of its newest checkpoint
@@ -235,7 +235,7 @@ class ScriptSession(Session):
         self._driver.up_to(self.on, end.step)
         for each in self._rule_runner.taken():  # which were reported before
             self._rule_runner.acknowledge(each.branch, each.step, each.source)
-        self.folder.go_back(end.step, 0)
+        self.folder.log.go_back(end.step, 0)
         self.version, self._sound = self.version + 1, True
 
     @contextmanager
@@ -319,6 +319,7 @@ class ScriptSession(Session):
 
     def _begin_checkpoint(self) -> None:
         """Begins a checkpoint; the last one, too, is made of copies, so that all runs need the same memory."""
+        self.folder.log.write()
         self.on.spent = self.spent
         self.on.begin_checkpoint(self._rule_runner.unacknowledged(), partial(self._recomputation.since, self.on))
         self._states[self.on.position] = self._kept[0]

@@ -110,7 +110,8 @@ class Session:
 
     def describe(self) -> RunFacts:
         """Describes the run in types of JSON."""
-        return facts_of(self.plan)
+        facts, since = facts_of(self.plan), self._branches.scripts.since
+        return {**facts, "since": since} if since > BEGINNING else facts
 
     # ---- positions ------------------------------------------------------------------------------------------------------------------
     def load(self, branch: int, path: Sequence[Leg], begin: Position = BEGINNING) -> Position:

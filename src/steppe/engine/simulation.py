@@ -297,7 +297,7 @@ class Simulation:
             raise finished(self.plan, self.folder.path)
         increment = self._open.set(name, values if values.ndim else float(values), cells)
         given = {} if values.ndim else {"value": float(values)}
-        self.folder.log({"event": "set", **self._open.on.position._asdict(), "region": str(region), **given, **increment._asdict()})
+        self.folder.log.add({"event": "set", **self._open.on.position._asdict(), "region": str(region), **given, **increment._asdict()})
         return increment
 
     def _variable(self, name: str) -> Variable:

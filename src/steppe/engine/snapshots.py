@@ -100,12 +100,13 @@ class Snapshots:
         """The snapshots of some branches, up to a position for each of them."""
         return [entry for entry in self.entries if entry.branch in limits and entry.position <= limits[entry.branch]]
 
-    def best(self, path: Sequence[Leg], patience: int = 0) -> Snapshot | None:
+    def best(self, path: Sequence[Leg], patience: int = 0, begin: Position = BEFORE_ALL) -> Snapshot | None:
         """The snapshot that is nearest to the end of a path, not beyond the limit of its leg.
 
         patience: steps that may be computed again, so that a branch comes to its fork by a step and has the diagnostics of that.
+        begin: those before it are not used.
         """
-        within = self.within({leg.branch: Position(leg.step, leg.seq) for leg in path})
+        within = [each for each in self.within({leg.branch: Position(leg.step, leg.seq) for leg in path}) if each.position >= begin]
         found = max(within, key=lambda entry: entry.position, default=None)
         if found is None or len(path) < 2 or found.branch == path[-1].branch:
             return found

@@ -20,13 +20,14 @@ from steppe.control.orders import CHANGES, BranchRecord, ReplayDiffersError, fol
 from steppe.control.rendezvous import RUN_FILE
 from steppe.control.server.journal import Journal
 from steppe.control.wire import BEGINNING
+from steppe.engine.branch import position_of
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
 from steppe.engine.run_file import read_run_file
 from steppe.engine.session import Session
 from steppe.errors import Failure
 from steppe.files import writing
-from steppe.io import link_run
+from steppe.io import link_run, oldest_with_changes
 
 FIRST = 1  # a replay has one branch
 
@@ -80,7 +81,9 @@ def replay(
         An upload, or the checkpoint at which the journal begins, is damaged.
     """
     begin = journal.begin(branch.id)
-    if begin > (0, 0) and (beginning := journal.beginning):
+    if (found := oldest_with_changes(run)) and position_of(found) == begin:
+        link_run(run, output, found.path.name)
+    elif begin > (0, 0) and (beginning := journal.beginning):
         link_run(folder_of(run, beginning.on), output, beginning.name)
     with replaying(run, output, ranks, begin) as session:
         actions, differs = 0, ""

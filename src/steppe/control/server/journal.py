@@ -31,6 +31,8 @@ class Journal(Outcomes):
         """Stores the engine's description of the run."""
         content = json.dumps(facts).encode()
         self._base.execute("UPDATE run SET facts = ?", ((checksum(content) + content).decode(),))
+        self._before.clear()
+        self._begins.clear()
 
     def accept(self, order: Order, steps: int, now: float, *more: Order) -> CommandReceipt:
         """Stores a command, or finds the one of the same key; returns its receipt. steps: of the whole run; now: seconds since 1970.
@@ -117,7 +119,8 @@ class Journal(Outcomes):
             return
         text = f"Step {step} is not done yet: {branch.name} is at step {branch.shown_step}."
         if step < begin:
-            text = f"Step {step} is before the journal, which was compacted and begins at step {begin}; a restart is possible."
+            why = "it was compacted" if self.beginning else "a script changed the run before"
+            text = f"Step {step} is before step {begin}, with which the journal begins since {why}; a restart is possible."
         raise Refused("out-of-range", text, value=step, allowed=[begin, branch.shown_step])
 
     def _check_ahead(self, step: int, branch: BranchRecord, steps: int) -> None:

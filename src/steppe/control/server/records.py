@@ -39,6 +39,12 @@ class JournalRecords(JournalFile):
         return self._begins[branch]
 
     @property
+    def _since(self) -> Position:
+        """The position from which on the journal has all changes: scripts made others before."""
+        facts = self.facts
+        return Position(*facts["since"]) if facts and "since" in facts else BEGINNING
+
+    @property
     def facts(self) -> RunFacts | None:
         """The engine's description of the run; None before the first one, and if it is damaged: every engine sends it again."""
         (kept,) = self._one("SELECT CAST(facts AS BLOB) FROM run")
@@ -117,7 +123,7 @@ class JournalRecords(JournalFile):
             line.append(self.branch(line[-1].parent))
         if line[-1].parent is None and line[-1].id not in self._begins:
             beginning = self.beginning
-            self._begins[line[-1].id] = beginning.at if beginning else BEGINNING
+            self._begins[line[-1].id] = max(beginning.at if beginning else BEGINNING, self._since)
             self._before[line[-1].id] = beginning.path if beginning else []
             self._first = line[-1].id
         for parent, child in pairwise(reversed(line)):

@@ -13,7 +13,6 @@ queensland/
 """
 
 import errno
-import json
 import os
 import re
 import shutil
@@ -23,12 +22,12 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from steppe.control.orders import JOURNAL
 from steppe.errors import DamagedError, FolderError
-from steppe.files import LockedError, lock, place, private, writing
+from steppe.files import LockedError, lock, place, writing
 from steppe.io.checkpoints.checkpoint import Checkpoint
+from steppe.io.folders.run_log import RunLog
 from steppe.io.folders.run_progress import Progress
 from steppe.io.identity import Identity, check_identity, run_id
 from steppe.io.output.store import mark
@@ -96,8 +95,7 @@ class RunFolder:
                 with writing(path):
                     self._remove_own()
             self._identify(identity)
-            with writing(path / "log.jsonl"):
-                _cut_torn_line(path / "log.jsonl")
+            self.log = RunLog(path)
         except BaseException:
             self.close()
             raise
@@ -134,18 +132,6 @@ class RunFolder:
         with writing(self.output):
             if self.output.exists():
                 shutil.rmtree(self.output)
-
-    def log(self, event: Mapping[str, object]) -> None:
-        """Appends a line to the log."""
-        with writing(self.path / "log.jsonl"), open(self.path / "log.jsonl", "ab", 0, opener=private) as file:
-            file.write(json.dumps(event).encode() + b"\n")
-
-    def go_back(self, step: int, seq: int) -> list[dict[str, Any]]:
-        """Notes in the log that the run goes on from a position, and gives the changes that it lost: those after it."""
-        lost = [row for row in changes_of(self.path) if _position(row) > (step, seq)]
-        if lost:
-            self.log({"event": "back", "step": step, "seq": seq})
-        return lost
 
     def branch(self, name: str, checkpoint: Checkpoint) -> Path:
         """Makes `branches/<name>`, a run folder that goes on from a checkpoint of this one; output files are shared by hard links.
@@ -342,35 +328,6 @@ def _locked(path: Path, run: str) -> int:
         return lock(path, f"process {os.getpid()} on {socket.gethostname()}, run {run}\n")
     except LockedError as holder:
         raise FolderError(f'"{path.parent}" is in use by {holder}. Wait until it ends, or choose another folder.') from None
-
-
-def changes_of(path: Path) -> list[dict[str, Any]]:
-    """The changes of scripts that a run holds, as its log has them: those that it went back behind are left out."""
-    found: list[dict[str, Any]] = []
-    log = path / "log.jsonl"
-    for line in log.read_bytes().splitlines() if log.is_file() else ():
-        try:
-            row = json.loads(line)
-        except ValueError:  # a line that a killed process did not finish
-            continue
-        if row["event"] == "back":
-            found = [each for each in found if _position(each) <= _position(row)]
-        elif row["event"] == "set":
-            found.append(row)
-    return found
-
-
-def _position(row: Mapping[str, Any]) -> tuple[int, int]:
-    return row["step"], row.get("seq", 0)
-
-
-def _cut_torn_line(path: Path) -> None:
-    """Removes a last line that a killed process did not finish."""
-    if path.exists():
-        data = path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            os.truncate(path, whole)
 
 
 def _link(source: Path, target: Path, rows: Mapping[str, int] | None = None) -> None:
