@@ -56,6 +56,7 @@ def test_an_unknown_member_is_answered_with_the_members_of_its_object(value: obj
         ({**CHANGE, "region": {"box": [1, 2, 3]}}, Set, "region.box has 3 values, expected 4: west, south, east, north.", [1, 2, 3]),
         ({"watch": [{**STREAM, "box": [1]}]}, Said, "watch[0].box has 1 values, expected 4: west, south, east, north.", [1]),
         ({**CHANGE, "region": {"cells": []}}, Set, "region.cells has 0 values, expected at least 1: packed numbers of cells.", []),
+        ({"name": "-a"}, NewScenario, "name is '-a'. Expected: 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit.", "-a"),
         ({**CHANGE, "operation": "mul"}, Set, "operation is 'mul'. Expected: one of set, scale, add.", "mul"),
     ],
 )

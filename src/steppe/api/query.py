@@ -38,7 +38,11 @@ def _level(description: str) -> Meta:
 
 Scenario = Annotated[
     str,
-    _key("Name of the scenario.", pattern=f"^{SCENARIO}$", wrong="A scenario has a name of 1 to 80 of A-Z a-z 0-9 . _ @ -."),
+    _key(
+        "Name of the scenario.",
+        pattern=f"^{SCENARIO}$",
+        wrong="A scenario has a name of 1 to 80 of A-Z a-z 0-9 . _ @ -, the first a letter or digit.",
+    ),
 ]
 Level = Annotated[str, _level(f"{WHICH}: its number, from 0, or its value with its unit.")]
 Time = Annotated[

@@ -188,7 +188,13 @@ class OperationInfo(Struct, kw_only=True):
     done: Annotated[int | None, Meta(description="Steps done.")] = None
     total: Annotated[int | None, Meta(description="Steps to do.")] = None
     eta_s: Annotated[float | None, Meta(description="Seconds that it will still take.")] = None
-    result: Any = None
+    result: Annotated[
+        Any,
+        Meta(
+            description="Of an order that is done: of a change its variable, cells and the sums of their values before and after; of a "
+            "checkpoint its name and its bytes; null before."
+        ),
+    ] = None
     problem: Annotated[
         Any,
         Meta(description="The reason of a failure or a cancellation: code, text; by, kind, who of the command that cancelled it."),
@@ -210,8 +216,10 @@ class Preview(Struct, kw_only=True):
     units: str
     step: Annotated[int, Meta(description="The step of the values before.")]
     cells: Annotated[int, Meta(description="Cells that it reaches.")]
-    before: Annotated[float | None, Meta(description="Their mean by area; null where there are no values.")]
-    after: float | None
+    before: Annotated[
+        float | None, Meta(description="Their mean by area, while the result of the change has sums; null where there are no values.")
+    ]
+    after: Annotated[float | None, Meta(description="Their mean by area.")]
     outside: Annotated[int, Meta(description="Cells whose values would lie outside their limits: the server would refuse the change.")]
 
 

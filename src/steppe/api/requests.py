@@ -11,7 +11,14 @@ VERTICES = 10_000  # corners of a polygon
 CELLS = 100_000  # cells listed one by one
 
 # alone, $ of Python matches before a line feed at the end, too, and a name stands in headers
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$(?!\n)", max_length=64, description="1 to 64 of A-Z a-z 0-9 . _ -")]
+Name = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$(?!\n)",
+        max_length=64,
+        description="1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit",
+    ),
+]
 VARIABLE = r"[A-Za-z_][A-Za-z0-9_]{0,127}(\[[0-9]{1,6}\])?"
 VariableName = Annotated[
     str,

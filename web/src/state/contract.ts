@@ -153,6 +153,7 @@ export interface Operation {
   total: number | null;
   /** Seconds that it will still take. */
   eta_s: number | null;
+  /** Of an order that is done: of a change its variable, cells and the sums of their values before and after; of a checkpoint its name and its bytes; null before. */
   result: unknown;
   /** The reason of a failure or a cancellation: code, text; by, kind, who of the command that cancelled it. */
   problem: unknown;
@@ -171,6 +172,7 @@ export interface Ordered {
   total: number | null;
   /** Seconds that it will still take. */
   eta_s: number | null;
+  /** Of an order that is done: of a change its variable, cells and the sums of their values before and after; of a checkpoint its name and its bytes; null before. */
   result: unknown;
   /** The reason of a failure or a cancellation: code, text; by, kind, who of the command that cancelled it. */
   problem: unknown;
@@ -190,8 +192,9 @@ export interface Preview {
   step: number;
   /** Cells that it reaches. */
   cells: number;
-  /** Their mean by area; null where there are no values. */
+  /** Their mean by area, while the result of the change has sums; null where there are no values. */
   before: number | null;
+  /** Their mean by area. */
   after: number | null;
   /** Cells whose values would lie outside their limits: the server would refuse the change. */
   outside: number;
