@@ -229,6 +229,29 @@ def test_a_look_from_the_other_thread_leaves_nothing_of_a_branch_that_is_hidden_
     on_session(scenario, work)
 
 
+def test_what_the_other_thread_forgets_meanwhile_stops_no_look(scenario, monkeypatch):
+    class Forgotten(dict):
+        def get(self, key: int, default: Any = None) -> Any:
+            return self.pop(key, default)
+
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 3)
+        seen(session, "water", 1)
+        session._cache._hot = Forgotten(session._cache._hot)
+        to(session, 4)
+        gathered = session._cache._gathered
+
+        def late(on: Any, asked: Any) -> Any:
+            session._cache._hot.pop(on.number, None)
+            return gathered(on, asked)
+
+        monkeypatch.setattr(session._cache, "_gathered", late)
+        assert session.get(1, query({"name": "runoff"}))[0]["step"] == 4
+
+    on_session(scenario, work)
+
+
 def test_branches_that_are_closed_give_their_memory_up_at_once(scenario):
     """The collector counts objects, not what their arrays take, and may come very late."""
 

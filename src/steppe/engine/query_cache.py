@@ -87,7 +87,7 @@ class QueryCache:
             moved = self.moved[asked.query.name] - before
             others = shown.values if len(shown.values) < MOST else {}
             self.shown[on.number] = shown = Shown(on.position, {**others, asked.key: values})
-            self._hot[on.number] = dict([*self._hot[on.number].items()][-MOST:])
+            self._hot[on.number] = dict([*self._hot.get(on.number, {}).items()][-MOST:])
         head, body = self._answer(shown, asked)
         return {**head, "moved": moved}, body
 
@@ -125,9 +125,9 @@ class QueryCache:
 
     def show(self, on: Branch, every_state: bool = False) -> None:
         """Shows a branch at its position, with the values of recent queries, and all states if asked for."""
-        now = time.monotonic()
-        wanted = [asked for asked, at in list(self._hot.get(on.number, {}).values()) if now - at < HOT]
-        self._hot[on.number] = {asked.key: self._hot[on.number][asked.key] for asked in wanted}
+        now, before = time.monotonic(), [*self._hot.get(on.number, {}).items()]  # the listening thread may change it
+        hot = self._hot[on.number] = {key: (asked, at) for key, (asked, at) in before if now - at < HOT}
+        wanted = [asked for asked, _ in hot.values()]
         if every_state:
             wanted += [self._asked(MapQuery(name=name, packed=True)) for name in self._states]
         values: dict[MapQuery, Array] = {}
