@@ -18,6 +18,7 @@ from steppe.errors import Mistake, NoSpaceError
 from steppe.files import private
 
 LOG = "engine.log"  # in the run folder: the output of all its engines
+LOOK = 0.5  # [s] between two looks at a process of whose end the system does not tell
 LINES = 20  # of the log in the report of an ended engine
 
 
@@ -82,7 +83,7 @@ class EngineLauncher:
         return started
 
     async def _live(self, epoch: int, started: ProcessGroup, ended: Callable[[str, str], None]) -> None:
-        loop, command = asyncio.get_running_loop(), self.command(epoch)
+        command = self.command(epoch)
         try:
             process, begin = await asyncio.to_thread(self._begin, command)
         except NoSpaceError as error:
@@ -92,13 +93,7 @@ class EngineLauncher:
             ended(MISTAKE, f'"{command[0]}" cannot be started: {error.strerror}. Start the server again.')
             return
         started.begun(process)
-        watched, over = os.pidfd_open(process.pid), asyncio.Event()
-        loop.add_reader(watched, over.set)
-        try:
-            await over.wait()
-        finally:
-            loop.remove_reader(watched)
-            os.close(watched)
+        await _end_of(process)
         ended(_status(process.wait()), await asyncio.to_thread(self._last_lines, begin))
 
     def _begin(self, command: Sequence[str]) -> tuple[subprocess.Popen[bytes], int]:
@@ -112,9 +107,27 @@ class EngineLauncher:
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True), begin
 
     def _last_lines(self, begin: int) -> str:
-        with open(self._folder / LOG, "rb") as log:
-            log.seek(begin)
-            return "\n".join(log.read().decode(errors="replace").splitlines()[-LINES:])
+        try:
+            with open(self._folder / LOG, "rb") as log:
+                log.seek(begin)
+                return "\n".join(log.read().decode(errors="replace").splitlines()[-LINES:])
+        except OSError as error:
+            return f'"{self._folder / LOG}" cannot be read: {error.strerror}.'
+
+
+async def _end_of(process: subprocess.Popen[bytes]) -> None:
+    """Waits for the end of a process."""
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    with suppress(OSError):  # no more files can be open
+        watched = os.pidfd_open(process.pid)
+        try:
+            loop.add_reader(watched, over.set)
+            await over.wait()
+        finally:
+            loop.remove_reader(watched)
+            os.close(watched)
+    while process.poll() is None:
+        await asyncio.sleep(LOOK)
 
 
 def _status(code: int) -> str:
