@@ -154,7 +154,13 @@ def test_a_trigger_is_listed_with_what_it_did_until_it_is_removed(client: Client
 def test_the_image_of_a_trigger_is_served_and_no_other_file(client: Client, toy: Toy) -> None:
     (toy.folder / "images").mkdir()
     (toy.folder / "images" / "1-9-2.png").write_bytes(b"\x89PNG")
-    assert client.get("/images/1-9-2.png").content == b"\x89PNG"
+    found = client.get("/images/1-9-2.png")
+    assert (found.content, found.headers["content-type"]) == (b"\x89PNG", "image/png")
+    assert found.headers["cache-control"] == "private, no-cache"
+    since = {"If-None-Match": found.headers["etag"]}
+    assert client.get("/images/1-9-2.png", headers=since).status_code == 304
+    (toy.folder / "images" / "1-9-2.png").write_bytes(b"\x89PNG of a new run")
+    assert client.get("/images/1-9-2.png", headers=since).content == b"\x89PNG of a new run"
     for name in ("1-9-3", "..%2fjournal", "1-9-2.png%00", "1-9", "%2e%2e"):
         assert problem(client.get(f"/images/{name}.png"))["code"] in ("unknown-image", "unknown-path"), name
 

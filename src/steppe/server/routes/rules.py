@@ -10,6 +10,7 @@ from steppe.api import EventRequest, Trigger
 from steppe.control import Refused
 from steppe.server.query import WHERE, read_query
 from steppe.server.request import Request, Response
+from steppe.server.routes.state import tagged
 from steppe.server.routes.steering import accepted, number_of, ordering, orders_of
 from steppe.service import rules
 
@@ -49,6 +50,5 @@ async def trigger_image(request: Request) -> Response:
     if re.fullmatch("[0-9]{1,18}-[0-9]{1,18}-[0-9]{1,18}", name):
         path = request.run.folder / "images" / f"{name}.png"
         with suppress(FileNotFoundError):
-            content = await asyncio.to_thread(path.read_bytes)
-            return Response(200, content, b"image/png", cache=b"private, max-age=31536000, immutable")
+            return tagged(request, await asyncio.to_thread(path.read_bytes), media=b"image/png")  # a later run may have one of this name
     raise Refused("unknown-image", f'No trigger has saved an image "{name[:64]}".', value=name[:64])

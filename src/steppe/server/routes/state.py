@@ -24,13 +24,13 @@ async def info(request: Request) -> Response:
     return tagged(request, msgspec.json.encode(found), str(found["version"]))
 
 
-def tagged(request: Request, content: bytes, version: str = "v") -> Response:
+def tagged(request: Request, content: bytes, version: str = "v", media: bytes = b"application/json") -> Response:
     """A reply with an ETag of its content; 304 without it when the client has it."""
     tag = f'"{version}-{zlib.crc32(content):08x}"'.encode()
     headers = ((b"etag", tag),)
     if has(request, tag):
-        return Response(304, headers=headers, cache=ASK_AGAIN)
-    return Response(200, content, headers=headers, cache=ASK_AGAIN)
+        return Response(304, b"", media, headers, cache=ASK_AGAIN)
+    return Response(200, content, media, headers, cache=ASK_AGAIN)
 
 
 def has(request: Request, tag: bytes) -> bool:
