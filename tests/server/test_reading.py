@@ -70,6 +70,14 @@ def test_a_tag_of_a_removed_run_does_not_hold_for_a_new_run_of_its_name(client: 
     again.close()
 
 
+def test_a_tag_does_not_hold_for_another_engine_before_which_a_script_may_have_changed_the_run(client: Client, toy: Toy) -> None:
+    client.post("/step", {"steps": 4})
+    tag = client.get("/data/green").headers["etag"]
+    toy.state[1]["green"] += 1
+    toy.journal.begin_engine(0.0)
+    assert client.get("/data/green", headers={"If-None-Match": tag}).status_code == 200
+
+
 def test_days_are_stacked(client: Client) -> None:
     client.post("/step", {"steps": 4})
     _, values = decode(client.get("/data/green?time=2001-01-01/2001-01-04&packed=1").content)

@@ -33,11 +33,12 @@ class MapValues(NamedTuple):
 
 
 class Meant(NamedTuple):
-    """What a query means on a run as it stands. journal: identity of the run's journal; inner: what the engine is asked, but for step and
-    cells; steps: None for the last finished one; is_now: what happens at the step may still change the answer."""
+    """What a query means on a run as it stands. origin: names the journal and the engine, since a script may change a run between two;
+    inner: what the engine is asked, but for step and cells; steps: None for the last finished one; is_now: what happens at the step may
+    still change the answer."""
 
     run: str
-    journal: str
+    origin: str
     query: MapQuery
     inner: MapQuery
     scenario: ScenarioStatus
@@ -45,10 +46,10 @@ class Meant(NamedTuple):
     is_now: bool
 
     def version(self, head: Mapping[str, object] | None = None) -> str:
-        """Names the state that is answered: journal, branch, step, what happened at it. head: of an answer; None: before there is one."""
+        """Names the state that is answered: origin, branch, step, what happened at it. head: of an answer; None: before there is one."""
         if head is None:
             head = self.scenario if self.steps is None else {"step": self.steps[-1], "seq": self.scenario["seq"]}
-        return f"{self.journal}.{self.scenario['branch']}.{head.get('step', 0)}.{head.get('seq', 0) if self.is_now else 'p'}"
+        return f"{self.origin}.{self.scenario['branch']}.{head.get('step', 0)}.{head.get('seq', 0) if self.is_now else 'p'}"
 
 
 def meant(service: Service, run: str, name: str, query: MapQuery) -> Meant:
@@ -76,7 +77,8 @@ def meant(service: Service, run: str, name: str, query: MapQuery) -> Meant:
     image = form == "png"
     said = replace(query, name=name, packed=packed and not image, format="png" if image else None, dtype=None)
     inner = replace(said, scenario=USUAL.scenario, level=None, time=USUAL.time, polygon=None, cells=None)
-    return Meant(run, service.run(run).journal.id, query, inner, scenario, steps, steps is None or steps[-1] == scenario["step"])
+    journal = service.run(run).journal
+    return Meant(run, f"{journal.id}.{journal.epoch}", query, inner, scenario, steps, steps is None or steps[-1] == scenario["step"])
 
 
 async def ask(service: Service, what: Meant) -> MapValues:
