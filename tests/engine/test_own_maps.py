@@ -166,7 +166,11 @@ def test_a_served_run_shows_and_changes_a_level_of_a_parameter(run_file):
             r'"water" is in "mm a.s.l.", expected "mm" or .* Correct the attribute "units" in the store, in a spelling of UDUNITS;',
         ),
         (lambda own: own.assign(part=own["part"].assign_attrs(units="kg")), ForcingError, r'"part" is in "kg"'),
-        (lambda own: own.assign(part=own["part"].assign_attrs(valid_max=0.5)), ForcingError, r": nan is missing and \d+ more"),
+        (
+            lambda own: own.assign(part=own["part"].assign_attrs(valid_max=0.5)),
+            ForcingError,
+            r": nan is missing \(or outside the valid range of the store\) and \d+ more",
+        ),
         (
             lambda own: own.assign(part=own["part"].where(own["part"] > 0.5)),
             ForcingError,

@@ -228,6 +228,16 @@ def test_days_of_a_proleptic_calendar_count_from_dates_before_1582(tmp_path, sin
     assert ForcingStore.open(tmp_path / "w.zarr")["rain"].axis.period() == "2000-02-20 to 2000-02-21"
 
 
+def test_days_of_a_proleptic_calendar_before_1582_are_refused(tmp_path):
+    """A store has the standard calendar, whose days have other names then."""
+    file = write_maps(tmp_path / "a.nc", {"daily_rain": known_maps("daily_rain", 2)}, "1582-10-14", calendar="proleptic_gregorian")
+    with pytest.raises(ForcingError, match=r'a.nc" has days before 1582-10-15 in the calendar "proleptic_gregorian"'):
+        ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0})
+    file = write_maps(tmp_path / "b.nc", {"daily_rain": known_maps("daily_rain", 2)}, "1582-10-15", calendar="proleptic_gregorian")
+    ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0})
+    assert ForcingStore.open(tmp_path / "w.zarr")["rain"].axis.period() == "1582-10-15 to 1582-10-16"
+
+
 @pytest.mark.parametrize(
     ("offset", "first"), [("+10:00", "1990-01-31"), (" -0930", "1990-02-01"), (" +00:00", "1990-02-01"), ("", "1990-02-01")]
 )

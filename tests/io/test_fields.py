@@ -199,7 +199,7 @@ def test_a_value_outside_the_valid_range_of_the_store_is_missing(tmp_path, packi
     found = dataset(maps)
     found["u"].attrs["valid_range"] = [-50.0, 50.0]
     problems = reader(stored(tmp_path / "winds.zarr", found, **packing)).problems()
-    assert [(problem.fault, problem.number) for problem in problems] == [("is missing", 2)]
+    assert [(problem.fault, problem.number) for problem in problems] == [("is missing (or outside the valid range of the store)", 2)]
 
 
 def test_an_amount_is_no_rate_a_day_where_records_are_not_days(tmp_path):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CHUNK_CACHE = 4_000_000  # bytes a variable; the library's own 64 MB do not help, for every chunk is read once
 OFFSET = re.compile(r"\d:\d\d(?::[\d.]+)?\s*([-+]\d{1,2}(?::?\d\d)?)\s*$")  # of "hours since 2003-12-20 09:00:00 +10:00"
 ROUNDING = 1e-5  # [d] of a time in single precision or in seconds
+GREGORIAN = -97598  # 1582-10-15, the first day on which the standard calendar is the proleptic one
 LONGEST = 9  # days of a map: weeks, of which the last of a year may have the days that remain
 
 
@@ -156,8 +157,8 @@ class CfFile:
 
     def _read_days(self, time: str) -> Days:
         stamps = self._dataset[time]
-        calendar = str(stamps.attrs.get("calendar", "standard")).lower()
-        calendar = ALIASES.get(calendar, calendar)
+        stated = str(stamps.attrs.get("calendar", "standard")).lower()
+        calendar = ALIASES.get(stated, stated)
         if calendar not in CALENDARS:
             raise ForcingError(f'"{self.path}": the calendar of "{time}" is "{calendar}". Known: {", ".join(CALENDARS)}.')
         if (offset := OFFSET.search(str(stamps.attrs["units"]))) and float(offset[1].replace(":", "")):
@@ -180,6 +181,10 @@ class CfFile:
                 )
             low = np.floor(low + 0.5 + ROUNDING)  # the day that holds most of the first 24 hours
         days = low.astype(np.int64)
+        if calendar == "standard" and stated == "proleptic_gregorian" and days.min() < GREGORIAN:
+            raise ForcingError(
+                f'"{self.path}" has days before 1582-10-15 in the calendar "{stated}", and a store has Julian ones there. Give later days.'
+            )
         steps = np.diff(days)
         wrong = np.flatnonzero(steps < lengths[:-1])
         if wrong.size:

@@ -160,7 +160,8 @@ class Field:
         if low <= least and most <= high and isfinite(least) and isfinite(most):
             return
         active = self._grid.active[rows, columns]
-        faults = {"is missing": np.isnan(values), f"is below {low:g}": values < low, f"is above {high:g}": values > high}
+        missing = "is missing (or outside the valid range of the store)" if np.isfinite(self._span).any() else "is missing"
+        faults = {missing: np.isnan(values), f"is below {low:g}": values < low, f"is above {high:g}": values > high}
         faults["is not finite"] = np.isinf(values) & ~(values < low) & ~(values > high)
         for fault, wrong in faults.items():
             wrong &= active
