@@ -186,6 +186,15 @@ def test_the_end_of_an_order_is_told_though_many_older_ones_wait(port: int, stee
             ended.append(one.until("command")["kind"])
 
 
+def test_the_end_of_an_order_from_before_the_first_viewer_is_told(port: int, steering: Steering) -> None:
+    steering.order("/set", variable="green", value=5.0, when={"step": 3})
+    for end in (3, 6):
+        with viewer(port) as one:
+            steering.step(3)
+            ended = [one.until("command")["kind"] for _ in range(2 if end == 3 else 1)]
+        assert sorted(ended) == ["set", "step"][-len(ended) :]
+
+
 def test_viewers_are_told_how_many_they_are_while_the_run_rests(port: int) -> None:
     with viewer(port) as one:
         assert one.told[0]["viewers"] == 1

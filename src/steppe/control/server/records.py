@@ -247,10 +247,11 @@ class JournalRecords(JournalFile):
         text = f"SELECT 1 FROM command INDEXED BY command_open WHERE branch = ? AND outcome IS NULL AND kind IN ({marks}) LIMIT 1"
         return self._one(text, (branch, *kinds)) is not None
 
-    def unfinished(self, seqs: Sequence[int]) -> list[int]:
-        """Those of some commands that are not over, in order."""
-        text = "SELECT seq FROM command WHERE seq IN (SELECT value FROM json_each(?)) AND outcome IS NULL ORDER BY seq"
-        return [seq for (seq,) in self._base.execute(text, (json.dumps(seqs),))]
+    def unfinished(self, seqs: Sequence[int] | None = None) -> list[int]:
+        """Those of some commands, or of all, that are not over, in order."""
+        which = "" if seqs is None else "AND seq IN (SELECT value FROM json_each(?))"
+        text = f"SELECT seq FROM command WHERE outcome IS NULL {which} ORDER BY seq"
+        return [seq for (seq,) in self._base.execute(text, () if seqs is None else (json.dumps(seqs),))]
 
     @property
     def last(self) -> int:

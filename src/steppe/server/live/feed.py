@@ -131,7 +131,7 @@ class Feed:
     def _begin(self) -> None:
         """Notes the state that the hello text has."""
         run = self._context.run(self.run)
-        self._last, self._known = run.journal.last, run.facts is not None
+        self._last, self._open, self._known = run.journal.last, run.journal.unfinished(), run.facts is not None
         self._info, self._progress = self._stripped(self._context.info(self.run))
         self._checkpoints = run.checkpoints(newest=True)
         self._kept = _kept(run.info()["scenarios"])
