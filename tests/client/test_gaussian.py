@@ -5,6 +5,8 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
+import netCDF4
 import numpy as np
 import pytest
 import xarray
@@ -112,6 +114,44 @@ def test_a_served_map_and_its_parts_have_the_latitudes_of_their_rows(run: Run) -
     np.testing.assert_array_equal(run.dataset()["lat"], GRID.lat)
     pixels = run.get("concentration", width=8)["lat"].values  # of four rows each
     np.testing.assert_allclose(pixels, (GRID.lat_bnds[::4, 0] + GRID.lat_bnds[3::4, 1]) / 2.0, rtol=1e-12)
+
+
+EAST = [-22.5, -11.25, 0.0, 11.25, 22.5]  # columns of a box over the first meridian
+ACROSS = {"box": (-25, 40, 25, 90)}
+
+
+def test_a_box_over_the_first_meridian_has_its_columns_from_west_to_east(server: Served, run: Run) -> None:
+    whole = run.get("concentration")
+    rows = GRID.lat >= 40.0
+    expected = whole.values[np.ix_(rows, [30, 31, 0, 1, 2])]
+    for step in (1, 2):
+        found = run.get("concentration", **ACROSS, stride=step)
+        assert found["lon"].values.tolist() == EAST[::step]
+        np.testing.assert_array_equal(found.values, expected[::step, ::step])
+    pixels = run.get("concentration", **ACROSS, width=1)
+    assert pixels["lon"].values.tolist() == [0.0]
+    for form in ("json", "coverage-json", "netcdf"):
+        address = f"{server.address}/api/v1/runs/out/data/concentration?format={form}&box=-25,40,25,90"
+        content = httpx.get(address, headers={"Authorization": f"Bearer {TOKENS['view']}"}).content
+        if form == "netcdf":
+            with netCDF4.Dataset("x", memory=content) as data:
+                assert data["lon"][:].tolist() == EAST
+                assert data["lon_bnds"][0].tolist() == [-28.125, -16.875]
+                np.testing.assert_array_equal(data["concentration"][0], expected)
+        elif form == "json":
+            assert json.loads(content)["box"][::2] == [-28.125, 28.125]
+            np.testing.assert_array_equal(json.loads(content)["values"], expected)
+        else:
+            assert json.loads(content)["domain"]["axes"]["x"]["values"] == EAST
+
+
+def test_a_box_over_the_first_meridian_is_watched_and_set_as_it_was_got(run: Run) -> None:
+    seen = next(run.watch("concentration", **ACROSS))
+    assert seen["lon"].values.tolist() == EAST
+    before = run.get("concentration", **ACROSS)
+    np.testing.assert_allclose(seen.values, before.values, rtol=1e-3, atol=1e-3)
+    run.set("concentration", before * 2.0, **ACROSS)
+    np.testing.assert_array_equal(run.get("concentration", **ACROSS).values, before.values * 2.0)
 
 
 def test_a_place_is_in_the_row_between_whose_edges_it_lies(run: Run) -> None:

@@ -154,3 +154,28 @@ def test_a_cell_belongs_to_the_pixel_in_which_its_centre_lies() -> None:
     assert of[[28, 29, 37, 38]].tolist() == [2, 3, 3, 4]  # the edges of pixel 3 are 28.8 and 38.4
     assert np.bincount(of).tolist() == [10, 9, 10, 9, 10, 10, 9, 10, 9, 10]
     assert pixels_of(np.arange(96), 96, 12).tolist() == (np.arange(96) // 8).tolist()
+
+
+@pytest.mark.parametrize(
+    ("first", "box", "columns", "longitudes"),
+    [
+        (0.0, [-40, -90, 40, 90], [11, 0, 1], [-30, 0, 30]),
+        (0.0, [-180, -90, 180, 90], [6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5], [*range(-180, 180, 30)]),
+        (0.0, [-100, -90, -20, 90], [9, 10, 11], [270, 300, 330]),  # within the grid its own longitudes
+        (-180.0, [170, -90, -140, 90], [0, 1], [-180, -150]),
+        (-180.0, [140, -90, -140, 90], [11, 0, 1], [150, 180, 210]),
+        (-180.0, [130, -90, 200, 90], [11, 0], [150, 180]),
+    ],
+)
+def test_the_window_of_a_box_goes_on_round_the_earth(first: float, box: list[float], columns: list[int], longitudes: list[float]) -> None:
+    grid = Raster(60.0, -60.0, first, 30.0, np.ones((3, 12), bool))
+    window = window_of(grid, grid.select({"box": box}), box=box)
+    assert [column % 12 for column in window.columns] == columns
+    assert window.longitudes(grid.lon).tolist() == longitudes
+    assert window.bounds[::2] == (longitudes[0] - 15.0, longitudes[-1] + 15.0)
+
+
+def test_the_window_of_a_part_of_the_earth_has_the_columns_between_its_cells() -> None:
+    grid = Raster(60.0, -60.0, 0.0, 30.0, np.ones((3, 11), bool))
+    window = window_of(grid, grid.select({"box": [-70, -90, 40, 90]}), box=[-70, -90, 40, 90])
+    assert window.longitudes(grid.lon).tolist() == [*range(0, 330, 30)]

@@ -113,7 +113,10 @@ class LiveStream:
         sides = {dims[0]: ("row", told["rows"], north, south), dims[1]: ("column", told["columns"], west, east)}
         for name, (first, count, begin, end) in sides.items():
             if not self._in_pixels:
-                centres = np.array(self._axes[name][told[first] :: told["stride"]][:count])
+                axis, places = np.array(self._axes[name]), told[first] + np.arange(count) * told["stride"]
+                centres = axis[places % len(axis)]  # a box may go round the Earth over the last column
+                if places[-1] >= len(axis):
+                    centres = begin + 180.0 / len(axis) + np.arange(count) * told["stride"] * 360.0 / len(axis)
             else:
                 centres = begin + (np.arange(count) + 0.5) * (end - begin) / count
             found[name] = (name, centres if name != "lat" else told.get("lat", centres), CF[name])

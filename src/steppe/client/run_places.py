@@ -1,6 +1,6 @@
 """Where the values of a run lie: what an array needs to become one of xarray, and one of xarray to become cells. Asked once a region."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -27,6 +27,7 @@ CF = {
 }
 KEPT = 64  # regions whose cells are kept
 NEAR = 0.01  # part of the spacing by which coordinates of an array may differ from those of the grid
+TURN = 360.0  # degrees of longitude
 
 
 class Cells(NamedTuple):
@@ -39,10 +40,9 @@ class Cells(NamedTuple):
 
 
 class Map(NamedTuple):
-    """The part of the grid's map around some cells: rows and columns, and of each cell those within."""
+    """The part of the grid's map around some cells: its axes, and of each cell its row and column within."""
 
-    rows: slice
-    columns: slice
+    axes: Mapping[str, Floats]
     row: Integers
     column: Integers
 
@@ -81,9 +81,12 @@ class Places:
         found = self._maps.get(key := str(keys(MapQuery(**region))))
         if found is None:
             row, column = np.divmod(cells.place, grid.shape[1])
-            top, left = (int(row.min()), int(column.min())) if region else (0, 0)
-            bottom, right = (int(row.max()), int(column.max())) if region else (grid.shape[0] - 1, grid.shape[1] - 1)
-            found = self._maps[key] = Map(slice(top, bottom + 1), slice(left, right + 1), row - top, column - left)
+            axes = {name: np.asarray(axis) for name, axis in grid.axes.items()}
+            if region:
+                (down, rows), (across, columns) = axes.items()
+                column, columns = _columns(column, columns, region.get("box") if across == "lon" else None)
+                axes, row = {down: rows[row.min() : row.max() + 1], across: columns}, row - row.min()
+            found = self._maps[key] = Map(axes, row, column)
         return found
 
     # ---- from a run to xarray -----------------------------------------------------------------------------------------------------------
@@ -102,7 +105,7 @@ class Places:
             if len(grid.dims) == 2 and "cells" not in region:
                 there = await self.map(region)
                 values = _on_map(values, there)
-                coordinates = {name: axis[part] for (name, axis), part in zip(grid.axes.items(), there[:2], strict=True)}
+                coordinates = {**there.axes}
             else:
                 dims = [*before, "cell"]
                 if region.keys() <= {"box"}:  # all of a polygon are given, and all that were listed
@@ -118,7 +121,7 @@ class Places:
             coordinates["lon"] = west + (np.arange(columns) + 0.5) * (east - west) / columns
         else:
             there = await self.map(region)
-            coordinates = {name: axis[part][::stride] for (name, axis), part in zip(grid.axes.items(), there[:2], strict=True)}
+            coordinates = {name: axis[::stride] for name, axis in there.axes.items()}
         coordinates = {name: (name, given, CF[name]) if name in CF and name in dims else given for name, given in coordinates.items()}
         if head.get("date"):
             coordinates["time"] = _times(head, calendar)
@@ -161,9 +164,11 @@ class Places:
         for dim, place in zip(grid.dims, np.divmod(cells.place, grid.shape[1]), strict=True):
             axis = np.asarray(grid.axes[dim])
             given, wanted = np.asarray(value[dim].values, float), axis[place]
-            index = np.abs(given[:, None] - axis).argmin(axis=0)[place]
+            apart = given[:, None] - axis
+            apart -= TURN * np.round(apart / TURN) if dim == "lon" else 0.0
+            index = np.abs(apart).argmin(axis=0)[place]
             spacing = abs(axis[1] - axis[0]) if len(axis) > 1 else 1.0
-            away = np.abs(given[index] - wanted) > NEAR * spacing
+            away = np.abs(apart[index, place]) > NEAR * spacing
             if away.any():
                 lies = f"{dim} {wanted[np.argmax(away)]:.6g}, where a cell lies"
                 raise Mistake(f"The array has no {lies}; it has {given.min():.6g} to {given.max():.6g}. Give it for the whole region.")
@@ -182,9 +187,21 @@ def _check_finite(values: Array, cells: Cells, name: str) -> None:
         raise RangeError(f'The array for "{name}" is {values[first]:g} {at}{more}. Give each cell a finite number, or set a region.')
 
 
+def _columns(column: Integers, lon: Floats, box: Sequence[float] | None) -> tuple[Integers, Floats]:
+    """Where the columns of cells lie in their part of the map, and its longitudes; as at the server, a box goes on round the Earth."""
+    start, west, count = 0, -TURN, len(lon)
+    if box is not None and count > 1 and round(count * float(lon[1] - lon[0]), 6) == TURN:
+        west = box[0] if box[0] < box[2] or box[2] <= 0.0 else box[0] - TURN
+        start = int(np.argmin((lon - west) % TURN))
+    after = (column - start) % count
+    index = (start + int(after.min())) % count + np.arange(int(after.max() - after.min()) + 1)
+    degrees = lon[index % count] + TURN * (index // count)
+    return after - after.min(), degrees - TURN * ((degrees[0] - west) // TURN) if index[-1] >= count else degrees
+
+
 def _on_map(values: Array, there: Map) -> Array:
     """Values of cells put on the map; NaN where there is none."""
-    shape = (there.rows.stop - there.rows.start, there.columns.stop - there.columns.start)
+    shape = tuple(map(len, there.axes.values()))
     if values.shape[-1] == shape[0] * shape[1]:
         found = np.empty((*values.shape[:-1], *shape), values.dtype)
     else:

@@ -98,7 +98,7 @@ def _layout(grid: Grid, query: MapQuery) -> tuple[MapWindow, Integers | None]:
     """The part of the map in view, and the place of each level in it, None for one after the other."""
     cut = cut_of(query, grid, None)
     inside = None if query.box is None else grid.select({"box": list(query.box)})
-    return window_of(grid, inside, query.width, query.height, query.stride), cut.seen if cut.reduce else cut.places
+    return window_of(grid, inside, query.width, query.height, query.stride, query.box), cut.seen if cut.reduce else cut.places
 
 
 def time_of(clock: Clock, step: int) -> float:

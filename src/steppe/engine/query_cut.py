@@ -11,7 +11,7 @@ from steppe.api.query import MapQuery
 from steppe.array_types import Array, Floats, Integers
 from steppe.comm import World
 from steppe.errors import RequestError
-from steppe.grid import Grid, Raster, every_nth, pixels_of, window_of
+from steppe.grid import Grid, MapWindow, Raster, every_nth, pixels_of, window_of
 from steppe.kernels.sums import binned_sums, values_of
 
 Box = tuple[float, float, float, float]
@@ -148,12 +148,12 @@ def _cut(grid: Grid, query: MapQuery) -> Cut:
 
 def _map(grid: Grid, inside: Integers | None, query: MapQuery) -> Cut:
     """The rectangle of the raster around some cells."""
-    window = window_of(grid, inside, query.width, query.height, query.stride)
+    window = window_of(grid, inside, query.width, query.height, query.stride, query.box)
     order = grid.order if inside is None else grid.order[inside]
     row, column = np.divmod(order, grid.active.shape[1])
     rows, columns, (height, width) = window.rows, window.columns, window.shape
-    dims, box = tuple(grid.shape), _box(grid, rows, columns)
-    down, across = row - rows.start, column - columns.start
+    dims, box = tuple(grid.shape), _box(grid, window)
+    down, across = row - rows.start, (column - columns.start) % grid.active.shape[1]
     if window.takes_together:
         places = pixels_of(down, len(rows), height) * width + pixels_of(across, len(columns), width)
         area = grid.cell_area if inside is None else grid.cell_area[inside]
@@ -165,9 +165,8 @@ def _map(grid: Grid, inside: Integers | None, query: MapQuery) -> Cut:
     return Cut(dims, (height, width), None if len(chosen) == grid.n_cells else chosen, places, box=box, lat=window.lat)
 
 
-def _box(grid: Grid, rows: range, columns: range) -> Box | None:
+def _box(grid: Grid, window: MapWindow) -> Box | None:
     if not isinstance(grid, Raster):
         return None
-    lat, lon = grid.lat_bnds, grid.lon_bnds
-    west, east = lon[columns[0], 0], lon[columns[-1], 1]
-    return float(west), float(lat[rows[-1], 1]), float(east), float(lat[rows[0], 0])
+    lat, lon = grid.lat_bnds[[*window.rows]], window.longitudes(grid.lon_bnds, 1)
+    return float(lon[0, 0]), float(lat[-1, 1]), float(lon[-1, 1]), float(lat[0, 0])

@@ -1,16 +1,18 @@
 """The visible part of a map: a rectangle of rows and columns, as cells or as pixels of several cells."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from steppe.array_types import Integers
+from steppe.array_types import Floats, Integers
 from steppe.errors import GridError
 from steppe.grid.gaussian import Gaussian
 from steppe.grid.grid import Grid
 from steppe.grid.projected import Projected
-from steppe.grid.raster import Raster
+from steppe.grid.raster import DIGITS, Raster
+from steppe.grid.region import TURN, Region
 
 WIDE = 4096  # points of a row, where a grid has no rows of its own
 
@@ -18,6 +20,7 @@ WIDE = 4096  # points of a row, where a grid has no rows of its own
 class MapWindow(NamedTuple):
     """Rows and columns of the grid; shape: rows and columns of the picture; bounds: its west, south, east, north.
 
+    A window that goes round the Earth over the last column has columns beyond it, which are the first ones. turn: added to all longitudes.
     lat: for a Gaussian grid, whose rows are not even, the latitude of each row of the picture; for pixels the middle of their edges.
     """
 
@@ -27,6 +30,14 @@ class MapWindow(NamedTuple):
     stride: int
     bounds: tuple[float, float, float, float]
     lat: list[float] | None = None
+    turn: float = 0.0
+
+    def longitudes(self, axis: Floats, stride: int | None = None) -> Floats:
+        """The degrees of its columns, (columns,) or (columns, 2), rising from west to east. axis: those of the columns of the grid."""
+        columns = np.asarray(self.columns[:: stride or self.stride])
+        turns = self.turn + TURN * (columns // len(axis))
+        found: Floats = axis[columns % len(axis)] + turns.reshape(-1, *(1 for _ in axis.shape[1:]))
+        return found
 
     @property
     def takes_together(self) -> bool:
@@ -35,9 +46,14 @@ class MapWindow(NamedTuple):
 
 
 def window_of(
-    grid: Grid, inside: Integers | None = None, width: int | None = None, height: int | None = None, stride: int = 1
+    grid: Grid,
+    inside: Integers | None = None,
+    width: int | None = None,
+    height: int | None = None,
+    stride: int = 1,
+    box: Sequence[float] | None = None,
 ) -> MapWindow:
-    """The window of some packed cells; None: of all.
+    """The window of some packed cells; None: of all. box: of which they are the cells; from its west its columns go on round the Earth.
 
     width, height: most pixels; one follows from the other. stride: every n-th row and column, instead. Points lie in rows of 4,096, in
     their order.
@@ -55,15 +71,28 @@ def window_of(
         bounds = float(lon.min()), float(lat.min()), float(lon.max()), float(lat.max())
         shape = -(-count // WIDE), min(count, WIDE)
         return MapWindow(range(shape[0]), range(shape[1]), shape, stride, bounds)
-    rows, columns = range(grid.active.shape[0]), range(grid.active.shape[1])
+    rows, columns, turn = range(grid.active.shape[0]), range(grid.active.shape[1]), 0.0
     if inside is not None:
         row, column = np.divmod(grid.order[inside], grid.active.shape[1])
         rows, columns = range(int(row.min()), int(row.max()) + 1), range(int(column.min()), int(column.max()) + 1)
+        if box is not None and isinstance(grid, Raster) and round(grid.nlon * grid.dlon, DIGITS) == TURN:
+            columns, turn = _columns_from(grid, column, Region.of({"box": list(box)}).places[0][0])
     shape = _pixels(len(rows), len(columns), width, height)
     if shape == (len(rows), len(columns)):
         shape = len(rows[::stride]), len(columns[::stride])
-        return MapWindow(rows, columns, shape, stride, _bounds(grid, rows, columns, stride), _lat(grid, rows[::stride], shape[0]))
-    return MapWindow(rows, columns, shape, 1, _bounds(grid, rows, columns, 1), _lat(grid, rows, shape[0]))
+        lat = _lat(grid, rows[::stride], shape[0])
+        return MapWindow(rows, columns, shape, stride, _bounds(grid, rows, columns, stride, turn), lat, turn)
+    return MapWindow(rows, columns, shape, 1, _bounds(grid, rows, columns, 1, turn), _lat(grid, rows, shape[0]), turn)
+
+
+def _columns_from(grid: Raster, column: Integers, west: float) -> tuple[range, float]:
+    """The columns of some cells from the first one east of a longitude on, and what is added to their longitudes if they go round."""
+    start = int(np.argmin((grid.lon - west) % TURN))
+    after = (column - start) % grid.nlon
+    first = start + int(after.min())
+    columns = range(first % grid.nlon, first % grid.nlon + int(after.max() - after.min()) + 1)
+    goes_round = columns.stop > grid.nlon
+    return columns, -TURN * float(np.floor((grid.lon[columns.start] - west) / TURN)) if goes_round else 0.0
 
 
 def pixels_of(places: Integers, count: int, pixels: int) -> Integers:
@@ -91,13 +120,14 @@ def _pixels(rows: int, columns: int, width: int | None, height: int | None) -> t
     return min(height, rows), min(width, columns)
 
 
-def _bounds(grid: Grid, rows: range, columns: range, stride: int) -> tuple[float, float, float, float]:
+def _bounds(grid: Grid, rows: range, columns: range, stride: int, turn: float) -> tuple[float, float, float, float]:
     """West, south, east and north edge of the cells; with a stride, of pixels of that width."""
     high, wide = stride * len(rows[::stride]), stride * len(columns[::stride])
     if isinstance(grid, Raster):
-        west, north, across, down = float(grid.lon_bnds[columns[0], 0]), float(grid.even_lat_bnds[rows[0], 0]), grid.dlon, grid.dlat
+        lon, (round_, last) = grid.lon_bnds, divmod(columns[-1], grid.nlon)
+        west, north, across, down = float(lon[columns[0], 0]) + turn, float(grid.even_lat_bnds[rows[0], 0]), grid.dlon, grid.dlat
         if stride == 1:
-            return west, float(grid.even_lat_bnds[rows[-1], 1]), float(grid.lon_bnds[columns[-1], 1]), north
+            return west, float(grid.even_lat_bnds[rows[-1], 1]), float(lon[last, 1]) + turn + TURN * round_, north
     else:
         assert isinstance(grid, Projected), "it has rows"
         across, down = grid.dx, grid.dy

@@ -38,7 +38,7 @@ class CellPlaces(NamedTuple):
     cells: Integers | None = None
     lat: Floats | None = None
     lon: Floats | None = None
-    cut: Mapping[str, slice] | None = None
+    cut: Mapping[str, Integers] | None = None
 
 
 class Content(NamedTuple):
@@ -220,8 +220,14 @@ def _coordinates(known: RunDescription, places: CellPlaces) -> dict[str, Coordin
         assert places.lon is not None
         said = {axis: {key: text for key, text in COORDINATE_ATTRIBUTES[axis].items() if key != "bounds"} for axis in ("lat", "lon")}
         return {**crs, "lat": (("lat",), places.lat, said["lat"]), "lon": (("lon",), places.lon, said["lon"])}
-    cut = {**places.cut, "bnds": slice(None)}
-    return {
-        name: (dims, map_values(grid, name)[tuple(cut[dim] for dim in dims)], map_attributes(grid, name))
+    assert places.lon is not None
+    cut = {**places.cut, "bnds": np.arange(2)}
+    found: dict[str, Coordinate] = {
+        name: (dims, map_values(grid, name)[np.ix_(*(cut[dim] for dim in dims))], map_attributes(grid, name))
         for name, dims in map_dimensions(grid).items()
     }
+    turns = (places.lon - found["lon"][1]).round()  # of columns beyond the last one
+    for name in {"lon", "lon_bnds"} & found.keys():
+        dims, degrees, attributes = found[name]
+        found[name] = dims, degrees + turns.reshape(-1, *(1 for _ in dims[1:])), attributes
+    return found

@@ -13,7 +13,7 @@ from steppe.api.documents import ArrayHead, ScenarioStatus
 from steppe.api.query import MapQuery
 from steppe.control import Refused
 from steppe.control.wire import Buffer
-from steppe.grid import Points, Raster, every_nth
+from steppe.grid import Points, Raster, every_nth, window_of
 from steppe.service import encode, regions
 from steppe.service.encode import Content
 from steppe.service.moments import date_of, step_behind, step_from
@@ -132,11 +132,9 @@ def _placed(known: RunDescription, what: Meant, piece: MapValues) -> encode.Cell
         rows, columns = head["shape"][-2:]
         lat = head.get("lat", north - (np.arange(rows) + 0.5) * (north - south) / rows)
         return encode.CellPlaces(lat=np.round(lat, 10), lon=np.round(west + (np.arange(columns) + 0.5) * (east - west) / columns, 10))
-    cut = {"lat": slice(None, None, stride), "lon": slice(None, None, stride)}
-    if inside is not None:
-        indices = zip(cut, np.divmod(grid.order[inside], grid.nlon), strict=True)
-        cut = {axis: slice(each.min(), each.max() + 1, stride) for axis, each in indices}
-    return encode.CellPlaces(lat=grid.lat[cut["lat"]], lon=grid.lon[cut["lon"]], cut=cut)
+    window = window_of(grid, inside, stride=stride, box=query.box)
+    cut = {"lat": np.asarray(window.rows[::stride]), "lon": np.asarray(window.columns[::stride]) % grid.nlon}
+    return encode.CellPlaces(lat=grid.lat[cut["lat"]], lon=window.longitudes(grid.lon), cut=cut)
 
 
 def steps_of(time: str, known: RunDescription, scenario: ScenarioStatus, most: int) -> list[int] | None:

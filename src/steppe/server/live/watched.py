@@ -50,7 +50,7 @@ def stream_map(context: ServerContext, run: str, stream: Stream) -> StreamMap:
     grid = context.known(run).grid
     try:
         inside = None if stream.box is None else regions.select(grid, {"box": list(stream.box)}).astype(np.int64)
-        window = window_of(grid, inside, stream.width, None, stream.stride)
+        window = window_of(grid, inside, stream.width, None, stream.stride, stream.box)
     except GridError as error:
         raise Refused("region-invalid", str(error), position="$.watch") from None
     if max(window.shape) >= PIXELS:
