@@ -1,6 +1,7 @@
 """Fields with levels through a run: steps, records, changes, checkpoints, looks, on any number of ranks."""
 
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from steppe.engine import Session, Simulation, estimate
 from steppe.engine import session as stage_module
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
-from steppe.errors import BadCellError, GridError, Mistake, ModelError, RangeError, RequestError, RunFileError
+from steppe.errors import BadCellError, Failure, GridError, Mistake, ModelError, RangeError, RequestError, RunFileError, ShapeError
 from steppe.io.export import ExportSource
 from steppe.jobs.film import FilmChoices, reel_of
 from steppe.jobs.picture import PictureChoices, draw
@@ -219,6 +220,28 @@ def test_a_map_of_levels_has_their_coordinate_and_can_be_set_back(run_file):
         np.testing.assert_array_equal(simulation["gas[1]"], one)
         np.testing.assert_array_equal(simulation["gas[0]"], before[0])
         assert simulation.image("gas[1]")[:4] == b"\x89PNG"
+
+
+def test_all_levels_that_were_set_are_set_again_where_steps_are_computed_again(run_file, monkeypatch):
+    def of_other_shape(*arguments: object) -> NoReturn:
+        raise ShapeError("It has another shape.")
+
+    with Simulation(run_file) as simulation:
+        simulation.step(3)
+        simulation.set("gas", simulation["gas"] * 0.5)
+        simulation.step()
+        gas, flow = simulation.get("gas"), simulation.get("flow")
+        simulation.step()
+        simulation.rewind(4)
+        np.testing.assert_array_equal(simulation.get("gas"), gas)
+    with Simulation(run_file) as simulation:
+        np.testing.assert_array_equal(simulation.get("flow"), flow)
+        simulation.set("gas", simulation["gas"] * 0.5)
+        simulation.step()
+        simulation.step()
+        monkeypatch.setattr("steppe.engine.uploads.read_values", of_other_shape)
+        with pytest.raises(Failure, match=r'The change of "gas" at .* cannot be made again'):
+            simulation.rewind(6)
 
 
 def test_an_array_of_xarray_goes_by_its_coordinates_and_its_unit(run_file):

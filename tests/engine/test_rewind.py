@@ -1,9 +1,12 @@
 """A run of a script goes back to an earlier step, and watches for what happens by itself, as a served run does."""
 
+from typing import NoReturn
+
 import pytest
 
 from steppe.engine import Event, Simulation
-from steppe.errors import NotComputedError, RequestError
+from steppe.errors import Failure, NotComputedError, RequestError
+from steppe.io import RunFolder, changes_of
 from tests.engine.test_field_model import run_file as field_run_file  # noqa: F401
 from tests.engine.test_ranks import on_ranks
 from tests.engine.test_simulation import digest
@@ -141,6 +144,65 @@ def test_its_message_is_an_event_once_and_it_is_in_the_next_session(wide_scenari
         with pytest.raises(RequestError, match="no event or trigger 1"):
             second.remove_trigger(number)
     assert len([each for each in events if each.kind == "message"]) == 1
+
+
+def test_the_triggers_of_a_step_are_those_that_were_added_and_removed_before_it(wide_scenario):
+    events: list[Event] = []
+    with Simulation(wide_scenario, on_event=events.append) as simulation:
+        simulation.step(10)
+        first = simulation.add_trigger("mean(water) > -1", text="There is water.")
+        simulation.step(10)
+        late = simulation.add_trigger("mean(water) > -2")
+        simulation.rewind(15)
+        with pytest.raises(RequestError, match=f"no event or trigger {late}"):
+            simulation.remove_trigger(late)
+        simulation.checkpoint()
+        simulation.remove_trigger(first)
+        simulation.step(10)
+        simulation.rewind(20)
+        with pytest.raises(RequestError, match=f"no event or trigger {first}"):
+            simulation.remove_trigger(first)
+        simulation.rewind(8)
+        simulation.step(30)
+    assert [each.step for each in events if each.kind == "message"] == [11]
+
+
+def test_a_rewind_that_was_interrupted_leaves_a_folder_that_goes_on(wide_scenario, monkeypatch):
+    def full(folder: RunFolder) -> NoReturn:
+        raise Failure("The disk is full.")
+
+    with Simulation(wide_scenario) as simulation:
+        simulation.step(20)
+        simulation.checkpoint()
+        with monkeypatch.context() as patch:
+            patch.setattr(RunFolder, "drop_output", full)
+            with pytest.raises(Failure, match="The disk is full"):
+                simulation.rewind(5)
+    with Simulation(wide_scenario) as simulation:
+        assert simulation.step_index == 0
+
+
+def test_changes_are_numbered_on_in_the_next_session(wide_scenario, monkeypatch):
+    """So those that a checkpoint holds are never reported as lost, and others are."""
+    events: list[Event] = []
+    with Simulation(wide_scenario) as simulation:
+        simulation.step(5)
+        for value in (1.0, 2.0, 3.0):
+            simulation.set("water", value)
+    with Simulation(wide_scenario, on_event=events.append) as simulation:
+        simulation.set("water", 7.0)
+    with Simulation(wide_scenario, on_event=events.append) as simulation:
+        simulation.step(2)
+        simulation.rewind(5)
+        assert (simulation.get("water") == 7.0).all()
+    assert len(changes_of(simulation.folder.path)) == 4
+    assert not [each for each in events if each.kind == "warning"]
+    with Simulation(wide_scenario) as simulation:
+        simulation.set("water", 8.0)
+        monkeypatch.setattr(simulation._session, "save_last", lambda: None)
+    with Simulation(wide_scenario, on_event=events.append) as simulation:
+        assert (simulation.get("water") == 7.0).all()
+    assert "water at step 5" in next(each.text for each in events if each.kind == "warning")
 
 
 @pytest.mark.parametrize(

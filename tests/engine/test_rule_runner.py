@@ -1,11 +1,12 @@
 """Events and triggers of a branch: the same for any number of ranks, checkpoints, branches and replays."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from steppe.engine import Session
+from steppe.engine import Session, Simulation
 from tests.engine.sessions import OWN, on_session, seen, sent, setting, to
 
 RANKS = (1, 2, 3)
@@ -196,3 +197,20 @@ def test_there_is_an_end_to_the_number_of_rules(scenario):
         assert outcomes == [True] * 100 + [False]
 
     on_session(scenario, work)
+
+
+def test_a_rule_of_a_client_leaves_the_trigger_of_a_script_alone(scenario):
+    """Also one under the number 1, which former versions gave it."""
+    with Simulation(scenario) as simulation:
+        number = simulation.add_trigger("mean(water) > -1", text="Of the script.")
+        simulation.step(1)
+        rules = simulation._session.on.rules
+        simulation._session.on.rules = rules.with_trigger(replace(rules.triggers[0], id=1))
+        simulation.set("water", 5.0)
+
+    def work(session: Session) -> list[int]:
+        session.load(1, OWN)
+        session.apply(1, 1, "trigger", watching(1, "max(water) > -2"))
+        return session.open_branches.find(1).rules.numbers
+
+    assert on_session(scenario, work) == [1, number, number + 1]

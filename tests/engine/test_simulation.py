@@ -535,6 +535,8 @@ def test_a_bad_cell_is_named_and_the_last_checkpoint_is_good(scenario):
         simulation.model.state["water"][5] = np.nan
         with pytest.raises(BadCellError, match=r'On 1990-01-20 in cell 5 \(longitude .*, latitude .*\) "water" is nan'):
             simulation.step(1)
+        with pytest.raises(RequestError, match="no checkpoint can be made"):
+            simulation.checkpoint()
     with Simulation(scenario) as simulation:
         assert simulation.step_index == 10
         assert np.isfinite(simulation.get("water")).all()

@@ -41,7 +41,7 @@ class RunFacts(TypedDict):
     given: list[str]
     outputs: list[str]
     planned: list[dict[str, object]]
-    since: NotRequired[Sequence[int]]
+    since: NotRequired[Sequence[int]]  # absent in journals of earlier versions
 
 
 class ImageColours(TypedDict):

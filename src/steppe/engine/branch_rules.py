@@ -16,6 +16,7 @@ from steppe.clock import Clock
 from steppe.errors import RunFileError
 
 MOST = 100  # rules of a branch
+SCRIPTS = 1_000_000_000  # the rules of scripts have greater numbers
 ACTIONS = ("pause", "message", "image")  # of a trigger
 
 
@@ -71,6 +72,15 @@ class Rules:
     def numbers(self) -> list[int]:
         """The numbers of all rules."""
         return [each.id for each in self.events] + [each.id for each in self.triggers]
+
+    @property
+    def free(self) -> int:
+        """The number of the next rule of a script. Those of clients are the numbers of their orders, which begin with 1."""
+        return 1 + max([each for each in self.numbers if each > SCRIPTS], default=SCRIPTS)
+
+    def moved(self, id: int) -> Self:
+        """The rules with another number for a trigger that a script of a former version made."""
+        return replace(self, triggers=tuple(replace(each, id=self.free) if each.id == id else each for each in self.triggers))
 
     def without(self, id: int) -> Self:
         """The rules without one of them."""

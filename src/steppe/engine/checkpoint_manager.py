@@ -91,13 +91,20 @@ class CheckpointManager:
         DamagedError
             The store is not what was written.
         """
-        state = "finished" if checkpoint.step >= self._plan.steps else "running"
-        manifest = checkpoint.manifest
-        spent, name = Spent(**manifest["spent"]), checkpoint.path.name
-        self.progress = Progress(state, checkpoint.step, self._date(checkpoint.step), manifest["records"], name, spent)
-        if state == "running":  # readers must not look for what is removed next
+        self.progress = self._progress_at(checkpoint)
+        if self.progress.state == "running":  # readers must not look for what is removed next
             self.progress.write(self.folder.path)
         self._order("open", output=str(self.folder.output), checkpoint=str(checkpoint.path))
+
+    def go_back(self, checkpoint: Checkpoint | None) -> None:
+        """Tells readers that the branch begins again at a checkpoint, None: at the initial state. Then later ones may be removed."""
+        self.progress = self._progress_at(checkpoint) if checkpoint else Progress("running", 0, self._date(0))
+        self.progress.write(self.folder.path)
+
+    def _progress_at(self, checkpoint: Checkpoint) -> Progress:
+        state, step = "finished" if checkpoint.step >= self._plan.steps else "running", checkpoint.step
+        spent = Spent(**checkpoint.manifest["spent"])
+        return Progress(state, step, self._date(step), checkpoint.manifest["records"], checkpoint.path.name, spent)
 
     def go_on(self, step: int, records: Mapping[str, int]) -> None:
         """Tells readers that the branch continues at a step with so many records; later records will be removed."""

@@ -1,10 +1,12 @@
 """The description of a run in types of JSON, for programs that have neither its files nor its model."""
 
+from collections.abc import Sequence
 from math import isfinite
 
 import numpy as np
 
 from steppe.api.documents import RunFacts
+from steppe.control.wire import BEGINNING
 from steppe.engine.plan import Plan
 from steppe.grid import as_plain
 from steppe.levels import Space
@@ -13,14 +15,14 @@ from steppe.variable import Variable, vectors
 WIDE = ("rainfall", "precipitation", "snowfall", "runoff", "river")  # in CF names of what spans powers of ten
 
 
-def facts_of(plan: Plan) -> RunFacts:
+def facts_of(plan: Plan, since: Sequence[int] = BEGINNING) -> RunFacts:
     """Model, identity, declarations of variables, grid, clock, parameters as the run begins, those that the run file names, options,
     events of the run file.
 
     Of a variable `low` and `high` are None where there is no limit; `settable` says whether it can be set, `rounded` to what
     its records are rounded, `map` what its map shows: a "field" of numbers, "classes", or "" for one number of the whole grid; `vector`
     is the name of the one that it is a component of, or "", and `toward` where its positive values point; `levels` name and coordinate
-    of its levels, or None.
+    of its levels, or None. since: see `RunFacts`.
     """
     clock, model = plan.clock, plan.model
     whole = {part for parts in vectors(plan.variables).values() for part in parts}
@@ -55,6 +57,7 @@ def facts_of(plan: Plan) -> RunFacts:
         "planned": [
             {"step": each.step, "set": each.values, "cells": None if each.cells is None else len(each.cells)} for each in plan.actions
         ],
+        "since": since,
     }
 
 

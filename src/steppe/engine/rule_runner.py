@@ -49,6 +49,8 @@ class RuleRunner:
             return {"rule": arguments["rule"]}
         if len(on.rules.numbers) >= MOST:
             raise RequestError(f"A scenario has {MOST} events and triggers at most. Remove one.")
+        if arguments["id"] in on.rules.numbers:
+            on.rules = on.rules.moved(arguments["id"])
         if kind == "trigger":
             self._check_image(arguments)
             trigger = TriggerRule(**{name: arguments[name] for name in ("id", "expression", "action", "text", "variable")})

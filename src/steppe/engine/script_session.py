@@ -17,6 +17,7 @@ import numpy as np
 from steppe.array_types import Array, Integers
 from steppe.comm import delayed_interrupt
 from steppe.control import OPEN_END, Leg, Position
+from steppe.control.wire import BEGINNING
 from steppe.engine.branch import FIRST, MOST, Arguments, Branch, saved
 from steppe.engine.cadence import Cadence
 from steppe.engine.check import remarks
@@ -28,8 +29,8 @@ from steppe.engine.ranks import Ranks
 from steppe.engine.session import Session
 from steppe.engine.snapshots import BEFORE_ALL
 from steppe.engine.uploads import write_upload
-from steppe.errors import Failure, NotComputedError
-from steppe.io import Checkpoint, RunFolder, Spent, expect_checkpoint, expect_no_ensemble
+from steppe.errors import Failure, NotComputedError, RequestError
+from steppe.io import Checkpoint, RunFolder, Spent, expect_checkpoint, expect_no_ensemble, held_by
 from steppe.models import Increment
 
 SECONDS_BETWEEN_ORDERS = 0.1  # as long as a user may wait for an answer
@@ -93,11 +94,13 @@ class ScriptSession(Session):
                 self._warn_of_software(checkpoint)
             opening.pop_all()
         self.resumed = checkpoint is not None
-        if lost := self.folder.log.go_back(self.on.position.step, int(checkpoint.manifest.get("changes", 0)) if checkpoint else 0):
+        if lost := self.folder.log.go_back(*(held_by(checkpoint) if checkpoint else BEGINNING)):
             told = ", ".join(f"{row['name']} at step {row['step']}" for row in lost[:SHOWN]) + (", ..." if len(lost) > SHOWN else "")
             self.tell("warning", f"Changes after the last checkpoint are lost: {told}. Make them again.")
         self.version = self._saved_version = 1  # of the state, and of its newest checkpoint
-        self._states = {self.on.position: checkpoint.path.name if checkpoint else ""}  # of this session, and their checkpoints
+        step, seq = self.on.position
+        self._begin = self.on.position = Position(step, max(seq, int(checkpoint.manifest.get("changes", 0)) if checkpoint else 0))
+        self._states = {self._begin: checkpoint.path.name if checkpoint else ""}  # of this session, and their checkpoints
         self._cadence = Cadence(plan.run.engine.checkpoint, plan.run.time.length)
 
     @property
@@ -195,10 +198,9 @@ class ScriptSession(Session):
         NotComputedError
             This session has no state of that step or before it.
         """
-        end, checkpoints = Position(step, 0), self.folder.checkpoints
-        there = {
-            at: name for at, name in self._states.items() if self.on.since <= at <= end and (not name or (checkpoints / name).is_dir())
-        }
+        end, folder = Position(step, 0), self.folder.checkpoints
+        before = {at: name for at, name in self._states.items() if at <= end or (at == self._begin and at.step == step)}
+        there = [at for at, name in before.items() if at >= self.on.since and (not name or (folder / name).is_dir())]
         if not there:
             raise NotComputedError(
                 f"This session has no state of the run from before step {step}. Go back less far, or begin the run again."
@@ -208,15 +210,18 @@ class ScriptSession(Session):
 
     def add_trigger(self, arguments: Arguments) -> int:
         """Adds a trigger; returns its number."""
-        number = 1 + max(self.on.rules.numbers, default=0)
-        self._rule_runner.order(self.on, "trigger", {**arguments, "id": number})
-        self.version += 1
+        number = self.on.rules.free
+        self._rule("trigger", {**arguments, "id": number})
         return number
 
     def remove_rule(self, number: int) -> None:
         """Removes an event or a trigger."""
-        self._rule_runner.order(self.on, "remove", {"rule": number})
-        self.version += 1
+        self._rule("remove", {"rule": number})
+
+    def _rule(self, kind: str, arguments: Arguments) -> None:
+        with self._whole():
+            self._rule_runner.order(self.on, kind, arguments)
+            self._note(kind, arguments)
 
     def _go_back(self, at: Position, end: Position) -> None:
         """Begins again at a position of which there is a state, and computes up to the begin of another one."""
@@ -225,17 +230,20 @@ class ScriptSession(Session):
         self._manager.wait()
         actions = self._recomputation.between(at, {FIRST: end})
         self._recomputation.discard(FIRST, end)
+        name, since = self._states[at], self.on.since
+        checkpoint = Checkpoint.open(self.folder.checkpoints / name, self.plan.identity) if name else None
+        self._manager.go_back(checkpoint)
+        self._sound = False  # until it is there
         beyond = {name for position, name in self._states.items() if position > at}
         Checkpoint.remove(self.folder.checkpoints, self.plan.identity, lambda each: each.path.name in beyond)
         self._states = {position: name for position, name in self._states.items() if position <= at}
-        name, since = self._states[at], self.on.since
-        self._begin_at(Checkpoint.open(self.folder.checkpoints / name, self.plan.identity) if name else None)
+        self._begin_at(checkpoint)
         self.on.position, self.on.kept, self.on.since = at, (name, at), since
         self._recomputation.redo(self.on, actions, self._driver.up_to)
         self._driver.up_to(self.on, end.step)
         for each in self._rule_runner.taken():  # which were reported before
             self._rule_runner.acknowledge(each.branch, each.step, each.source)
-        self.folder.log.go_back(end.step, 0)
+        self.folder.log.go_back(*self.on.position)
         self.version, self._sound = self.version + 1, True
 
     @contextmanager
@@ -279,27 +287,33 @@ class ScriptSession(Session):
 
     def _set(self, name: str, value: float | Array, cells: Integers | None) -> Increment:
         increment: Increment = self.on.order("set", name=name, value=value, cells=cells)
+        kept = np.array(value) if isinstance(value, np.ndarray) else value
+        self._bytes += sum(values.nbytes for values in (value, cells) if isinstance(values, np.ndarray))
+        self._note("set", cache(partial(self._arguments, name, kept, cells)))
+        return increment
+
+    def _note(self, kind: str, arguments: Arguments | Callable[[], Arguments]) -> None:
+        """Notes an action that was performed at the present position."""
         self.on.position, self.on.saved = Position(self.on.position.step, self.on.position.seq + 1), None
         self._unwritten += 1
-        self._bytes += sum(values.nbytes for values in (value, cells) if isinstance(values, np.ndarray))
         if self._unwritten > MOST or self._bytes > MOST_BYTES:  # no earlier state leads here any more
             self.on.since = self.on.position
             self._recomputation.discard(FIRST, BEFORE_ALL)
         else:
-            kept = np.array(value) if isinstance(value, np.ndarray) else value
-            self._recomputation.note(self.on, "set", cache(partial(self._arguments, name, kept, cells)))
+            self._recomputation.note(self.on, kind, arguments)
         self.version += 1
-        return increment
 
     def _arguments(self, name: str, value: float | Array, cells: Integers | None) -> Arguments:
         """A change as a journal has it; its arrays are written to the uploads."""
         write = partial(write_upload, self.folder.path)
         given = {"upload": write(np.asarray(value, "<f8"))} if isinstance(value, np.ndarray) else {"value": value}
-        return {"variable": name, **given} | ({} if cells is None else {"cells": write(np.asarray(cells, "<u4"))})
+        return {"variable": name, "done": True, **given} | ({} if cells is None else {"cells": write(np.asarray(cells, "<u4"))})
 
     # ---- checkpoints ----------------------------------------------------------------------------------------------------------------
     def checkpoint(self) -> Path:
         """Writes a checkpoint, durable when this returns."""
+        if not self._sound:
+            raise RequestError("The state is not whole, so no checkpoint can be made. Go back with `rewind`, or open the run again.")
         with self._timed(), self._whole():
             self._begin_checkpoint()
             path = self._manager.finish()
@@ -339,7 +353,7 @@ class ScriptSession(Session):
     def close(self, failure: Failure | None = None) -> None:
         """Ends reading and writing and frees the folder."""
         if not self._ended:
-            if not (failure or self.failure or self.state.torn):
+            if FIRST in self._branches.live and not (failure or self.failure or self.state.torn):
                 self._array_counts = self.array_counts
             self._ended = True
             super().close(failure or self.failure)

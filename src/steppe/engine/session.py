@@ -110,8 +110,7 @@ class Session:
 
     def describe(self) -> RunFacts:
         """Describes the run in types of JSON."""
-        facts, since = facts_of(self.plan), self._branches.scripts.since
-        return {**facts, "since": since} if since > BEGINNING else facts
+        return facts_of(self.plan, self._branches.scripts.since)
 
     # ---- positions ------------------------------------------------------------------------------------------------------------------
     def load(self, branch: int, path: Sequence[Leg], begin: Position = BEGINNING) -> Position:
@@ -270,6 +269,8 @@ class Session:
             if kind in CHANGES:
                 return True, self._rule_runner.order(on, kind, arguments)
         except Mistake as mistake:
+            if arguments.get("done"):  # the first time
+                raise Failure(f'The change of "{arguments["variable"]}" at {on.position} cannot be made again: {mistake}') from mistake
             return False, {"code": mistake.code, "text": str(mistake)}
         return True, {}
 

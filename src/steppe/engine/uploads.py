@@ -35,7 +35,8 @@ def read_change(run_folder: Path, plan: Plan, arguments: Mapping[str, Any]) -> d
     cells = read_cells(run_folder, arguments["cells"], n_cells) if arguments.get("cells") else None
     value: float | Array | None = arguments.get("value")
     if arguments.get("upload"):
-        value = read_values(run_folder, arguments["upload"], n_cells if cells is None else len(cells))
+        levels = plan.variables.leading(name)
+        value = read_values(run_folder, arguments["upload"], n_cells if cells is None else len(cells), *levels)
     if value is None:
         raise RequestError(f'No value was given for "{name}".')
     return {"name": name, "value": value, "cells": cells, "operation": arguments.get("operation") or "set"}
@@ -81,8 +82,8 @@ def cells_of(data: bytes, n_cells: int) -> Integers:
     return cells
 
 
-def read_values(run_folder: Path, digest: str, count: int) -> Array:
-    """Uploaded values for some cells, float32 or float64 by their length.
+def read_values(run_folder: Path, digest: str, count: int, levels: int = 1) -> Array:
+    """Uploaded values for some cells, float32 or float64 by their length; of some levels, (levels, cells), only float64.
 
     Raises
     ------
@@ -95,6 +96,8 @@ def read_values(run_folder: Path, digest: str, count: int) -> Array:
     for dtype in ("<f4", "<f8"):
         if len(data) == count * np.dtype(dtype).itemsize:
             return np.frombuffer(data, dtype)
+    if len(data) == levels * count * 8:
+        return np.frombuffer(data, "<f8").reshape(levels, count)
     raise ShapeError(f"{len(data):,} bytes were sent for {count:,} cells. Send one number for each, as float32 or float64.")
 
 
