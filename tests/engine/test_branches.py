@@ -684,3 +684,24 @@ def test_what_a_script_changed_before_the_first_step_is_in_no_restart(scenario):
         np.testing.assert_array_equal(seen(session, "water", 3), seen(session, "water", 1, step=2))
 
     on_session(scenario, changed)
+
+
+def test_the_journal_of_a_branch_that_a_script_made_begins_at_its_fork(scenario):
+    """It does not know what the script changed before."""
+    with Simulation(scenario) as simulation:
+        simulation.step(5)
+        simulation.set("water", 3.0)
+        simulation.step(5)
+        with simulation.branch("other") as branch:
+            branch.step(2)
+            expected = branch.get("water")
+            branch.step(3)
+
+    def work(session: Session) -> None:
+        assert session.describe()["since"] == (10, 0)
+        session.load(1, OWN)
+        session.load(2, forked(2, (1, 12, 0)))
+        to(session, 12, (2,))
+        np.testing.assert_array_equal(seen(session, "water", 2), expected)
+
+    on_session(scenario, work, output__path=str(scenario.parent / "out" / "branches" / "other"))

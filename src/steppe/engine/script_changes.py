@@ -9,7 +9,7 @@ from steppe.control.wire import BEGINNING
 from steppe.engine.branch import FIRST, position_of
 from steppe.engine.snapshots import BEFORE_ALL
 from steppe.errors import Failure
-from steppe.io import Checkpoint, RunFolder, changes_of, held_by, manifests, oldest_with_changes, position_of_row
+from steppe.io import Checkpoint, RunFolder, changes_of, held_by, manifests, oldest_with_changes, scripted
 
 
 class ScriptChanges:
@@ -27,7 +27,7 @@ class ScriptChanges:
         if found := oldest_with_changes(folder.path):
             with suppress(Failure):  # the disk may be full
                 Checkpoint.pin(found.path)
-        return cls([position_of_row(row) for row in changes_of(folder.path)], position_of(found) if found else BEGINNING)
+        return cls(scripted(folder.path), position_of(found) if found else BEGINNING)
 
     def last(self, path: Sequence[Leg]) -> tuple[int, int] | None:
         """The last change on a path; None if there is none, as on the way of a restart, which is the initial state."""

@@ -13,10 +13,10 @@ from steppe.io.checkpoints.checkpoint import Checkpoint
 from steppe.io.checkpoints.contents import Contents
 from steppe.io.checkpoints.draft import Draft
 from steppe.io.checkpoints.remote import load_checkpoint
-from steppe.io.folders.folder import RunFolder, check_place, forked_at, link_run, read_costs, read_identity
+from steppe.io.folders.folder import RunFolder, check_place, link_run, read_costs, read_identity
 from steppe.io.folders.removal import check_removal, remove_run
 from steppe.io.folders.run_folders import RunFolderInfo, find_runs, in_use
-from steppe.io.folders.run_log import changes_of, held_by, manifests, oldest_with_changes, position_of_row
+from steppe.io.folders.run_log import changes_of, forked_at, held_by, manifests, oldest_with_changes, scripted
 from steppe.io.folders.run_progress import Progress, Spent, expect_checkpoint
 from steppe.io.folders.scenarios import Ensemble, Member, expect_no_ensemble, expect_no_results, listed
 from steppe.io.folders.served import check_continuable, results_folder
@@ -92,7 +92,6 @@ __all__ = [
     "open_results",
     "pack_store",
     "place_described",
-    "position_of_row",
     "read_costs",
     "read_identity",
     "read_map",
@@ -101,6 +100,7 @@ __all__ = [
     "results_folder",
     "run_id",
     "scan",
+    "scripted",
     "unpack",
     "write_durable",
 ]

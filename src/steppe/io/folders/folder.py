@@ -308,20 +308,6 @@ def _id_of(folder: Path) -> str:
     return run_id(identity)
 
 
-def forked_at(folder: Path) -> int | None:
-    """The step at which the run in a folder left its parent; None if it has none, or there is no folder.
-
-    Raises
-    ------
-    DamagedError
-        The file of its parent is damaged.
-    """
-    try:
-        return int(read_sealed(folder / "parent.json", "Make the branch again.")["step"])
-    except FileNotFoundError:
-        return None
-
-
 def _locked(path: Path, run: str) -> int:
     """The open, locked file, which names its holder."""
     try:

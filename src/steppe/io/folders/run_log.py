@@ -11,6 +11,7 @@ from steppe.control.wire import OPEN_END
 from steppe.errors import DamagedError, Failure, FolderError
 from steppe.files import private, writing
 from steppe.io.checkpoints.checkpoint import Checkpoint
+from steppe.io.sealed import read_sealed
 
 FILE = "log.jsonl"
 
@@ -82,10 +83,30 @@ def position_of_row(row: Mapping[str, Any]) -> tuple[int, int]:
     return row["step"], row.get("seq", 0)
 
 
+def forked_at(folder: Path) -> int | None:
+    """The step at which the run in a folder left its parent; None if it has none, or there is no folder.
+
+    Raises
+    ------
+    DamagedError
+        The file of its parent is damaged.
+    """
+    try:
+        return int(read_sealed(folder / "parent.json", "Make the branch again.")["step"])
+    except FileNotFoundError:
+        return None
+
+
 def held_by(checkpoint: Checkpoint) -> tuple[int, int]:
     """The position up to which a checkpoint holds the changes of scripts. One of a server holds all at its step: it began at them."""
     manifest = checkpoint.manifest
     return checkpoint.step, OPEN_END if manifest.get("applied") else int(manifest.get("changes", 0))
+
+
+def scripted(folder: Path) -> list[tuple[int, int]]:
+    """The positions of the changes of scripts to a run; that of its fork stands for those to its parent."""
+    found, fork = [position_of_row(row) for row in changes_of(folder)], forked_at(folder)
+    return [(fork, 0), *found] if fork else found
 
 
 def oldest_with_changes(folder: Path) -> Checkpoint | None:
@@ -94,7 +115,7 @@ def oldest_with_changes(folder: Path) -> Checkpoint | None:
     No journal knows these changes: states before that checkpoint do not lead to later ones.
     """
     there = manifests(folder)
-    last = max((at for row in changes_of(folder) if there and (at := position_of_row(row)) <= held_by(there[-1])), default=None)
+    last = max((at for at in scripted(folder) if there and at <= held_by(there[-1])), default=None)
     return None if last is None else next(each for each in there if held_by(each) >= last)
 
 
