@@ -188,15 +188,19 @@ def _check_finite(values: Array, cells: Cells, name: str) -> None:
 
 
 def _columns(column: Integers, lon: Floats, box: Sequence[float] | None) -> tuple[Integers, Floats]:
-    """Where the columns of cells lie in their part of the map, and its longitudes; as at the server, a box goes on round the Earth."""
-    start, west, count = 0, -TURN, len(lon)
+    """Where the columns of cells lie in their part of the map, and its longitudes.
+
+    As at the server, the columns of a box go on round the Earth if these are fewer.
+    """
+    left, right, count = int(column.min()), int(column.max()), len(lon)
     if box is not None and count > 1 and round(count * float(lon[1] - lon[0]), 6) == TURN:
         west = box[0] if box[0] < box[2] or box[2] <= 0.0 else box[0] - TURN
-        start = int(np.argmin((lon - west) % TURN))
-    after = (column - start) % count
-    index = (start + int(after.min())) % count + np.arange(int(after.max() - after.min()) + 1)
-    degrees = lon[index % count] + TURN * (index // count)
-    return after - after.min(), degrees - TURN * ((degrees[0] - west) // TURN) if index[-1] >= count else degrees
+        after = (column - int(np.argmin((lon - west) % TURN))) % count
+        if (most := int(after.max() - after.min())) < right - left:
+            index = int(column[np.argmin(after)]) + np.arange(most + 1)
+            degrees = lon[index % count] + TURN * (index // count)
+            return after - after.min(), degrees - TURN * ((degrees[0] - west) // TURN)
+    return column - left, lon[left : right + 1]
 
 
 def _on_map(values: Array, there: Map) -> Array:

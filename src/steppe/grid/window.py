@@ -53,7 +53,7 @@ def window_of(
     stride: int = 1,
     box: Sequence[float] | None = None,
 ) -> MapWindow:
-    """The window of some packed cells; None: of all. box: of which they are the cells; from its west its columns go on round the Earth.
+    """The window of some packed cells; None: of all. box: of which they are the cells; its columns go round the Earth if these are fewer.
 
     width, height: most pixels; one follows from the other. stride: every n-th row and column, instead. Points lie in rows of 4,096, in
     their order.
@@ -76,12 +76,13 @@ def window_of(
         row, column = np.divmod(grid.order[inside], grid.active.shape[1])
         rows, columns = range(int(row.min()), int(row.max()) + 1), range(int(column.min()), int(column.max()) + 1)
         if box is not None and isinstance(grid, Raster) and round(grid.nlon * grid.dlon, DIGITS) == TURN:
-            columns, turn = _columns_from(grid, column, Region.of({"box": list(box)}).places[0][0])
+            around, turned = _columns_from(grid, column, Region.of({"box": list(box)}).places[0][0])
+            columns, turn = (around, turned) if len(around) < len(columns) else (columns, turn)
     shape = _pixels(len(rows), len(columns), width, height)
     if shape == (len(rows), len(columns)):
         shape = len(rows[::stride]), len(columns[::stride])
-        lat = _lat(grid, rows[::stride], shape[0])
-        return MapWindow(rows, columns, shape, stride, _bounds(grid, rows, columns, stride, turn), lat, turn)
+        bounds = _bounds(grid, rows, columns, stride, turn)
+        return MapWindow(rows, columns, shape, stride, bounds, _lat(grid, rows[::stride], shape[0]), turn)
     return MapWindow(rows, columns, shape, 1, _bounds(grid, rows, columns, 1, turn), _lat(grid, rows, shape[0]), turn)
 
 
@@ -91,8 +92,7 @@ def _columns_from(grid: Raster, column: Integers, west: float) -> tuple[range, f
     after = (column - start) % grid.nlon
     first = start + int(after.min())
     columns = range(first % grid.nlon, first % grid.nlon + int(after.max() - after.min()) + 1)
-    goes_round = columns.stop > grid.nlon
-    return columns, -TURN * float(np.floor((grid.lon[columns.start] - west) / TURN)) if goes_round else 0.0
+    return columns, -TURN * float(np.floor((grid.lon[columns.start] - west) / TURN))
 
 
 def pixels_of(places: Integers, count: int, pixels: int) -> Integers:
