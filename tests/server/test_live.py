@@ -347,6 +347,8 @@ GOOD = {"stream": 1, "variable": "green"}
         ({"watch": [{**GOOD, "box": [0, 0, 1, 1]}]}, "region-invalid"),
         ({"watch": [{**GOOD, "colour": "red"}]}, "bad-field"),
         ({"watch": [{"variable": "green"}]}, "bad-field"),
+        ({"follow": [{"line": 1, "variable": "green", "polygon": [0, 0, 40, 0, 40, 40]}]}, "polygon-invalid"),
+        ({"follow": [{"line": 1, "variable": "green", "polygon": "x"}]}, "polygon-invalid"),
         ({"step": 3}, "bad-field"),
         ({}, "bad-field"),
         ({"ping": 1, "ack": 1}, "bad-field"),
