@@ -46,9 +46,10 @@ def test_a_branch_that_is_dropped_gives_its_lock_up(scenario):
             session.load(branch, forked(branch, (branch - 1, 60, 0)))
             to(session, 60 + branch, (branch,))
             session.save(branch)
-            session.load(9, forked(9, (1, 60, 0), (branch, 60 + branch, 0)))
+            other = 10 + branch
+            session.load(other, forked(other, (1, 60, 0), (branch, 60 + branch, 0)))
             session.unload(branch)
-            session.unload(9)
+            session.unload(other)
             session.load(branch, [Leg(1, 60, 0), Leg(branch, 60 + branch, 0)])
             seen(session, "water", branch)
             session.unload(branch)
