@@ -56,7 +56,8 @@ def main(what: str) -> Exit:
 def steps(world: "World", where: "RankLocation", what: str) -> Exit:
     """Twenty steps, after the tenth of which rank 1 does what it was told to."""
     quiet = what in ("quiet", "quiet and long")
-    n = 5000 if what in ("long", "hang", "quiet and long") else 20  # of 20 ms each, at least: those do not end by themselves while somebody waits
+    long = what in ("long", "hang", "quiet and long")
+    n = 5000 if long else 20  # of 20 ms each, at least: those do not end by themselves while somebody waits
     with Stop(says=world.rank == 0 and not supervised()) as stop, _told(world, quiet) as tell:
         for step in range(n):
             where.step, where.date = step, f"1990-01-{step + 1:02d}"

@@ -108,6 +108,4 @@ def test_cells_that_are_near_have_labels_of_their_own_and_one_region_has_one(tmp
     path.write_text(text + series.format(cells))
     assert steppe.open(steppe.run(path), "near").sizes["region"] == 3
     path.write_text(text + series.format(boxes))
-    assert '[[output.series]] "near": region has { box = [144, -21, 145, -20] } twice; it is recorded once.' in cautions(
-        Plan.of(path)
-    )
+    assert '[[output.series]] "near": region has { box = [144, -21, 145, -20] } twice; it is recorded once.' in cautions(Plan.of(path))
