@@ -40,10 +40,7 @@ def test_the_end_of_an_engine_is_told_when_no_more_files_can_be_open(tmp_path: P
 
     async def started() -> tuple[str, str]:
         ended = asyncio.get_running_loop().create_future()
-        EngineLauncher(tmp_path, "sh -c 'exit 3'").start(1, lambda *said: ended.set_result(said))
-        while not (tmp_path / LOG).exists():
-            await asyncio.sleep(0.01)
-        (tmp_path / LOG).unlink()
+        EngineLauncher(tmp_path, f"sh -c 'rm {tmp_path / LOG}; exit 3'").start(1, lambda *said: ended.set_result(said))
         return await asyncio.wait_for(ended, 10)
 
     monkeypatch.setattr(os, "pidfd_open", full)

@@ -61,6 +61,7 @@ def test_two_variables_are_shown_side_by_side_each_with_its_name_values_and_colo
     texts = page.evaluate("() => written")
     assert [texts.count(name) for name in ("Soil water", "Runoff")] == [1, 1]
     opened.press("Escape")
+    expect(page.get_by_role("button", name="As seen")).to_be_hidden()  # the focus goes back by then
     page.locator("#map").focus()
 
     # a past date shows both, a link brings both back, and "none" ends it
@@ -164,6 +165,7 @@ def test_a_vector_is_drawn_as_arrows_that_point_where_it_flows(shaded: BrowserCo
     assert saved_dark > 2000  # ink of some hundreds of arrows
     assert "Arrows: flow, as long as they are apart at 1.2 m² s⁻¹" in " ".join(page.evaluate("() => written"))
     opened.press("Escape")
+    expect(page.get_by_role("button", name="As seen")).to_be_hidden()  # the focus goes back by then
     page.locator("#map").focus()
 
     opened.press(",")  # the past has its own arrows
