@@ -166,6 +166,15 @@ def test_changes_have_a_step_when_they_are_to_come_after_all_and_wait_for_one_wh
     assert [each.seq for each in base.placed(1, Position(0, 0))] == [now, after]
 
 
+@pytest.mark.parametrize("kind", ["set", "pause"])
+def test_what_is_to_happen_now_happens_at_no_step_before_one_that_clients_have_seen(kind):
+    base = journal()
+    accept(base, "step", "a", steps=10)
+    base.seen(1, 7)
+    now = accept(base, kind, "b", **({"when": "now"} if kind == "set" else {}))
+    assert base.pin(now, 4)[0] == 7
+
+
 def test_a_change_at_a_step_that_was_passed_fails():
     base = journal()
     accept(base, "step", "a", steps=50)

@@ -1,11 +1,14 @@
 """The journal, the supervisor and the endpoint under deaths, cut links, hanging engines and full disks."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 
+from steppe.control import Position
 from steppe.control.engine.endpoint import LateError
 from steppe.control.server.engine_process import Link
+from steppe.control.server.journal import Journal
 from steppe.control.server.supervisor import Supervisor
 from steppe.control.wire import Buffer, Hello, Message, Pin
 from tests.control.simulation import play
@@ -30,11 +33,18 @@ def test_what_was_wrong_once_is_not_again(seed: int) -> None:
 
 
 class _Impatient(Supervisor):
-    """Offers actions without a step although people have seen further ones."""
+    """Offers actions without a step although people have seen further ones, and its journal places them where the engine is."""
 
     def engine_connected(self, link: Link, hello: Hello) -> None:
         super().engine_connected(link, hello)
         self.dispatch.open = {number: replace(each, shown_step=0) for number, each in self.dispatch.open.items()}
+        journal = self.journal
+
+        def pin(seq: int, step: int) -> Position:
+            with patch.object(journal, "branch", lambda number: replace(Journal.branch(journal, number), shown_step=0)):
+                return Journal.pin(journal, seq, step)
+
+        journal.pin = pin  # type: ignore[method-assign]
 
 
 class _Forgetful(Supervisor):
