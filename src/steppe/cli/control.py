@@ -3,7 +3,8 @@
 An environment variable names the socket. Rank 0 sends the messages, except "outcome".
 
     {"ready": 8}                        all 8 ranks have started and accept requests to stop
-    {"cells": 15195, "unit": "day", "quiet": false}     the cells, the name of a step, whether to show warnings alone; progress follows
+    {"cells": 15195, "unit": "day", "quiet": false}
+                                        the cells, the name of a step, and whether warnings alone are shown; progress follows
     {"event": {...}}                    a `steppe.engine.Event`
     {"told": true}                      no more events follow: the supervisor ends its progress bar
     {"outcome": 1}                      the exit code with which the sending rank ends all ranks
