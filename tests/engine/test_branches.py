@@ -705,3 +705,29 @@ def test_the_journal_of_a_branch_that_a_script_made_begins_at_its_fork(scenario)
         np.testing.assert_array_equal(seen(session, "water", 2), expected)
 
     on_session(scenario, work, output__path=str(scenario.parent / "out" / "branches" / "other"))
+
+
+def test_an_event_of_a_piece_that_fails_did_not_happen(wide_scenario, monkeypatch):
+    """A report of it would show a step at which the branch does not stand, and a change that is to happen now would wait for ever."""
+    step, spoilt = RankState.step, [1]
+
+    def spoil(part: RankState, start: int, stop: int, keep_last_step: bool, beside: Any) -> Any:
+        if start <= 230 < stop and spoilt:
+            part.model.state["water"][0] = np.nan
+        return step(part, start, stop, keep_last_step, beside)
+
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        session.apply(1, 1, "event", {"change": setting("water", 3.0), "id": 7, "step": 230, "yearly": None})
+        to(session, 230)
+        assert not session.fired()
+        with pytest.raises(BadCellError):
+            to(session, 240)
+        assert not [*session.fired(), *session.unacknowledged()]
+        spoilt.clear()
+        assert session.load(1, OWN) == (230, 0)
+        to(session, 240)
+        assert [each.step for each in session.fired()] == [231]
+
+    monkeypatch.setattr(RankState, "step", spoil)
+    on_session(wide_scenario, work)

@@ -80,6 +80,12 @@ class RuleRunner:
         """Acknowledges an effect; it is not reported again."""
         self._unacknowledged.pop((branch, step, source), None)
 
+    def discard(self, branch: int, after: int) -> None:
+        """Discards the effects of a branch behind a step: the piece of steps failed, so they did not happen."""
+        self._fired = [each for each in self._fired if each.branch != branch or each.step <= after]
+        for key in [key for key in self._unacknowledged if key[0] == branch and key[1] > after]:
+            del self._unacknowledged[key]
+
     def again(self, on: Branch) -> None:
         """Reports the effects that had no acknowledgement in the checkpoint with which a branch begins."""
         for each in on.unacknowledged:

@@ -229,6 +229,7 @@ class Session:
 
     def _discard(self, branch: Branch, position: Position) -> None:
         self._lost[branch.number] = LostBranch(position, branch.since)
+        self._rule_runner.discard(branch.number, position.step)
         self._cache.discard(branch.number)
         self._branches.discard(branch.number)
 
