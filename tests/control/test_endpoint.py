@@ -50,3 +50,13 @@ def test_questions_that_take_long_do_not_keep_the_branches_from_going_on(monkeyp
         assert endpoint.poll()
         assert session.position(1) > before
         assert [each.id for each in said if isinstance(each, Data)] == [*range(number + 1)]
+
+
+def test_questions_of_the_last_server_are_not_answered_to_the_next_which_numbers_its_own_anew():
+    world, said = World(0), list[Any]()
+    endpoint = EngineEndpoint(ToySession(world, Disk()), lambda message, body: said.append(message), world.now)
+    endpoint.receive(Load(1, OWN))
+    endpoint.receive(Get(1, 1, MapQuery(), None))
+    endpoint.greet()
+    endpoint.poll()
+    assert not [each for each in said if isinstance(each, Data)]

@@ -343,3 +343,28 @@ def test_an_engine_whose_link_is_cut_calls_again_and_one_that_cannot_keep_a_link
     assert made.world.run(lambda: not engine.alive, 0.5)
     assert made.world.run(lambda: made.journal.branch("main").shown_step == 300, 30)
     assert len(made.engines) == 2
+
+
+def test_a_replay_that_gives_another_state_stops_the_run_and_no_engine_tries_it_again(made, monkeypatch):
+    made.disk.keeps = False  # all has to be done again
+    order(made, "step", "a", steps=40)
+    changed = order(made, "set", "b", amount=5)
+    order(made, "step", "c", steps=40)
+    assert made.world.run(lambda: made.journal.branch("main").shown_step == 80, 30)
+    apply = ToySession.apply
+
+    def differently(*what) -> Outcome:
+        outcome = apply(*what)
+        return Outcome(outcome.ok, outcome.detail, outcome.digest + 1)
+
+    monkeypatch.setattr(ToySession, "apply", differently)
+    made.engines[-1].kill()
+    assert made.world.run(lambda: state(made) == "failed", 30)
+    made.world.run(lambda: False, 30)
+    assert (state(made), len(made.engines)) == ("failed", 2)
+    problem = made.supervisor.process.problem
+    assert problem["code"] == "replay-differs"
+    assert f"The replay of command {changed} at step 40 gave" in problem["text"]
+    monkeypatch.setattr(ToySession, "apply", apply)
+    order(made, "rewind", "d", step=40)
+    assert made.world.run(lambda: state(made) == "up", 30)

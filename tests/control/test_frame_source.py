@@ -125,3 +125,14 @@ def test_who_shows_something_else_is_shown_it_at_once() -> None:
     assert engine.turn(steps=0) == 1
     engine.source.clear()
     assert engine.turn() == 0
+
+
+def test_a_frame_under_way_is_dropped_when_its_channel_shows_another_map_or_its_server_has_gone() -> None:
+    engine, under_way = Engine(), list[Callable[[], None]]()
+    engine.source = FrameSource(engine, engine.tell, lambda: engine.time, under_way.append)
+    for anew in (lambda: engine.watch(name="water"), engine.source.clear, lambda: None):
+        engine.watch()
+        engine.turn()
+        anew()
+        under_way.pop()()
+    assert engine.made == [1], "the last one alone"

@@ -175,6 +175,15 @@ def test_what_is_to_happen_now_happens_at_no_step_before_one_that_clients_have_s
     assert base.pin(now, 4)[0] == 7
 
 
+def test_a_change_at_a_step_that_clients_have_seen_meanwhile_fails_though_an_engine_repeats_steps_before_it():
+    base = journal()
+    accept(base, "step", "a", steps=50)
+    seq = accept(base, "set", "b", when=20)
+    base.seen(1, 30)
+    assert base.pin(seq, 20).step == -1
+    assert base.command(seq).outcome == "failed"
+
+
 def test_a_change_at_a_step_that_was_passed_fails():
     base = journal()
     accept(base, "step", "a", steps=50)

@@ -23,7 +23,7 @@ from steppe.control import Position
 from steppe.control.engine.connection import ServerConnection
 from steppe.control.engine.endpoint import EngineEndpoint
 from steppe.control.rendezvous import RUN_FILE
-from steppe.control.wire import Busy, Data, EngineExit, Get, Heartbeat, Message, News, QueryRefusal, Same, Shutdown
+from steppe.control.wire import Busy, Data, EngineExit, Get, Heartbeat, Load, Message, News, QueryRefusal, Same, Shutdown
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
 from steppe.engine.run_file import read_run_file
@@ -61,6 +61,7 @@ class EngineLoop:
         self._line = ServerConnection(folder, epoch, ranks.world.size, self._hear, lambda: self._orders.put(None))
         self._behind: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._positions: Mapping[int, Position] = {}  # replaced whole
+        self._beating = threading.Lock()
         self._doing = "loading"  # work during which there are no heartbeats
         self._session: Session | None = None
         self._left: Shutdown | None = None
@@ -127,6 +128,9 @@ class EngineLoop:
         elif isinstance(message, Shutdown):
             self._left = message
         else:
+            if isinstance(message, Load):  # a branch may be taken back: no heartbeat with its old position may follow its `Ready`
+                with self._beating:
+                    self._positions = {}
             endpoint.receive(message)
 
     def _is_over(self, busy: bool) -> bool:
@@ -175,7 +179,8 @@ class EngineLoop:
 
     def _beat(self) -> None:
         while True:
-            self._line.send(Busy(self._doing, LOADING) if self._doing else Heartbeat(dict(self._positions)))
+            with self._beating:
+                self._line.send(Busy(self._doing, LOADING) if self._doing else Heartbeat(dict(self._positions)))
             self._end_if_it_hangs()
             time.sleep(BEAT)
 

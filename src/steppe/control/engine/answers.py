@@ -26,6 +26,10 @@ class Answers:
         """How many questions wait."""
         return len(self._queue)
 
+    def clear(self) -> None:
+        """Discards the queue: the server has gone, and the next one numbers its questions anew."""
+        self._queue.clear()
+
     def receive(self, question: Get) -> None:
         """Queues a question."""
         self._queue.append(question)

@@ -118,6 +118,7 @@ class EngineEndpoint:
 
     def greet(self) -> None:
         """Sends everything that a new server, or one that lost messages, must know."""
+        self._answers.clear()
         self._frames.clear()
         self._series.clear()
         self._kept, self._arrays = {}, {}

@@ -126,9 +126,11 @@ class FrameSource:
         assert reach("slot.filled")
         channel.free, channel.due = False, max(channel.due, now - show.interval) + show.interval
         message = ChannelFrames(number, show.branches, list(positions), channel.span)
-        self._behind(lambda: self._send(message, join))
+        self._behind(lambda: self._send(channel, message, join))
         return True
 
-    def _send(self, message: ChannelFrames, join: Callable[[], Buffer]) -> None:
-        self._send_message(message, join())
-        assert reach("frame.sent")
+    def _send(self, channel: _Channel, message: ChannelFrames, join: Callable[[], Buffer]) -> None:
+        body = join()
+        if self._channels.get(message.channel) is channel:  # the next server may give its number to another map
+            self._send_message(message, body)
+            assert reach("frame.sent")

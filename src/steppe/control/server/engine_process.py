@@ -230,6 +230,17 @@ class EngineProcess:
             self._leaves()
             self._died()
 
+    def give_up_for_good(self, code: str, text: str) -> None:
+        """Kills the engine and starts no other until a client steers the run again: each would end in the same way."""
+        self.kill()
+        if self.link:
+            link, self.link = self.link, None
+            link.send(Shutdown(False))
+            link.close()
+            self._leaves()
+        self._buried = self.epoch
+        self.fail(code, text)
+
     def ends(self, last: EngineExit) -> None:
         """Stores the last message of the engine."""
         self._last = last

@@ -29,7 +29,7 @@ class Outcomes(Receipts):
         return int(self._one("SELECT coalesce(max(place), 0) + 1 FROM command")[0])
 
     def pin(self, seq: int, step: int) -> Position:
-        """Fixes the position of an action, once: nothing that is to happen now happens before a step that clients have seen.
+        """Fixes the position of an action, once: nothing happens before a step that clients have seen.
 
         Returns the position in force; step -1: the action never happens.
         Later orders that were placed at this step have not happened, so they move behind the action. A pause lowers the target to its
@@ -44,9 +44,8 @@ class Outcomes(Receipts):
                 return Position(found.at_step, found.place)
             if found.outcome is not None:
                 return never
-            if found.due in ("now", "after"):
-                step = max(step, self.branch(found.branch).shown_step)  # an engine that repeats steps may not have got there again
-            elif step > int(found.due):
+            step = max(step, self.branch(found.branch).shown_step)  # an engine that repeats steps may not have got there again
+            if found.due not in ("now", "after") and step > int(found.due):
                 detail = {"code": "step-passed", "text": f"Step {found.due} was over; the run had got to step {step}."}
                 self._end(seq, "failed", step, detail)
                 return never

@@ -250,9 +250,7 @@ class Supervisor(RunStatus):
         try:
             self.dispatch.applied(message)
         except ReplayDiffersError as error:
-            self.process.fail("replay-differs", str(error))
-            self.questions.end(self.process.refusal())
-            self.process.kill()
+            self.process.give_up_for_good("replay-differs", str(error))
         self.changed()
 
     # ---- orders -------------------------------------------------------------------------------------------------------------------------
