@@ -17,7 +17,7 @@ import xarray
 import steppe
 from steppe.cli import run_command
 from steppe.engine import Event, Plan, Simulation, cautions, read_run_file
-from steppe.errors import BadCellError, Exit, FinishedError, FolderError, GridError, ModelError, RequestError, RunFileError
+from steppe.errors import BadCellError, Exit, FinishedError, FolderError, GridError, ModelError, RequestError, RunFileError, SteppeError
 from steppe.jobs.report import summary
 from tests.scenario import copied
 
@@ -225,6 +225,50 @@ def test_a_map_is_set_as_it_was_given(scenario):
         np.testing.assert_array_equal(simulation.get("water"), wanted)
         simulation.set("water", simulation["water"])
         np.testing.assert_array_equal(simulation.get("water"), wanted)
+
+
+def test_a_variable_is_scaled_and_added_to_in_another_unit_and_again_behind_a_rewind(scenario):
+    with Simulation(scenario) as simulation:
+        simulation.step(20)
+        box = {"box": [144.0, -22.0, 145.0, -20.0]}
+        inside = simulation.grid.select(box)
+        before = simulation.get("water").astype(float)
+        simulation.set("water", 1.5, box, operation="scale")
+        increment = simulation.set("water", 2.0, units="cm", operation="add")
+        wanted = before + 20.0
+        wanted[inside] += 0.5 * before[inside]
+        np.testing.assert_allclose(simulation.get("water"), wanted, rtol=1e-6)
+        assert increment.after - increment.before == pytest.approx(20.0 * len(before), rel=1e-4)
+        simulation.step(1)
+        after = simulation.get("water").tobytes()
+        simulation.rewind(15)
+        simulation.step(5)
+        simulation.set("water", 1.5, box, operation="scale")
+        simulation.set("water", 20.0, operation="add")
+        simulation.step(1)
+        assert simulation.get("water").tobytes() == after
+        simulation.step(9)
+        later = simulation.get("water").tobytes()
+        simulation.rewind(25)
+        simulation.step(5)
+        assert simulation.get("water").tobytes() == later
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"operation": "scael"}, 'Operation "scael" is not known. Did you mean "scale"?'),
+        ({"operation": "scale", "units": "cm"}, 'The factor for "water" is in "cm"; a factor has no unit.'),
+        ({"operation": "add", "units": "K"}, 'The value for "water" is in "K", expected "mm"'),
+    ],
+)
+def test_a_wrong_operation_is_refused_and_changes_nothing(scenario, given, sentence):
+    with Simulation(scenario) as simulation:
+        before = simulation.get("water").copy()
+        with pytest.raises(SteppeError) as caught:
+            simulation.set("water", 2.0, **given)
+        assert sentence in str(caught.value)
+        assert (simulation.get("water") == before).all()
 
 
 def test_leaving_a_with_block_waits_for_the_checkpoint_that_the_last_step_began(scenario):

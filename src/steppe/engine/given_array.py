@@ -22,20 +22,26 @@ ROUND = {"lon": 360.0}  # degrees: axes that close
 
 
 def packed(
-    value: Any, variable: Variable, grid: Grid, levels: tuple[str, Space] | None, cells: Array | None, units: str | None = None
+    value: Any,
+    variable: Variable,
+    grid: Grid,
+    levels: tuple[str, Space] | None,
+    cells: Array | None,
+    units: str | None = None,
+    operation: str = "set",
 ) -> Array:
     """A number, ([levels,] cells) or ([levels,] rows, columns) of any kind of array, as 0-d, (cells,) or (levels, cells) of `cells`.
 
     An array of xarray goes by its coordinates, whatever the order of its dims, rows, columns and levels; it may reach beyond the grid. Its
     attribute `units` is converted. cells: the packed cells that are set; None: all. units: of a value without that attribute, if not the
-    variable's own.
+    variable's own. operation: of the change: a factor has no unit, and a difference no zero.
 
     Raises
     ------
     ModelError
         The value is no number, or the array is of another shape, or lacks a row, a column or a level.
     ForcingError
-        Its unit does not convert to that of the variable.
+        Its unit does not convert to that of the variable, or a factor has one.
     """
     name, shape = variable.name, tuple(grid.shape.values())
     check_numbers(value, name, variable.units)
@@ -52,10 +58,12 @@ def packed(
         wanted = f"{count:,} values, one a cell" + (f", or a map of {shape}" if len(shape) == 2 else "")
         wanted += f", or these of each of {n_levels} levels" if levels else ""
         raise ModelError(f'The array for "{name}" has the shape {values.shape}; expected {wanted}.')
-    if units is None or units == variable.units:
+    if operation == "scale" and units not in (None, "1"):
+        raise ForcingError(f'The factor for "{name}" is in "{units}"; a factor has no unit. Leave units away.')
+    if units is None or operation == "scale" or units == variable.units:
         return values
     line = _conversion(str(units), variable, "array" if values.ndim else "value")
-    return values * line.factor + line.offset
+    return values * line.factor + (0.0 if operation == "add" else line.offset)
 
 
 def _conversion(units: str, variable: Variable, what: str) -> Conversion:

@@ -280,16 +280,16 @@ class ScriptSession(Session):
         """A variable at the last step, ([levels,] cells); kept for the next caller."""
         return self._cache.values(self.on, name, lambda: self.look("export", name=name))
 
-    def set(self, name: str, value: float | Array, cells: Integers | None) -> Increment:
-        """Sets a variable everywhere or in some packed cells."""
+    def set(self, name: str, value: float | Array, cells: Integers | None, operation: str = "set") -> Increment:
+        """Sets, scales or adds to a variable, everywhere or in some packed cells."""
         with self._whole():
-            return self._set(name, value, cells)
+            return self._set(name, value, cells, operation)
 
-    def _set(self, name: str, value: float | Array, cells: Integers | None) -> Increment:
-        increment: Increment = self.on.order("set", name=name, value=value, cells=cells)
+    def _set(self, name: str, value: float | Array, cells: Integers | None, operation: str) -> Increment:
+        increment: Increment = self.on.order("set", name=name, value=value, cells=cells, operation=operation)
         kept = np.array(value) if isinstance(value, np.ndarray) else value
         self._bytes += sum(values.nbytes for values in (value, cells) if isinstance(values, np.ndarray))
-        self._note("set", cache(partial(self._arguments, name, kept, cells)))
+        self._note("set", cache(partial(self._arguments, {"variable": name, "operation": operation}, kept, cells)))
         return increment
 
     def _note(self, kind: str, arguments: Arguments | Callable[[], Arguments]) -> None:
@@ -303,11 +303,11 @@ class ScriptSession(Session):
             self._recomputation.note(self.on, kind, arguments)
         self.version += 1
 
-    def _arguments(self, name: str, value: float | Array, cells: Integers | None) -> Arguments:
+    def _arguments(self, change: Arguments, value: float | Array, cells: Integers | None) -> Arguments:
         """A change as a journal has it; its arrays are written to the uploads."""
         write = partial(write_upload, self.folder.path)
         given = {"upload": write(np.asarray(value, "<f8"))} if isinstance(value, np.ndarray) else {"value": value}
-        return {"variable": name, "done": True, **given} | ({} if cells is None else {"cells": write(np.asarray(cells, "<u4"))})
+        return {**change, "done": True, **given} | ({} if cells is None else {"cells": write(np.asarray(cells, "<u4"))})
 
     # ---- checkpoints ----------------------------------------------------------------------------------------------------------------
     def checkpoint(self) -> Path:

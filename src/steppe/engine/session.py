@@ -256,9 +256,8 @@ class Session:
         ok, detail = self._do(on, kind, arguments)
         on.position, on.saved = Position(on.position.step, seq), None
         self._recomputation.note(on, kind, arguments)
-        outcome = Outcome(ok, detail, on.digest)
         self._cache.show(on, self._driver.least > LONG)
-        return outcome
+        return Outcome(ok, detail, on.digest)
 
     def _do(self, on: Branch, kind: str, arguments: Arguments) -> tuple[bool, dict[str, object]]:
         """True if an action was possible, and its effect."""

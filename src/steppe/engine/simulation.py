@@ -272,12 +272,14 @@ class Simulation:
         region: RegionLike = "all",
         level: int | str | None = None,
         units: str | None = None,
+        operation: str = "set",
     ) -> Increment:
-        """Sets a state, a parameter or an event input (of the next step) in a region from now on.
+        """Sets, scales or adds to a state, a parameter or an event input (of the next step) in a region from now on.
 
         value: one number, numbers of the region's packed cells, or a whole map, (rows, columns), in the variable's unit. An array of xarray
         goes by its coordinates, in any order, and by its attribute `units`, which is converted. level: number of one level, or its value
         with its unit, "850 hPa"; default: all levels of a variable that has some. units: of the value, where no attribute says another.
+        operation: "set", "scale" or "add"; a factor has no unit, and an amount to add is a difference: 1 degC is 1 K.
 
         Raises
         ------
@@ -292,11 +294,11 @@ class Simulation:
         levels, asked = self.plan.variables.levels(name), name if level is None else self.plan.variables.layer(name, level)
         name = level_of_array(value, name, levels[0], levels[1].values, asked) if levels else asked
         cells = None if Region.of(region).kind == "all" else self.grid.select(region)
-        values = packed(value, self.plan.variables[name], self.grid, self.plan.variables.levels(name), cells, units)
+        values = packed(value, self.plan.variables[name], self.grid, self.plan.variables.levels(name), cells, units, operation)
         if self.finished and not self._closed:
             raise finished(self.plan, self.folder.path)
-        increment = self._open.set(name, values if values.ndim else float(values), cells)
-        given = {} if values.ndim else {"value": float(values)}
+        increment = self._open.set(name, values if values.ndim else float(values), cells, operation)
+        given = ({} if values.ndim else {"value": float(values)}) | ({} if operation == "set" else {"operation": operation})
         self.folder.log.add({"event": "set", **self._open.on.position._asdict(), "region": str(region), **given, **increment._asdict()})
         return increment
 
