@@ -200,6 +200,18 @@ def each_rank_gets_the_part_that_every_rank_has_for_it(world: World) -> None:
         world.exchange([np.zeros(1)] * (world.size + 1))
 
 
+def the_byte_order_of_an_array_does_not_matter(world: World) -> None:
+    for order in "<>", "><", ">>":
+        mine = np.array([world.rank + 0.5], f"{order[world.rank % 2]}f8")
+        for lengths in (None, [1] * world.size):
+            found = world.gather(mine, lengths=lengths)
+            if world.rank == 0:
+                assert found is not None
+                assert [part.tolist() for part in found] == [[rank + 0.5] for rank in range(world.size)]
+        assert [part.tolist() for part in world.exchange([mine] * world.size)] == [[rank + 0.5] for rank in range(world.size)]
+        assert world.reduce(mine, "max").tolist() == [world.size - 0.5]
+
+
 def a_rank_that_waits_can_look_at_the_others(world: World) -> None:
     assert world.reduce(np.array([world.rank]), "max", watch=lambda: None).tolist() == [world.size - 1]
 

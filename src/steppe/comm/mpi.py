@@ -20,7 +20,17 @@ from steppe.comm.layout import ABOUT, GatherLayout, about, known_layout, layout_
 from steppe.comm.leftovers import sweep
 from steppe.comm.passing import PART, MpiMessage, MpiPersistent
 from steppe.comm.wake import Wake
-from steppe.comm.world import ClosedAtEnd, Messages, Operation, check_length, check_parts, check_rank, check_summable, check_target
+from steppe.comm.world import (
+    ClosedAtEnd,
+    Messages,
+    Operation,
+    check_length,
+    check_parts,
+    check_rank,
+    check_summable,
+    check_target,
+    native,
+)
 from steppe.errors import Exit, Failure, Mistake
 
 if TYPE_CHECKING:
@@ -194,6 +204,7 @@ class Mpi(ClosedAtEnd):
         """
         check_rank(root, self.size)
         check_length(array, self.rank, lengths)
+        array = native(array)
         mine = array if array.flags.c_contiguous else np.array(array, order="C")
         layout = None
         if lengths is not None:
@@ -245,6 +256,7 @@ class Mpi(ClosedAtEnd):
     def exchange(self, parts: Sequence[Array]) -> list[Array]:
         """The parts of all ranks for this one: lengths first, then one message for each part that is not empty."""
         check_parts(parts, self.size)
+        parts = [native(part) for part in parts]
         lengths, theirs = np.array([part.size for part in parts]), np.empty(self.size, np.int64)
         self._comm.Alltoall(lengths, theirs)
         found = [np.empty(length, parts[0].dtype) for length in theirs.tolist()]
@@ -257,7 +269,7 @@ class Mpi(ClosedAtEnd):
     def reduce(self, array: Array, operation: Operation, asleep: bool = False, watch: Callable[[], None] | None = None) -> Array:
         """Sum, least or greatest over the ranks."""
         check_summable(array, operation)
-        result = np.array(array, order="C")
+        result = np.array(native(array), order="C")
         flat = result.reshape(-1)
         if flat.dtype == bool:
             flat = flat.view(np.uint8)

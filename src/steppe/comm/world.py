@@ -182,7 +182,8 @@ class World(Protocol):
     def gather(self, array: Array, root: int = 0, lengths: Sequence[int] | None = None) -> list[Array] | None:
         """Copies of the arrays of all ranks in order of rank, on `root`; None elsewhere. Lengths may differ.
 
-        lengths: of the array of each rank, if every rank knows them and the arrays have one dimension; saves a message.
+        lengths: of the array of each rank, if every rank knows them and the arrays have one dimension; saves a message. Dtypes are then
+        not compared.
         """
         ...
 
@@ -198,6 +199,8 @@ class World(Protocol):
 
     def reduce(self, array: Array, operation: Operation, asleep: bool = False, watch: Callable[[], None] | None = None) -> Array:
         """Sum, least or greatest of the arrays of all ranks, element by element, on every rank. Nothing may be NaN.
+
+        A sum has the dtype of the arrays, as in NumPy: beyond its range it wraps around.
 
         asleep: early ranks free their processor while they wait. They return later by an eighth of the wait, at most by a millisecond.
         watch: called now and then while this rank waits; may raise. It implies `asleep` for longer waits.
@@ -258,6 +261,11 @@ def check_summable(array: Array, operation: Operation) -> None:
     """Raises `Failure` when a sum of `array` over ranks would depend on their order."""
     if operation == "sum" and not np.issubdtype(array.dtype, np.integer):
         raise Failure(f"Only integers can be summed over ranks, these are {array.dtype}. Use steppe.kernels.sums for numbers.")
+
+
+def native(array: Array) -> Array:
+    """`array` in the byte order of this machine: a message carries bytes alone."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def check_parts(parts: Sequence[Array], size: int) -> None:

@@ -25,6 +25,7 @@ from steppe.comm.world import (
     check_summable,
     check_target,
     deliver,
+    native,
 )
 from steppe.errors import Failure
 
@@ -162,12 +163,14 @@ class Threads(InProcessWorld):
         """Copies of all arrays, on `root`."""
         check_rank(root, self.size)
         check_length(array, self.rank, lengths)
+        array = native(array)
         arrays = self._meet(f"gather to rank {root} of {array.dtype}", array)
         return arrays if self.rank == root else None
 
     def exchange(self, parts: Sequence[Array]) -> list[Array]:
         """The parts of all ranks for this one."""
         check_parts(parts, self.size)
+        parts = [native(part) for part in parts]
         lengths = self._meet(f"exchange of {self.size} parts", np.array([part.size for part in parts]))
         whole = self._meet(f"exchange of {parts[0].dtype}", np.concatenate(list(parts)))
         ends = [np.cumsum(each) for each in lengths]
@@ -177,6 +180,7 @@ class Threads(InProcessWorld):
     def reduce(self, array: Array, operation: Operation, asleep: bool = False, watch: Callable[[], None] | None = None) -> Array:
         """The reduction of the arrays of all ranks, in order of rank."""
         check_summable(array, operation)
+        array = native(array)
         arrays = self._meet(f"reduce ({operation}) of {array.dtype} {array.shape}", array)
         return np.asarray(functools.reduce(REDUCTIONS[operation], arrays))
 
