@@ -133,6 +133,28 @@ def test_the_area_mean_is_what_it_says(seed, coarser_lat, coarser_lon, down, rig
         np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("first", [-179.5, 0.0, 0.5])
+@pytest.mark.parametrize(("west", "columns"), [(-180.0, 180), (171.0, 10), (-9.0, 9), (0.0, 180)])
+def test_an_area_mean_goes_on_over_the_joint_of_a_file_round_the_earth(first, west, columns):
+    lon = first + np.arange(360.0)
+    lattice = read_lattice(xarray.Dataset(coords={"lat": [1.5, 0.5, -0.5, -1.5], "lon": lon}))
+    maps_ = np.broadcast_to(np.random.default_rng(3).normal(10.0, 3.0, (1, 1, 360)), (1, 4, 360)).astype(np.float32)
+    grid = whole(2, columns, 1.0, -2.0, west, 2.0)
+    way = Regrid(lattice, grid, "area mean", "a test")
+    got = grid.unpack(way(maps_[:, way.rows.start : way.rows.stop, way.columns.start : way.columns.stop]))[0, 0]
+    apart = (grid.lon[:, None] - lattice.lon + 180.0) % 360.0 - 180.0
+    share = np.clip(1.5 - np.abs(apart), 0.0, 1.0) / 2.0  # of a cell of 2 degrees, by a column of 1 degree
+    np.testing.assert_allclose(got, share @ maps_[0, 0], rtol=1e-5)
+
+
+def test_a_grid_over_the_date_line_loses_no_cell_of_a_file_round_the_earth(tmp_path):
+    lat, lon = np.array([3.0, 1.0, -1.0, -3.0]), np.arange(-179.0, 180.0, 2.0)
+    file = write_maps(tmp_path / "a.nc", {"daily_rain": known_maps("daily_rain", 2, lat, lon)}, lat=lat, lon=lon)
+    report = ingest([file], tmp_path / "w.zarr", whole(2, 5, 2.0, -4.0, 172.0, 4.0), day_shift={"rain": 0}, intersect=True)
+    assert report.cells == 10
+    assert "rain: area mean, days from time stamps" in report.notes
+
+
 def test_a_coarser_grid_gets_area_means_unasked_and_the_store_says_so(year, tmp_path):
     grid = whole(2, 2, -20.25, -0.5, 143.25, 0.5)
     report = ingest(year, tmp_path / "w.zarr", grid)

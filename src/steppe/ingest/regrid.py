@@ -194,6 +194,9 @@ def _overlaps(lattice: FileLattice, grid: Grid) -> tuple[Overlap, Overlap]:
     rows = _shares(-np.sin(np.radians(edges)), -np.sin(np.radians(grid.lat_bnds)))
     east = np.append(lattice.lon - lattice.dlon / 2, lattice.lon[-1] + lattice.dlon / 2)
     bounds = grid.lon_bnds + 360.0 * np.round((east.mean() - grid.lon_bnds.mean()) / 360.0)
+    if abs(lattice.lon.size * lattice.dlon - 360.0) < UNEVEN * lattice.dlon:  # the first column follows the last
+        columns = _shares(np.concatenate([east[:-1] - 360.0, east, east[1:] + 360.0]), bounds)
+        return rows, columns._replace(place=columns.place % lattice.lon.size)
     return rows, _shares(east, bounds)
 
 
