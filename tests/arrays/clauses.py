@@ -95,6 +95,14 @@ def updates_with_keys_have_the_bits_of_one_rank(world: World) -> None:
         assert seen[3] == expected[3] + 1.0
 
 
+def keys_are_in_order_over_the_whole_range_of_integers(world: World) -> None:
+    array = GlobalArray(world, 1)
+    if world.rank == 0:
+        array.update([0] * 4, [1, 2, 3, 4], b=10, key=[2**63 - 1, -(2**63), 0, 2**62])
+    array.sync()
+    assert array[0] == 2341
+
+
 def what_is_begun_ends_with_wait(world: World) -> None:
     array = GlobalArray(world, (20, 30), "float32", page=128)
     if world.rank == 0:
@@ -172,6 +180,8 @@ def mistakes_of_one_rank_are_told_to_it_and_change_nothing(world: World) -> None
         (lambda: array.scatter([2], [1.5]), "holds int32, it was given values of float64"),
         (lambda: array.scatter([2, 3], [1, 2**31]), "holds int32, which has no 2147483648"),
         (lambda: array.update([2], [1], a=0.5), "the factor a is 0.5"),
+        (lambda: array.update([2], [1], a=2**40 + 3), '"counts" holds int32, which has no factor a = 1099511627779'),
+        (lambda: array.update([2], [1], b=-(2**64) - 3, key=[0]), "has no factor b = -18446744073709551619"),
         (lambda: array.gather([1.0]), "takes integers as indices, it was given float64"),
         (lambda: array.gather([True]), "it was given bool"),
         (lambda: array.scatter([1, 2], [1, 2, 3]), r"\(2,\) indices were given values of shape \(3,\)"),

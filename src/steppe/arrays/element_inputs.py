@@ -91,9 +91,13 @@ class ElementInputs:
         return chosen, np.ascontiguousarray(x, self._dtype).reshape(-1)
 
     def factor(self, name: str, value: float) -> float:
-        """A factor of an update; raises `ArrayError` if it is no integer and the array holds integers."""
-        if self._dtype.kind == "i" and not isinstance(value, int | np.integer):
-            raise ArrayError(f'"{self._name}" holds {self._dtype}, the factor {name} is {value!r}. Give an integer.')
+        """A factor of an update; raises `ArrayError` if the array holds integers and the factor is no integer of that dtype."""
+        if self._dtype.kind == "i":
+            if not isinstance(value, int | np.integer):
+                raise ArrayError(f'"{self._name}" holds {self._dtype}, the factor {name} is {value!r}. Give an integer.')
+            limits = np.iinfo(self._dtype)
+            if not limits.min <= value <= limits.max:
+                raise ArrayError(f'"{self._name}" holds {self._dtype}, which has no factor {name} = {value}.')
         return value
 
 

@@ -63,9 +63,9 @@ def sorted_by(values: Integers) -> Integers:
     if values.size == 0:
         return order
     least = int(values.min())
-    keys = values - least
+    keys = values - least  # of 64 bits without a sign; the shifts of a pass copy the uppermost bit, which keeps the order
     spare, counts = np.empty_like(order), np.empty(1 << DIGIT, np.int64)
-    for shift in range(0, int(keys.max()).bit_length(), DIGIT):
+    for shift in range(0, int(keys.view(np.uint64).max()).bit_length(), DIGIT):
         sort_pass(order.size, shift, keys, order, spare, counts)
         order, spare = spare, order
     return order
