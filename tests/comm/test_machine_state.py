@@ -22,6 +22,14 @@ def test_memory_that_the_host_does_not_have_is_an_error_before_any_is_taken(tmp_
     assert 0 < host_memory("MemAvailable") < host_memory("MemTotal")
 
 
+def test_the_cache_of_files_of_a_container_is_free_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "memory.max").write_text("8000\n")
+    (tmp_path / "memory.current").write_text("7995\n")
+    (tmp_path / "memory.stat").write_text("anon 200\nfile 7700\ninactive_file 7000\nactive_file 700\n")
+    monkeypatch.setattr(machine_state, "GROUP", tmp_path)
+    assert machine_state.free_memory() == 7005
+
+
 def test_a_process_has_a_state_until_it_has_ended() -> None:
     assert process_state(1) in ("S", "R", "D", "I")
     assert process_state(2**22 + 1) == ""  # beyond the greatest number of a process
