@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from steppe.client.run_places import _columns
 from steppe.errors import GridError
 from steppe.grid import Partition, Raster, as_plain, from_plain, pixels_of, window_of
 
@@ -173,6 +174,19 @@ def test_the_window_of_a_box_goes_on_round_the_earth(first: float, box: list[flo
     assert [column % 12 for column in window.columns] == columns
     assert window.longitudes(grid.lon).tolist() == longitudes
     assert window.bounds[::2] == (longitudes[0] - 15.0, longitudes[-1] + 15.0)
+
+
+@given(st.integers(-1799, 1799), st.integers(1, 1800))
+def test_the_window_of_a_box_goes_from_edge_to_edge_and_the_client_agrees(west: int, wide: int) -> None:
+    grid = Raster(0.0, -0.1, -180.0, 0.1, np.ones((1, 3600), bool))
+    box = [west / 10.0, -1.0, (west + wide) / 10.0, 1.0]
+    cells = grid.select({"box": box})
+    assert cells.size == wide + 1
+    window = window_of(grid, cells, box=box)
+    _, longitudes = _columns(grid.order[cells], grid.lon, box)
+    np.testing.assert_allclose(window.longitudes(grid.lon), longitudes, atol=1e-9)
+    if west + wide >= 1800:  # beyond the last column
+        np.testing.assert_allclose(longitudes[[0, -1]], box[::2], atol=1e-9)
 
 
 def test_the_window_of_a_part_of_the_earth_has_the_columns_between_its_cells() -> None:

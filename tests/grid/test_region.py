@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from steppe.errors import GridError
@@ -19,6 +19,16 @@ def test_a_box_holds_its_edges_and_any_turn_of_the_circle() -> None:
     assert contains(box, -175.0, -15.0)
     assert not contains(box, -165.0, -15.0)
     assert not contains(box, 180.0, -9.0)
+
+
+@given(st.integers(-1800, 1800), st.integers(1, 3600))
+@example(-1281, 2896)
+def test_a_box_holds_its_edges_whatever_their_decimals(west: int, wide: int) -> None:
+    east = min(west + wide, 3600, west + 3598)  # one place is left outside
+    box = {"box": [west / 10.0, -1.0, east / 10.0, 1.0]}
+    assert contains(box, west / 10.0, 1.0)
+    assert contains(box, east / 10.0, -1.0)
+    assert not contains(box, (east + 1) / 10.0, 0.0)
 
 
 def test_a_polygon_with_a_bay_holds_what_an_independent_test_says() -> None:

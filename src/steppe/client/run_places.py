@@ -28,6 +28,7 @@ CF = {
 KEPT = 64  # regions whose cells are kept
 NEAR = 0.01  # part of the spacing by which coordinates of an array may differ from those of the grid
 TURN = 360.0  # degrees of longitude
+DIGITS = 10  # decimals of a degree that count, as at the server
 
 
 class Cells(NamedTuple):
@@ -195,11 +196,11 @@ def _columns(column: Integers, lon: Floats, box: Sequence[float] | None) -> tupl
     left, right, count = int(column.min()), int(column.max()), len(lon)
     if box is not None and count > 1 and round(count * float(lon[1] - lon[0]), 6) == TURN:
         west = box[0] if box[0] < box[2] or box[2] <= 0.0 else box[0] - TURN
-        after = (column - int(np.argmin((lon - west) % TURN))) % count
+        after = (column - int(np.argmin(np.round(np.mod(np.round(lon - west, DIGITS), TURN), DIGITS)))) % count
         if (most := int(after.max() - after.min())) < right - left:
             index = int(column[np.argmin(after)]) + np.arange(most + 1)
             degrees = lon[index % count] + TURN * (index // count)
-            return after - after.min(), degrees - TURN * ((degrees[0] - west) // TURN)
+            return after - after.min(), degrees - TURN * (round(degrees[0] - west, DIGITS) // TURN)
     return column - left, lon[left : right + 1]
 
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from steppe.array_types import Floats
 from steppe.errors import GridError
 from steppe.grid.earth import AUTHALIC_RADIUS
-from steppe.grid.raster import DIGITS, Raster, read_only
+from steppe.grid.raster import Raster, read_only
+from steppe.grid.region import DIGITS
 
 MOST = 512  # latitudes: more take seconds to compute, and lie farther from even rows than the page says
 

@@ -9,7 +9,7 @@ from steppe.array_types import Floats, Integers
 from steppe.errors import GridError
 from steppe.given import LATITUDE, LONGITUDE
 from steppe.grid.gaussian import MOST, quadrature
-from steppe.grid.raster import DIGITS
+from steppe.grid.region import DIGITS
 
 if TYPE_CHECKING:
     import xarray

@@ -14,10 +14,8 @@ from steppe.array_types import Array, Floats, Integers
 from steppe.errors import GridError
 from steppe.grid.earth import band_areas
 from steppe.grid.packing import no_cell, select_cells, spread, strip_order
-from steppe.grid.region import RegionLike
+from steppe.grid.region import DIGITS, RegionLike
 from steppe.html_summary import html_summary
-
-DIGITS = 10  # decimals of a degree that count: 0.01 mm; takes the noise of repeated addition out of coordinates
 
 Number = TypeVar("Number", np.int64, np.float64)
 

@@ -16,6 +16,7 @@ from steppe.errors import GridError, nearest
 Kind = Literal["all", "name", "box", "polygon", "cell"]
 Places = tuple[tuple[float, float], ...]
 TURN = 360.0  # degrees of longitude
+DIGITS = 10  # decimals of a degree that count: 0.01 mm; takes the noise of repeated addition out of coordinates
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +86,12 @@ class Region:
             raise GridError(f'Region "{self.kind}" has no outline. Ask the grid to select it.')
         corners = np.array(self.places)
         west = corners[:, 0].min()
-        turned = west + np.mod(longitudes - west, TURN)
         if self.kind == "box":
-            within: NDArray[np.bool_] = (turned <= corners[1, 0]) & (latitudes >= corners[0, 1]) & (latitudes <= corners[1, 1])
+            (_, south), (east, north) = self.places
+            across = east_of(longitudes, west) <= round(east - west, DIGITS)
+            within: NDArray[np.bool_] = across & (latitudes >= south) & (latitudes <= north)
             return within
+        turned = west + np.mod(longitudes - west, TURN)
         by_latitude = np.argsort(latitudes, kind="stable")
         rising, x = np.asarray(latitudes)[by_latitude], turned[by_latitude]
         inside: NDArray[np.bool_] = np.zeros(np.shape(latitudes), dtype=bool)
@@ -108,6 +111,12 @@ class Region:
         if self.kind == "polygon":
             places = [f"[{place}]" for place in places]
         return f"{{ {self.kind} = [{', '.join(places)}] }}"
+
+
+def east_of(longitudes: Floats, west: float) -> Floats:
+    """How far places lie east of a longitude, 0 to 360 [degrees]: exactly 0 on it, without the rounding of a difference."""
+    turned: Floats = np.mod(np.round(longitudes - west, DIGITS), TURN)
+    return np.round(turned, DIGITS)
 
 
 RegionLike = Region | str | Mapping[str, object]

@@ -11,8 +11,8 @@ from steppe.errors import GridError
 from steppe.grid.gaussian import Gaussian
 from steppe.grid.grid import Grid
 from steppe.grid.projected import Projected
-from steppe.grid.raster import DIGITS, Raster
-from steppe.grid.region import TURN, Region
+from steppe.grid.raster import Raster
+from steppe.grid.region import DIGITS, TURN, Region, east_of
 
 WIDE = 4096  # points of a row, where a grid has no rows of its own
 
@@ -88,11 +88,11 @@ def window_of(
 
 def _columns_from(grid: Raster, column: Integers, west: float) -> tuple[range, float]:
     """The columns of some cells from the first one east of a longitude on, and what is added to their longitudes if they go round."""
-    start = int(np.argmin((grid.lon - west) % TURN))
+    start = int(np.argmin(east_of(grid.lon, west)))
     after = (column - start) % grid.nlon
     first = start + int(after.min())
     columns = range(first % grid.nlon, first % grid.nlon + int(after.max() - after.min()) + 1)
-    return columns, -TURN * float(np.floor((grid.lon[columns.start] - west) / TURN))
+    return columns, -TURN * float(np.floor(round(grid.lon[columns.start] - west, DIGITS) / TURN))
 
 
 def pixels_of(places: Integers, count: int, pixels: int) -> Integers:

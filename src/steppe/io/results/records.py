@@ -13,7 +13,7 @@ import numpy as np
 
 from steppe.array_types import Array, Integers
 from steppe.grid import Gaussian, Grid, Points, Raster
-from steppe.grid.raster import DIGITS
+from steppe.grid.region import DIGITS
 from steppe.io.axis import Axis
 from steppe.io.forcing.store import read_small
 from steppe.io.output.store import description, group_attributes
