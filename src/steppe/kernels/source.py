@@ -1,11 +1,13 @@
 """The dependencies of a function: the functions and values that it names, and their text. It needs no compiler."""
 
+import ast
 import builtins
 import dis
 import functools
 import inspect
+import textwrap
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MappingProxyType, ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ from steppe.kernels.vecmath import FORMULAS, constants
 
 Function = Callable[..., object]  # of numbers, as its author wrote it or as a compiler made it
 PYTHONS_OWN: set[object] = {abs, min, max, bool, range, len, zip, enumerate, tuple}  # functions of Python that compiled code has as well
+CONSTANTS = (int, float, complex, str, bytes, tuple, list, set, frozenset, dict, MappingProxyType, np.generic, np.ndarray)
 ADVICE = "exp, log, power, tanh, sin, cos, arctan2, sqrt are in steppe.kernels.vecmath"
 GIVEN: set[object] = {*FORMULAS, constants, *(f for f in vars(primitives).values() if isinstance(f, FunctionType))}
 
@@ -40,6 +43,8 @@ def named(function: Function) -> Iterator[tuple[str, object, str]]:
 
 
 class _Read(NamedTuple):
+    """Of code with the lambdas, comprehensions and functions inside it."""
+
     outside: tuple[tuple[str, int], ...]  # names that code takes from outside itself, each with the first line where it does
     attributes: frozenset[str]
 
@@ -54,6 +59,12 @@ def _read(code: CodeType) -> _Read:
             outside.setdefault(instruction.argval, line)
         if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
             attributes.add(instruction.argval)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            for name, line in _read(inner).outside:
+                if name not in inner.co_freevars or name in code.co_freevars:  # else it is a local of this code
+                    outside.setdefault(name, line)
+            attributes |= _read(inner).attributes
     return _Read(tuple(outside.items()), frozenset(attributes))
 
 
@@ -63,12 +74,24 @@ def functions(function: Function) -> list[Function]:
 
     def visit(f: Function) -> None:
         found.append(f)
-        for _, value, _ in named(f):
-            if isinstance(value, FunctionType) and value not in found and value not in GIVEN:
-                visit(value)
+        for _, named_value, _ in named(f):
+            for value in _within(named_value):
+                if isinstance(value, FunctionType) and value not in found and value not in GIVEN:
+                    visit(value)
 
     visit(function)
     return found
+
+
+def _within(value: object) -> Iterator[object]:
+    """A value; of a list, tuple, set or dict its elements."""
+    if isinstance(value, dict | MappingProxyType):
+        value = [*value.values()]
+    if isinstance(value, list | tuple | set | frozenset):
+        for each in value:
+            yield from _within(each)
+    else:
+        yield value
 
 
 def check_names(function: Function) -> None:
@@ -93,12 +116,48 @@ def attributes(function: Function) -> set[str]:
 
 
 def in_memory(function: Function | CodeType) -> str:
-    """The code of a function in memory; its source file may have changed since the import."""
+    """The code of a function in memory, with the default values of its arguments; its source file may have changed since the import."""
     code = function if isinstance(function, CodeType) else function.__code__
     constants = [
         in_memory(c) if isinstance(c, CodeType) else repr(sorted(c, key=repr) if isinstance(c, frozenset) else c) for c in code.co_consts
     ]
-    return f"{code.co_name} {code.co_argcount} {code.co_varnames} {code.co_names} {code.co_freevars} {code.co_code.hex()} {constants}"
+    defaults = "" if isinstance(function, CodeType) else " ".join(map(_as_text, _defaults(function)))
+    text = f"{code.co_name} {code.co_argcount} {code.co_varnames} {code.co_names} {code.co_freevars} {code.co_code.hex()} {constants}"
+    return f"{text} {defaults}" if defaults else text
+
+
+def _defaults(function: Function) -> list[object]:
+    """The default values of its arguments."""
+    return [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+
+
+def _has_named_default(function: Function) -> bool:
+    """True if its text lacks a default value, which it takes from a name."""
+    if not _defaults(function):
+        return False
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except SyntaxError:  # a lambda within an expression
+        return True
+    arguments = next(node for node in ast.walk(tree) if isinstance(node, ast.arguments))
+    given = [*arguments.defaults, *filter(None, arguments.kw_defaults)]
+    return any(isinstance(node, ast.Name) for default in given for node in ast.walk(default))
+
+
+def _as_text(value: object) -> str:
+    """A value as text that is the same in every process, and that has all elements of an array."""
+    if isinstance(value, np.ndarray):
+        return f"array({value.tolist()}, {value.dtype})"
+    if isinstance(value, FunctionType):
+        return value.__qualname__
+    if isinstance(value, dict | MappingProxyType):
+        return f"{{{', '.join(f'{_as_text(key)}: {_as_text(each)}' for key, each in value.items())}}}"
+    if isinstance(value, set | frozenset):
+        return f"{{{', '.join(sorted(map(_as_text, value)))}}}"
+    if isinstance(value, list | tuple):
+        elements = [_as_text(each) for each in value]
+        return repr(value) if elements == [*map(repr, value)] else f"{type(value).__name__}({', '.join(elements)})"
+    return type(value).__qualname__ if type(value).__repr__ is object.__repr__ else repr(value)
 
 
 def fingerprint(function: Function, of: Callable[[Function], str] = inspect.getsource) -> str:
@@ -106,9 +165,11 @@ def fingerprint(function: Function, of: Callable[[Function], str] = inspect.gets
     parts: list[str] = []
     for f in functions(function):
         parts.append(of(f))
+        if of is inspect.getsource and _has_named_default(f):
+            parts.append(" ".join(map(_as_text, _defaults(f))))
         for name, value, _ in named(f):
-            if isinstance(value, int | float | str | tuple | np.generic):
-                parts.append(f"{name} = {value!r}")
+            if isinstance(value, CONSTANTS):
+                parts.append(f"{name} = {_as_text(value)}")
             elif isinstance(value, type) and value.__module__ != "builtins":
                 parts.append(f"{name} = {value.__qualname__}{getattr(value, '_fields', '')}")
     return "\n".join(parts)
