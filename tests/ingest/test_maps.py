@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from steppe.clock import Clock
 from steppe.errors import DamagedError, Failure, FolderError, ForcingError
-from steppe.grid import FileLattice, Points, Raster, read_lattice
+from steppe.grid import FileLattice, Gaussian, Points, Raster, read_lattice
 from steppe.ingest import Choices, Product, ingest_maps, map_transfer
 from steppe.ingest.regrid import Regrid
 from steppe.io import Axis, ForcingReader, ForcingStore
@@ -381,6 +381,28 @@ def test_cells_without_values_are_left_out_on_request(tmp_path):
     report = ingest([file], tmp_path / "w.zarr", grid, day_shift={"rain": 0}, intersect=True)
     assert report.cells == 41
     assert report.notes[1] == "1 of 42 cells of the grid have no values and were left out"
+
+
+def test_a_gaussian_grid_keeps_its_latitudes_when_cells_are_left_out(tmp_path):
+    lat, lon = np.arange(85.0, -90.0, -10.0), np.arange(0.0, 360.0, 10.0)
+    rain = known_maps("daily_rain", 2, lat, lon)
+    rain[:, 7, :4] = np.nan
+    file = write_maps(tmp_path / "a.nc", {"daily_rain": rain}, lat=lat, lon=lon)
+    report = ingest([file], tmp_path / "w.zarr", Gaussian(8), day_shift={"rain": 0}, methods={"": "nearest"}, intersect=True)
+    active = np.ones((8, 16), bool)
+    active[3, :2] = False
+    assert report.cells == 8 * 16 - 2
+    assert ForcingStore.open(tmp_path / "w.zarr").attributes["grid_digest"] == Gaussian(8, active).digest
+
+
+def test_points_without_a_value_are_named(tmp_path):
+    rain = known_maps("daily_rain", 3)
+    rain[:, 2, 3] = np.nan
+    file = write_maps(tmp_path / "a.nc", {"daily_rain": rain})
+    points = Points(("here", "there"), LAT[[4, 2]], LON[[1, 3]])
+    for intersect in (False, True):
+        with pytest.raises(ForcingError, match=r"a.nc.* no value for 1 of 2 points on the first and the last day: \"there\"\. Take"):
+            ingest([file], tmp_path / "w.zarr", points, day_shift={"rain": 0}, intersect=intersect)
 
 
 @pytest.mark.parametrize("day", [0, 1, 2])

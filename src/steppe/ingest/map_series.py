@@ -17,7 +17,7 @@ from steppe.io.forcing.units import Conversion
 from steppe.io.forcing.valid_range import Span, mark_missing
 from steppe.variable import Variable
 
-SHOWN = 5  # gaps named in a message
+SHOWN = 5  # gaps or points named in a message
 
 
 class SeriesPart(NamedTuple):

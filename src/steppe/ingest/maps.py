@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.array_types import Integers
 from steppe.errors import ForcingError
-from steppe.grid import FileLattice, Grid, Points, Projected, Raster
+from steppe.grid import FileLattice, Gaussian, Grid, Points, Projected, Raster
 from steppe.ingest.cf_file import CfFile
 from steppe.ingest.map_choices import Choices, check_choices, choose_axis, choose_series, said_units
-from steppe.ingest.map_series import MapSeries, Rows
+from steppe.ingest.map_series import SHOWN, MapSeries, Rows
 from steppe.ingest.map_transfer import Transfer
 from steppe.ingest.provenance import Report, source_file
 from steppe.ingest.regrid import Regrid
@@ -106,22 +107,33 @@ def _grid(grid: Grid | None, rows: Mapping[str, Rows], choices: Choices) -> tupl
         ends = range(1), range(one.axis.rows - 1, one.axis.rows)
         here = ~np.any([np.isfinite(way(one.read(end, way.rows, way.columns))[0]) for end in ends], axis=0)  # a gap at one end is refused
         lacking |= here
-        if here.any() and grid is not None and not choices.intersect:
-            cell = int(np.argmax(here))
-            raise ForcingError(
-                f"{one.file(0)}, has no value for {int(here.sum())} of {asked.n_cells} cells of the grid on the "
-                f"first and the last day, the first at latitude {asked.cell_lat[cell]:g}, longitude "
-                f"{asked.cell_lon[cell]:g}. Give a mask that fits, or leave these cells out with --mask intersect."
-            )
+        if here.any() and grid is not None and (isinstance(grid, Points) or not choices.intersect):
+            raise ForcingError(f"{one.file(0)}, has no value for {_without_value(grid, np.flatnonzero(here))}")
     if not lacking.any():
         return asked, []
-    if lacking.all() or isinstance(asked, Points):
+    if lacking.all():
         raise ForcingError(f"No cell has values of {', '.join(rows)} on the first and the last day. Check the grid and the files.")
     active = np.zeros(asked.active.shape, np.bool_)
     active.ravel()[asked.order[~lacking]] = True
     of = "the grid" if grid is not None else "the files"
     left_out = f"{int(lacking.sum())} of {asked.n_cells} cells of {of} have no values and were left out"
     return _with_mask(asked, active), [left_out]
+
+
+def _without_value(grid: Grid, cells: Integers) -> str:
+    """The cells or points of a grid that lack values, and the remedy."""
+    if isinstance(grid, Points):
+        names = ", ".join(f'"{grid.ids[cell]}"' for cell in cells[:SHOWN])
+        names += f" and {cells.size - SHOWN} more" if cells.size > SHOWN else ""
+        return (
+            f"{cells.size} of {grid.n_cells} points on the first and the last day: {names}. "
+            "Take these points out of the list; --mask intersect is for rasters."
+        )
+    return (
+        f"{cells.size} of {grid.n_cells} cells of the grid on the first and the last day, the first at latitude "
+        f"{grid.cell_lat[cells[0]]:g}, longitude {grid.cell_lon[cells[0]]:g}. "
+        "Give a mask that fits, or leave these cells out with --mask intersect."
+    )
 
 
 def _axes(rows: Mapping[str, Rows]) -> dict[str, Axis]:
@@ -150,6 +162,8 @@ def _with_mask(grid: Grid, active: NDArray[np.bool_]) -> Raster | Projected:
     """Some of the cells of a raster."""
     if isinstance(grid, Projected):
         return Projected.project(grid.y0, grid.dy, grid.x0, grid.dx, active, grid.crs)
+    if isinstance(grid, Gaussian):
+        return Gaussian(grid.nlat, active)
     assert isinstance(grid, Raster)
     return Raster(grid.lat0, grid.dlat, grid.lon0, grid.dlon, active)
 
