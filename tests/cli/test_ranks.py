@@ -201,12 +201,12 @@ def test_the_command_line_of_a_run_is_made_again() -> None:
         "until": "1990-01-31",
         "output": Path("out"),
         "set": ["a=1", "b=2"],
-        "threads": 2,
+        "threads": 0,
         "fresh": True,
         "quiet": False,
         "json": False,
     }
-    expected = "run run.toml --until 1990-01-31 --output out --set a=1 --set b=2 --threads 2 --fresh"
+    expected = "run run.toml --until 1990-01-31 --output out --set a=1 --set b=2 --threads 0 --fresh"
     assert " ".join(arguments_of("run", Path("run.toml"), **options)) == expected
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import steppe
 from steppe.cli import progress
+from steppe.cli.run import own_run_file
 from steppe.errors import Exit
 
 NUMBER = r"[\d.]+"
@@ -123,6 +124,11 @@ def test_the_run_folder_can_be_anywhere(call, here, name):
     assert said.startswith(f"run: {here / name}\n")
     assert (here / name / "output.zarr").is_dir()
     assert not (here / "out").exists()
+
+
+def test_a_site_with_files_of_its_own_reads_the_words_of_the_command(here):
+    for words in (["run", "run.toml", "--threads", "3"], ["--debug", "run", "run.toml", "--threads", "3"]):
+        assert own_run_file(words).engine.threads == 3
 
 
 def test_the_whole_run_file_that_is_shown_is_the_same_run(call, here):

@@ -116,9 +116,12 @@ def test_a_mistake_is_told_once_and_touches_nothing(wide_scenario: Path) -> None
     assert not (run_file.parent / "out" / "output.zarr").exists()
 
 
-@pytest.mark.parametrize(("option", "code"), [("--help", 0), ("--thread", 2), ("--set=x", 2)])
-def test_the_command_line_is_read_by_one_rank_and_all_end_with_it(option: str, code: int, tmp_path: Path) -> None:
-    process = start(tmp_path, *mpiexec_of("installed"), "-n", "3", python_of("installed"), "-m", "steppe", "run", "run.toml", option)
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("run run.toml --help", 0), ("run run.toml --thread", 2), ("run run.toml --set=x", 2), ("--debug run run.toml --thread", 2)],
+)
+def test_the_command_line_is_read_by_one_rank_and_all_end_with_it(words: str, code: int, tmp_path: Path) -> None:
+    process = start(tmp_path, *mpiexec_of("installed"), "-n", "3", python_of("installed"), "-m", "steppe", *words.split())
     said, wrong = process.communicate(timeout=240)
     assert process.returncode == code
     assert said.count("Usage: steppe run") == (1 if code == 0 else 0)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 def main() -> NoReturn:
     """Runs the command line and ends with one of the codes of `steppe.errors.Exit`."""
     arguments = sys.argv[1:]
-    if arguments[:1] in (["run"], ["ensemble"], ["engine"], ["replay"]):
+    command = next((word for word in arguments if word != "--debug"), "")
+    if command in ("run", "ensemble", "engine", "replay"):
         from steppe.comm import find_launch
 
         launch = find_launch()

@@ -115,9 +115,10 @@ def own_run_file(words: list[str]) -> "RunFile":
 
     from steppe.cli.app import app
 
+    words = [word for word in words if word != "--debug"]
     line = " ".join(["steppe", *words])
     try:
-        _, bound, _ = app.parse_args([word for word in words if word != "--debug"], exit_on_error=False, print_error=False)
+        _, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         raise Mistake(f"`{line}`: {error}") from None
     if words[:1] != ["run"]:
@@ -175,7 +176,7 @@ def arguments_of(command: str, *words: Path, **options: object) -> list[str]:
     for name, value in options.items():
         if value is True:
             found.append(f"--{name}")
-        elif value not in (None, False):
+        elif value is not None and value is not False:  # 0 is a value, and equals False
             found += [text for one in (value if isinstance(value, list) else [value]) for text in (f"--{name}", str(one))]
     return found + (["--debug"] if "--debug" in sys.argv else [])
 
