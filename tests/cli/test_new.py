@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,15 @@ def test_the_file_that_it_writes_is_read_and_goes_to_the_run_folder_of_its_name(
     assert run.output.path == folder / "dalby"
     assert run.output.variables == ["soil_water_index", "total_standing_dry_matter", "total_cover", "growth"]
     assert run.parameters == {"plant": "native", "soil": "narayen-ref"}
+
+
+@pytest.mark.parametrize("name", ['a"b', "x\\b", "Weide 🌧"])
+def test_any_name_of_a_file_is_good_toml(call, folder, name):
+    assert call("new", "run", "--output", f"{name}.toml")[0] == Exit.DONE
+    assert read_run_file(f"{name}.toml").output.path == folder / name
+    shutil.copy(EXAMPLES / "bucket.py", f"{name}.py")
+    assert call("new", "run", f"{name}.py", "--output", "run.toml")[0] == Exit.DONE
+    assert tomllib.loads(Path("run.toml").read_text())["model"] == f"{name}.py"
 
 
 def test_its_proposals_are_good_toml(call, folder):

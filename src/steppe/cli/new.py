@@ -138,7 +138,7 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
     reads = any(v.role is Role.FORCING for v in made.variables.values())
     of_fields = WeatherOfRun(*DAYS_OF_FIELDS, OF_FIELDS if reads else GRID_OF_FIELDS)
     ground = _ground(weather, output, module, made) if weather else of_fields if fields else WeatherOfRun()
-    forcing = FIELDS if ground is of_fields else FORCING.format(store=_commented(f"store = {json.dumps(ground.store)}"))
+    forcing = FIELDS if ground is of_fields else FORCING.format(store=_commented(f"store = {_quoted(ground.store)}"))
     help_of_editors = Path(".steppe") / f"{made.name}.json"
     text = TEMPLATE.format(
         schema=help_of_editors,
@@ -149,12 +149,12 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
         step=STEP if fields else "",
         forcing=forcing if reads else "",
         name=model,
-        model=_commented(f"model = {json.dumps(_path_from(output, model))}"),
+        model=_commented(f"model = {_quoted(_path_from(output, model))}"),
         parameters="\n".join(
             [*getattr(module, "PROPOSED", ()), *_parameters(made.variables, sets_of(module)), *_options(module, made.choices)]
         ),
         event=_settable(made.variables),
-        path=_commented(f'path = "{output.stem}"'),
+        path=_commented(f"path = {_quoted(output.stem)}"),
         every=_commented(f'every = "{"1 day" if fields else "1 month"}"'),
         reduce=_commented(f'reduce = "{"last" if fields else "mean"}"'),
         variables=json.dumps(_shown(made.variables, getattr(module, "EXPORTS", made.variables))),
@@ -227,6 +227,11 @@ def _toml_day(day: str) -> str:
     except ValueError:
         return f'"{day}"'
     return day
+
+
+def _quoted(text: str) -> str:
+    """A text as TOML, which escapes as JSON does, but has no pairs of surrogates."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _commented(line: str) -> str:
