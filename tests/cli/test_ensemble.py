@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from steppe.cli.control import VARIABLE
 from steppe.errors import Exit
 from tests.comm.mpis import run_ranks
 
@@ -65,6 +66,13 @@ def test_ranks_share_an_ensemble_and_change_no_byte(call, computed, here):
         alone, *others = (chunks(here / folder / "branches" / number / "output.zarr") for folder in ("ens", "two", "three"))
         assert len(alone) > 3
         assert others == [alone, alone]
+
+
+def test_a_request_to_stop_is_answered_by_the_supervisor_alone(call, here, monkeypatch):
+    (here / "table.csv").write_text(TABLE)
+    monkeypatch.setenv(VARIABLE, str(here / "gone"))  # a rank stops if it cannot reach its supervisor
+    code, said, wrong = call("ensemble", "run.toml", "table.csv")
+    assert (code, said, wrong) == (Exit.STOPPED, "", "Stopped with all states kept. The same command continues.\n")
 
 
 def chunks(store: Path) -> dict[Path, bytes]:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from steppe.cli.control import supervised
 from steppe.cli.progress import progress
 from steppe.cli.rank import rank_of_run
 from steppe.cli.run import arguments_of, read_with
@@ -67,7 +68,7 @@ def ensemble(
         try:
             wanted = read_scenarios(scenarios)
             plan = Plan.of(read_with(run_file, set, output), cores=rank.cores)
-            with Stop() as stop, progress(plan.grid.n_cells * len(wanted), plan.clock.unit, quiet) as tell:
+            with Stop(says=not supervised()) as stop, progress(plan.grid.n_cells * len(wanted), plan.clock.unit, quiet) as tell:
 
                 def show(far: EnsembleProgress) -> None:
                     tell(Event("progress", far.date, far.step, far.steps, far.date))
