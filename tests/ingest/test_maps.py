@@ -330,6 +330,16 @@ def test_missing_days_are_filled_on_request_and_each_is_recorded(tmp_path, fill)
     np.testing.assert_allclose(found[42], cells_of(rain[None, 42, ::-1], tmp_path / "w.zarr")[0], atol=1e-5)
 
 
+def test_days_before_1850_are_filled_and_missed_as_later_ones(tmp_path):
+    rain = known_maps("daily_rain", 3)
+    file = write_maps(tmp_path / "a.nc", {"daily_rain": rain}, start="1849-12-27", time=[0.0, 1.0, 3.0])
+    with pytest.raises(ForcingError, match=r"lacks 2 of the 5 days .*: 1849-12-29, 1849-12-31\. "):
+        ingest([file], tmp_path / "w.zarr", end="1849-12-31", day_shift={"rain": 0})
+    ingest([file], tmp_path / "w.zarr", end="1849-12-31", fill="previous", day_shift={"rain": 0})
+    expected = cells_of(rain[[0, 1, 1, 2, 2], ::-1], tmp_path / "w.zarr")
+    np.testing.assert_allclose(values(tmp_path / "w.zarr", "rain"), expected, atol=1e-5)
+
+
 @pytest.mark.parametrize("suffix", ["nc", "zarr"])
 def test_a_day_whose_map_is_empty_is_filled_as_one_that_is_not_there(tmp_path, suffix):
     """The last day too; one with some values is refused as before."""
@@ -532,6 +542,16 @@ def test_a_period_cuts_weeks_off_and_other_weeks_have_an_axis_of_their_own(tmp_p
     assert {pan.name, vapour.name} == {"time_weekly", "time_weekly_2"}
     assert list(pan.stops - pan.starts) == [5, 7, 7, 7, 7, 6]
     assert list(vapour.stops - vapour.starts) == [7, 9, 9, 9, 5]
+
+
+def test_the_last_week_of_a_year_may_have_one_day(tmp_path):
+    files = [weekly(tmp_path / "a.nc", 53, [7] * 52 + [1]), weekly(tmp_path / "b.nc", 2, start="1991-01-01")]
+    ingest(files, tmp_path / "w.zarr", day_shift={"pan": 0})
+    axis = ForcingStore.open(tmp_path / "w.zarr")["pan"].axis
+    assert list(axis.stops - axis.starts) == [7] * 52 + [1, 7, 7]
+    daily = write_maps(tmp_path / "c.nc", {"evap_pan": known_maps("evap_pan", 3)}, start="1991-01-15")
+    with pytest.raises(ForcingError, match="pan has daily and weekly maps in 3 files"):
+        ingest([*files, daily], tmp_path / "w.zarr", day_shift={"pan": 0})
 
 
 def test_weeks_that_lack_or_come_twice_and_months_are_refused(tmp_path):

@@ -95,7 +95,8 @@ class MapSeries:
                 f'"{first}" and "{second}" both hold {variable.name} of {day_name(int(days[twice[0] + 1]), found[0].calendar)} '
                 f"({twice.size} such days). Give each day once."
             )
-        if lengths.min() < lengths.max() and lengths.min() == 1:
+        single = lengths == 1  # the last week of a year may be one day; two such in a row are daily maps
+        if not single.all() and (single[1:] & single[:-1]).any():
             raise ForcingError(
                 f"{variable.name} has daily and weekly maps in {_said(parts)}. Give one or the other, or ingest a store of each period."
             )
@@ -162,7 +163,7 @@ class MapSeries:
                 )
             return Rows(self, weeks, np.searchsorted(self.days, weeks.starts, side="right") - 1, {})
         at = np.searchsorted(self.days, axis.starts)
-        there = np.append(self.days, -1)[at] == axis.starts
+        there = np.isin(axis.starts, self.days)
         lacking = axis.starts[~there]
         if lacking.size and fill is None:
             raise ForcingError(
@@ -176,7 +177,7 @@ class MapSeries:
     def _givers(self, day: int, fill: str) -> Integers:
         """The days whose mean replaces a missing day, as places in `days`."""
         if fill == "previous":
-            found = np.arange(*np.searchsorted(self.days, [0, day]))[-1:]
+            found = np.arange(np.searchsorted(self.days, day))[-1:]
         else:
             dates = cftime.num2date(self.days, EPOCH, calendar=self.calendar)
             date = cftime.num2date(day, EPOCH, calendar=self.calendar)
