@@ -4,9 +4,11 @@ beside the model: named parameter sets, options that it picks, the weather that 
 
 import importlib
 import importlib.util
+import linecache
 import sys
 from collections.abc import Collection, Mapping
 from hashlib import sha256
+from importlib.abc import SourceLoader
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -79,21 +81,33 @@ def _own(made: Any, table: dict[str, object]) -> Model:
 
 
 def _from_file(path: Path) -> ModuleType:
+    """The module of a file, loaded anew if its text has changed since it was loaded."""
     whole = path.absolute()
     name = f"{path.stem}_{sha256(str(whole).encode()).hexdigest()[:8]}"  # two files of one name do not meet
     spec = importlib.util.spec_from_file_location(name, whole)
-    if not path.is_file() or spec is None or spec.loader is None:
+    if not path.is_file() or spec is None or not isinstance(spec.loader, SourceLoader):
         raise ModelError(f'There is no model file "{path}".')
-    if name not in sys.modules:
+    text = spec.loader.get_data(str(whole))
+    if name not in sys.modules or _text_of(sys.modules[name]) != text:
         module = importlib.util.module_from_spec(spec)
+        spec.loader_state = text
         sys.modules[name] = module
+        linecache.cache.pop(str(whole), None)
         try:
-            spec.loader.exec_module(module)
+            code = spec.loader.source_to_code(text, str(whole))  # of this text; Python's own cache goes by whole seconds
+            lines = importlib.util.decode_source(text).splitlines(keepends=True)
+            linecache.cache[str(whole)] = len(text), None, lines, str(whole)  # the text of this code, whatever becomes of the file
+            exec(code, vars(module))
         except Exception as error:
             del sys.modules[name]
             line = authors_line(error)
             raise ModelError(f'Model file "{path}" cannot be loaded: {line and line + ": "}{in_words(error)}') from error
     return sys.modules[name]
+
+
+def _text_of(module: ModuleType) -> object:
+    """The text that the module of a file was made of."""
+    return module.__spec__ and module.__spec__.loader_state
 
 
 def sets_of(module: ModuleType) -> Mapping[str, Mapping[str, Mapping[str, float]]]:

@@ -1,0 +1,59 @@
+"""A model file is what its text says now, also in a process that has loaded it before."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from steppe.errors import ModelError
+from steppe.models import CellModel, find_model, make_model
+from tests.models import heat
+from tests.scenario import EXAMPLES
+
+BUCKET = (EXAMPLES / "bucket.py").read_text()
+LEAK = "exp(-p.leak)"
+
+
+def test_a_model_file_that_was_changed_is_loaded_anew(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(BUCKET)
+    first = find_model(str(path))
+    assert find_model(str(path)) is first
+    found = [make_model(first).digest]
+    for text in (BUCKET.replace(LEAK, "0.9"), BUCKET.replace(LEAK, "0.5")):
+        path.write_text(text)
+        os.utime(path, (1e9, 1e9))  # texts of one length and one second
+        module = find_model(str(path))
+        assert module is not first
+        found.append(make_model(module).digest)
+    assert len(set(found)) == 3
+    assert module.step(module.State(10.0), module.Forcing(0.0, 0.0, 0.0), module.Parameters())[0].water == 5.0
+
+
+def test_a_model_has_the_digest_of_the_text_that_was_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(BUCKET)
+    module = find_model(str(path))
+    before = CellModel(module).digest
+    path.write_text(BUCKET.replace(LEAK, "0.5"))
+    assert CellModel(module).digest == before
+
+
+def test_a_field_model_that_was_changed_is_loaded_anew(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    found = []
+    for version in ("1", "2"):
+        path.write_text(Path(heat.__file__).read_text() + f"\n# {version}\n")
+        found.append(make_model(find_model(str(path))).digest)
+    assert found[0] != found[1]
+
+
+def test_a_mistake_in_a_changed_file_is_named_by_its_own_line(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(BUCKET)
+    find_model(str(path))
+    path.write_text("a = 1\nb = = 2\n")
+    with pytest.raises(ModelError, match=r'line 2 \("b = = 2"\)'):
+        find_model(str(path))
+    path.write_text(BUCKET)
+    assert hasattr(find_model(str(path)), "step")
