@@ -213,6 +213,28 @@ def test_emissions_come_from_parameters_and_from_hourly_fields(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("products", "loss", "made"), [("", 1.0, 0.0), ("B", 1.0, 1.0), ("A", 0.0, 0.0), ("0.5 A", 0.5, 0.0), ("A + 2 B", 0.0, 2.0)]
+)
+def test_a_deposition_takes_its_net_loss_and_makes_its_products(tmp_path, products, loss, made):
+    (tmp_path / "q.yaml").write_text(
+        f'species: ["A", "B"]\nreactions:\n- {{n: 1, eq: "A -> {products}", rate: {{type: deposition, vd: 1.0}}}}\n'
+    )
+    run = air_run(tmp_path, 'mechanism = "q.yaml"\nboundary_A = 100.0')
+    run.write_text(run.read_text().replace('"O3"', '"A"'))
+    plan = Plan.of(run)
+    _, model = advanced(Serial(), plan, steps=1, first=72, prepare=lambda model: model.set("A", 100.0))
+    moles = model.state["air"][0] / (AIR * model.levels.thickness[0])  # [m-3] of air
+    down = 0.01 * 100e-9 * moles  # [mol m-2 s-1] by day, but for what is deposited within the step
+    np.testing.assert_allclose(model.export("deposited_A"), loss * down, rtol=0.1)
+    np.testing.assert_allclose(model.export("emitted_B"), made * down, rtol=0.1)
+    assert model.export("emitted_A").max() == 0.0
+    if loss == made:
+        np.testing.assert_allclose(model.export("emitted_B"), model.export("deposited_A"), rtol=1e-12)
+    total = (model.state["B"] * model.state["air"]).sum() / (NANO * AIR)
+    assert total == pytest.approx(model.export("emitted_B").sum() * model.seconds, rel=0.02)  # the rest leaves over the sides
+
+
+@pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ("emission_NOX = 1.0", "emission_NOX"),

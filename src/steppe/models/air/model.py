@@ -5,7 +5,7 @@ from functools import cache
 from hashlib import sha256
 from math import ceil
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ OF_CELLS = 8  # numbers a cell of masses, fluxes and Courant numbers that a step
 BELOW_CLOUD = 0.7  # of the light that a sky full of cloud takes away; our judgement
 TO_MOLES = 0.01 / MOLECULES  # [mol m-2] of 1 molecule cm-2
 IN, OUT, EMITTED, DEPOSITED, CHEMISTRY, CLIP = range(len(TERMS))
+Made: TypeAlias = tuple[int, int, Floats]  # of a deposition: what is deposited, what it makes, and yield times velocity [m s-1], (y, x)
 
 
 class Air(FieldModel):
@@ -160,10 +161,10 @@ class Air(FieldModel):
         own(self.diagnostics["solar_time"])[...] = solar_time(self._faces.longitude, begin + 0.5 * self._clock.length) / HOUR
         if not all(self._sweep(axis, flux[axis]) for axis in ("x", "y", "z")):
             return
-        mixing = self._mixing(cosine(sun, half) >= LEAST_COSINE, area)
-        self._diffusion.step(half, self._air, *mixing, self._tracers, self._terms[EMITTED : DEPOSITED + 1])
+        mixing, made = self._mixing(cosine(sun, half) >= LEAST_COSINE, area)
+        self._mix(half, mixing, made)
         self._react(sun, own(there))
-        self._diffusion.step(half, self._air, *mixing, self._tracers, self._terms[EMITTED : DEPOSITED + 1])
+        self._mix(half, mixing, made)
         if not all(self._sweep(axis, flux[axis]) for axis in ("z", "y", "x")):
             return
         tracers /= air
@@ -210,13 +211,26 @@ class Air(FieldModel):
         name = f"{'uvw'['xyz'.index(axis)]}[{level}]"
         self._bad = Status(1, cell, round(self.elapsed / self.seconds), name, greatest, why=f"{why} Take a shorter step.")
 
-    def _mixing(self, day: NDArray[np.bool_], area: Floats) -> tuple[Floats, Floats, Floats]:
-        """Diffusivity [m2 s-1], emission [mass unit s-1] and velocities of deposition [m s-1], as `Diffusion.step` takes them."""
+    def _mix(self, seconds: float, mixing: tuple[Floats, Floats, Floats], made: list[Made]) -> None:
+        """Turbulence, emission and deposition; then the products of depositions in the lowest level, which the ledger has as emitted."""
+        self._diffusion.step(seconds, self._air, *mixing, self._tracers, self._terms[EMITTED : DEPOSITED + 1])
+        lowest, emitted = own(self._tracers)[:, 0], self._terms[EMITTED]
+        added = [(to, lowest[of] * (seconds / self.levels.thickness[0] * velocity)) for of, to, velocity in made]
+        for to, mass in added:
+            lowest[to] += mass
+            emitted[to] += mass
+
+    def _mixing(self, day: NDArray[np.bool_], area: Floats) -> tuple[tuple[Floats, Floats, Floats], list[Made]]:
+        """Diffusivity [m2 s-1], emission [mass unit s-1] and velocities of deposition [m s-1], as `Diffusion.step` takes them.
+
+        Beside them what depositions make. A species that stands on both sides of a deposition is deposited by the difference.
+        """
         mixed, friction = (own(self.forcing[name]).astype(np.float64) for name in ("mixing_height", "friction_velocity"))
         shape = len(self.mechanism.species), *self.box.shape
         emission, velocity = np.zeros(shape), np.zeros(shape)
         land = area * self.parameters["emission_factor"]
         quick = np.where(day, 1.0, NIGHT) * self.parameters["deposition_factor"]
+        made: list[Made] = []
         for process in self.mechanism.processes:
             if process.rate.form not in OF_GROUND:
                 continue
@@ -225,14 +239,18 @@ class Air(FieldModel):
                 for which, amount in process.products:
                     emission[which] += TO_MOLES * NANO * AIR * amount * number * land
             else:
-                velocity[process.reactants[0]] += 0.01 * number * quick
+                (of,), down = process.reactants, 0.01 * number * quick
+                own_yield = sum(amount for which, amount in process.products if which == of)
+                velocity[of] += down * max(0.0, 1.0 - own_yield)
+                yields = [(which, amount) for which, amount in process.products if which != of] + [(of, own_yield - 1.0)]
+                made += [(of, which, amount * down) for which, amount in yields if amount > 0.0]
         for which, species in enumerate(self.mechanism.species):
             name = EMISSION + species
             if name in self.forcing:
                 emission[which] += NANO * AIR * land * self.parameters[f"{EMISSION}factor_{species}"] * own(self.forcing[name])
             elif name in self.parameters:
                 emission[which] += NANO * AIR * land * self.parameters[name]
-        return diffusivity(self.levels.interfaces, friction, mixed), emission[:, None], velocity
+        return (diffusivity(self.levels.interfaces, friction, mixed), emission[:, None], velocity), made
 
     @property
     def _factors(self) -> Floats:
