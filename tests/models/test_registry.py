@@ -27,7 +27,7 @@ def test_a_model_file_that_was_changed_is_loaded_anew(tmp_path: Path) -> None:
         assert module is not first
         found.append(make_model(module).digest)
     assert len(set(found)) == 3
-    assert module.step(module.State(10.0), module.Forcing(0.0, 0.0, 0.0), module.Parameters())[0].water == 5.0
+    assert module.step(module.State(10.0), module.Forcing(0.0, 0.0, 0.0), module.Parameters(100.0, 0.1))[0].water == 5.0
 
 
 def test_a_model_has_the_digest_of_the_text_that_was_loaded(tmp_path: Path) -> None:
