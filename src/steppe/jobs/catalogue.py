@@ -7,7 +7,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from steppe.engine.options import described
-from steppe.errors import SteppeError
+from steppe.errors import SteppeError, in_words
 from steppe.models import find_model, make_model, sets_of
 from steppe.models.registry import OWN
 
@@ -54,8 +54,8 @@ def catalogue() -> dict[str, dict[str, object]]:
     for name in sorted({*OWN, *(entry.name for entry in entry_points(group="steppe.models"))}):
         try:
             found[name] = entry_of(name)
-        except (SteppeError, ImportError) as error:
-            found[name] = {"name": name, "problem": str(error)}
+        except Exception as error:  # of the author of another package, who may raise anything
+            found[name] = {"name": name, "problem": str(error) if isinstance(error, SteppeError) else in_words(error)}
     return found
 
 
