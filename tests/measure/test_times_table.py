@@ -64,6 +64,11 @@ def test_a_table_that_is_none_is_refused_with_its_line(tmp_path, text, said):
     assert said in str(mistake.value)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
+    (series,) = read_table(written(tmp_path / "a.csv", "\ufeff" + GOOD))
+    assert (series.name, series.has_sizes) == ({}, True)
+
+
 def test_a_unit_that_is_none_and_a_file_that_is_not_there_are_named(tmp_path):
     with pytest.raises(Mistake, match=r'--unit "uss" is no unit of time\. Did you mean "us"\?'):
         read_table(written(tmp_path / "a.csv", GOOD), unit="uss")

@@ -84,12 +84,17 @@ def _formula(path: Path, names: list[str], law: dict[str, str | None]) -> Formul
 def _function(path: Path, title: str, text: str | None, unit: float) -> Function | None:
     if text is None:
         return None
+
+    def function(p: Floats) -> Floats:
+        return np.asarray(unit * _evaluate(tree, p), float) * np.ones_like(p)
+
     try:
         tree = ast.parse(text, mode="eval").body
-        _evaluate(tree, np.array([2.0]))
-    except (SyntaxError, TypeError, ValueError) as error:
-        raise Mistake(f'"{path}", {title}: "{text}" is no formula in p: {error}. Write as 41 + 42*p**1.2 - 3*log(p).') from None
-    return lambda p: np.asarray(unit * _evaluate(tree, p), float) * np.ones_like(p)
+        function(np.array([2.0]))
+    except (SyntaxError, TypeError, ValueError, ArithmeticError) as error:
+        why = error.args[-1] if isinstance(error, OverflowError) else error
+        raise Mistake(f'"{path}", {title}: "{text}" is no formula in p: {why}. Write as 41 + 42*p**1.2 - 3*log(p).') from None
+    return function
 
 
 def _evaluate(tree: ast.expr, p: Floats) -> Value:

@@ -73,7 +73,7 @@ def read_table(path: Path, unit: str | None = None, spread: float | None = None)
 
 def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:  # spreadsheets write a byte order mark
             reader = csv.reader(file)
             lines = [(reader.line_num, line) for line in reader if any(value.strip() for value in line)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
