@@ -5,7 +5,7 @@
     ordered       the same bits for any number of ranks
     memory_file   a file in memory                     byte_records, image, disk, far_bytes   its bytes: which, in memory, elsewhere
     reading       a store of other hosts' pages        far, serving, site   requests between hosts, and ranks that are late
-    indexing, element_inputs   NumPy's indices, checks      for_models  what a model is handed
+    element_inputs   NumPy's indices, checks                for_models  what a model is handed
 
 After DOLIB and DONIO (D'Azevedo and Romine 1994), on the shared memory of a host.
 """

@@ -1,6 +1,6 @@
 """t(n, p) = t0(p) + n / r_inf(p): the whole fit of one operation.
 
-    points ── line.py: a line for each p, in pieces where the protocol changes ── law.py: t0(p) and r_inf(p) of each piece
+    points ── size_lines.py: a line for each p, in pieces where the protocol changes ── law.py: t0(p) and r_inf(p) of each piece
 
 n_half(p) = t0(p) r_inf(p) (Hockney 1994); R_inf(p): the bytes that all ranks move, at r_inf (Xu and Hwang 1996, Santos et al. 1997).
 """
