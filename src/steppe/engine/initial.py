@@ -47,6 +47,8 @@ def initial_state(table: Mapping[str, object], variables: Mapping[str, Variable]
                 found.update(_from_checkpoint(Path(value), known, grid))
         elif key not in known:
             raise RunFileError(f'[initial] "{key}" is no state of the model.{nearest(key, [*known, "state"])}')
+        elif known[key].settable_by:
+            raise RunFileError(f'[initial] "{key}" cannot be set: it follows from {", ".join(known[key].settable_by)}. Remove it.')
         elif isinstance(value, dict) and set(value) == {"store", "variable"}:
             found[key] = read_map(Path(value["store"]), value["variable"], known[key], spaces, grid)
         elif isinstance(value, int | float) and not isinstance(value, bool):

@@ -113,7 +113,7 @@ class Plan:
         made_of = {name: value for name, value in run.parameters.items() if name not in table}
         plan = cls(run, grid, forcing, clock, steps, threads, cores, model, chosen, {}, actions, made_of)
         plan.initial = initial_state(run.initial, model.variables, model.spaces, grid)
-        begun = {*plan.initial, *(name for action in actions for name in action.values)}
+        begun = {**plan.initial, **{name: value for action in actions for name, value in action.values.items()}}
         plan.cautions = [*departures(run.initial.get("state"), clock, chosen.values), *remarks_of(module, model, begun)]
         plan.check_forcing(module)
         plan.cautions += weather_cautions(forcing, plan.of_weather, run.forcing.cadence if run.forcing else {})

@@ -266,6 +266,17 @@ def test_what_cannot_be_is_refused(folder, parameters, message):
         Plan.of(air_run(folder, parameters))
 
 
+def test_air_follows_from_the_meteorology_and_is_not_set(folder):
+    with pytest.raises(Mistake, match=re.escape('[initial] "air" cannot be set: it follows from ps, T, surface_temperature.')):
+        Plan.of(air_run(folder, more="initial = { air = 3.0 }"))
+
+
+def test_a_species_that_begins_above_the_air_is_warned_of(folder):
+    assert not Plan.of(air_run(folder, more="initial = { NO = 9.9e7, O3 = 40.0 }")).cautions
+    found = Plan.of(air_run(folder, more="initial = { NO = 2.0e9, O3 = 40.0 }")).cautions
+    assert found == ["NO is set to 2e+09 nmol mol-1, 200 % of the air."]
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
     [

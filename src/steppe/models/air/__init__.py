@@ -14,10 +14,23 @@ reactions                             the chemistry of a host's columns, evenly 
 declarations, model                   variables, and the model on a grid
 """
 
-from steppe.models.air.model import Air
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from steppe.models.air.conditions import MOST_OF_AIR, MUCH
+from steppe.models.air.model import NANO, Air
 
 MODEL = Air
 EXPORTS = ("O3",)
 PROPOSED = (  # of [parameters], for `steppe new run`
     'mechanism = "emep66"                       # or a file of yours: plain text (.yaml), or OpenAtmos as MUSICA reads it (.json)',
 )
+
+
+def remarks(model: Air, begun: Mapping[str, object]) -> Iterator[str]:
+    """Warnings before a run: species of which there is so much that the unit is most probably a slip. begun: name -> what it is set to."""
+    for name in model.mechanism.species:
+        most = float(np.max(np.asarray(begun.get(name, 0.0))))
+        if name not in MOST_OF_AIR and most > MUCH * NANO:
+            yield f"{name} is set to {most:g} nmol mol-1, {100.0 * most / NANO:.3g} % of the air."

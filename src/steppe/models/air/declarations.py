@@ -58,7 +58,8 @@ def variables_of(mechanism: Mechanism) -> Iterator[Variable]:
         start = initial_ratio(mechanism, name)
         yield Variable(name, LYX, RATIO, "float64", Role.STATE, f"{name} in the air", low=0.0, initial=start)
     text = "air in the level at the end of the last step; 0 before the first"
-    yield Variable("air", LYX, "kg m-2", "float64", Role.STATE, text, initial=0.0, low=0.0)
+    of_weather = "ps", "T", "surface_temperature"
+    yield Variable("air", LYX, "kg m-2", "float64", Role.STATE, text, initial=0.0, low=0.0, settable_by=of_weather)
     text = "next step of the chemistry of the cell"
     yield Variable("chemistry_step", LYX, "s", "float64", Role.STATE, text, initial=FIRST_STEP, low=1e-9, high=86_400.0)
     yield from METEOROLOGY
