@@ -1,5 +1,8 @@
 """The catalogue of the models that are installed."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,3 +29,11 @@ def test_a_model_that_cannot_be_loaded_has_a_problem_and_the_others_are_there(tm
     assert found["lacking"] == {"name": "lacking", "problem": "ModuleNotFoundError: No module named 'nothing_of_this_name'."}
     assert str(found["empty"]["problem"]).startswith('"empty" is no model')
     assert found["pasture"]["variables"]
+
+
+def test_what_a_model_prints_is_no_part_of_the_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "noisy", "print('Welcome')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = subprocess.run([sys.executable, "-m", "steppe.jobs.catalogue"], capture_output=True, text=True, check=True)
+    assert "noisy" in json.loads(done.stdout)
+    assert "Welcome" in done.stderr

@@ -9,6 +9,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from datetime import date
 from pathlib import Path
 
@@ -150,7 +151,8 @@ def main() -> Exit:
     asked = msgspec.json.decode(sys.stdin.buffer.read(), type=AdmissionRequest)
     fault: dict[str, object] = {}
     try:
-        admit(asked.request, Path(asked.folder), [Path(each) for each in asked.allowed])
+        with redirect_stdout(sys.stderr):  # what a model prints while it is loaded is no part of the answer
+            admit(asked.request, Path(asked.folder), [Path(each) for each in asked.allowed])
     except FaultError as error:
         fault = {"code": error.code, "detail": str(error), "facts": error.facts}
     sys.stdout.buffer.write(msgspec.json.encode(fault))

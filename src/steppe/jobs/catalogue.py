@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from importlib.metadata import entry_points
 from typing import Any
@@ -69,4 +70,6 @@ def _finite(value: object) -> Any:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(catalogue()))
+    with redirect_stdout(sys.stderr):  # what a model prints while it is loaded is no part of the catalogue
+        found = catalogue()
+    sys.stdout.write(json.dumps(found))
