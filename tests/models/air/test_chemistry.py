@@ -110,6 +110,15 @@ def test_light_begins_and_ends_within_a_step():
     assert outcome.failed[0] == -1
 
 
+def test_light_of_a_step_of_days_begins_and_ends_every_day():
+    """A alone, with k = exp(-1 / cos(theta)) between 6 and 18 h: each day takes the same part of it."""
+    y, k = np.array([[1.0], [0.0], [0.0], [0.0]]), np.array([[1e-5], [0.0], [0.0], [0.0], [0.0]])
+    sun = darkness(1)
+    sun[[SUN_C, SUN_PHASE, SUN_FIRST, SUN_SECOND], 0] = 1.0, -np.pi, 21_600.0, 64_800.0
+    found = [advance(y, k, days * 86_400.0, sun, carried=600.0, rtol=1e-6, atol=1e-9)[0][0, 0] for days in (1, 2, 3, 3.25)]
+    np.testing.assert_allclose(found, [found[0], found[0] ** 2, found[0] ** 3, found[0] ** 3], rtol=1e-5)
+
+
 def test_a_step_that_is_cut_to_end_in_time_does_not_shorten_the_next():
     y, k = cells(1)
     _, steps, _ = advance(y, k, 100.0, carried=40.0, rtol=1e-1, atol=1e-1)

@@ -70,7 +70,7 @@ class Chemistry:
             (processes, cells or more), [molecule, cm3, s]: of each process, without exp(-slant / cos(theta)) where it is sunlit.
         sun
             (6, cells): s, c, phase [rad] of cos(theta) = s + c cos(turn t + phase); 1 or 0, whether there is light at first; two times [s]
-            at which that changes, inf for none.
+            at which that changes, every day again, inf for none.
         c
             (species, ...): concentrations, changed in place; of cell n at c.reshape(species, -1)[:, at[n]].
         carried

@@ -27,7 +27,7 @@ SHORTEST = 1e-12  # [s] step, from which on the solver cannot go on
 # length.
 PER_LANE = 14
 H, T, STOP, LIT, S, C, PHASE, NORM, REJECTED, ACCEPT, COSINE, LATER, CHANGE, GROWTH = range(PER_LANE)
-# Numbers of each cell, in `sun`: s, c, phase of cos(theta); 1 or 0: light at first; the times [s] at which that changes.
+# Numbers of each cell, in `sun`: s, c, phase of cos(theta); 1 or 0: light at first; the times [s] at which that changes, every day again.
 PER_CELL = 6
 SUN_S, SUN_C, SUN_PHASE, SUN_LIT, SUN_FIRST, SUN_SECOND = range(PER_CELL)
 
@@ -186,6 +186,14 @@ def worst_of(lanes: int, i: int, species: int, tolerance: Tolerance, step: Attem
     return worst
 
 
+def next_change(now: float, first: float, second: float) -> float:
+    """The time after a change of light at which light changes again [s]. first, second: of the first day."""
+    day = 0.0
+    while second + day <= now:
+        day += 86_400.0
+    return first + day if first + day > now else second + day
+
+
 @cache
 def integrate_of(lanes: int) -> FieldKernel:
     """The kernel of all cells, for a number of lanes that the compiler knows; see `steppe.models.air.chemistry.Chemistry.advance`."""
@@ -222,8 +230,8 @@ def integrate_of(lanes: int) -> FieldKernel:
                 elif lane[T * lanes + i] < lane[STOP * lanes + i]:
                     continue
                 elif lane[STOP * lanes + i] < seconds:  # sunrise or sunset
-                    second = cells.sun[SUN_SECOND * cells.n + n]
-                    lane[STOP * lanes + i] = min(seconds, second) if lane[STOP * lanes + i] < second else seconds
+                    change = next_change(lane[STOP * lanes + i], cells.sun[SUN_FIRST * cells.n + n], cells.sun[SUN_SECOND * cells.n + n])
+                    lane[STOP * lanes + i] = min(seconds, change)
                     lane[LIT * lanes + i] = 1.0 - lane[LIT * lanes + i]
                     lane[H * lanes + i] = min(lane[H * lanes + i], NEW_LIGHT)
                     continue

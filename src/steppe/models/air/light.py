@@ -30,7 +30,7 @@ def solar_time(longitude: Floats, instant: cftime.datetime) -> Floats:
 
 
 def sunlight(latitude: Floats, longitude: Floats, begin: cftime.datetime, seconds: float) -> Floats:
-    """The `sun` of `Chemistry.advance` for a step, (PER_CELL, y, x). latitude (y,), longitude (x,) [rad]."""
+    """The `sun` of `Chemistry.advance` for a step, (PER_CELL, y, x); latitude (y,), longitude (x,) [rad]. All days are as the first one."""
     d = declination(begin)
     s, c = np.sin(latitude)[:, None] * sin(d), np.cos(latitude)[:, None] * cos(d)
     phase = TURN * solar_time(longitude, begin)[None, :] - pi
