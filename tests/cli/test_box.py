@@ -54,6 +54,7 @@ def test_nothing_is_printed_when_it_is_to_be_quiet(call, folder):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["emep66", "--set", "O3=40 ppb", "--set", "CONC.O3=1"], '--set gives O3 more than once: "O3=40 ppb", "CONC.O3=1". Keep one.'),
         (["emep67"], 'There is no mechanism "emep67". Did you mean "emep66"?'),
         (["none.yaml"], 'Mechanism "none.yaml" cannot be read: No such file or directory.'),
         (["emep66", "--hours", "3"], "--hours 3 is not after the start, hour 4."),

@@ -155,6 +155,7 @@ def test_the_whole_run_file_that_is_shown_is_the_same_run(call, here):
         (["--until", "1999-01-01"], "1999-01-01 is outside the run, 1990-01-10 to 1991-03-05."),
         (["--until", "tomorrow"], '"tomorrow" is not a date'),
         (["--set", "capacity"], '--set "capacity" must be KEY=VALUE, such as parameters.stocking_rate=0.2.'),
+        (["--set", "engine.threads=1", "--set", "engine.threads=2"], "--set gives engine.threads twice, 1 and 2. Keep one."),
         (["--set", "engine.thread=2"], 'Key "engine.thread" is not known. Did you mean "threads"?'),
         (["--threads", "0"], 'Key "engine.threads" = 0'),
     ],

@@ -183,7 +183,12 @@ def arguments_of(command: str, *words: Path, **options: object) -> list[str]:
 
 def changes_of(texts: list[str] | None) -> dict[str, str]:
     """Dotted key -> value of `--set` options."""
-    return dict(_change(text) for text in texts or [])
+    found: dict[str, str] = {}
+    for key, value in map(_change, texts or []):
+        if key in found:
+            raise RunFileError(f"--set gives {key} twice, {found[key]} and {value}. Keep one.")
+        found[key] = value
+    return found
 
 
 def _change(text: str) -> tuple[str, str]:

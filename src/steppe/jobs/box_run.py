@@ -43,9 +43,13 @@ def read_conditions(
     ModelError
         The mechanism or its conditions are wrong.
     Mistake
-        The mechanism does not have one of the species.
+        The mechanism does not have one of the species, or a name is set twice.
     """
     read = read_mechanism(mechanism)
+    names = [text.partition("=")[0].strip().removeprefix("CONC.").removeprefix("ENV.") for text in settings]
+    if twice := [name for name in names if names.count(name) > 1]:
+        given = ", ".join(f'"{text}"' for text, name in zip(settings, names, strict=True) if name == twice[0])
+        raise Mistake(f"--set gives {twice[0]} more than once: {given}. Keep one.")
     for name in species:
         if name not in read.species:
             raise Mistake(f"Mechanism {read.name} has no {name}.{nearest(name, read.species)}")
