@@ -7,7 +7,8 @@ import pytest
 
 import steppe
 from steppe.cli import run_command
-from steppe.errors import Exit
+from steppe.engine import Simulation
+from steppe.errors import Exit, Failure, NoSpaceError
 from steppe.io import Progress
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
@@ -77,3 +78,16 @@ def test_what_a_run_will_write_is_said_when_it_is_much(made_scenario: Path, tmp_
         lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("Writes about ")]
         assert len(lines) == said
         assert all(f'to "{run_file.parent / "out"}", where ' in line and line.endswith(" s of one core.") for line in lines)
+
+
+def test_a_script_whose_records_cannot_be_written_reads_no_state_of_another_step(scenario: Path, monkeypatch) -> None:
+    simulation = Simulation(scenario)
+    simulation.step(3)
+    monkeypatch.setattr(simulation.outputs.writer, "_failure", NoSpaceError("The disk is full."))
+    with pytest.raises(NoSpaceError):
+        simulation.step(5)
+    works = (lambda: simulation.get("water"), lambda: simulation["water"], lambda: simulation.step(5), lambda: simulation.image("water"))
+    for work in works:
+        with pytest.raises(Failure, match=r"A step failed, .* Open the run again"):
+            work()
+    simulation.close()

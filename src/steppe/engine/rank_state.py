@@ -240,8 +240,8 @@ class RankState:
         return together
 
     def goes_back(self, start: int, stop: int) -> bool:
-        """True if failed steps leave the state as it was: the model undoes them, and no event lies between them."""
-        return self.model.undoes and not any(start < action.step < stop for action in self.plan.actions)
+        """True if failed steps leave the state as it was: the model undoes them all, and no event lies between them."""
+        return self.model.undoes and self.outputs.recorder.done <= start and not any(start < each.step < stop for each in self.plan.actions)
 
     def export(self, name: str, cells: Array | None = None) -> Together:
         """A variable at the last step, on rank 0: of all cells in packed order, or of some packed cells in their order."""

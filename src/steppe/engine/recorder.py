@@ -72,6 +72,7 @@ class IntervalRecorder:
         self._spare: list[list[Array]] = like._spare if like else []  # of each reduction
         self._open: list[tuple[Reduction, int, Records, Array | None]] = []
         self.on_piece: Callable[[range], None] = lambda steps: None  # gets the steps that are computed next
+        self.done = 0  # steps that are computed, also those whose records could not be delivered
 
     def want(
         self,
@@ -147,6 +148,7 @@ class IntervalRecorder:
 
     def finish(self, steps: range) -> None:
         """Delivers the intervals that end within `steps`, and keeps the last one if it continues."""
+        self.done = steps.stop
         for reduction, first, record, buffer in self._open:
             ends = reduction.edges[first + 1 : first + 1 + len(record.values)]
             whole = int(ends.searchsorted(steps.stop, side="right"))
@@ -190,5 +192,6 @@ class IntervalRecorder:
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Takes the accumulators of a checkpoint."""
+        self.done = 0
         for i, reduction in enumerate(self._reductions):
             reduction.carried = state.get(f"{i}")
