@@ -210,6 +210,25 @@ def test_a_setting_that_is_wrong_is_refused_by_name(setting, said):
 
 
 @pytest.mark.parametrize(
+    ("box", "said"),
+    [
+        ("{temperature: 25.0}", "temperature = 25 K is outside its limits, 150 to 400 K."),
+        ("{latitude: 200.0}", "latitude = 200 degree is outside its limits, -90 to 90 degree."),
+        ("{start: -3600.0}", "start = -1 h is outside its limits, 0 to 24 h."),
+        ("{initial: {A: -1.0e+9}}", "initial: A = -1e+09 molecule cm-3 is outside its limits, 0 to 1e+25 molecule cm-3."),
+        ("{initial_others: 1.0e+30}", "initial: A = 1e+30 molecule cm-3 is outside its limits, 0 to 1e+25 molecule cm-3."),
+        ("{}\nconstants: {M: -1.0}", "M = -1 molecule cm-3 is outside its limits, 0 to 1e+22 molecule cm-3."),
+    ],
+)
+def test_a_box_of_a_mechanism_has_the_limits_of_settings(box, said, tmp_path):
+    (tmp_path / "of_air.yaml").write_text(f"{OF_AIR}box: {box}\n", encoding="utf-8")
+    with pytest.raises(ModelError) as caught:
+        Conditions.of(read_mechanism(tmp_path / "of_air.yaml"))
+    assert str(caught.value).startswith("Mechanism of_air")
+    assert str(caught.value).endswith(said)
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "are empty. Write lines such as"),

@@ -52,6 +52,7 @@ LIMITS = {
     "mixing_height": (1.0, 20_000.0, "m"), "start": (0.0, 24.0, "h"), "M": (0.0, 1e22, "molecule cm-3"),
     "O2": (0.0, 1e22, "molecule cm-3"), "H2O": (0.0, 1e20, "molecule cm-3"),
 }  # fmt: skip
+OF_SPECIES = 0.0, 1e25, "molecule cm-3"  # limits of what begins
 FACTORS = {  # to the unit of a name: of concentrations and of what else is written with a unit
     ("molecule cm-3", "mol m-3"): MOLECULES, ("molecule cm-3", "mol/m3"): MOLECULES, ("molecule cm-3", "molec cm-3"): 1.0,
     ("Pa", "hPa"): 100.0, ("Pa", "atm"): 101_325.0, ("m", "cm"): 0.01, ("m", "km"): 1000.0, ("h", "s"): 1.0 / HOUR,
@@ -100,6 +101,10 @@ class Conditions:
         if "mixing_height_cm" in mechanism.constants:
             found.air["mixing_height"] = 0.01 * mechanism.constants["mixing_height_cm"]
         found.initial.update({name: float(value) for name, value in box.get("initial", {}).items()})
+        for name, value in found.air.items():
+            _refuse_outside(f"Mechanism {mechanism.name}", name, value, *LIMITS[name])
+        for name, value in found.initial.items():
+            _refuse_outside(f"Mechanism {mechanism.name}, initial", name, value, *OF_SPECIES)
         units = {unit for pair in FACTORS for unit in pair} | {unit for *_, unit in LIMITS.values()} | {*PARTS, "degC"}
         rows = [] if table is None else read_rows(table, (*mechanism.species, *LIMITS), units)
         rows += [_setting(text) for text in settings]
@@ -235,7 +240,7 @@ class Conditions:
                     return
                 raise ModelError(f"{where}: mechanism {self.mechanism.name} has no {species}.{nearest(species, self.mechanism.species)}")
             usual = "mol m-3" if kind == "CONC" else "molecule cm-3"
-            self.initial[species] = self._number(where, name, values, unit or usual, 0.0, 1e25, "molecule cm-3")
+            self.initial[species] = self._number(where, name, values, unit or usual, *OF_SPECIES)
         elif kind == "ENV" or name in LIMITS:
             short = rest if kind == "ENV" else name
             if short not in LIMITS:
@@ -294,10 +299,15 @@ class Conditions:
                 units = [wanted, *(other for to, other in FACTORS if to == wanted), *(PARTS if of_air else ()), *["degC"] * (wanted == "K")]
                 raise ModelError(f'{where}: {name} has the unit "{unit}". Write {", ".join(units)}.')
             value *= FACTORS[wanted, unit]
-        if not isfinite(value) or not low <= value <= high:
-            shown = f" {wanted}" if wanted not in UNWRITTEN else ""
-            raise ModelError(f"{where}: {name} = {value:g}{shown} is outside its limits, {low:g} to {high:g}{shown}.")
+        _refuse_outside(where, name, value, low, high, wanted)
         return value
+
+
+def _refuse_outside(where: str, name: str, value: float, low: float, high: float, unit: str) -> None:
+    """Raises `ModelError` for a number that is outside its limits."""
+    if not isfinite(value) or not low <= value <= high:
+        shown = f" {unit}" if unit not in UNWRITTEN else ""
+        raise ModelError(f"{where}: {name} = {value:g}{shown} is outside its limits, {low:g} to {high:g}{shown}.")
 
 
 def amount_text(amount: float, air: float) -> str:
