@@ -17,6 +17,8 @@ from steppe.models.air.mechanism_file import read_mechanism
 from steppe.view import draw_box
 
 SHOWN = ("O3", "NO", "NO2", "PAN", "HNO3", "HCHO", "OH", "HO2")  # in a picture, if no species are given
+LEAST = 1e-6  # [s] between rows, and of a step of the model
+MOST_ROWS, MOST_STEPS = 1_000_000, 10_000_000  # of a run
 
 
 class BoxRun(NamedTuple):
@@ -66,13 +68,16 @@ def run_box(
     ModelError
         The solver cannot go on.
     Mistake
-        The end is not after the start.
+        The end is not after the start, or there are too many rows or steps up to it.
     """
     known, read = box.conditions, box.conditions.mechanism
     start = known.here.start
     last = end if end is not None else float(read.box.get("end", 3600.0 * (start + 24.0))) / 3600.0
     if last <= start:
         raise Mistake(f"--hours {last:g} is not after the start, hour {start:g}. Hours are counted from midnight of the first day.")
+    _refuse_many("every", every, 60.0, last - start, "rows", MOST_ROWS)
+    if not box.exact:
+        _refuse_many("step", box.step, 1.0, last - start, "steps", MOST_STEPS)
     states: list[BoxState] = []
     for state in box.run(3600.0 * last, 60.0 * every):
         states.append(state)
@@ -85,6 +90,14 @@ def run_box(
     begun, ended = (dict(zip(read.species, state.c.tolist(), strict=True)) for state in (states[0], states[-1]))
     remarks = known.remarks_at_end(begun, ended)
     return BoxRun(read.name, units, hours, values, states[-1].steps, states[-1].rejected, clipped, absent, remarks)
+
+
+def _refuse_many(option: str, value: float, unit: float, hours: float, what: str, most: int) -> None:
+    """Raises `Mistake` for an option of so many units [s] that divides the hours of a run into too many parts."""
+    if value * unit < LEAST:
+        raise Mistake(f"--{option} {value:g} is too small. Write {LEAST / unit:.2g} or more.")
+    if (parts := 3600.0 * hours / (value * unit)) > most:
+        raise Mistake(f"--{option} {value:g} makes {parts:.3g} {what} in {hours:g} h, and {most:,} are the most. Write a larger number.")
 
 
 def write_table(run: BoxRun, path: Path) -> None:
