@@ -69,6 +69,27 @@ def test_longitudes_with_both_0_and_360_are_refused_with_the_file_and_what_to_ke
         read(path)
 
 
+@pytest.mark.parametrize("poles", [0, 1])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("columns", [7, 11, 36, 108, 540])
+def test_a_circle_whose_spacing_has_no_6_decimals_is_one(tmp_path: Path, columns: int, dtype: type, poles: int) -> None:
+    lat = np.linspace(90.0, -90.0, 271).astype(dtype) if poles else (90.0 - (np.arange(270) + 0.5) * 2.0 / 3.0).astype(dtype)
+    grid = read(
+        store(tmp_path, {"mask": np.ones((lat.size, columns), bool)}, lat=lat, lon=(np.arange(columns) * 360.0 / columns).astype(dtype))
+    )
+    assert round(columns * grid.dlon, 10) == 360.0
+    assert -180.0 <= grid.lon[0] < -180.0 + grid.dlon
+    np.testing.assert_allclose(grid.cell_area.sum(), 5.10065621724e14, rtol=1e-9)  # the ellipsoid
+    (tmp_path / "again").mkdir()
+    assert read(store(tmp_path / "again", {"mask": grid.active}, lat=grid.lat, lon=grid.lon)) == grid
+
+
+def test_the_southern_half_of_the_earth_ends_at_its_pole(tmp_path: Path) -> None:
+    lat = -(np.arange(135) + 0.5) * 2.0 / 3.0
+    grid = read(store(tmp_path, {"mask": np.ones((135, 3), bool)}, lat=lat, lon=[0.0, 1.0, 2.0]))
+    assert grid.lat_bnds[[0, -1], [0, 1]].tolist() == [0.0, -90.0]
+
+
 @pytest.mark.parametrize(("lon", "first"), [([250.0, 251.0, 252.0], -110.0), ([179.0, -180.0, -179.0], 179.0), ([2.0, 1.0, 0.0], 0.0)])
 def test_a_part_of_the_circle_keeps_its_order_from_the_west(tmp_path: Path, lon: list[float], first: float) -> None:
     mask = np.array([[True, False, False], [True, True, False]])

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steppe.errors import DamagedError, FolderError
+from steppe.grid import Raster
 from steppe.io import StoredRecords, open_results
 from tests.io.small_store import small_values, write_small_store
 from tests.io.test_export import make_run
@@ -46,6 +47,16 @@ def test_weather_is_read_in_its_units(tmp_path):
     records = StoredRecords.open(tmp_path / "weather.zarr")
     assert sorted(records.axes) == sorted(values)
     np.testing.assert_allclose(records.read("tmin", slice(900, None)), small_values()["tmin"][900:], atol=1e-9)
+
+
+@pytest.mark.parametrize("poles", [0, 1])
+@pytest.mark.parametrize("columns", [11, 36, 54, 108])
+def test_the_grid_of_records_is_that_of_the_run_whatever_the_decimals_of_its_cells(tmp_path, columns, poles):
+    rows, dlon = 18 + poles, 360.0 / columns
+    mask = np.arange(rows * columns).reshape(rows, columns) % 3 > 0
+    grid = Raster(90.0 if poles else 85.0, -10.0, -180.0, dlon, mask)
+    make_run(tmp_path / "run", grid, 2, 2)
+    assert StoredRecords.open(tmp_path / "run").grid == grid
 
 
 def test_what_is_not_committed_is_not_there(tmp_path):

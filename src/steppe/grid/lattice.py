@@ -9,7 +9,7 @@ from steppe.array_types import Floats, Integers
 from steppe.errors import GridError
 from steppe.given import LATITUDE, LONGITUDE
 from steppe.grid.gaussian import MOST, quadrature
-from steppe.grid.region import DIGITS
+from steppe.grid.region import DIGITS, TURN
 
 if TYPE_CHECKING:
     import xarray
@@ -65,17 +65,17 @@ def read_lattice(dataset: "xarray.Dataset") -> FileLattice:
     if joint:
         column_of = np.roll(column_of, -joint)
         turned.append("columns join over the ends of the file")
-    dlat, dlon = _spacing(rows), _spacing(columns)
-    if round((columns.size - 1) * dlon, 6) >= 360.0:
+    (rows, dlat), dlon = _between_poles(rows), _around(columns)
+    if round((columns.size - 1) * dlon, 6) >= TURN:
         raise GridError(
             f'"{lon.name}" goes from {float(lon[0]):g} to {float(lon[-1]):g}, more than once round: places come twice. '
-            f"Keep one column of each: dataset.isel({lon.dims[0]}=slice({round(360.0 / dlon)}))."
+            f"Keep one column of each: dataset.isel({lon.dims[0]}=slice({round(TURN / dlon)}))."
         )
-    if round(columns.size * dlon, 6) == 360.0:
+    if round(columns.size * dlon, 6) == TURN:
         east = int(np.searchsorted(columns, 180.0 - dlon * UNEVEN))
         if east < columns.size:
             turned.append("longitudes run from 0 to 360 in the file")
-        columns, column_of = np.concatenate([columns[east:] - 360.0, columns[:east]]), np.roll(column_of, columns.size - east)
+        columns, column_of = np.concatenate([columns[east:] - TURN, columns[:east]]), np.roll(column_of, columns.size - east)
     elif columns.mean() > 180.0:
         columns = columns - 360.0
         turned.append("longitudes are above 180 in the file")
@@ -193,7 +193,38 @@ def is_gaussian(latitudes: Centres) -> bool:
     return 2 <= n <= MOST and n % 2 == 0 and np.allclose(np.sort(latitudes), -quadrature(n).lat, rtol=0.0, atol=1e-3)
 
 
-def _spacing(centres: Floats) -> float:
-    mean = float(centres[-1] - centres[0]) / (centres.size - 1)
+def _spacing(centres: Centres) -> float:
+    mean = _mean_spacing(centres)
     short = round(mean, 6)
     return short if abs(short - mean) * centres.size < UNEVEN * abs(mean) else mean
+
+
+def _mean_spacing(centres: Centres) -> float:
+    return float(centres[-1] - centres[0]) / (centres.size - 1)
+
+
+def _around(columns: Centres) -> float:
+    """The spacing of columns; of a circle exactly its part, where 6 decimals do not make 360 degrees, as with 2/3 of a degree."""
+    found, whole = _spacing(columns), TURN / columns.size
+    joins = round(columns.size * found, 6) == TURN and round(columns.size * found, DIGITS) <= TURN
+    if not joins and abs(_mean_spacing(columns) - whole) * columns.size < UNEVEN * whole:
+        return whole
+    return found
+
+
+def _between_poles(rows: Centres) -> tuple[Centres, float]:
+    """Rows from north to south and their spacing; those that reach over a pole by rounding alone end there exactly."""
+    if _fit(rows, _spacing(rows)):
+        return rows, _spacing(rows)
+    beside = [(end - 90.0) / _mean_spacing(rows) for end in (rows[0], -rows[-1])]  # 0 of a row on the pole, 1/2 of one that ends there
+    north, south = (next((part for part in (0.0, 0.5) if abs(each - part) < UNEVEN), None) for each in beside)
+    first, last = (rows[0] if north is None else 90.0), (rows[-1] if south is None else -90.0)
+    step = (last - first) / (rows.size - 1 + (north or 0.0) + (south or 0.0))
+    rows = np.round(first + step * ((north or 0.0) + np.arange(rows.size)), DIGITS)
+    return rows, _spacing(rows) if _fit(rows, _spacing(rows)) else step  # the same when they are read again
+
+
+def _fit(rows: Centres, spacing: float) -> bool:
+    """True if even rows from the first one on do not reach over a pole; a row on it ends there."""
+    ends = np.abs(np.round([rows[0], rows[0] + spacing * (rows.size - 1)], DIGITS))
+    return bool(((ends == 90.0) | (np.round(ends - spacing / 2.0, DIGITS) <= 90.0)).all())

@@ -105,7 +105,9 @@ class StoredRecords:
         on_pole = lat[0] == 90.0  # where the row is cut
         if abs(lat[0] - rows[0].mean()) > 1e-6 and not on_pole:  # on no other raster a latitude lies beside the middle of its edges
             return Gaussian(len(lat), active)
-        dlat, dlon = (round(float(bounds[-1] - bounds[0]), DIGITS) for bounds in (lat[:2] if on_pole else rows[0], columns[0]))
+        north, south = (lat[0] if on_pole else rows[0, 0]), (lat[-1] if lat[-1] == -90.0 else rows[-1, 1])
+        high = len(lat) - (0.5 if on_pole else 0.0) - (0.5 if lat[-1] == -90.0 else 0.0)
+        dlat, dlon = _spacing(north, south, high), _spacing(columns[0, 0], columns[-1, 1], len(lon))
         return Raster(float(lat[0]), dlat, float(lon[0]), dlon, active)
 
     def small(self, name: str) -> Array:
@@ -163,6 +165,13 @@ def _space(group: Path, name: str, said: Mapping[str, object]) -> Space:
     bounds = read_small(group, f"{name}_bnds").tolist() if "bounds" in said else ()
     words = {key: str(said.get(key, "")) for key in ("standard_name", "positive", "long_name")}
     return Space(tuple(read_small(group, name).tolist()), str(said.get("units", "1")), bounds=bounds, **words)
+
+
+def _spacing(first: float, last: float, cells: float) -> float:
+    """The size of cells between two edges or centres: the decimals that count, or more if these would move the last cell."""
+    size = float(last - first) / cells
+    short = round(size, DIGITS)
+    return short if abs(short - size) * cells < 2.0 * 10.0**-DIGITS else size
 
 
 def _axis(group: Path, name: str, described: Mapping[str, Any]) -> Axis:
