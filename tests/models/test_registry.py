@@ -1,6 +1,8 @@
 """A model file is what its text says now, also in a process that has loaded it before."""
 
+import importlib
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,15 @@ def test_a_mistake_in_a_changed_file_is_named_by_its_own_line(tmp_path: Path) ->
         find_model(str(path))
     path.write_text(BUCKET)
     assert hasattr(find_model(str(path)), "step")
+
+
+@pytest.mark.parametrize(("name", "part"), [("transport", "mass.py"), ("air", "diffusion.py")])
+def test_all_modules_of_a_model_are_in_its_digest(name: str, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module(f"steppe.models.{name}.model")
+    home, found = Path(str(module.__file__)).parent, [make_model(find_model(name)).digest]
+    for text in ("", "# another equation\n"):
+        copy = shutil.copytree(home, tmp_path / f"{name}{len(found)}")
+        (copy / part).write_text((home / part).read_text() + text)
+        monkeypatch.setattr(module, "__file__", str(copy / "model.py"))
+        found.append(make_model(find_model(name)).digest)
+    assert found[0] == found[1] != found[2]

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -147,6 +148,12 @@ def source_digest(kind: type, base: type) -> str:
     own = [each for each in kind.__mro__[: kind.__mro__.index(base)] if each is not _Begins]
     files = [getattr(sys.modules[each.__module__], "__file__", None) for each in own]
     return sha256(b"".join(Path(file).read_bytes() for file in files if file)).hexdigest()
+
+
+@cache
+def package_source(file: str) -> bytes:
+    """The source of all modules in the folder of a file, for the digest of a model whose equations lie in several."""
+    return b"".join(each.read_bytes() for each in sorted(Path(file).parent.glob("*.py")))
 
 
 REQUIRED = ("name", "version", "variables", "initialise", "advance", "state")

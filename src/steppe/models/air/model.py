@@ -1,10 +1,8 @@
 """The air model on a grid; see the package."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from hashlib import sha256
 from math import ceil
-from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -30,6 +28,7 @@ from steppe.models.air.reactions import CLIPPED, DENSITY, FAILED, SCALE, SHADE, 
 from steppe.models.air.sweeps import HALO
 from steppe.models.air.winds import Faces
 from steppe.models.contract import Needs, Status
+from steppe.models.defaults import package_source
 from steppe.models.field_model import FieldModel
 from steppe.models.handed import Inputs, Reach, Recorder, Surroundings
 from steppe.variable import Variable
@@ -67,7 +66,7 @@ class Air(FieldModel):
         self._named = tuple(table)
         self._declare()
         self.asked = frozenset(variable.name for variable in asked_of(self.mechanism))
-        self.digest = sha256(_sources() + repr(self.mechanism).encode()).hexdigest()
+        self.digest = sha256(package_source(__file__) + repr(self.mechanism).encode()).hexdigest()
         self._take_levels(HeightLevels.even())
 
     @classmethod
@@ -350,9 +349,3 @@ def _given(table: object, mechanism: Mechanism) -> dict[str, float]:
             f'Write them under [parameters]: given = {{ "{lacking[0]}" = 0.01 }}.'
         )
     return {name: float(value) for name, value in table.items()}
-
-
-@cache
-def _sources() -> bytes:
-    """Of all equations of the package."""
-    return b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))

@@ -1,6 +1,7 @@
 """The transport model; see the package."""
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from steppe.errors import ModelError
 from steppe.grid import Box
 from steppe.kernels.vecmath import exp
 from steppe.models.contract import Needs
+from steppe.models.defaults import package_source
 from steppe.models.field_model import FieldModel
 from steppe.models.handed import Reach, Surroundings
 from steppe.models.transport import levels
@@ -36,6 +38,7 @@ class Transport(FieldModel):
     choices = CHOICES
 
     def __init__(self, table: dict[str, object]) -> None:
+        self.digest = sha256(package_source(__file__)).hexdigest()
         self.tracers = tracers_of(table.pop("tracers", TRACERS))
         self._asked = table.pop("levels", None)
         self.iterations = _whole(table, "iterations", 3, 100)
