@@ -193,6 +193,14 @@ USED = """\
 """
 
 
+def test_a_default_of_a_group_is_to_be_written_in_a_step(own):
+    """Compiled code has no default values of groups; `derive`, which Python runs, has."""
+    with_default = PLAIN.replace("high: float", "high: float = 5.0")
+    module = own((STEP, with_default + STEP), (WET, WET + "    pair = Pair(0.0)\n"))
+    assert refused(module, "pair = Pair(0.0)") == "Pair(...) has no value for high. Give one to each field."
+    CellModel(own((STEP, f"{with_default}def start(p):\n    return {{'water': Pair(1.0).high}}\n\n\n{STEP}")))
+
+
 def test_what_is_right_is_never_refused(own):
     CellModel(own((STEP, PLAIN + STEP), (WET, WET + USED)))
     for module in (garden, doubling, find_model("pasture"), find_model(str(EXAMPLES / "bucket.py"))):

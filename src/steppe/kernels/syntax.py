@@ -148,7 +148,8 @@ class _Reading:
             self._refuse(node, f"{name}(...) takes {len(fields)} values ({', '.join(fields)}), {len(node.args)} are given.")
         given = [*fields[: len(node.args)], *keys]
         twice = sorted({key for key in given if given.count(key) > 1})
-        missing = [field for field in fields if field not in given and field not in group._field_defaults]
+        defaults = () if self.rules.compiled else group._field_defaults  # compiled code has none
+        missing = [field for field in fields if field not in given and field not in defaults]
         if twice:
             self._refuse(node, f'{name}(...) is given "{twice[0]}" twice. Remove one.')
         if missing:
