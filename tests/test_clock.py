@@ -1,5 +1,5 @@
 import re
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 
 import cftime
 import numpy as np
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from steppe.clock import CALENDARS, EPOCH, Clock, parse_date, parse_instant
 from steppe.errors import RunFileError
+from steppe.io.axis import Axis
 
 
 @pytest.mark.parametrize("calendar", CALENDARS)
@@ -102,6 +103,15 @@ def test_an_instant_between_two_short_steps_is_refused() -> None:
 def test_a_text_that_is_no_instant_is_refused_by_name(text: str) -> None:
     with pytest.raises(RunFileError, match=f'"{re.escape(text)}" is not a date or a date-time'):
         parse_instant(text)
+
+
+@pytest.mark.parametrize("text", ["1990-01-01T18:00", "1990-01-310", "1990-01-3x", "1990-01-3 ", "1990-01", ""])
+def test_a_text_that_is_no_date_is_refused_whole(text: str) -> None:
+    with pytest.raises(RunFileError, match=f'^"{text}" is not a date of the standard calendar'):
+        parse_date(text)
+    with pytest.raises(RunFileError, match=f'^"{text}" is not a date of the standard calendar'):
+        Axis.of_days("1980-01-01", text)
+    assert parse_date("1990-1-3") == parse_date(date(1990, 1, 3)) == parse_date(datetime(1990, 1, 3, 18))
 
 
 def test_the_units_name_the_time_of_a_start_that_is_not_midnight() -> None:

@@ -25,6 +25,7 @@ DAY = timedelta(days=1)
 EPOCH = "days since 1850-01-01"  # of every time axis that Steppe writes
 _LENGTHS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}  # [s]
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?) (second|minute|hour|day)s?$")
+_DAY = re.compile(r"(\d{1,4})-(\d\d?)-(\d\d?)", re.ASCII)
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?$")
 
 
@@ -46,9 +47,10 @@ def parse_date(value: str | Date | cftime.datetime, calendar: str = "standard") 
     """
     if calendar not in CALENDARS:
         raise RunFileError(f'Calendar "{calendar}" is not known. Use one of {", ".join(CALENDARS)}.')
-    text = value.isoformat() if isinstance(value, cftime.datetime | Date) else value
+    text = value if isinstance(value, str) else day_text(value)
+    found = _DAY.fullmatch(text)
     try:
-        year, month, day = (int(part) for part in text[:10].split("-"))
+        year, month, day = map(int, found.groups() if found else ())
         return cftime.datetime(year, month, day, calendar=calendar)
     except ValueError:
         raise RunFileError(f'"{text}" is not a date of the {calendar} calendar. Write one of it, such as 1990-01-30.') from None
@@ -101,7 +103,7 @@ def length_text(time: timedelta) -> str:
     return f"{whole}.{ticks // TICK:06d}".rstrip("0") + " seconds"
 
 
-def day_text(date: cftime.datetime) -> str:
+def day_text(date: cftime.datetime | Date) -> str:
     """The day of a date, as 2001-03-05."""
     return str(date.isoformat())[:10]
 
