@@ -40,6 +40,25 @@ def test_a_source_of_another_kind_than_its_tracer_is_refused():
         tracers_of({"smoke": {"source": "1 s-1", "units": "Bq kg-1"}})
 
 
+@pytest.mark.parametrize(
+    ("tracers", "says"),
+    [
+        ({"smoke": {"initial": ["x"]}}, r"tracers.smoke: there is no form \['x'\]"),
+        ([["smoke"], "dust"], r"tracers has \['smoke'\], which is no name"),
+        ([1, "dust"], "tracers has 1, which is no name"),
+    ],
+)
+def test_what_is_no_name_is_refused(tracers, says):
+    with pytest.raises(ModelError, match=says):
+        tracers_of(tracers)
+
+
+@pytest.mark.parametrize("a", [["x", "y"], [[0.0], [0.0, 1.0]], {"x": 1}])
+def test_coefficients_that_are_no_numbers_are_refused_by_name(a):
+    with pytest.raises(ModelError, match=r"\[parameters\] levels.a = .* must be a list of numbers"):
+        levels.chosen({"a": a, "b": [0.0, 1.0]}, "deforming", {})
+
+
 @pytest.mark.parametrize(("unit", "factor"), [("", 1.0), ("1", 1.0), ("Pa", 1e5), ("hPa", 1e3)])
 def test_coefficients_of_pressure_are_taken_in_their_unit(unit, factor):
     found = levels.chosen(None, "forcing", {"hyai": (A * factor, unit), "hybi": (B, "1")})

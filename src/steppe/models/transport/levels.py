@@ -146,10 +146,17 @@ def chosen(asked: object, wind: str, columns: Mapping[str, tuple[Floats, str]]) 
     if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0:
         return heights(asked) if wind.startswith("dcmip") else even(asked)
     if isinstance(asked, dict) and set(asked) == {"a", "b"}:
-        return hybrid(asked["a"], asked["b"])
+        return hybrid(*(_numbers(key, asked[key]) for key in ("a", "b")))
     if asked not in (None, "forcing"):
         raise ModelError(f'[parameters] levels = {asked!r} is not known. Write "L18", "forcing", a number, or {{ a = [...], b = [...] }}.')
     return _of_winds(columns)
+
+
+def _numbers(key: str, asked: object) -> Floats:
+    try:
+        return np.array(asked, np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(f"[parameters] levels.{key} = {asked!r} must be a list of numbers, one for each interface.") from None
 
 
 def _of_winds(columns: Mapping[str, tuple[Floats, str]]) -> HybridLevels:

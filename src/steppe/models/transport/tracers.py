@@ -55,6 +55,8 @@ def tracers_of(asked: object) -> tuple[Tracer, ...]:
         twice = sorted({str(name) for name in asked if asked.count(name) > 1})
         if twice:
             raise ModelError(f'[parameters] tracers: "{twice[0]}" is there twice. Give each tracer a name of its own.')
+        if other := [name for name in asked if not isinstance(name, str)]:
+            raise ModelError(f'[parameters] tracers has {other[0]!r}, which is no name. Write names, such as ["smoke"].')
         asked = {name: {} for name in asked}
     if not isinstance(asked, Mapping) or not asked:
         raise ModelError(f'[parameters] tracers = {asked!r} is no table. Write tracers = {{ smoke = "hills" }}.')
@@ -77,7 +79,7 @@ def _tracer(name: object, said: object) -> Tracer:
     form = table.get("initial", "zero")
     if form == AGE:
         raise ModelError(f'{where}: the age of air has no half-life, source or unit of its own. Write {name} = "{AGE}" alone.')
-    if form not in FORMS:
+    if not isinstance(form, str) or form not in FORMS:
         raise ModelError(f"{where}: there is no form {form!r}.{nearest(str(form), FORMS)}")
     levels, box = table.get("levels", ()), table.get("box")
     levels = levels if isinstance(levels, list | tuple) else (levels,)
