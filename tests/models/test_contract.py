@@ -8,7 +8,7 @@ import pytest
 
 import steppe
 from steppe.engine import Plan, Simulation
-from steppe.errors import ModelError, RunFileError, UnknownNameError
+from steppe.errors import Failure, ModelError, RunFileError, UnknownNameError
 from steppe.jobs.examples import PASTURE
 from steppe.models import find_model, make_model
 from tests import tracers
@@ -112,3 +112,65 @@ def test_a_class_that_leaves_out_what_is_required_is_refused_by_name(tmp_path):
     (tmp_path / "less.py").write_text(text)
     with pytest.raises(ModelError, match=r"Lorenz has no advance\. Every model needs name, version, variables, initialise, advance, state"):
         make_model(find_model(str(tmp_path / "less.py")))
+
+
+SET = """
+    def set(self, name, value, index):
+        if name == "length":
+            self.length = value
+        else:
+            self.state[name][index] = value
+"""
+OWN = '\n    parameters = {"length": np.array(0.01)}\n'
+
+
+def with_set(folder: Path, more: str, rest: str = "") -> Path:
+    """The run of a class that has a method `set`, too."""
+    run_file = of_lorenz(folder, rest)
+    text = LORENZ.read_text().replace("\n\nMODEL =", f"{SET}{more}\n\nMODEL =")
+    (folder / "settable.py").write_text(text)
+    run_file.write_text(run_file.read_text().replace(str(LORENZ), str(folder / "settable.py")))
+    return run_file
+
+
+def test_a_parameter_that_a_class_sets_is_kept_by_a_continued_run(tmp_path):
+    run_file, seen = with_set(tmp_path, ""), []
+    for stops in (True, False):
+        simulation = Simulation(run_file, tmp_path / f"{stops}")
+        simulation.step(2)
+        increment = simulation.set("length", 0.02)
+        assert (increment.before, increment.after) == (0.01 * increment.cells, 0.02 * increment.cells)
+        simulation.step(2)
+        if stops:
+            simulation.close()
+            simulation = Simulation(run_file, tmp_path / f"{stops}")
+        assert float(simulation["length"].mean()) == 0.02
+        simulation.step(3)
+        seen.append(simulation.get("x"))
+        simulation.close()
+    np.testing.assert_array_equal(*seen)
+
+
+def test_a_parameter_that_a_class_does_not_keep_cannot_be_set(tmp_path):
+    refused = r'Parameter "length" of model "lorenz" cannot be set: .* `parameters` must hold the new value'
+    run_file = with_set(tmp_path, OWN, "[[event]]\ndate = 1990-01-05\nset = { length = 0.02 }\n")
+    with Simulation(run_file) as simulation:
+        simulation.step(2)
+        with pytest.raises(ModelError, match=refused):
+            simulation.set("length", 0.02)
+        simulation.step(1)
+        assert simulation.model.length == 0.01
+        with pytest.raises(Failure, match=refused):
+            simulation.run()
+
+
+def test_an_error_of_export_has_file_and_line(tmp_path):
+    of_two = "\n    def export(self, name, index):\n        return self.state[name]\n"
+    with Simulation(with_set(tmp_path, of_two)) as simulation:
+        simulation.step(1)
+        with pytest.raises(ModelError, match=r"`export` of model lorenz fails with TypeError: .* missing 1 required positional argument"):
+            simulation.get("x")
+    with Simulation(with_set(tmp_path, of_two.replace("index)", "index=None)")), fresh=True) as simulation:
+        simulation.step(1)
+        with pytest.raises(ModelError, match=r"settable.py, line \d+ .*: `export` of model lorenz fails with KeyError"):
+            simulation.get("length")

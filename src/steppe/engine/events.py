@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from steppe.array_types import Array
 from steppe.clock import Clock
+from steppe.engine.kept_parameters import expect_kept
 from steppe.engine.run_file import EventSection
 from steppe.errors import GridError, ModelError, RequestError, RunFileError, nearest
 from steppe.grid import Grid
@@ -33,7 +34,9 @@ class Action(NamedTuple):
             refused: dict[str, ModelError] = {}
             for name, value in waiting.items():
                 try:
-                    model.set(name, value, index if model.variables[parted(name)[0]].dims else None)
+                    cells = index if model.variables[parted(name)[0]].dims else None
+                    model.set(name, value, cells)
+                    expect_kept(model, name, value, cells)
                 except ModelError as error:
                     refused[name] = error
             if len(refused) == len(waiting):

@@ -28,7 +28,7 @@ from steppe.engine.plan import Plan
 from steppe.engine.query_cut import cut_of
 from steppe.engine.setting import Setting
 from steppe.engine.sites import ALL_ALIKE, RunSites
-from steppe.errors import Failure, ModelError, SteppeError
+from steppe.errors import Failure, ModelError, SteppeError, authored
 from steppe.grid import Decomposition
 from steppe.io import Contents, Draft, FieldReader, ForcingReader, SpreadReader, load_checkpoint
 from steppe.kernels.sums import totals
@@ -346,7 +346,8 @@ class RankState:
         if name in self.plan.inputs:
             variable, values = self.plan.inputs[name]
             return np.broadcast_to(values, self.plan.grid.n_cells)[self.deal.mine].astype(variable.dtype)
-        return self.gatherer.packed(self.model.export(name))
+        with authored(f"`export` of model {self.model.name}"):
+            return self.gatherer.packed(self.model.export(name))
 
     # ---- questions of other classes -------------------------------------------------------------------------------------------------
     def undo(self) -> None:

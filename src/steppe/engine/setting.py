@@ -8,6 +8,7 @@ from steppe.array_types import Array
 from steppe.comm import World
 from steppe.engine.digest import changed
 from steppe.engine.gatherer import Gatherer
+from steppe.engine.kept_parameters import is_parameter, not_kept
 from steppe.engine.plan import Plan
 from steppe.errors import ComputedError, RangeError
 from steppe.kernels.sums import total
@@ -53,7 +54,9 @@ class Setting:
             here, index = self._gatherer.positions(every)
             value = value[..., here] if isinstance(value, np.ndarray) and value.ndim else value
             index = None if cells is None else index
-        known = parted(name)[0] in {*self._model.state, *self._model.parameters}
+        known, parameter = parted(name)[0] in {*self._model.state, *self._model.parameters}, is_parameter(self._model, name)
+        if parameter and not known:
+            raise not_kept(self._model, name)
         before = self._values(name, index) if known else np.empty(0)
         if known:
             value = changed(operation, before, value)
@@ -61,6 +64,9 @@ class Setting:
         self._model.set(name, value, index)  # which refuses variables that cannot be set
         after = self._values(name, index)
         self._before = name, before, index
+        if parameter and not np.array_equal(after, np.broadcast_to(value, after.shape)):
+            self.undo()
+            raise not_kept(self._model, name)
 
         def together() -> Increment:
             self._before = None

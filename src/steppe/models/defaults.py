@@ -116,8 +116,26 @@ class _Begins:
         model.given = share, options
         if getattr(type(self), "parameters", None) is Defaults.parameters:
             arrays = {name: np.array(value, np.float64) for name, value in parameters.items()}
-            model.parameters = {name: share.unpack(values) if values.ndim else values for name, values in arrays.items()}
+            model.kept = model.parameters = {name: share.unpack(values) if values.ndim else values for name, values in arrays.items()}
         super().initialise(share, parameters, state, options, reach)  # type: ignore[misc]
+
+
+class _Keeps:
+    """Keeps what a model sets, for the default of `parameters`."""
+
+    def set(self, name: str, value: float | Array, index: Array | None = None) -> Increment:
+        """See `Settable`."""
+        increment: Increment = super().set(name, value, index)  # type: ignore[misc]
+        model: Any = self
+        kept: Any = getattr(model, "kept", {})
+        if name in kept and kept is model.parameters:
+            share, old = model.given[0], kept[name]
+            new = np.array(value, np.float64)
+            if index is not None:
+                new = np.array(np.broadcast_to(share.pack(old) if old.ndim > 1 else old, share.n_cells))
+                new[index] = value
+            kept[name] = share.unpack(new) if new.ndim else new
+        return increment
 
 
 def completed(model: Minimal) -> Model:
@@ -133,7 +151,8 @@ def completed(model: Minimal) -> Model:
         missing = [name for name in REQUIRED if not hasattr(model, name) and name != "state"]  # which may come with `initialise`
         if missing:
             raise ModelError(f"{kind.__name__} has no {', '.join(missing)}. Every model needs {', '.join(REQUIRED)}.")
-        model.__class__ = type(kind.__name__, (_Begins, kind, Defaults), {"__module__": kind.__module__, "__doc__": kind.__doc__})
+        own = (_Begins, _Keeps, kind, Defaults) if hasattr(kind, "set") else (_Begins, kind, Defaults)
+        model.__class__ = type(kind.__name__, own, {"__module__": kind.__module__, "__doc__": kind.__doc__})
     return cast(Model, model)
 
 
@@ -145,7 +164,7 @@ def leaves_out(model: Model, capability: type) -> list[str]:
 
 def source_digest(kind: type, base: type) -> str:
     """Of the files of a class and of those that it derives from, up to `base`."""
-    own = [each for each in kind.__mro__[: kind.__mro__.index(base)] if each is not _Begins]
+    own = [each for each in kind.__mro__[: kind.__mro__.index(base)] if each not in (_Begins, _Keeps)]
     files = [getattr(sys.modules[each.__module__], "__file__", None) for each in own]
     return sha256(b"".join(Path(file).read_bytes() for file in files if file)).hexdigest()
 
