@@ -2,7 +2,8 @@
 
 A step of the model moves species along x, y and z, mixes columns, lets each cell react, mixes, and moves along z, y and x.
 
-reader, plain_file, openatmos_file    a mechanism from a file
+mechanism_file                        a mechanism from a file
+plain_file, openatmos_file            its two formats
 mechanism, rates, formulas            its table; its rates in many cells
 program, rosenbrock, lanes, chemistry the solver: tables, one step, many cells with steps of their own
 conditions, conditions_table          what one cell begins with; the rows of a CSV file of it

@@ -176,17 +176,17 @@ class Advection:
         for number, values in enumerate(wind):
             self._wind.scatter(place + number * n_levels * width, values[..., mine - self.x.start])
 
-    def trace(self, middles: Floats, half: float, iterations: int, formula: tuple[str, Floats] | None) -> None:
+    def trace(self, middles: Floats, half: float, iterations: int, formula: tuple[str, Floats] | None, scheme: str) -> None:
         """Improves the middles of the paths (4, levels, y, x): x, y, z on the unit sphere, and height.
 
-        half: of a step [s]. formula: name and constants of a wind, None for that of `blow`.
+        half: of a step [s]. formula: name and constants of a wind, None for that of `blow`. scheme: of `SCHEMES`.
         """
         if self._wind is None:
             assert formula is not None
             for _ in range(iterations):
                 for piece in self._pieces:
                     formula_wind(formula[0])(self._where(piece), formula[1], middles, self._speed(piece))
-                    self._turn(piece, half, half, middles)
+                    self._turn(piece, half, half, middles, scheme)
             return
         sphere, n_levels, columns = self.sphere, self.levels.coordinate.size, self.sphere.shape[1]
         with self._wind.read_only(self._cache) as seen:
@@ -207,7 +207,7 @@ class Advection:
                 some = part.points.some(part.first, part.end)
                 wind_at(one_piece)(some.row.size, pages, tables, some, self._work, speeds)
                 if part.last:
-                    self._turn(part.piece, half, half / RADIUS, middles)
+                    self._turn(part.piece, half, half / RADIUS, middles, scheme)
 
             for _ in range(iterations):
                 self._go(reading, prepare, needed, work)
@@ -301,8 +301,8 @@ class Advection:
     def _where(self, piece: tuple[int, int]) -> SomeRows:
         return SomeRows(self._shape.levels, piece[1], self._shape.columns, piece[0], self._shape.rows)
 
-    def _turn(self, piece: tuple[int, int], half: float, per_speed: float, middles: Floats) -> None:
-        turn(self._where(piece), half, per_speed, self.circles, self.levels.coordinate, self._speed(piece), middles)
+    def _turn(self, piece: tuple[int, int], half: float, per_speed: float, middles: Floats, scheme: str) -> None:
+        turn(scheme == "best")(self._where(piece), half, per_speed, self.circles, self.levels.coordinate, self._speed(piece), middles)
 
 
 def _side_by_side(table: Integers, shift: int) -> Integers | None:

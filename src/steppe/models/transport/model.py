@@ -112,7 +112,7 @@ class Transport(FieldModel):
         middles = self.new[rows]
         middles[...] = self.now[rows]
         self._advection.put(old)
-        self._advection.trace(middles, 0.5 * self.seconds, self.iterations, formula)
+        self._advection.trace(middles, 0.5 * self.seconds, self.iterations, formula, self.options["scheme"])
         self._advection.carry(middles, new, self.options["scheme"], self.options["limiter"] == "on")
         if self.options["fixer"] == "on":
             for former, values in zip(old, new, strict=True):
