@@ -94,6 +94,7 @@ def test_units_may_hold_spaces(tmp_path):
         ("-27.16 (DEC", "south (DEC", r'"dalby.met": the header has "latitude = south'),
         ("-27.16 (DEC", "27.16 S (DEC", r'"dalby.met": the header has "latitude = 27.16 S'),
         ("-27.16 (DEC", "-2.716e1 (DEC", r'"dalby.met": the header has "latitude = -2.716e1'),
+        ("-27.16 (DEC", "151.26 (DEC", r'"dalby.met": station "dalby" has latitude 151.26, longitude 151.26; expected'),
         ("rain pan", "rain rain", r'"dalby.met", line 9: the column "rain" is there 2 times. Keep one.'),
         ("\n".join(DAYS), "", r'"dalby.met" holds no day'),
         (" ()   () (MJ", "1990 1 (MJ", r'"dalby.met", line 10: .* are no units of the 9 columns'),
@@ -208,6 +209,15 @@ def test_the_place_of_a_file_without_one_comes_from_the_points(tmp_path):
     assert not any("latitude" in note for note in report.notes)
     with steppe.open(tmp_path / "w.zarr") as dataset:
         assert float(dataset["cell_lon"][0]) == 151.26
+
+
+def test_the_points_give_the_place_of_a_header_that_has_none_on_the_earth(tmp_path):
+    file = year_of(tmp_path / "dalby.met", HEADER.replace("-27.16", "151.26"))
+    with pytest.raises(ForcingError, match=r'dalby.met": station "dalby" has latitude 151.26'):
+        read_met_site(file)
+    points = Points(("dalby",), np.array([-27.16]), np.array([151.26]))
+    report = ingest_stations(tmp_path, tmp_path / "w.zarr", points, "1990-01-01", "1990-12-31")
+    assert any("but the header of dalby.met says latitude 151.26" in note for note in report.notes)
 
 
 def test_a_header_that_has_another_place_than_the_point_is_told_by_value(tmp_path):

@@ -176,6 +176,9 @@ def test_sites_without_a_place_are_left_out(tmp_path: Path) -> None:
     [
         ("id,lat\na,-25\n", "There is no column longitude or lon"),
         ("id,lat,lon\na,-25,150\na,-26,151\n", 'line 3: station "a" comes a second time'),
+        ("id,lat,lon\na,-25,150\nb,272.5,150\n", 'stations.csv", line 3: station "b" has latitude 272.5, longitude 150; expected are lat'),
+        ("id,lat,lon\na,-25,1151.2\n", 'line 2: station "a" has latitude -25, longitude 1151.2;'),
+        ("id,lat,lon\na,nan,150\n", 'line 2: station "a" has latitude nan, longitude 150;'),
         ("id,lat,lon\na,25S,150\n", 'line 2: lat "25S", lon "150" are not numbers'),
     ],
 )

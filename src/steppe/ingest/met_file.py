@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from steppe.errors import ForcingError
 from steppe.ingest.cf_names import DOUBTFUL, station_names
 from steppe.ingest.columns import ColumnNames, ColumnTable, read_columns
-from steppe.ingest.station import ONE_DAY, Site, Station, moved
+from steppe.ingest.station import ONE_DAY, Site, Station, check_place, moved
 
 SUFFIX = ".met"
 EXAMPLE = {"latitude": "-27.16", "longitude": "151.26"}
@@ -51,9 +51,9 @@ def read_met_site(path: Path) -> Site:
     Raises
     ------
     ForcingError
-        The header has no latitude or longitude, or the file is not an APSIM file.
+        The header has no latitude or longitude or an impossible one, or the file is not an APSIM file.
     """
-    return _site(path, _take_apart(path))
+    return check_place(_site(path, _take_apart(path)), f'"{path}"')
 
 
 def read_met(path: Path, site: Site | None = None, said: ColumnNames | None = None) -> Station:
@@ -88,7 +88,7 @@ def read_met(path: Path, site: Site | None = None, said: ColumnNames | None = No
     record = read_columns(ColumnTable(path, columns, units, _dates(path, text, columns)), said or ColumnNames())
     notes += [PAN_AS_SAID if MOVED.search(text.comments) else PAN_UNSAID] if "pan" in record.values else []
     if site is None:
-        site = _site(path, text)
+        site = check_place(_site(path, text), f'"{path}"')
     elif {"latitude", "longitude"} <= set(text.constants):
         notes += moved(site, _site(path, text), f"the header of {path.name}")
     return Station(site, path, *record, tuple(notes))

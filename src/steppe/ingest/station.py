@@ -61,6 +61,22 @@ class Station(NamedTuple):
         return self.first + (self.days - 1) * ONE_DAY
 
 
+def check_place(site: Site, where: str) -> Site:
+    """The same site. where: the file that has its place, for the message.
+
+    Raises
+    ------
+    ForcingError
+        It is no place on the Earth.
+    """
+    if not (abs(site.latitude) <= 90.0 and -180.0 <= site.longitude <= 360.0):
+        raise ForcingError(
+            f'{where}: station "{site.id}" has latitude {site.latitude:g}, longitude {site.longitude:g}; expected are latitudes from '
+            "-90 to 90 and longitudes from -180 to 360 degrees. Correct its place."
+        )
+    return site
+
+
 def moved(site: Site, other: Site, source: str) -> list[str]:
     """A sentence if `source` has the station at another place than the grid; else none."""
     if max(abs(site.latitude - other.latitude), abs(site.longitude - other.longitude)) <= FAR:

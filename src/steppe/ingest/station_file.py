@@ -21,7 +21,7 @@ from steppe.errors import ForcingError, GridError, nearest
 from steppe.grid import place_columns
 from steppe.ingest.columns import ColumnNames, ColumnTable, read_columns
 from steppe.ingest.met_file import SUFFIX, read_met, read_met_site
-from steppe.ingest.station import ONE_DAY, Site, Station
+from steppe.ingest.station import ONE_DAY, Site, Station, check_place
 from steppe.io.forcing.variables import WEATHER
 
 LIST = "stations.csv"
@@ -38,7 +38,7 @@ def read_sites(folder: Path) -> dict[str, Site]:
     Raises
     ------
     ForcingError
-        There are no such files, a column is missing, an id comes twice, or a coordinate is not a number.
+        There are no such files, a column is missing, an id comes twice, or a coordinate is not a number or lies nowhere.
     """
     path = folder / LIST
     if path.is_file():
@@ -76,7 +76,8 @@ def _listed(path: Path) -> dict[str, Site]:
                     f'"{path}", line {line}: {north} "{row[north]}", {east} "{row[east]}" are not numbers. '
                     "Write decimal degrees, south negative."
                 ) from None
-            sites[name] = Site(name, row.get("name") or name, latitude, longitude, row.get("note") or "")
+            site = Site(name, row.get("name") or name, latitude, longitude, row.get("note") or "")
+            sites[name] = check_place(site, f'"{path}", line {line}')
     return sites
 
 
