@@ -5,6 +5,7 @@ import json
 import pytest
 
 from steppe.errors import Exit
+from tests.air import air_run
 from tests.errors import damage
 
 
@@ -99,3 +100,16 @@ def test_an_output_that_is_hardly_meant_is_warned_of(call, here, changes, warned
     code, said, wrong = call("check", "run.toml", *(word for change in changes for word in ("--set", change)))
     assert (code, said.splitlines()[-1]) == (Exit.DONE, "Nothing else is wrong.")
     assert warned in wrong
+
+
+def test_fields_that_a_run_does_not_read_are_listed_and_nearly_named_emissions_warned_of(call, tmp_path):
+    def changed(fields):
+        fields["emision_CO"] = fields["ps"]
+        return fields.assign(humidity=fields["T"])
+
+    run = air_run(tmp_path, cells=8, levels=4, change=changed)
+    code, said, wrong = call("check", str(run))
+    assert code == Exit.DONE
+    assert f'Not read from "{tmp_path}/meteorology.zarr": emision_CO, humidity.' in said.splitlines()
+    assert wrong == 'steppe: The meteorology has "emision_CO", which is not read. Did you mean "emission_CO"?\n'
+    assert json.loads(call("check", str(run), "--json")[1])["not_read"] == ["emision_CO", "humidity"]

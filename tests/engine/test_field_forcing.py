@@ -398,3 +398,12 @@ def test_fields_lie_on_gaussian_latitudes_too(run_file):
     with Simulation(run_file) as simulation:
         simulation.step(4)
         np.testing.assert_array_equal(simulation["rain"].values, data["rain"][1][0].astype("float32"))
+
+
+@pytest.mark.parametrize(
+    ("step", "told"), [("6 hours", ""), ("12 hours", "records of u, rain every 3 hours, and a step of 12 hours takes two at most, of 4")]
+)
+def test_a_warning_names_records_that_a_long_step_passes_over(run_file, step, told):
+    warned = " ".join(cautions(Plan.of(run_file, {"time.step": f'"{step}"', "output.every": '"12 hours"'})))
+    assert told in warned
+    assert bool(warned) == bool(told)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from steppe.errors import Exit, Mistake
+from steppe.errors import Exit, Mistake, some
 
 
 def check(
@@ -37,15 +37,17 @@ def check(
     """
     from steppe.cli.compiling import compiling_is_said
     from steppe.cli.run import changes_of
-    from steppe.engine import Plan, cautions, check_folder, estimate, options_text, problems, shortage
+    from steppe.engine import Plan, cautions, check_folder, estimate, options_text, problems, shortage, unread
 
     cost, options = None, ""
     levels: list[str] = []
+    others: list[str] = []
     warnings: list[str] = []
     try:
         plan = Plan.of(run_file, changes_of(set))
         check_folder(plan)
         options, levels = options_text(plan.chosen), [f"{name}: {space.summary}" for name, space in plan.model.spaces.items()]
+        others = unread(plan.forcing, plan.of_weather)
         found = [str(problem) for problem in problems(plan)]
         if not found:  # only a run without mistakes has a cost
             with compiling_is_said(lambda text: None if json else print(text, file=sys.stderr)):
@@ -57,7 +59,8 @@ def check(
             raise
         found = [str(mistake)]
     if json:
-        told = {"problems": found, "options": options, "levels": levels, "warnings": warnings, "cost": cost._asdict() if cost else None}
+        told: dict[str, object] = {"problems": found, "options": options, "levels": levels, "not_read": others, "warnings": warnings}
+        told["cost"] = cost._asdict() if cost else None
         sys.stdout.write(json_format.dumps(told, indent=2) + "\n")
     else:
         for text in (*found, *warnings):
@@ -65,6 +68,8 @@ def check(
         if options:
             sys.stdout.write(f"options: {options}\n")
         sys.stdout.write("".join(f"{text}\n" for text in levels))
+        if plan.forcing and others:
+            sys.stdout.write(f'Not read from "{plan.forcing.path}": {some(others, 10)}.\n')
         good = "Nothing else is wrong.\n" if warnings else "Nothing is wrong.\n"
         sys.stdout.write(cost.as_text() + good if cost else f"Problems: {len(found)}.\n")
     return Exit.MISTAKE if found else Exit.DONE

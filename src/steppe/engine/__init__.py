@@ -35,5 +35,6 @@ if TYPE_CHECKING:
     from steppe.engine.simulation import Simulation as Simulation
     from steppe.engine.simulation import run as run
     from steppe.engine.sites import OwnFiles as OwnFiles
+    from steppe.engine.weather import unread as unread
 
 __getattr__, __dir__, __all__ = when_used(__name__, __file__)

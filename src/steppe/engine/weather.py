@@ -2,15 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 
+from steppe.clock import length_text
 from steppe.engine.run_file import ForcingSection, RunFile
-from steppe.errors import ForcingError, RunFileError
+from steppe.errors import ForcingError, RunFileError, some
 from steppe.grid import Grid, Points
 from steppe.io import FieldStore, ForcingStore
 from steppe.kernels import cache_folder
-from steppe.variable import Variable
+from steppe.variable import Role, Variable
 
 ADVICE = "Remove [grid] from the run file: the run then takes the grid of its weather. Or make a store for the grid of the run."
 
@@ -43,20 +45,45 @@ def open_weather(run: RunFile, grid: Grid) -> ForcingStore | FieldStore | None:
     return ForcingStore.open(_store(run.forcing.stations, grid, run, run.forcing))
 
 
-def weather_cautions(forcing: ForcingStore | FieldStore | None, variables: Mapping[str, Variable], cadence: Mapping[str, str]) -> list[str]:
-    """What a run does with its weather that is possible, and perhaps not meant. variables: those that it reads."""
+def weather_cautions(
+    forcing: ForcingStore | FieldStore | None, variables: Mapping[str, Variable], cadence: Mapping[str, str], step: timedelta | None
+) -> list[str]:
+    """What a run does with its weather that is possible, and perhaps not meant. variables: of the model; step: None for months."""
+    if forcing is None:
+        return []
     if isinstance(forcing, FieldStore):
-        return list(filter(None, (forcing.off_stamps(name, variable.between == "last") for name, variable in variables.items())))
+        read = {name: variable for name, variable in variables.items() if variable.role is Role.FORCING and name in forcing.names}
+        told = list(filter(None, (forcing.off_stamps(name, variable.between == "last") for name, variable in read.items())))
+        return told + ([] if step is None else _passed_over(forcing, list(read), step))
     rounded = []
     for name in sorted(cadence):
-        stored = forcing.variables.get(name) if forcing else None
+        stored = forcing.variables.get(name)
         if stored and cadence[name] != "1 day" and stored.axis.is_daily and stored.layout.dtype == "int16":
             rounded.append(f"{name} to {stored.scale:g} {stored.units}")
     if not rounded:
         return []
     return [
         f"[forcing] cadence: the store is packed, so weekly means are rounded: {', '.join(rounded)}. A mean below half of that is 0. "
-        "A store made with --exact keeps them."
+        "A store made with --exact keeps them.",
+    ]
+
+
+def unread(forcing: ForcingStore | FieldStore | None, read: Collection[str]) -> list[str]:
+    """The maps of a store of fields that a run does not read. Packed weather is made for many models."""
+    return [name for name in forcing.maps if name not in read] if isinstance(forcing, FieldStore) else []
+
+
+def _passed_over(store: FieldStore, names: Sequence[str], step: timedelta) -> list[str]:
+    """A sentence for each number of records that a step takes less than; it takes the values of one instant, out of two records."""
+    found: dict[timedelta, list[str]] = {}
+    for name in names:
+        apart = store.apart(name)
+        if apart and step > 2 * apart > timedelta(0):
+            found.setdefault(apart, []).append(name)
+    return [
+        f'"{store.path}" has records of {some(each, 5)} every {length_text(apart)}, and a step of {length_text(step)} takes two at most, '
+        f"of {step / apart:.3g}. Take a shorter step, or a store of means."
+        for apart, each in found.items()
     ]
 
 

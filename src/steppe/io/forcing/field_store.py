@@ -11,10 +11,12 @@ import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import cftime
 import numpy as np
 
 from steppe.clock import CALENDARS
@@ -78,6 +80,13 @@ class FieldStore:
 
     variables = names
 
+    @property
+    def maps(self) -> tuple[str, ...]:
+        """Its variables of rows and columns."""
+        kinds = "latitude", "longitude"
+        on = {name: [any(is_axis(self.dataset[dim], kind) for dim in self.dataset[name].dims) for kind in kinds] for name in self.names}
+        return tuple(name for name, found in on.items() if all(found))
+
     @cached_property
     def columns(self) -> dict[str, tuple[np.ndarray, str]]:
         """Its variables and coordinates of one dim, which is neither time nor place, or of none: name -> values (float64) and unit."""
@@ -128,6 +137,17 @@ class FieldStore:
             f'"{self.path}", variable "{name}": by "{time.attrs["bounds"]}" each value is of an interval, and the run {taken}. {off:,} of '
             f"{time.size:,} stamps are not the {place} of theirs. Write a store whose times are."
         )
+
+    def apart(self, name: str) -> timedelta | None:
+        """The usual time from one record of a variable to the next; None where it has no two, or no time that can be read."""
+        time = next((time for dim in self.dataset[name].dims if (time := self.time(str(dim))) is not None), None)
+        if time is None or time.size < 2:
+            return None
+        try:
+            zero, one = (cftime.num2date(number, time.attrs["units"], self.calendar) for number in (0, 1))
+        except ValueError:  # the reader names it
+            return None
+        return float(np.median(np.diff(time.values))) * (one - zero)  # type: ignore[no-any-return]
 
     @property
     def digest(self) -> str:

@@ -19,7 +19,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from steppe.errors import closest
 from steppe.models.air.conditions import MOST_OF_AIR, MUCH
+from steppe.models.air.declarations import EMISSION
 from steppe.models.air.model import NANO, Air
 
 MODEL = Air
@@ -30,7 +32,13 @@ PROPOSED = (  # of [parameters], for `steppe new run`
 
 
 def remarks(model: Air, begun: Mapping[str, object]) -> Iterator[str]:
-    """Warnings before a run: species of which there is so much that the unit is most probably a slip. begun: name -> what it is set to."""
+    """Warnings before a run: fields that are nearly emissions, and species of which there is so much that the unit is most probably a slip.
+
+    begun: name -> what it is set to.
+    """
+    for name in model.unread:
+        if near := closest(name, [EMISSION + species for species in model.mechanism.species]):
+            yield f'The meteorology has "{name}", which is not read. Did you mean "{near}"?'
     for name in model.mechanism.species:
         most = float(np.max(np.asarray(begun.get(name, 0.0))))
         if name not in MOST_OF_AIR and most > MUCH * NANO:

@@ -54,6 +54,7 @@ class Air(FieldModel):
     needs = Needs(unit="boxes", halo={"y": HALO, "x": HALO})
     choices = CHOICES
     in_place = True
+    unread: Sequence[str] = ()
 
     def __init__(self, table: dict[str, Any], mechanism: Mechanism | None = None) -> None:
         named = table.pop("mechanism", "emep66")
@@ -89,6 +90,7 @@ class Air(FieldModel):
         if around.names:
             self._declare(around.names)
             self._take_levels(HeightLevels.of_fields(around.columns))
+            self.unread = [name for name in around.names if name not in self.variables]
 
     def _declare(self, fields: Sequence[str] = ()) -> None:
         """Makes the variables. fields: names of the forcing."""
