@@ -63,6 +63,7 @@ def test_the_digest_follows_ids_places_and_order() -> None:
     grids = [Points(("a", "b"), lat, lon), Points(("b", "a"), lat, lon), Points(("a", "b"), lat[::-1], lon[::-1])]
     assert len({grid.digest for grid in grids}) == 3
     assert grids[0] == Points(("a", "b"), lat.copy(), lon.copy())
+    assert Points(("a",), np.array([0.0]), np.array([-0.0])) == Points(("a",), np.array([-1e-12]), np.array([0.0]))
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,15 @@ def test_a_place_on_an_edge_belongs_to_the_cell_south_or_east_of_it() -> None:
         grid.locate(138.3, -10.1)
 
 
+@pytest.mark.parametrize("first", [90.0, 89.5])
+def test_the_poles_belong_to_the_rows_beside_them(first: float) -> None:
+    rows = 181 if first == 90.0 else 180
+    grid = Raster(first, -1.0, -179.5, 1.0, np.ones((rows, 360), bool))
+    assert grid.order[[grid.locate(0.5, 90.0), grid.locate(0.5, -90.0)]].tolist() == [180, (rows - 1) * 360 + 180]
+    with pytest.raises(GridError, match="outside the grid"):
+        Raster(0.0, -1.0, 0.0, 1.0, np.ones((90, 2), bool)).locate(0.0, -90.0)
+
+
 def test_a_place_without_a_cell_is_answered_with_the_nearest_one() -> None:
     grid = raster(np.array([[True, False, False]]))
     with pytest.raises(GridError) as error:
@@ -123,6 +132,10 @@ def test_the_digest_tells_mask_and_geometry_apart_and_nothing_else() -> None:
     assert hash(same) == hash(raster(mask))
     others = [raster(~mask), raster(mask.T), raster(mask.reshape(1, 4)), Raster(-10.05, -0.1, 138.15, 0.1, mask)]
     assert len({grid.digest for grid in (same, *others)}) == 5
+    assert same.digest == "8c31133307943ea37ed54be1578547fc9138fba119e9733b12babfbf015f2954"
+    at_greenwich = [Raster(lat0, -0.1, lon0, 0.1, mask) for lat0, lon0 in ((0.0, 0.0), (-0.0, -1e-12))]
+    np.testing.assert_array_equal(at_greenwich[0].lon, at_greenwich[1].lon)
+    assert at_greenwich[0] == at_greenwich[1]
 
 
 def test_the_mask_cannot_be_changed_behind_the_grid() -> None:

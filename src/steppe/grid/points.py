@@ -122,8 +122,8 @@ class Points:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of kind, ids and coordinates."""
-        lines = [f"{i}\0{lat:.10f}\0{lon:.10f}" for i, lat, lon in zip(self.ids, self.cell_lat, self.cell_lon, strict=True)]
+        """SHA-256 (hex) of kind, ids and coordinates; -0 is 0."""
+        lines = [f"{i}\0{lat:z.10f}\0{lon:z.10f}" for i, lat, lon in zip(self.ids, self.cell_lat, self.cell_lon, strict=True)]
         return hashlib.sha256("\n".join(["points", *lines]).encode()).hexdigest()
 
     def coordinates(self) -> Mapping[str, Array]:

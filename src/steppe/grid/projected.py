@@ -113,7 +113,7 @@ class Projected:
     @cached_property
     def digest(self) -> str:
         """SHA-256 (hex) of kind, geometry, mask, and places of the first and last cell, since a projection has many spellings."""
-        numbers = " ".join(f"{round(number, DIGITS):.{DIGITS}f}" for number in (self.y0, self.dy, self.x0, self.dx))
+        numbers = " ".join(f"{round(number, DIGITS):z.{DIGITS}f}" for number in (self.y0, self.dy, self.x0, self.dx))
         places = " ".join(f"{self.cell_lat[cell]:.3f} {self.cell_lon[cell]:.3f}" for cell in (0, -1))
         text = f"projected {numbers} {self.active.shape} {places}"
         return hashlib.sha256(text.encode() + np.packbits(self.active).tobytes()).hexdigest()

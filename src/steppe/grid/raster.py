@@ -148,9 +148,9 @@ class Raster:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of kind, geometry and mask."""
+        """SHA-256 (hex) of kind, geometry and mask; -0 is 0."""
         numbers = (round(number, DIGITS) for number in (self.lat0, self.dlat, self.lon0, self.dlon))
-        text = " ".join(["raster", *(f"{number:.{DIGITS}f}" for number in numbers), str(self.nlat), str(self.nlon)])
+        text = " ".join(["raster", *(f"{number:z.{DIGITS}f}" for number in numbers), str(self.nlat), str(self.nlon)])
         return hashlib.sha256(text.encode() + np.packbits(self.active).tobytes()).hexdigest()
 
     def coordinates(self) -> Mapping[str, Array]:
@@ -174,8 +174,9 @@ class Raster:
         raise no_cell(self, longitude, latitude, "in the sea or outside the mask" if on_raster else "outside the grid")
 
     def _row(self, latitude: float) -> int:
-        """The row that holds a latitude, if there is one."""
-        return int(np.floor(round((latitude - self.even_lat_bnds[0, 0]) / self.dlat, DIGITS)))
+        """The row that holds a latitude, if there is one; the south pole belongs to the row beside it."""
+        row = int(np.floor(round((latitude - self.even_lat_bnds[0, 0]) / self.dlat, DIGITS)))
+        return self.nlat - 1 if latitude == self.lat_bnds[-1, 1] == -90.0 else row
 
     def select(self, region: RegionLike) -> Integers:
         """The packed positions of the cells whose centres lie in a region, ascending.
