@@ -160,6 +160,19 @@ def test_best_is_exact_monotone_and_conservative_together(steps, most, measured)
         measured(case, f"half-way, filaments l_f({tau:.2f}) [%]", area, "printed alone")
 
 
+@pytest.mark.parametrize("steps", [60, 120, 288, 600] if FULL else [60, 120])
+def test_the_error_depends_on_the_step_as_the_page_on_transport_says(steps, measured):
+    """At long steps the path counts, at short ones the interpolation: `best` is the better one of both."""
+    errors = {}
+    for scheme in ("ccm", "best"):
+        run = lauritzen(120, "latlon", steps, "limited, fixed", scheme=scheme)
+        for form in ("hills", "slotted"):
+            errors[scheme, form] = norms(run.last[form], run.first[form], run.mass).l2
+            measured(f"choose the step, 1.5 degree, {steps} steps, {scheme}", f"{form}, l2", errors[scheme, form], "best < 0.9 ccm")
+    for form in ("hills", "slotted"):
+        assert errors["best", form] < 0.9 * errors["ccm", form]
+
+
 def test_best_resolves_bells_on_a_coarse_grid(measured):
     """The spacing at which l2 of the bells is 0.033 (Lauritzen et al. 2014, Geosci. Model Dev. 7), on a line between logarithms."""
     rows = 120, 144

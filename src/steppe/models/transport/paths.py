@@ -3,8 +3,8 @@
     M = norm(A - sin(dt V / 2) / V * V(M))      middle of the path to the arrival point A, found by iteration (after Ritchie 1987, Mon.
     D = 2 (A . M) M - A                         Weather Rev. 115); V: wind at M, half-way through the step [rad s-1]; D: departure point
 
-The wind is a tangent at M, so A = cos(dt V / 2) M + sin(dt V / 2) V(M) / V, and a path along a great circle is exact at any step. Scheme `ccm`
-has tan in place of sin, as the model had that it follows: its paths are too long, at half a step of 0.1 rad by half a hundredth.
+The wind is a tangent at M, so A = cos(dt V / 2) M + sin(dt V / 2) V(M) / V, and a path along a great circle is exact at any step. Scheme
+`ccm` has tan in place of sin, as the model had that it follows: its paths are too long, by 0.5 % where half a step is 0.1 rad.
 
 Cartesian coordinates have no singular place, so the poles need no other scheme. The vertical goes along: its middle is half a step below
 the wind at M, its departure a whole one, both within the first and the last level.
