@@ -1,5 +1,7 @@
 """Daily maps of any CF data set become a forcing store, by methods that have names."""
 
+import os
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -472,6 +474,23 @@ def test_a_file_cut_short_is_found_and_nothing_is_left_behind(tmp_path):
     with pytest.raises(DamagedError, match=r'a\.nc".*cannot be read .* get the file again'):
         ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0})
     assert [path.name for path in tmp_path.iterdir()] == ["a.nc"]
+
+
+def test_more_files_than_a_process_may_open_are_not_called_damaged(tmp_path):
+    rain = known_maps("daily_rain", 1)
+    files = [write_maps(tmp_path / f"{day}.nc", {"daily_rain": rain}, start=f"1990-01-0{day}") for day in range(1, 9)]
+    most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    next_ = os.open(os.devnull, os.O_RDONLY)
+    os.close(next_)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next_ + 4, hard))
+    try:
+        with pytest.raises(
+            Failure, match=rf'\d\.nc" cannot be opened: {next_ + 4} files are open, the most .* Raise the limit with ulimit -n'
+        ):
+            ingest(files, tmp_path / "w.zarr", day_shift={"rain": 0})
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    assert ingest(files, tmp_path / "w.zarr", day_shift={"rain": 0}).days == 8
 
 
 def test_an_ingest_that_was_killed_begins_anew(year, tmp_path):

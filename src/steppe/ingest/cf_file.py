@@ -1,6 +1,8 @@
 """One CF file or Zarr store of maps: its lattice, days and variables; values are read on demand."""
 
+import errno
 import re
+import resource
 import warnings
 from collections.abc import Hashable, Mapping
 from pathlib import Path
@@ -11,7 +13,7 @@ import numpy as np
 
 from steppe.array_types import Array, Floats, Integers, Singles
 from steppe.clock import CALENDARS, EPOCH
-from steppe.errors import DamagedError, ForcingError, GridError
+from steppe.errors import DamagedError, Failure, ForcingError, GridError
 from steppe.grid import FileLattice, read_lattice
 from steppe.io.axis import day_name
 from steppe.io.forcing.field_store import ALIASES, MAGIC
@@ -50,6 +52,8 @@ class CfFile:
         It is no NetCDF file or Zarr store, or its latitudes and longitudes are no even lattice.
     DamagedError
         It is one, but cannot be read.
+    Failure
+        The process may open no more files.
     """
 
     def __init__(self, path: Path) -> None:
@@ -239,6 +243,12 @@ def _open(path: Path) -> "xarray.Dataset":
                 raise ForcingError(f'"{path}" is no NetCDF file: it begins with {start!r}. Get the file again, or give another.')
             return _open_netcdf(path)
     except (OSError, RuntimeError, ValueError, KeyError) as error:
+        if getattr(error, "errno", None) == errno.EMFILE:
+            most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            raise Failure(
+                f'"{path}" cannot be opened: {most} files are open, the most that a process may have here, and all files of maps are open '
+                "together. Raise the limit with ulimit -n, or join the files."
+            ) from None
         reason = str(error).split("\n")[0]
         if path.is_dir():
             raise ForcingError(f'"{path}" is no Zarr store of maps ({reason}). Of a folder of NetCDF files give the files.') from None

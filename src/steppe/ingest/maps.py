@@ -58,6 +58,8 @@ def ingest_maps(
         The kind, grid, calendar or unit of a file is wrong; a day or a value is missing; or a value is outside its limits.
     DamagedError
         A file cannot be read to its end.
+    Failure
+        There are more files than a process may open.
     RunFileError
         A date is not a date.
     """
