@@ -65,7 +65,7 @@ def test_a_run_that_was_rewound_and_rests_says_which_of_its_records_are_left_beh
         run.rewind(back)
         with steppe.open(folder, "means") as means:
             assert means.sizes["time"] == left
-        assert f"was rewound to step {back} on a server and not computed further" in caplog.text
+        assert f"was rewound to step {back} on a server, and no later step is on the disk yet" in caplog.text
         caplog.clear()
     server.stop()
     with pytest.raises(FolderError, match="which alone continues"):

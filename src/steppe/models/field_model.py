@@ -50,7 +50,7 @@ class FieldModel(Defaults):
     many rows as it has levels. Where fields differ in dtype, these hold the fields with the dtype of the first.
     before, after: name -> a field at this step and the next, of any dtype, (*box.local) or (levels, *box.local); views of such arrays.
     spaces: name -> levels, of each dim of `variables` that is none of the grid.
-    active (*box.local): which cells count, in halos, too; all of them on a grid without a mask.
+    active (*box.local): which cells count, in halos, too; behind a wall those of the mirror image. All of them on a grid without a mask.
     forcing: name -> values of the step, ([levels,] *box.local); NaN in halos of packed weather. diagnostics: the same, of `compute`.
     parameters: name -> 0-d array, or the own cells of a map ([levels,] *box.shape). maps: name -> such a map with halos, ([levels,]
     *box.local).

@@ -35,7 +35,7 @@ class ServedRun(NamedTuple):
                     (number,) = base.execute("SELECT id FROM branch WHERE name = ?", (FIRST_NAME,)).fetchone()
                     (waiting,) = base.execute(f"SELECT count(*) FROM command WHERE branch = ? AND {WAITING}", (number,)).fetchone()
                     upto = None
-                    while number != FIRST_BRANCH and not folder_of(folder, number).is_dir():  # a rewound scenario, not yet computed further
+                    while number != FIRST_BRANCH and not folder_of(folder, number).is_dir():  # a rewound scenario, not on the disk yet
                         fork = base.execute("SELECT parent, fork_step FROM branch WHERE id = ?", (number,)).fetchone()
                         number, upto = fork[0], fork[1] if upto is None else min(upto, fork[1])
                     return cls(folder_of(folder, number), waiting, upto)
@@ -52,7 +52,7 @@ def results_folder(path: Path) -> Path:
     if served.main != path:
         LOG.warning('"%s" was rewound on a server. The results of scenario main are those of "%s", which is taken.', path, served.main)
     if served.upto is not None:
-        text = '"%s" was rewound to step %d on a server and not computed further. Later records are those of the scenario that was left.'
+        text = '"%s" was rewound to step %d on a server, and no later step is on the disk yet. Later records are of the scenario that was left.'
         LOG.warning(text, path, served.upto)
     return served.main
 
