@@ -35,6 +35,11 @@ def test_the_source_of_a_tracer_is_in_its_own_unit_a_second(units, source, numbe
     assert tracer.source_units == (f"{units} s-1" if units else "s-1")
 
 
+def test_the_box_of_a_source_is_four_numbers():
+    with pytest.raises(ModelError, match=r"smoke.box = \[10, 20, 30\] must be four numbers, west, south, east, north \[degrees\]"):
+        tracers_of({"smoke": {"source": "1 s-1", "box": [10, 20, 30]}})
+
+
 def test_a_source_of_another_kind_than_its_tracer_is_refused():
     with pytest.raises(ModelError, match='source = "1 s-1" is no number with a unit that becomes Bq kg-1 s-1'):
         tracers_of({"smoke": {"source": "1 s-1", "units": "Bq kg-1"}})

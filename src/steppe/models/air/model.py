@@ -83,7 +83,8 @@ class Air(FieldModel):
         """See `Model`."""
         grid = around.grid
         if not isinstance(grid, Raster) or max(abs(grid.lat)) > POLAR:
-            raise GridError(f"The air model needs latitudes and longitudes, none beyond {POLAR:g} degrees north or south, not {grid!r}.")
+            found = f"latitudes from {min(grid.lat):g} to {max(grid.lat):g}" if isinstance(grid, Raster) else "a grid of another kind"
+            raise GridError(f"The air model needs latitudes and longitudes, none beyond {POLAR:g} degrees north or south; it got {found}.")
         if grid.n_cells < grid.active.size:
             raise GridError(f"The grid has a mask, and air passes over all {grid.active.size:,} cells. Give a grid without a mask.")
         self._grid, self._threads = grid, around.threads

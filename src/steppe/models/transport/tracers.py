@@ -86,6 +86,8 @@ def _tracer(name: object, said: object) -> Tracer:
     if not all(isinstance(level, int) and not isinstance(level, bool) and level >= 0 for level in levels):
         raise ModelError(f"{where}.levels = {levels!r} must be numbers of levels, from 0.")
     if box is not None:
+        if not isinstance(box, list | tuple) or len(box) != 4:
+            raise ModelError(f"{where}.box = {box!r} must be four numbers, west, south, east, north [degrees].")
         try:
             box = Region.of({"box": box})
         except GridError as error:
