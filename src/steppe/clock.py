@@ -19,6 +19,7 @@ from steppe.errors import RunFileError
 
 STANDARD = ("standard", "proleptic_gregorian")
 CALENDARS = (*STANDARD, "noleap", "360_day")
+YEAR = {"noleap": 365.0, "360_day": 360.0} | dict.fromkeys(STANDARD, 365.25)  # [d] mean length
 NANOSECONDS = range(1678, 2262)  # years that datetime64[ns] has
 TICK = timedelta(microseconds=1)
 DAY = timedelta(days=1)

@@ -453,6 +453,12 @@ def test_the_report_says_how_much_rain_packing_loses(tmp_path):
     assert not any("steps of" in note for note in report.notes)
 
 
+@pytest.mark.parametrize(("calendar", "days"), [("standard", 365.25), ("noleap", 365.0), ("360_day", 360.0)])
+def test_the_rain_of_a_year_is_that_of_a_year_of_the_calendar(tmp_path, calendar, days):
+    file = write_maps(tmp_path / "a.nc", {"daily_rain": np.full((3, 7, 6), 2.0)}, calendar=calendar)
+    assert ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0}).mean_annual_rain == pytest.approx(2.0 * days, rel=1e-6)
+
+
 def test_a_time_without_a_unit_and_a_dimension_too_many_are_named(tmp_path):
     file = write_maps(tmp_path / "a.nc", {"daily_rain": known_maps("daily_rain", 3)})
     with xarray.open_dataset(file, decode_times=False) as dataset:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.array_types import Singles
+from steppe.clock import YEAR
 from steppe.errors import ForcingError
 from steppe.grid import Grid
 from steppe.ingest.map_series import Rows
@@ -72,7 +73,8 @@ class Transfer:
         """Mean of all cells and days [mm a-1], None without rain."""
         if "rain" not in self._rows:
             return None
-        return self._rain / self._grid.n_cells / self._rows["rain"].axis.rows * 365.25
+        axis = self._rows["rain"].axis
+        return self._rain / self._grid.n_cells / axis.rows * YEAR[axis.calendar]
 
     def _batches(self, name: str, days: range) -> list[range]:
         way, rows = self._ways[name], self._rows[name]
