@@ -1,5 +1,6 @@
 """Places, boxes, ranges, sizes and names of pictures as they are typed on the command line."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,8 +64,8 @@ def scale_of(text: str | None) -> tuple[float, float] | None:
     if text is None:
         return None
     numbers = _numbers(text)
-    if len(numbers) != 2 or not numbers[0] < numbers[1]:
-        raise Mistake(f'--scale "{text}" is no range. Give the value at the lower end before that at the upper end, as 0,20.')
+    if len(numbers) != 2 or not 0.0 < numbers[1] - numbers[0] < math.inf:
+        raise Mistake(f'--scale "{text}" is no range. Give two finite numbers, the lower before the upper, as 0,20.')
     return numbers[0], numbers[1]
 
 
