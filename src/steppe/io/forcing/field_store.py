@@ -145,9 +145,9 @@ class FieldStore:
             return None
         try:
             zero, one = (cftime.num2date(number, time.attrs["units"], self.calendar) for number in (0, 1))
-        except ValueError:  # the reader names it
+            return float(np.sort(np.diff(time.values))[time.size // 2 - 1]) * (one - zero)  # type: ignore[no-any-return]
+        except (ValueError, OverflowError):  # of a time that the reader refuses
             return None
-        return float(np.median(np.diff(time.values))) * (one - zero)  # type: ignore[no-any-return]
 
     @property
     def digest(self) -> str:
