@@ -98,3 +98,9 @@ def test_check_and_run_warn_of_a_tracer_that_nothing_makes(tmp_path, capfd, trac
     for command in ("check", "run"):
         assert run_command([command, str(tmp_path / "run.toml")]) == Exit.DONE
         assert ('Tracer "smoke" is 0 everywhere: it has no form, no source and no [initial].' in capfd.readouterr().err) is warned
+
+
+def test_check_warns_of_a_tracer_that_begins_below_0(tmp_path, capfd):
+    (tmp_path / "run.toml").write_text(RUN.format(tracers='["smoke"]', rest="[initial]\nsmoke = -2.5\n"))
+    assert run_command(["check", str(tmp_path / "run.toml")]) == Exit.DONE
+    assert 'Tracer "smoke" is set to values below 0, -2.5 at least.' in capfd.readouterr().err

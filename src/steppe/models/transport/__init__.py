@@ -15,6 +15,8 @@ advection        the arrays in which all ranks read
 
 from collections.abc import Collection, Iterator, Mapping
 
+import numpy as np
+
 from steppe.models.declare import Pick
 from steppe.models.transport.model import Transport
 
@@ -34,9 +36,11 @@ def choose(available: Collection[str]) -> Mapping[str, Pick]:
     return found
 
 
-def remarks(model: Transport, begun: Collection[str]) -> Iterator[str]:
-    """Warnings before a run: tracers that nothing makes. begun: the variables that [initial] or an event of the run file sets."""
+def remarks(model: Transport, begun: Mapping[str, object]) -> Iterator[str]:
+    """Warnings before a run: tracers that nothing makes or that are negative. begun: what [initial] or an event sets -> its value."""
     for tracer in model.tracers:
+        if np.min(np.asarray(begun.get(tracer.name, 0.0))) < 0.0:
+            yield f'Tracer "{tracer.name}" is set to values below 0, {np.min(np.asarray(begun[tracer.name])):g} at least.'
         if tracer.bare and tracer.name not in begun:
             yield (
                 f'Tracer "{tracer.name}" is 0 everywhere: it has no form, no source and no [initial]. Write in [parameters.tracers] '
