@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from steppe.array_types import Array
 from steppe.engine.branch_rules import ACTIONS
 from steppe.engine.given_array import packed
 from steppe.engine.notebook import earlier_step, end_of_step, facts, finished, labelled, no_past, pixels
+from steppe.engine.one_thread import one_thread
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.engine.query_cache import image_of
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     import xarray
 
 
+@one_thread("step", "run", "rewind", "add_trigger", "remove_trigger", "get", "image", "set", "checkpoint", "recut", "branch", "__exit__")
 class Simulation:
     """A run that a script steps, looks at, changes and branches.
 
@@ -68,7 +71,7 @@ class Simulation:
         """
         self.plan = run if isinstance(run, Plan) else Plan.of(run)
         self.grid, self.clock, self.steps = self.plan.grid, self.plan.clock, self.plan.steps
-        self.ranks, self._closed = ranks or crew or Ranks(), False
+        self.ranks, self._closed, self._calls = ranks or crew or Ranks(), False, RLock()
         folder = Path(path or self.plan.run.output.path)
         if not fresh:
             check_continuable(folder)
