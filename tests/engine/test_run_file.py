@@ -3,8 +3,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steppe.engine import Plan, read_run_file
+from steppe.api.requests import NewRun
+from steppe.engine import Plan, Simulation, read_run_file
 from steppe.errors import RunFileError
+from steppe.jobs.admit import table_of
 from tests.scenario import EXAMPLES
 
 SMALLEST = """\
@@ -98,6 +100,16 @@ def test_a_date_in_quotes_is_that_date(tmp_path):
     for wrong in ("1990-04-31", "1990-13-01", "19901231", "1990-12-31 "):
         with pytest.raises(RunFileError, match=f"'{wrong}' is not a date; write it as 1990-01-31"):
             read(tmp_path, SMALLEST.replace("1990-12-31", f'"{wrong}"'))
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
+    assert read(tmp_path, "\ufeff" + SMALLEST).model == "pasture"
+    assert table_of(NewRun(name="a", toml="\ufeff" + SMALLEST))["model"] == "pasture"
+
+
+def test_what_is_no_run_file_is_refused():
+    with pytest.raises(RunFileError, match=r"A run begins with a run file: its path, .* This is a dict\."):
+        Simulation({"model": "pasture"})
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

@@ -301,13 +301,15 @@ def read_run_file(path: Path | str, changes: Mapping[str, str] | None = None) ->
     RunFileError
         The file cannot be read, is no TOML, or has an unknown key or a value of the wrong kind.
     """
+    if not isinstance(path, str | Path):
+        raise RunFileError(f"A run begins with a run file: its path, or what `read_run_file` returns. This is a {type(path).__name__}.")
     path = Path(path)
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise RunFileError(f'Run file "{path}" cannot be read: {error.strerror}. `steppe new run` writes one.') from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        more = toml_advice(str(error), path.read_text(encoding="utf-8", errors="replace"))
+        more = toml_advice(str(error), path.read_text(encoding="utf-8-sig", errors="replace"))
         raise RunFileError(f'Run file "{path}" is not valid TOML: {error}.{more}') from None
     return checked(table, path, changes)
 

@@ -72,7 +72,7 @@ def table_of(request: NewRun) -> dict[str, object]:
     if table is None:
         position = "$.toml"
         try:
-            table = tomllib.loads(request.toml or "")
+            table = tomllib.loads((request.toml or "").removeprefix("\ufeff"))  # an editor's byte order mark
         except (ValueError, RecursionError) as error:
             advice = toml_advice(str(error), request.toml or "")
             raise FaultError("bad-field", f"The run file is not valid TOML: {error}.{advice}", position=position) from None

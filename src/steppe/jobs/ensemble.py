@@ -65,7 +65,7 @@ def read_scenarios(path: Path) -> list[Scenario]:
         if names.count(name) > 1:
             raise Mistake(f'"{path}" has two scenarios called "{name}"; give each its own name.')
         if not name or not all(letter.isalnum() or letter in "._-" for letter in name):
-            raise Mistake(f'"{path}": the name "{name}" must be of letters, digits, dots, lines and underscores.')
+            raise Mistake(f'"{path}": the name "{name}" must be of letters, digits, dots, hyphens and underscores.')
     if not found:
         raise Mistake(f'"{path}" has no scenarios. Give it a line for each below the names of the columns.')
     return found
@@ -75,7 +75,8 @@ def _of_csv(path: Path, text: str) -> list[Scenario]:
     lines = csv.reader(text.splitlines())
     rows = [(lines.line_num, row) for row in lines if row and not row[0].startswith("#")]
     if not rows or rows[0][1][0].strip() != "name" or len(rows[0][1]) < 2:
-        raise Mistake(f'"{path}" must begin with a line of column names: name, then states or parameters.')
+        semicolons = " Its columns are parted by semicolons: write commas, and points in numbers." if rows and ";" in rows[0][1][0] else ""
+        raise Mistake(f'"{path}" must begin with a line of column names: name, then states or parameters.{semicolons}')
     columns = [column.strip() for column in rows[0][1][1:]]
     if twice := [column for column in columns if columns.count(column) > 1]:
         raise Mistake(f'"{path}" has two columns called "{twice[0]}". Remove one.')
