@@ -25,6 +25,13 @@ def test_a_value_that_is_no_number_is_refused_as_in_python(run: Run, shared_serv
     assert len(run.log()) == orders
 
 
+def test_reduce_without_pixels_is_refused(run: Run) -> None:
+    for operation in ("mean", "max"):
+        with pytest.raises(Mistake, match=r"`reduce` takes the cells of a pixel together\. Give width or height"):
+            run.get("water", box=(143.4, -23.1, 144.1, -21.9), reduce=operation)
+    assert run.get("water", box=(143.4, -23.1, 144.1, -21.9), reduce="max", width=1, height=1).shape == (1, 1)
+
+
 def test_a_data_set_is_no_value(run: Run) -> None:
     with pytest.raises(ModelError, match=r'is a data set\. Give one of its variables, such as dataset\["water"\]'):
         run.set("water", run["water"].to_dataset(name="water"))

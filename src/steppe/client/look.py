@@ -170,6 +170,7 @@ class AsyncLook:
         RefusedError
             The region holds no cell, or is none.
         """
+        words.expect_pixels(width, more)
         name = await self._remote.one_level(name, level)
         variable = await self._remote.variable(name)
         if variable.levels:

@@ -1,6 +1,6 @@
 """Regions, dates and queries of Python as those of requests. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -48,6 +48,14 @@ def at(when: Moment) -> dict[str, object]:
     """{"step": n} or {"date": ...}."""
     when = plain(when)
     return {"step": int(when)} if isinstance(when, int | np.integer) else {"date": moment_text(when)}
+
+
+def expect_pixels(width: int | None, more: Mapping[str, object]) -> None:
+    """Raises `Mistake` for `reduce` without pixels, in which nothing would be reduced. more: the keys of `MapQuery` beside the width."""
+    if "reduce" in more and width is None and more.get("height") is None:
+        raise Mistake(
+            "`reduce` takes the cells of a pixel together. Give width or height, too: width=1, height=1 makes one value of a region."
+        )
 
 
 def region(box: Box | None = None, polygon: Polygon | None = None, cells: ArrayLike | None = None) -> dict[str, Any]:
