@@ -29,6 +29,15 @@ def test_a_run_becomes_one_file_that_says_how_it_was_made(call, finished, monkey
         assert "generated weather" in found.attrs["title"]
 
 
+def test_variables_are_given_with_commas_or_one_by_one(call, finished):
+    heads = []
+    for number, arguments in enumerate([("--variables", "water, runoff"), ("--variable", "water", "--variable", "runoff")]):
+        assert call("export", str(finished), "--csv", f"{number}.csv", "--at", "-22,144", *arguments)[0] == Exit.DONE
+        with open(f"{number}.csv", newline="") as file:
+            heads.append(next(csv.reader(file)))
+    assert heads[0] == heads[1] == ["date", "latitude", "longitude", "water [mm]", "runoff [mm d-1]"]
+
+
 def test_the_series_of_a_run_are_a_table(call, finished):
     assert call("export", str(finished), "--csv", "a.csv", "--variable", "runoff", "--date", "1990-02-01", "--quiet") == (Exit.DONE, "", "")
     with open("a.csv", newline="") as file:

@@ -1,6 +1,7 @@
 """A year of 360 days, from the files of a climate model to the picture: nothing on the way counts by our own calendar."""
 
 import shutil
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -107,3 +108,17 @@ def test_a_day_that_the_calendar_of_the_weather_lacks_is_refused(folder):
 
 def test_the_grid_of_a_climate_model_is_that_of_its_weather(made):
     assert read_grid(file=made / "weather.zarr").n_cells == 42
+
+
+def test_dates_before_the_reform_of_the_calendar_are_read_without_a_warning(tmp_path):
+    text = f"""\
+model = "{Path(__file__).parents[1] / "models" / "lorenz.py"}"
+time = {{ start = 1500-01-01, end = 1500-01-03 }}
+grid = {{ rectangle = {{ north = 1, west = 0, rows = 1, columns = 2, cell = 1.0 }} }}
+output = {{ path = "out", variables = ["x"], every = "1 day", reduce = "last" }}
+"""
+    (tmp_path / "run.toml").write_text(text)
+    steppe.run(tmp_path / "run.toml")
+    with warnings.catch_warnings(record=True) as told, steppe.open(tmp_path / "out") as found:
+        assert found.time.values[0].isoformat().startswith("1500-01-01")
+    assert not told

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from steppe.cli.making import CountBar
-from steppe.cli.typed_places import place_of, region_of
+from steppe.cli.typed_places import names_of, place_of, region_of
 from steppe.errors import Mistake
 
 Names = Annotated[list[str] | None, Parameter(name=("--variables", "--variable"), metavar="NAME")]
@@ -61,7 +61,7 @@ def export(
     cog
         Maps as cloud-optimised GeoTIFF: one file that ends in .tif, or a folder with a file for each variable and record.
     variables
-        A variable, instead of all. May be given several times.
+        Variables, instead of all: soil,runoff. May be given several times.
     start
         First day, as 1990-01-01; the record that holds it is included.
     end
@@ -100,6 +100,7 @@ def export(
 
     if netcdf and (netcdf / "identity.json").exists():
         raise Mistake(f'--netcdf "{netcdf}" is a run folder, in which only runs write. Choose another folder.')
+    variables = names_of(variables)
     places, part, path = [place_of(text) for text in at or []], region_of(region), results_folder(path)
     with CountBar("exporting", quiet) as progress, writing(netcdf or csv or cog or path):
         if csv and not places and part is None:

@@ -57,7 +57,7 @@ def plot(
     output
         The PNG file to write; default: picture.png in the run folder, or a file beside the store.
     variables
-        A variable to draw, instead of all of the run. May be given several times. A film shows one, by default the first
+        Variables to draw, instead of all of the run: soil,runoff. May be given several times. A film shows one, by default the first
         of the run file.
     date
         Draw the maps of the interval that holds this day, as 1993-06-15.
@@ -82,13 +82,13 @@ def plot(
     quiet
         No progress of a film, and no list of the written files.
     """
-    from steppe.cli.typed_places import check_png, place_of, region_of, scale_of
+    from steppe.cli.typed_places import check_png, names_of, place_of, region_of, scale_of
     from steppe.files import writing
     from steppe.io import results_folder
     from steppe.jobs.film import FilmChoices
     from steppe.jobs.picture import PictureChoices, draw
 
-    part, ends = region_of(region) or "all", scale_of(scale)
+    part, ends, variables = region_of(region) or "all", scale_of(scale), names_of(variables)
     if movie is not None:
         if given := [name for name, value in {"--output": output, "--date": date, "--at": at}.items() if value]:
             raise Mistake(f"{given[0]} is an option of pictures. Leave it out with --movie: --from and --to are the period of a film.")

@@ -27,6 +27,11 @@ def place_of(text: str) -> tuple[float, float]:
     return numbers[1], numbers[0]
 
 
+def names_of(texts: list[str] | None) -> list[str] | None:
+    """The names of texts of one or several, with commas between them; None where none is given."""
+    return [name.strip() for text in texts for name in text.split(",")] if texts else None
+
+
 def region_of(text: str | None) -> "RegionLike | None":
     """The region of a name, or of a text WEST,SOUTH,EAST,NORTH."""
     if text is None or "," not in text:

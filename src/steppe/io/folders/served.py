@@ -52,7 +52,7 @@ def results_folder(path: Path) -> Path:
     if served.main != path:
         LOG.warning('"%s" was rewound on a server. The results of scenario main are those of "%s", which is taken.', path, served.main)
     if served.upto is not None:
-        text = '"%s" was rewound to step %d on a server, and no later step is on the disk yet. Later records are of the scenario that was left.'
+        text = '"%s" was rewound to step %d on a server, and no later step is on the disk yet. Its later records are those that were left.'
         LOG.warning(text, path, served.upto)
     return served.main
 

@@ -5,6 +5,7 @@ values. The time axis ends with the last committed record: a NaN in the dataset 
 """
 
 import os
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -80,9 +81,18 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
         cut = {axis: max(found[axis] for found in cuts) for axis in axis_of.values()}
         rows = [{name: found[axis] for name, axis in axis_of.items()} for found in cuts]
         values = stacked(raw, groups, rows, list(axis_of))
-    dataset = _exact(xarray.decode_cf(values, decode_coords="all"), raw).isel({axis: slice(0, records) for axis, records in cut.items()})
+    dataset = _exact(_decoded(values), raw).isel({axis: slice(0, records) for axis, records in cut.items()})
     dataset = dataset.set_coords(_coordinates(dataset))
     return _labelled(dataset, ensemble) if ensemble else dataset
+
+
+def _decoded(values: "xarray.Dataset") -> "xarray.Dataset":
+    """With dates: those of numpy, or of cftime before 1582, of which xarray warns."""
+    import xarray
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Unable to decode time axis", xarray.SerializationWarning)
+        return xarray.decode_cf(values, decode_coords="all")
 
 
 def _exact(dataset: "xarray.Dataset", raw: "xarray.Dataset") -> "xarray.Dataset":
