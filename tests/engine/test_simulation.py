@@ -572,6 +572,11 @@ def test_a_warning_names_weekly_means_that_a_packed_store_rounds(scenario):
     assert not cautions(Plan.of(scenario))
 
 
+def test_a_sum_of_a_state_is_warned_of(scenario):
+    (told,) = cautions(changed(scenario, {"output.reduce": '"sum"'}))
+    assert told.startswith('[output]: reduce = "sum" adds up the state "water". A sum is of rates, as mm d-1')
+
+
 def test_a_bad_cell_is_named_and_the_last_checkpoint_is_good(scenario):
     with Simulation(scenario) as simulation:
         simulation.step(10)
@@ -584,6 +589,13 @@ def test_a_bad_cell_is_named_and_the_last_checkpoint_is_good(scenario):
     with Simulation(scenario) as simulation:
         assert simulation.step_index == 10
         assert np.isfinite(simulation.get("water")).all()
+
+
+def test_cells_that_become_bad_later_are_counted_with_their_day(scenario):
+    model = scenario.parent / "dry.py"
+    model.write_text(Path("examples/bucket.py").read_text().replace("low=0, high=2000", "low=0, high=40"))
+    with pytest.raises(BadCellError, match=r"more cells are bad by 1990-\d\d-\d\d\. Results up to"):
+        steppe.run(read_run_file(scenario, {"model": f'"{model}"'}))
 
 
 def test_frozen_cells_are_counted_at_the_end_and_their_marks_are_no_record(scenario):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import steppe
-from steppe.engine import Plan, Simulation
+from steppe.engine import Plan, Simulation, estimate
 from steppe.errors import Failure, ModelError, RunFileError, UnknownNameError
 from steppe.jobs.examples import PASTURE
 from steppe.models import find_model, make_model
@@ -162,6 +162,8 @@ def test_a_parameter_that_a_class_does_not_keep_cannot_be_set(tmp_path):
         assert simulation.model.length == 0.01
         with pytest.raises(Failure, match=refused):
             simulation.run()
+    with pytest.raises(ModelError, match=refused):
+        estimate(Plan.of(run_file))
 
 
 def test_an_error_of_export_has_file_and_line(tmp_path):

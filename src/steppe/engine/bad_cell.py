@@ -14,8 +14,8 @@ from steppe.models import Status
 from steppe.variable import Role
 
 
-def bad_cell(status: Status, plan: Plan) -> BadCellError:
-    """The error of a step with bad cells. status: the first bad cell, as a packed cell of the whole grid."""
+def bad_cell(status: Status, plan: Plan, done: int) -> BadCellError:
+    """The error of a step with bad cells. status: the first bad cell, as a packed cell of the whole grid. done: the steps that are done."""
     grid, variables = plan.grid, plan.variables
     place = f"cell {status.cell:,} (longitude {grid.cell_lon[status.cell]:g}, latitude {grid.cell_lat[status.cell]:g})"
     when = plan.clock.name(status.step)
@@ -26,7 +26,8 @@ def bad_cell(status: Status, plan: Plan) -> BadCellError:
     else:
         what = f'"{status.variable}" is {status.value:g}'
     more = status.count - 1
-    others = f" and {more:,} more {'cell is' if more == 1 else 'cells are'} bad" if more > 0 else ""
+    by = f" by {plan.clock.name(done - 1)}" if done - 1 > status.step else ""
+    others = f" and {more:,} more {'cell is' if more == 1 else 'cells are'} bad{by}" if more > 0 else ""
     found = f"Look at the parameters and the initial state{': the forcing is within its limits' if plan.forcing else ''}"
     if status.variable not in variables or variables[status.variable].role is Role.FORCING:
         found = "Find bad forcing with `steppe check`"

@@ -196,7 +196,7 @@ class Branch:
         if self.plan.run.engine.on_bad_cell != "stop":
             return None
         status = self.order("tell_status")
-        return bad_cell(status, self.plan) if status.count else None
+        return bad_cell(status, self.plan, self.position.step) if status.count else None
 
     def recorded(self, name: str, step: int, rounded: bool = False) -> Array | None:
         """A variable after so many steps, ([levels,] cells), from the records on the disk; None if no record has it.

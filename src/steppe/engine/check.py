@@ -15,6 +15,7 @@ from steppe.array_types import Array
 from steppe.arrays import ModelArrays
 from steppe.comm import BoxReach, Serial, free_memory
 from steppe.engine.gatherer import Gatherer
+from steppe.engine.kept_parameters import expect_kept
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan, label_of, listed
 from steppe.errors import RunFileError
@@ -126,10 +127,20 @@ def cautions(plan: Plan) -> list[str]:
         told.append("[output] records nothing: variables is empty, and there are no [[output.maps]] and [[output.series]].")
     for section in (*plan.maps, *output.series):
         told += [f'{section.where}: variables has "{name}" twice; it is recorded once.' for name in _twice(section.variables)]
+    for section in (*plan.maps, *output.series):
+        states = [name for name in section.variables if section.reduce == "sum" and _is_state(plan, name)]
+        if states:
+            told.append(
+                f'{section.where}: reduce = "sum" adds up the state "{states[0]}". A sum is of rates, as mm d-1: take "mean" or "last".'
+            )
     for series in output.series:
         labels = [label_of(each) for each in listed(series)]
         told += [f"{series.where}: region has {label} twice; it is recorded once." for label in _twice(labels)]
     return told
+
+
+def _is_state(plan: Plan, name: str) -> bool:
+    return name in plan.variables and plan.variables[name].role is Role.STATE
 
 
 def _twice(names: Sequence[str]) -> list[str]:
@@ -184,6 +195,7 @@ def estimate(plan: Plan) -> Cost:
         seconds = time.perf_counter() - begin
     for name, value, cells in _first_settings(plan):  # a parameter that differs between cells needs machine code of its own
         plan.model.set(name, value, cells)
+        expect_kept(plan.model, name, value, cells)
         plan.model.advance(steps, reader, plan.clock, outputs.recorder)  # type: ignore[arg-type]
     read_ahead = 0
     if reader:
