@@ -62,6 +62,12 @@ def test_longitudes_from_0_to_360_become_those_from_180_west(tmp_path: Path) -> 
         assert (grid.active[:, at] == mask[:, column]).all()
 
 
+def test_a_map_of_one_row_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = store(tmp_path, {"mask": np.ones((1, 4), bool)}, lat=[10.0], lon=np.arange(4) * 10.0)
+    with pytest.raises(GridError, match=r"Latitude has 1 value; .* Take more of the map, or a table of the place: `steppe ingest stations`"):
+        read(path)
+
+
 def test_longitudes_with_both_0_and_360_are_refused_with_the_file_and_what_to_keep(tmp_path: Path) -> None:
     path = store(tmp_path, {"mask": np.ones((2, 37), bool)}, lat=[10.0, 0.0], lon=np.arange(37) * 10.0)
     said = rf'"{path}": "lon" goes from 0 to 360, more than once round: .*dataset.isel\(lon=slice\(36\)\)'

@@ -170,7 +170,10 @@ def _even(kind: str, axis: "xarray.DataArray") -> Floats:
     """The centres of an axis, checked for even spacing, without the noise of float32."""
     values = axis.values.astype(np.float64)
     if values.size < 2:
-        raise GridError(f"{kind.capitalize()} has {values.size} value; the size of a cell needs two or more.")
+        raise GridError(
+            f"{kind.capitalize()} has {values.size} value; the size of a cell needs two or more. "
+            "Take more of the map, or a table of the place: `steppe ingest stations`."
+        )
     if kind == "longitude" and (np.diff(values) < 0).sum() == 1:
         values = np.where(values < values[0], values + 360.0, values)  # 170 .. 179, -180 .. -170: over the date line
     spacing = (values[-1] - values[0]) / (values.size - 1)
