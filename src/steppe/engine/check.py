@@ -14,8 +14,8 @@ import numpy as np
 from steppe.array_types import Array
 from steppe.arrays import ModelArrays
 from steppe.comm import BoxReach, Serial, free_memory
+from steppe.engine.events import expect_kept
 from steppe.engine.gatherer import Gatherer
-from steppe.engine.kept_parameters import expect_kept
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan, label_of, listed
 from steppe.errors import RunFileError

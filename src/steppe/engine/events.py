@@ -1,17 +1,20 @@
-"""The events of a run file: states, parameters and event inputs that are set before a step."""
+"""The events of a run file: states, parameters and event inputs that are set before a step; and whether a model keeps what is set."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from steppe.array_types import Array
 from steppe.clock import Clock
-from steppe.engine.kept_parameters import expect_kept
 from steppe.engine.run_file import EventSection
 from steppe.errors import GridError, ModelError, RequestError, RunFileError, nearest
 from steppe.grid import Grid
 from steppe.levels import parted
 from steppe.models import Model
-from steppe.variable import Variables
+from steppe.variable import Role, Variables
+
+ROUNDED = 1e-6  # part of a value by which a model may round it: float32
 
 
 class Action(NamedTuple):
@@ -79,3 +82,27 @@ def _on_level(section: EventSection, variables: Variables) -> dict[str, float]:
         return {variables.layer(name, section.level): value for name, value in section.set.items()}
     except RequestError as error:
         raise RunFileError(f"[[event]] of {section.date}: {error}") from None
+
+
+def is_parameter(model: Model, name: str) -> bool:
+    """True if this is the name of a parameter, or of a level of one."""
+    variable = model.variables.get(parted(name)[0])
+    return variable is not None and variable.role is Role.PARAMETER
+
+
+def expect_kept(model: Model, name: str, value: float, index: Array | None) -> None:
+    """Raises `ModelError` if this is a parameter, and no cell of it has the value that was set in the own cells `index` (None: in all)."""
+    if is_parameter(model, name) and (index is None or len(index)):
+        whole, level = parted(name)
+        found = model.parameters.get(whole)
+        found = found if found is None or level is None else found[level]
+        if found is None or (np.size(found) and not np.isclose(found, value, ROUNDED, 0.0).any()):
+            raise not_kept(model, name)
+
+
+def not_kept(model: Model, name: str) -> ModelError:
+    """The error of a parameter that `set` changes and `parameters` does not show: a continued run or a branch would not have it."""
+    return ModelError(
+        f'Parameter "{name}" of model "{model.name}" cannot be set: after its method `set` the attribute `parameters` must hold the new '
+        "value. Change it there, too, so that a continued run has it."
+    )

@@ -7,8 +7,8 @@ import numpy as np
 from steppe.array_types import Array
 from steppe.comm import World
 from steppe.engine.digest import changed
+from steppe.engine.events import ROUNDED, is_parameter, not_kept
 from steppe.engine.gatherer import Gatherer
-from steppe.engine.kept_parameters import is_parameter, not_kept
 from steppe.engine.plan import Plan
 from steppe.errors import ComputedError, RangeError
 from steppe.kernels.sums import total
@@ -64,7 +64,7 @@ class Setting:
         self._model.set(name, value, index)  # which refuses variables that cannot be set
         after = self._values(name, index)
         self._before = name, before, index
-        if parameter and not np.array_equal(after, np.broadcast_to(value, after.shape)):
+        if parameter and not np.allclose(after, value, ROUNDED, 0.0):
             self.undo()
             raise not_kept(self._model, name)
 
