@@ -213,7 +213,7 @@ def _carry(run: Run) -> float:
 def _trace(run: Run) -> float:
     """Seconds of three iterations of the middles."""
     middles = _middles(run)
-    return thread_seconds(lambda: run.model._advection.trace(middles, 0.5 * DT, 3, None))
+    return thread_seconds(lambda: run.model._advection.trace(middles, 0.5 * DT, 3, None, "ccm"))
 
 
 def _longer(rounds: int) -> Figure:
