@@ -42,7 +42,6 @@ def crossed(count: int) -> list[list[float]]:
         ("/data/green?time=latest&time=latest", "bad-query", {"value": "time"}),
         ("/data/green?time=soon", "bad-query", {"position": "time"}),
         ("/data/green?width=0", "bad-query", {"position": "width"}),
-        ("/data/green?reduce=mean", "bad-query", {"position": "reduce"}),
         ("/data/green?width=1e3", "bad-query", {"position": "width"}),
         ("/data/green?width=٣", "bad-query", {}),
         ("/data/green?box=1,2,3", "bad-query", {"position": "box"}),

@@ -76,8 +76,6 @@ def read_query(query: bytes, grammar: Grammar) -> dict[str, Any]:
             except ValueError as error:
                 raise Refused("bad-query", f"{key}={text[:64]}: {error}", value=text[:64], allowed=parameter.schema, position=key) from None
             found[key] = (*found.get(key, ()), value) if parameter.many else value
-    if "reduce" in found and "width" not in found and "height" not in found:
-        raise Refused("bad-query", "The key reduce takes the cells of a pixel together. Give width or height, too.", position="reduce")
     return {key: parameter.default for key, parameter in grammar.items()} | found
 
 
