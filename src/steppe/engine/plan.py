@@ -116,7 +116,7 @@ class Plan:
         begun = {**plan.initial, **{name: value for action in actions for name, value in action.values.items()}}
         plan.cautions = [*departures(run.initial.get("state"), clock, chosen.values), *remarks_of(module, model, begun)]
         plan.check_forcing(module)
-        plan.cautions += weather_cautions(forcing, model.variables, run.forcing.cadence if run.forcing else {}, clock.step)
+        plan.cautions += weather_cautions(forcing, plan.of_weather, run.forcing.cadence if run.forcing else {}, clock.step)
         check_fits(plan)
         plan.run = run.model_copy(update={"engine": run.engine.model_copy(update={"dtype": plan.dtype})})
         plan.check_outputs()

@@ -12,7 +12,7 @@ from steppe.errors import ForcingError, RunFileError, some
 from steppe.grid import Grid, Points
 from steppe.io import FieldStore, ForcingStore
 from steppe.kernels import cache_folder
-from steppe.variable import Role, Variable
+from steppe.variable import Variable
 
 ADVICE = "Remove [grid] from the run file: the run then takes the grid of its weather. Or make a store for the grid of the run."
 
@@ -48,13 +48,12 @@ def open_weather(run: RunFile, grid: Grid) -> ForcingStore | FieldStore | None:
 def weather_cautions(
     forcing: ForcingStore | FieldStore | None, variables: Mapping[str, Variable], cadence: Mapping[str, str], step: timedelta | None
 ) -> list[str]:
-    """What a run does with its weather that is possible, and perhaps not meant. variables: of the model; step: None for months."""
+    """What a run does with its weather that is possible, and perhaps not meant. variables: those that it reads; step: None for months."""
     if forcing is None:
         return []
     if isinstance(forcing, FieldStore):
-        read = {name: variable for name, variable in variables.items() if variable.role is Role.FORCING and name in forcing.names}
-        told = list(filter(None, (forcing.off_stamps(name, variable.between == "last") for name, variable in read.items())))
-        return told + ([] if step is None else _passed_over(forcing, list(read), step))
+        told = list(filter(None, (forcing.off_stamps(name, variable.between == "last") for name, variable in variables.items())))
+        return told + ([] if step is None else _passed_over(forcing, list(variables), step))
     rounded = []
     for name in sorted(cadence):
         stored = forcing.variables.get(name)
@@ -64,7 +63,7 @@ def weather_cautions(
         return []
     return [
         f"[forcing] cadence: the store is packed, so weekly means are rounded: {', '.join(rounded)}. A mean below half of that is 0. "
-        "A store made with --exact keeps them.",
+        "A store made with --exact keeps them."
     ]
 
 

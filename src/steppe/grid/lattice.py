@@ -217,14 +217,16 @@ def _around(columns: Centres) -> float:
 
 def _between_poles(rows: Centres) -> tuple[Centres, float]:
     """Rows from north to south and their spacing; those that reach over a pole by rounding alone end there exactly."""
-    if _fit(rows, _spacing(rows)):
-        return rows, _spacing(rows)
+    spacing = _spacing(rows)
+    if _fit(rows, spacing):
+        return rows, spacing
     beside = [(end - 90.0) / _mean_spacing(rows) for end in (rows[0], -rows[-1])]  # 0 of a row on the pole, 1/2 of one that ends there
     north, south = (next((part for part in (0.0, 0.5) if abs(each - part) < UNEVEN), None) for each in beside)
     first, last = (rows[0] if north is None else 90.0), (rows[-1] if south is None else -90.0)
     step = (last - first) / (rows.size - 1 + (north or 0.0) + (south or 0.0))
     rows = np.round(first + step * ((north or 0.0) + np.arange(rows.size)), DIGITS)
-    return rows, _spacing(rows) if _fit(rows, _spacing(rows)) else step  # the same when they are read again
+    spacing = _spacing(rows)
+    return rows, spacing if _fit(rows, spacing) else step  # the same when they are read again
 
 
 def _fit(rows: Centres, spacing: float) -> bool:

@@ -123,7 +123,7 @@ def _grid(grid: Grid | None, rows: Mapping[str, Rows], choices: Choices) -> tupl
 
 
 def _without_value(grid: Grid, cells: Integers) -> str:
-    """The cells or points of a grid that lack values, and the remedy."""
+    """Names the cells or points of a grid that lack values, and says what to do."""
     if isinstance(grid, Points):
         names = ", ".join(f'"{grid.ids[cell]}"' for cell in cells[:SHOWN])
         names += f" and {cells.size - SHOWN} more" if cells.size > SHOWN else ""

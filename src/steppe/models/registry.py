@@ -81,7 +81,7 @@ def _own(made: Any, table: dict[str, object]) -> Model:
 
 
 def _from_file(path: Path) -> ModuleType:
-    """The module of a file, loaded anew if its text has changed since it was loaded."""
+    """The module of a file, loaded again if its text has changed."""
     whole = path.absolute()
     name = f"{path.stem}_{sha256(str(whole).encode()).hexdigest()[:8]}"  # two files of one name do not meet
     spec = importlib.util.spec_from_file_location(name, whole)

@@ -27,7 +27,7 @@ class Answers:
         return len(self._queue)
 
     def clear(self) -> None:
-        """Discards the queue: the server has gone, and the next one numbers its questions anew."""
+        """Discards the queue: the server has gone, and the next one numbers its questions from 1 again."""
         self._queue.clear()
 
     def receive(self, question: Get) -> None:

@@ -123,7 +123,7 @@ class FieldStore:
         last: each record holds from its stamp on; otherwise the run is linear between stamps, which should be the middles.
         """
         values = self.dataset[name]
-        time = next((time for dim in values.dims if (time := self.time(str(dim))) is not None), None)
+        time = self._time_of(name)
         bounds = None if time is None else self.dataset.variables.get(str(time.attrs.get("bounds", "")))
         if time is None or bounds is None or bounds.shape != (time.size, 2) or "time: point" in str(values.attrs.get("cell_methods", "")):
             return ""
@@ -140,7 +140,7 @@ class FieldStore:
 
     def apart(self, name: str) -> timedelta | None:
         """The usual time from one record of a variable to the next; None where it has no two, or no time that can be read."""
-        time = next((time for dim in self.dataset[name].dims if (time := self.time(str(dim))) is not None), None)
+        time = self._time_of(name)
         if time is None or time.size < 2:
             return None
         try:
@@ -189,6 +189,10 @@ class FieldStore:
         """The times of a dim; None if the dim is no time."""
         found = self.dataset.coords.get(dim)
         return found if found is not None and " since " in str(found.attrs.get("units", "")) else None
+
+    def _time_of(self, name: str) -> "xarray.DataArray | None":
+        """The times of a variable; None if it does not change in time."""
+        return next((time for dim in self.dataset[name].dims if (time := self.time(str(dim))) is not None), None)
 
 
 def reason(error: BaseException) -> str:
