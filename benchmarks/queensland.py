@@ -24,7 +24,7 @@ parameters = {{ plant = "mitchell", soil = "open-downs", stocking_rate = 0.1, ka
 
 [output]
 path = "run-{years}"
-variables = ["rainfall", "total_standing_dry_matter", "growth", "soil_water_index", "total_cover", "runoff"]
+variables = ["total_standing_dry_matter", "growth", "rainfall", "soil_water_index", "total_cover", "runoff"]
 every = "1 month"
 
 [engine]

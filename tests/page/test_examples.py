@@ -156,7 +156,7 @@ def test_the_first_step_brings_the_first_recorded_map_unless_the_viewer_chose_on
     opened.open()
     assert page.evaluate("() => steppe.store.now.look.variable") == "soil_water_1"  # nothing that is recorded has a value yet
     house.order("/step", {"steps": 1})
-    opened.wait("steppe.store.now.shown[0]?.variable === 'rainfall'")
+    opened.wait("steppe.store.now.shown[0]?.variable === 'total_standing_dry_matter'")
     opened.variable("soil water of layer 1")
     house.order("/step", {"steps": 1})
     opened.wait("steppe.store.now.shown[0]?.step === 2")
