@@ -1,6 +1,7 @@
 """Levels of a real run over HTTP, by the socket and from Python: each is a map of its own, all together a profile."""
 
 from collections.abc import Iterator
+from secrets import token_hex
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ from steppe.client import RefusedError, Run
 from steppe.client.refusals import UnknownError
 from tests.client.served import TOKENS, Served
 from tests.engine.test_levels import BOX, COLUMNS, LEVELS, MODEL, ROWS, RUN, computed, inside
+from tests.server.viewers import viewer
 
 NO_EVENT = RUN[: RUN.index("[[event]]")] + RUN[RUN.index("[engine]") :]
 
@@ -117,6 +119,27 @@ def test_python_gets_all_levels_or_one_and_sets_one(server: Served, run: Run) ->
         run.set("gas[2]", -1.0)
 
 
+def test_a_change_names_a_level_by_its_number_or_its_value(server: Served, run: Run) -> None:
+    gas, _ = expected(server)
+
+    def order(path: str, **change: Any) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {TOKENS['steer']}", "Idempotency-Key": token_hex(), "Prefer": "wait=5"}
+        return httpx.post(f"{server.address}/api/v1/runs/out/{path}", json={"variable": "gas", "value": 9.0, **change}, headers=headers)
+
+    seen = order("preview", level="500 hPa").json()
+    assert (seen["variable"], seen["cells"]) == ("gas[2]", gas[2].size - np.isnan(gas[2]).sum())
+    assert order("set", level="500 hPa").json()["state"] == "done"
+    assert order("set", level=0, operation="add", value=1.0).json()["state"] == "done"
+    np.testing.assert_array_equal(run["gas"], [gas[0] + 1.0, gas[1], np.where(np.isnan(gas[2]), np.nan, 9.0)])
+    for change, words in (
+        ({"level": "low"}, 'There is no level "low". Levels are 0 to 2, or 1000 hPa, 850 hPa, 500 hPa.'),
+        ({"variable": "ground", "level": 0}, '"ground" has no levels'),
+    ):
+        problem = order("set", **change).json()
+        assert (problem["code"], problem["position"]) == ("out-of-range", "$.level")
+        assert words in problem["detail"]
+
+
 def test_a_trigger_looks_at_a_level(server: Served, run: Run) -> None:
     gas = [expected(server, steps)[0] for steps in range(6, 20)]
     limit = float((gas[7][2].max() + gas[8][2].max()) / 2)
@@ -133,6 +156,21 @@ def test_a_level_is_watched_live(server: Served, run: Run) -> None:
         assert frame.name == "gas[2]"
         np.testing.assert_allclose(frame, gas[2], atol=frame.attrs["precision"] * 1.01)
         break
+
+
+def test_the_live_socket_shows_and_follows_a_level_by_its_value(server: Served, run: Run) -> None:
+    gas, _ = expected(server)
+    headers = {"Authorization": f"Bearer {TOKENS['view']}"}
+    with viewer(int(server.address.rsplit(":")[-1]), None, "out", headers=headers) as seen:
+        assert seen.watch(variable="gas", level="850 hPa")["variable"] == "gas[1]"
+        seen.say({"cursor": {"stream": 1, "cell": 22}})
+        assert seen.until("cursor")["value"] == gas[1].flat[22]
+        seen.say({"follow": [{"line": 1, "variable": "gas", "level": 2, "cell": 22}]})
+        seen.until("following")
+        run.step(1)
+        assert seen.until("series")["values"][0][-1] == expected(server, 6)[0][2].flat[22]
+        seen.say({"watch": [{"stream": 1, "variable": "gas", "level": 7}]})
+        assert 'There is no level "7"' in seen.until("problem")["problem"]["detail"]
 
 
 def test_zarr_readers_see_the_levels(server: Served, run: Run) -> None:

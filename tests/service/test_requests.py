@@ -41,7 +41,11 @@ def test_a_line_of_too_many_corners_says_how_many_it_may_have() -> None:
 @pytest.mark.parametrize(
     ("value", "kind", "allowed"),
     [
-        ({"watch": [{**STREAM, "level": 2}]}, Said, ["stream", "variable", "scenario", "width", "stride", "box", "bits", "range", "rate"]),
+        (
+            {"watch": [{**STREAM, "layer": 2}]},
+            Said,
+            ["stream", "variable", "level", "scenario", "width", "stride", "box", "bits", "range", "rate"],
+        ),
         ({**CHANGE, "region": {"bx": 1}}, Set, ["box", "polygon", "cell", "cells"]),
         ({"name": "a", "from": {"at": 1}}, NewScenario, ["scenario", "step", "date"]),
     ],

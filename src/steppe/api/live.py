@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from steppe.api.requests import Latitude, Longitude, VariableName
+from steppe.api.requests import Latitude, Level, Longitude, VariableName
 
 MOST = 4  # streams of a socket
 LINES = 16  # that a socket follows
@@ -19,6 +19,7 @@ class Stream(Struct, kw_only=True, forbid_unknown_fields=True):
 
     stream: StreamNumber
     variable: VariableName
+    level: Level | None = None
     scenario: Annotated[str, Meta(max_length=80)] = "main"
     width: Annotated[int, Meta(ge=1, le=16384)] | None = None
     stride: Annotated[int, Meta(ge=1, le=16384)] = 1
@@ -40,6 +41,7 @@ class Line(Struct, kw_only=True, forbid_unknown_fields=True):
 
     line: Annotated[int, Meta(ge=1, le=LINES)]
     variable: VariableName
+    level: Level | None = None
     scenario: Annotated[str, Meta(max_length=80)] = "main"
     cell: Annotated[int, Meta(ge=0, lt=1 << 40)] | None = None
     box: Box | None = None

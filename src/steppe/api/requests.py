@@ -28,6 +28,10 @@ VariableName = Annotated[
         description="Name of a variable of the model; of one of its levels, counted from 0, such as ozone[3].",
     ),
 ]
+Level = Annotated[
+    Annotated[int, Meta(ge=0, le=999_999)] | Annotated[str, Meta(min_length=1, max_length=40)],
+    Meta(description="The level, of a variable with levels: its number, from 0, or its value with its unit.", examples=[3, "850 hPa"]),
+]
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?"
 Date = Annotated[
     str,
@@ -141,6 +145,7 @@ class Change(_Request, kw_only=True):
     """The change of a variable: a value, or an uploaded array of one value for each cell of the region."""
 
     variable: VariableName
+    level: Level | None = None
     operation: Annotated[Literal["set", "scale", "add"], Meta(description="Put in place of the values, multiply or add.")] = "set"
     value: Annotated[float, Meta(description="One value for all cells of the region.")] | None = None
     upload: Annotated[Digest, Meta(description="The uploaded array, in place of value.")] | None = None

@@ -32,7 +32,7 @@ async def checked(service: Service, run: str, change: Change) -> tuple[ChangeArg
 
     Nothing is stored but an array of another unit, as one of the variable's.
     """
-    variable = service.variable(run, change.variable, every=True)
+    variable = service.variable(run, change.variable, change.level, every=True, position="$.level")
     if not variable.settable:
         names = ", ".join(variable.settable_by)
         text = f'"{variable.name}" is computed ({variable.role}) and cannot be set.' + (f" Set {names} in its place." if names else "")

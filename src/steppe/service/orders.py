@@ -133,10 +133,10 @@ class Orders:
         """What a change would do where the scenario stands now."""
         self.service.scenario(self.name, request.scenario)
         change, cells = await checked(self.service, self.name, request)
-        head, body = await self.run.get(request.scenario, MapQuery(name=request.variable, packed=True))
+        head, body = await self.run.get(request.scenario, MapQuery(name=change["variable"], packed=True))
         before = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<")).astype(np.float64)
         found = await asyncio.to_thread(previewed, self.service, self.name, change, cells, before)
-        return {"variable": request.variable, "units": head["units"], "step": head["step"], **found}
+        return {"variable": change["variable"], "units": head["units"], "step": head["step"], **found}
 
     async def cancel(self, seq: int) -> Receipt:
         """Takes an order back: what is not over yet does not happen."""

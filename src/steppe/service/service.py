@@ -152,8 +152,10 @@ class Service:
             known = self._known[name] = RunDescription(facts, variables, from_plain(facts["grid"]))
         return known
 
-    def variable(self, run: str, name: str, level: str | None = None, every: bool = False) -> VariableInfo:
+    def variable(self, run: str, name: str, level: int | str | None = None, every: bool = False, position: str = "level") -> VariableInfo:
         """The declaration of a variable, or of a level of it: as its name says, or `level`. every: all levels of it are taken together.
+
+        position: of `level` in the request.
 
         Raises
         ------
@@ -168,10 +170,10 @@ class Service:
             try:
                 return variables[variables.layer(name, level)]
             except RequestError as error:
-                raise Refused("out-of-range", str(error), value=level, position="level") from None
+                raise Refused("out-of-range", str(error), value=level, position=position) from None
         if (levels := variables.levels(name)) and not every:
             last = len(levels[1].values) - 1
-            raise Refused("bad-query", which_level(name, *levels), value=name, allowed=[0, last], position="level")
+            raise Refused("bad-query", which_level(name, *levels), value=name, allowed=[0, last], position=position)
         return found
 
     async def in_thread(self, call: Callable[Given, Found], *arguments: Given.args, **named: Given.kwargs) -> Found:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from steppe.api import Stream
 from steppe.api.query import MapQuery
 from steppe.array_types import Integers
 from steppe.control import Refused
@@ -29,7 +28,8 @@ INTERVAL = 1 / 30  # [s] between two values of a cursor
 @dataclass(eq=False)
 class _Cursor:
     stream: int
-    wanted: Stream
+    scenario: str
+    variable: str
     cell: int  # row-major in the grid
     packed: int
     due: float = 0.0
@@ -45,7 +45,7 @@ class Cursors:
         """By stream."""
         self._asking: dict[int, asyncio.Task[None]] = {}
 
-    def set(self, stream: int, wanted: Stream, grid: Grid, cell: int | None) -> None:
+    def set(self, stream: int, scenario: str, variable: str, grid: Grid, cell: int | None) -> None:
         """Puts the cursor of a stream on a cell, or takes it away.
 
         Raises
@@ -58,7 +58,7 @@ class Cursors:
             return
         packed = packed_of(grid, cell)
         former = self.placed.get(stream)
-        self.placed[stream] = _Cursor(stream, wanted, cell, packed, former.due if former else 0.0)
+        self.placed[stream] = _Cursor(stream, scenario, variable, cell, packed, former.due if former else 0.0)
         self.moved(stream)
 
     def moved(self, stream: int) -> None:
@@ -88,7 +88,7 @@ class Cursors:
         await asyncio.sleep(max(0.0, cursor.due - loop.time()))
         cursor.due = loop.time() + INTERVAL
         try:
-            head, body = await self._run.get(cursor.wanted.scenario, MapQuery(name=cursor.wanted.variable, packed=True))
+            head, body = await self._run.get(cursor.scenario, MapQuery(name=cursor.variable, packed=True))
         except Refused:
             return  # there is none at this step, or no engine: the next frame asks again
         if self.placed.get(cursor.stream) is cursor:

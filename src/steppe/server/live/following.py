@@ -61,13 +61,13 @@ class FollowedSeries:
     async def _what(self, wanted: Followed) -> SeriesKey:
         context = self._context
         context.scenario(self._run, wanted.scenario)
-        context.variable(self._run, wanted.variable)
+        name = context.variable(self._run, wanted.variable, wanted.level, position="$.follow").name
         grid = context.known(self._run).grid
         if wanted.region is None:
             cells = np.array([packed_of(grid, wanted.cell or 0)], "<u4")
         else:
             cells = await context.in_thread(regions.select, grid, wanted.region)
-        return SeriesKey(wanted.scenario, wanted.variable, np.unique(cells).astype("<u4").tobytes(), wanted.region is not None)
+        return SeriesKey(wanted.scenario, name, np.unique(cells).astype("<u4").tobytes(), wanted.region is not None)
 
     def tell(self) -> None:
         """Sends new values, if the line is free."""

@@ -261,9 +261,9 @@ class Viewer:
         self._offer(watching)
 
     def _cursor(self, stream: int, cell: int | None) -> None:
-        _, wanted, _ = self._known(stream)
+        _, wanted, seen = self._known(stream)
         known = self._context.known(self._name)
-        self._cursors.set(stream, wanted, known.grid, cell)
+        self._cursors.set(stream, wanted.scenario, seen.query.name, known.grid, cell)
 
 
 def _bytes_of(channel: Channel, index: int, stream: int, flags: int) -> bytes:

@@ -37,7 +37,7 @@ def stream_map(context: ServerContext, run: str, stream: Stream) -> StreamMap:
         There is no such scenario or variable, the region holds no cell, or a range is none.
     """
     context.scenario(run, stream.scenario)
-    variable = context.variable(run, stream.variable)
+    variable = context.variable(run, stream.variable, stream.level, position="$.watch")
     if stream.width is not None and stream.stride > 1:
         raise Refused("bad-field", 'Give "width" or "stride", not both.', position="$.watch")
     span = None
@@ -57,10 +57,10 @@ def stream_map(context: ServerContext, run: str, stream: Stream) -> StreamMap:
         raise Refused(
             "out-of-range", f"{window.shape} rows and columns are too many. Give a width.", allowed=PIXELS - 1, position="$.watch"
         )
-    query = MapQuery(name=stream.variable, box=stream.box, width=stream.width, stride=window.stride)
+    query = MapQuery(name=variable.name, box=stream.box, width=stream.width, stride=window.stride)
     told = {
         "scenario": stream.scenario,
-        "variable": stream.variable,
+        "variable": variable.name,
         "units": variable.units,
         "stride": window.stride,
         "rows": window.shape[0],
