@@ -35,7 +35,7 @@ def test_where_all_is_there_it_says_so_and_where(call, tmp_path, monkeypatch):
     assert (code, wrong) == (Exit.DONE, "")
     assert said.splitlines()[-1] == "Steppe runs here."
     assert line(said, "python").endswith(sys.executable)
-    for name in ("packages", "compiler", "cache", "MPI", "cores", "memory", "working folder", "film", "geotiff", "notebook", "remote"):
+    for name in ("packages", "compiler", "cache", "MPI", "cores", "memory", "working folder", "film", "geotiff", "notebook"):
         assert line(said, name)[0] == "+"
     assert str(tmp_path / "cache" / "kernels") in line(said, "cache")
     assert "mpiexec" in line(said, "MPI")
@@ -47,7 +47,7 @@ def test_what_is_found_is_json_too(call):
     assert (code, wrong) == (Exit.DONE, "")
     found = json.loads(said)
     assert found["runs"]
-    assert {each["name"] for each in found["findings"]} > {"python", "compiler", "browser", "remote"}
+    assert {each["name"] for each in found["findings"]} > {"python", "compiler", "browser", "notebook"}
     assert {each["state"] for each in found["findings"]} <= {"there", "missing"}
 
 
@@ -55,14 +55,14 @@ def test_packages_that_are_not_installed_are_named_with_the_command(tmp_path):
     about = Path(str(distribution("steppe")._path))
     shutil.copytree(about, tmp_path / about.name)
     metadata = tmp_path / about.name / "METADATA"
-    more = "Requires-Dist: an-extra-package; extra == 'remote'\nRequires-Dist: fsspec[no-such-extra,http]; extra == 'remote'\n"
+    more = "Requires-Dist: an-extra-package; extra == 'film'\nRequires-Dist: fsspec[no-such-extra,http]; extra == 'film'\n"
     metadata.write_text(metadata.read_text().replace("Requires-Dist: numba", f"{more}Requires-Dist: numba", 1))
     code, said = doctor(tmp_path)
     assert code == Exit.DONE
-    remote = line(said, "remote")
-    assert remote.startswith("- remote ")
-    assert "an-extra-package" in remote
-    assert remote.endswith('pip install ".[remote]"')
+    film = line(said, "film")
+    assert film.startswith("- film ")
+    assert "an-extra-package" in film
+    assert film.endswith('pip install ".[film]"')
     metadata.write_text(metadata.read_text().replace("Requires-Dist: numba", "Requires-Dist: no-such-package>=2\nRequires-Dist: numba", 1))
     code, said = doctor(tmp_path)
     assert code == Exit.FAILURE

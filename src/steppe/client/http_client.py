@@ -21,8 +21,6 @@ from steppe.errors import Mistake
 if TYPE_CHECKING:
     import ssl
 
-    from aiohttp import ClientResponse
-
 Result = TypeVar("Result")
 BASE = "/api/v1"
 PATIENCE = 60.0  # [s] that a server may be away
@@ -85,7 +83,7 @@ class HttpClient:
         Seconds for which a request is sent again while no server answers or it is not ready.
     """
 
-    socket: str = ""  # path of the Unix socket of a server that has no other address
+    address: Address  # of a line that `to` made
     verify: "bool | ssl.SSLContext" = True  # whether certificates are, or what verifies them
 
     def __init__(self, url: str, transport: Connections, headers: Mapping[str, str], patience: float) -> None:
@@ -97,7 +95,7 @@ class HttpClient:
         """A line to an address. verify: False, or an `ssl.SSLContext` that knows a certificate of one's own."""
         transport = (Looping if asynchronous else Waiting)(address.url, address.socket, verify)
         line = cls(address.url, transport, {"authorization": f"Bearer {address.token}"} if address.token else {}, patience)
-        line.socket, line.verify = address.socket, verify
+        line.address, line.verify = address, verify
         return line
 
     async def ask(
@@ -157,13 +155,6 @@ class HttpClient:
     async def close(self) -> None:
         """Ends all connections."""
         await self._transport.close()
-
-
-async def check_response(answer: "ClientResponse") -> None:
-    """Raises the exception for a problem in a response of aiohttp. Readers of Zarr see themselves what is missing (404)."""
-    if answer.status >= 400 and answer.status != 404:
-        reply = Reply(answer.status, answer.reason or "", answer.headers, await answer.read())
-        raise _with_advice(raised(_facts(reply, answer.url.host)))
 
 
 def _seconds(retry_after: str) -> float:

@@ -142,7 +142,7 @@ def watch(
     lost, last, over = _Outage(line), None, now(orders_over())
     while True:
         try:
-            with unix_connect(line.socket, address, **how) if line.socket else connect(address, **how) as socket:
+            with unix_connect(line.address.socket, address, **how) if line.address.socket else connect(address, **how) as socket:
                 socket.send(stream.wish)
                 while True:
                     message = None
@@ -184,7 +184,7 @@ async def watch_async(
     lost, last, over = _Outage(line), None, 0
     while True:
         try:
-            async with unix_connect(line.socket, address, **how) if line.socket else connect(address, **how) as socket:
+            async with unix_connect(line.address.socket, address, **how) if line.address.socket else connect(address, **how) as socket:
                 await socket.send(stream.wish)
                 while True:
                     message = None

@@ -1,7 +1,6 @@
 """Reading a run on a server: its description and its values."""
 
 from collections.abc import AsyncGenerator, Coroutine, Mapping
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -26,13 +25,12 @@ from steppe.api import (
 from steppe.api.documents import JournalRow
 from steppe.api.query import MapQuery
 from steppe.client import words
-from steppe.client.http_client import check_response
 from steppe.client.labels import all_levels, series_array
 from steppe.client.live_stream import LiveStream, watch_async
 from steppe.client.operation import AsyncOperation
 from steppe.client.picture import Picture
 from steppe.client.remote import Remote, Scenarios
-from steppe.errors import Mistake, not_installed
+from steppe.errors import Mistake
 from steppe.html_summary import html_summary
 from steppe.levels import layer
 
@@ -322,27 +320,22 @@ class AsyncLook:
         """All variables of all dates of the run, as the server gives them to readers of Zarr: maps are fetched when they are read.
 
         The time axis is that of the whole run; what is not computed yet is NaN, and comes with a later look. A map is one request, so is a
-        day of a series: `series` is faster for places. After a rewind it still shows what was left. It needs `pip install ".[remote]"`.
+        day of a series: `series` is faster for places. After a rewind it still shows what was left.
 
         Raises
         ------
-        Mistake
-            fsspec or aiohttp is not installed, or the server is at a Unix socket.
         NotAtHandError
             When a map is read: its step was not recorded and cannot be computed again soon. The text names the steps that are at hand.
         """
         import xarray
 
+        from steppe.client.zarr_store import RunStore
+
+        path = f"{self._remote.path}/zarr/{self._scenario}~{(await self.scenarios)[self._scenario].branch}"
         line = self._remote.line
-        if line.socket:
-            raise Mistake(f'"unix:{line.socket}" cannot be read by Zarr. Serve it at an address: steppe serve --bind 127.0.0.1:8090.')
-        if missing := [name for name in ("fsspec", "aiohttp") if find_spec(name) is None]:
-            raise not_installed("A data set of all dates", "remote", *missing)
-        address = f"{self._remote.address}/zarr/{self._scenario}~{(await self.scenarios)[self._scenario].branch}"
-        options = {"headers": line.headers, "client_kwargs": {"raise_for_status": check_response}}
-        options |= {} if line.verify is True else {"ssl": line.verify}
+        store: Any = RunStore(path, line.address, line.patience, line.verify)
         # no cache: what was NaN may have come since
-        return xarray.open_dataset(address, engine="zarr", decode_coords="all", storage_options=options, cache=False)
+        return xarray.open_dataset(store, engine="zarr", decode_coords="all", cache=False)
 
     async def scenario(self, name: str) -> Self:
         """The run seen from another scenario.

@@ -121,7 +121,8 @@ class Relay:
         from websockets.sync.client import connect, unix_connect
 
         address, how = how_to_open(self._line, self._run)
-        opened: ClientConnection = unix_connect(self._line.socket, address, **how) if self._line.socket else connect(address, **how)
+        path = self._line.address.socket
+        opened: ClientConnection = unix_connect(path, address, **how) if path else connect(address, **how)
         return opened
 
 

@@ -20,7 +20,7 @@ from steppe.errors import Mistake, not_installed
 from steppe.files import take
 
 CLONE = Path(__file__).parents[3]  # where this is an editable installation
-EXTRAS = {"film": "A film", "geotiff": "GeoTIFF", "notebook": "A run in a notebook", "remote": "`run.dataset()`"}
+EXTRAS = {"film": "A film", "geotiff": "GeoTIFF", "notebook": "A run in a notebook"}
 FUNCTION = "define i32 @nothing() {\n ret i32 0\n}"  # in LLVM's own language
 
 
