@@ -186,6 +186,16 @@ def test_an_event_happens_every_year_or_once_in_branches_too(run: Run) -> None:
     assert [each for each in run.events if each.scenario == "main"] == []
 
 
+def test_an_event_that_could_not_happen_says_so_in_the_log(run: Run) -> None:
+    event = run.add_event("capacity", -1e6, operation="add", at="1990-01-13")
+    run.step(5)
+    (row,) = [row for row in run.log() if row["seq"] == event.id]
+    (effect,) = row["effects"]
+    assert (effect["kind"], effect["step"]) == ("warning", 4)
+    assert effect["text"].startswith(f"Event {event.id}, 1990-01-13 could not happen: ")
+    assert run.events == []
+
+
 def test_a_trigger_stops_a_run_that_plays(run: Run) -> None:
     wet = run.add_trigger("mean(water) > 1e9 or max(water) < min(water) + 1e9 and sum(rain) > 0", "pause", text="rain")
     picture = run.add_trigger("max(rain) > 0", "image", variable="rain")

@@ -141,6 +141,8 @@ def test_a_trigger_is_listed_with_what_it_did_until_it_is_removed(client: Client
     assert (listed["id"], listed["expression"], listed["action"], listed["fired"]) == (made, expression, "pause", [9])
     rows = [json.loads(line) for line in client.get("/log").text.splitlines()]
     assert [(row["kind"], row["who"], row["at_step"]) for row in rows if row["kind"] == "pause"] == [("pause", f"trigger:{made}", 9)]
+    effect = {"step": 9, "kind": "pause", "text": "enough"}
+    assert [row["effects"] for row in rows if row["kind"] == "trigger"] == [[{"branch": 1, **effect}]]
     client.post("/scenarios", {"name": "dry", "from": {"step": 5}})
     assert [each["scenario"] for each in client.get("/triggers").json()["triggers"]] == ["main", "dry"]
     assert client.ask("DELETE", f"/runs/toy/triggers/{made}?scenario=dry", key="away").status_code == 200

@@ -186,3 +186,4 @@ class JournalRow(TypedDict):
     ended_step: int | None
     outcome: OperationState | None
     detail: dict[str, Any]
+    effects: NotRequired[list[RuleEffect]]  # of an event or a trigger, each with its branch

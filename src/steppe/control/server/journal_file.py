@@ -44,6 +44,7 @@ COMMAND = "seq, branch, place, key, who, role, kind, arguments, due, accepted_at
 ADDED = (
     "CREATE INDEX IF NOT EXISTS command_by_place ON command(place)",
     "CREATE INDEX IF NOT EXISTS command_by_kind ON command(kind, branch)",
+    "CREATE INDEX IF NOT EXISTS emission_of_rule ON emission(source)",
     "CREATE INDEX IF NOT EXISTS command_open ON command(kind, branch) WHERE outcome IS NULL",
     "CREATE TABLE IF NOT EXISTS compacted(step INTEGER NOT NULL, place INTEGER NOT NULL, origin INTEGER NOT NULL, checkpoint TEXT "
     "NOT NULL, path TEXT NOT NULL, branches INTEGER NOT NULL, journal TEXT NOT NULL) STRICT",

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from steppe.control.orders import RULES, Command
 from steppe.control.server.journal_file import COMMAND
 from steppe.control.server.records import command_of
 
@@ -67,11 +68,18 @@ class JournalReader:
             for row in rows:
                 command = command_of(row)
                 after = command.seq
-                lines.append(msgspec.json.encode(command) + b"\n")
+                row = msgspec.to_builtins(command) | ({"effects": self._effects(command)} if command.kind in RULES else {})
+                lines.append(msgspec.json.encode(row) + b"\n")
                 size += len(lines[-1])
                 if size >= PIECE:
                     return b"".join(lines), after
         return b"".join(lines), last
+
+    def _effects(self, rule: Command) -> list[dict[str, object]]:
+        """What an event or a trigger has done, in all branches."""
+        text = "SELECT branch, step, kind, text FROM emission WHERE source = ? ORDER BY number"
+        rows = self._connection().execute(text, (f"{rule.kind}:{rule.seq}",))
+        return [dict(zip(("branch", "step", "kind", "text"), row, strict=True)) for row in rows]
 
 
 def named_by(path: Path) -> frozenset[str]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 
 from steppe.api.documents import CheckpointStatus, OperationStatus, RuleEffect, RunOverview, ScenarioStatus
-from steppe.control.orders import BranchRecord, Command
+from steppe.control.orders import RULES, BranchRecord, Command
 from steppe.control.server.dispatch import Dispatch
 from steppe.control.server.engine_process import GOES_ON, EngineProcess, Scheduler
 from steppe.control.server.journal import Journal
@@ -146,6 +146,8 @@ class RunStatus:
         if command.outcome is None and failed:
             found["problem"] = _problem(failed)
         found["result"] = command.detail
+        if command.kind in RULES and (effects := self.journal.effects(command.branch, f"{command.kind}:{seq}")):
+            found["result"] = {**command.detail, "effects": effects}
         return found
 
     def rules(self, scenario: str) -> list[Rule]:
