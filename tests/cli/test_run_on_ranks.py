@@ -8,6 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import steppe
@@ -61,6 +62,55 @@ def test_a_supervised_run_on_ranks_has_the_bytes_of_one_process(mpi: str, wide_s
     assert process.returncode == 0, wrong
     assert "days: 420 of 420" in said
     assert digest(wide_scenario.parent / "out") == by_one
+
+
+BAD_CELL = """
+import numpy as np
+from steppe.models import Role, Variable, record_step
+class BadCell:
+    "`fresh` is NaN in the first cell from the third step on."
+    name, version = "bad_cell", "1"
+    variables = {
+        "age": Variable("age", ("cell",), "1", "float64", Role.STATE, "age", initial=1.0),
+        "fresh": Variable("fresh", ("cell",), "1", "float64", Role.DIAGNOSTIC, "fresh"),
+    }
+    def initialise(self, share, parameters, state, options, reach):
+        self.share, self.parameters = share, {}
+        self.state = {"age": np.full(share.n_cells, (state or {}).get("age", 1.0)) + 0.0}
+    def export(self, name, index=None):
+        values = self.state["age"] if name == "age" else self.fresh()
+        return values if index is None else values[index]
+    def fresh(self):
+        bad = (np.asarray(self.share.cells) == 0) & (self.state["age"] > 3)
+        return np.where(bad, -np.nan, np.asarray(self.share.cells) + self.state["age"])
+    def advance(self, steps, inputs, clock, recorder):
+        for step in steps:
+            self.state["age"] += 1.0
+            record_step(recorder, step, self.share, {"age": self.state["age"], "fresh": self.fresh()}.__getitem__)
+MODEL = BadCell
+"""
+WITH_BAD_CELL = """model = "bad_cell.py"
+time = { start = 2000-01-01, end = 2000-01-06 }
+grid = { rectangle = { north = 10, west = 0, rows = 6, columns = 7, cell = 1.0 } }
+output = { path = "out", series = [
+    { name = "least", variables = ["fresh"], over = "min" },
+    { name = "greatest", variables = ["fresh"], over = "max" },
+    { name = "mean", variables = ["fresh"] },
+] }
+"""
+
+
+def test_a_cell_that_is_nan_makes_its_region_nan_on_any_number_of_ranks(tmp_path: Path) -> None:
+    run_file = tmp_path / "run.toml"
+    run_file.write_text(WITH_BAD_CELL)
+    (tmp_path / "bad_cell.py").write_text(BAD_CELL)
+    steppe.run(run_file, tmp_path / "one")
+    for series in "least", "greatest", "mean":
+        with steppe.open(tmp_path / "one", series) as records:
+            assert np.isnan(records["fresh"].values.ravel()).tolist() == [False] * 2 + [True] * 4
+    process = start(tmp_path, python_of("installed"), "-m", "steppe", "run", "run.toml", "--ranks", "3", "--quiet")
+    assert process.communicate()[1] == ""
+    assert digest(tmp_path / "out") == digest(tmp_path / "one")
 
 
 def test_a_run_that_is_stopped_is_continued_on_another_number_of_ranks(wide_scenario: Path, by_one: dict[str, str]) -> None:

@@ -187,6 +187,17 @@ def integers_are_summed_exactly_and_extremes_taken_of_any_numbers(world: World) 
     assert world.reduce(np.array([world.rank + 0.5]), "max").tolist() == [world.size - 0.5]
 
 
+def a_value_that_is_nan_on_one_rank_is_nan_for_all(world: World) -> None:
+    for dtype in np.float32, np.float64:
+        for bad in range(world.size):
+            mine = np.array([np.nan if world.rank == bad else world.rank - 1.5, -np.nan if world.rank == bad else np.inf], dtype)
+            mine = np.append(mine, np.array([-np.inf, world.rank - 1.5], dtype))
+            least, greatest = world.reduce(mine, "min"), world.reduce(mine, "max")
+            assert least.dtype == greatest.dtype == dtype
+            assert np.isnan([least[:2], greatest[:2]]).all()
+            assert (least[2:].tolist(), greatest[2:].tolist()) == ([-np.inf, -1.5], [-np.inf, world.size - 2.5])
+
+
 def numbers_that_are_no_integers_are_not_summed(world: World) -> None:
     with pytest.raises(Failure, match="Only integers can be summed"):
         world.reduce(np.array([0.5]), "sum")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from steppe.array_types import Array
+from steppe.array_types import Array, Integers
 from steppe.comm.fail import RankLocation, fail
 from steppe.comm.launch import Launch, Library, check_pair, check_size, find_library
 from steppe.comm.layout import ABOUT, GatherLayout, about, known_layout, layout_of, names
@@ -273,6 +273,11 @@ class Mpi(ClosedAtEnd):
         flat = result.reshape(-1)
         if flat.dtype == bool:
             flat = flat.view(np.uint8)
+        floats = flat.dtype.kind == "f" and flat.itemsize in (4, 8)
+        if floats:
+            flat[np.isnan(flat)] = np.nan if operation == "max" else -np.nan
+            flat = flat.view(f"i{flat.itemsize}")
+            _order(flat)
         op = {"sum": self._mpi.SUM, "min": self._mpi.MIN, "max": self._mpi.MAX}[operation]
         step = max(1, PART // max(1, flat.itemsize))
         for begin in range(0, flat.size, step):
@@ -281,6 +286,8 @@ class Mpi(ClosedAtEnd):
                 self._await(self._comm.Iallreduce(self._mpi.IN_PLACE, part, op), SHORT_NAP, watch, part)
             else:
                 self._comm.Allreduce(self._mpi.IN_PLACE, part, op)
+        if floats:
+            _order(flat)
         return result
 
     def _await(self, request: "MPI.Request", longest: float, watch: Callable[[], None] | None = None, buffer: Array | None = None) -> None:
@@ -366,6 +373,14 @@ class Mpi(ClosedAtEnd):
 
     def _end(self, passing: MpiMessage) -> None:
         self._live.pop(id(passing), None)
+
+
+def _order(bits: Integers) -> None:
+    """Turns the bits of floats into integers of the same order, or back: MPI compares floats, and would lose NaN.
+
+    NaN becomes the greatest integers, negative NaN the least.
+    """
+    bits ^= (bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max
 
 
 def _bytes(array: Array) -> Array:

@@ -198,9 +198,7 @@ class BoxReach:
     def largest(self, *arrays: Array) -> float | tuple[float, ...]:
         """Greatest value over the active cells of all ranks; NaN if a value is NaN, -inf without cells. Several arrays as in `total`."""
         greatest = np.array([np.max(x) if np.size(x) else -np.inf for x in self._counted(arrays)], np.float64)  # NaN when a value is
-        bad = np.isnan(greatest)
-        bad, greatest = self._world.reduce(np.stack([bad, np.where(bad, -np.inf, greatest)]), "max")
-        found = tuple(np.where(bad, np.nan, greatest).tolist())
+        found = tuple(self._world.reduce(greatest, "max").tolist())
         return found if len(found) > 1 else found[0]
 
     def array(self, shape: int | Sequence[int], dtype: DTypeLike = "float64", page: int = 65_536) -> Any:

@@ -198,7 +198,7 @@ class World(Protocol):
         ...
 
     def reduce(self, array: Array, operation: Operation, asleep: bool = False, watch: Callable[[], None] | None = None) -> Array:
-        """Sum, least or greatest of the arrays of all ranks, element by element, on every rank. Nothing may be NaN.
+        """Sum, least or greatest of the arrays of all ranks, element by element, on every rank; NaN where one of them is NaN.
 
         A sum has the dtype of the arrays, as in NumPy: beyond its range it wraps around.
 

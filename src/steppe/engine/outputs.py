@@ -141,6 +141,7 @@ class Outputs:
         for each in due:
             found = [next(means) if each.over == "mean" else SIGNS[each.over] * next(greatest) for _ in each.regions]
             values = np.stack([one.reshape(each.values.shape[:-1]) for one in found], axis=-1)
+            values[np.isnan(values)] = np.nan  # one of several, which differ in their bits
             self.writer.put(each.key, each.first, values if self._world.rank == 0 else values[..., :0])
         self.writer.exchange()
 
