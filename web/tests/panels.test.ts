@@ -238,7 +238,8 @@ describe("taking away", () => {
   test("the series say what they are of", () => {
     const series = [
       {
-        ...{ pin: 1, cell: 3, place: null, scenario: "main", branch: 1, steps: [1, 2], values: [5, null], end: 2, thinned: true },
+        ...{ variable: "stock", pin: 1, cell: 3, place: null, scenario: "main", branch: 1 },
+        ...{ steps: [1, 2], values: [5, null], end: 2, thinned: true },
         gaps: [{ first: 2, last: 2, reason: "No record." }],
       },
     ];

@@ -8,7 +8,7 @@ import { Following } from "../src/session/following";
 import { Past } from "../src/session/past";
 import { Session } from "../src/session/session";
 import { scenarioNow } from "../src/state/scenario";
-import { type Selection, Store } from "../src/state/store";
+import { type Selection, type State, Store } from "../src/state/store";
 import type { Hello, Info, Problem, Scenario, Variable, Watching } from "../src/state/told";
 import { Actions } from "../src/ui/actions";
 import { Steering } from "../src/ui/steering";
@@ -120,6 +120,60 @@ test("a region that cannot be followed gives way to the one before it, and is to
   store.change({ selection: null });
   store.change({ selection: bad });
   await vi.waitFor(() => expect(store.now.selection).toBeNull()); // not one that was given up before
+});
+
+/** A server that computes again what it has no record of: all but the steps up to `newest`. */
+function recomputing(newest: number, fail = false) {
+  return (path: string) => {
+    const [, first = 0, last = 0] = (/time=step%3A([0-9]+)%2F([0-9]+)/.exec(path) ?? []).map(Number);
+    const [places, again] = [path.match(/at=/g)?.length ?? 0, !path.includes("compute=0") && !fail];
+    const steps = Array.from({ length: last - first + 1 }, (_, index) => first + index);
+    const gaps = again || first > newest ? [] : [{ first, last: Math.min(last, newest), reason: "No record." }];
+    const values = Array.from({ length: places }, (_, place) => steps.map((step) => (again || step > newest ? 100 * place + step : null)));
+    return path.startsWith("series/")
+      ? Response.json({ steps, values, gaps, places: new Array(places).fill([0, 0]), thinned: null, cells: null })
+      : Response.json({}, { status: 404 });
+  };
+}
+const pins = [0, 1].map((cell) => ({ cell, place: [140.5 + cell, -20.5] as [number, number], colour: cell + 1 }));
+const series = (asked: string[]) => asked.filter((each) => each.startsWith("series/"));
+const timeOf = (path: string) => /step%3A([0-9]+%2F[0-9]+)/.exec(path)?.[1]?.replace("%2F", "-");
+
+test("cells that lack the same steps are asked for together", async () => {
+  const { store, asked } = watched(recomputing(50));
+  store.change({ pins });
+  await vi.waitFor(() => expect(store.now.series.every((line) => line.end === 57 && line.gaps.length === 0)).toBe(true));
+  expect(store.now.series.map(({ values }) => values[9])).toEqual([10, 110]);
+  expect(series(asked).map((each) => [timeOf(each), each.match(/at=[^&]+/g)?.length])).toEqual([
+    ["1-57", 2],
+    ["1-50", 2],
+  ]);
+});
+
+test("a date that is looked at is asked for where the line has only a gap, and once", async () => {
+  const { store, asked } = watched(recomputing(57, true));
+  store.change({ filling: false, pins });
+  await vi.waitFor(() => expect(series(asked).map(timeOf)).toEqual(["1-57", "57-57"])); // the newest, too, after a rewind that was undone
+  store.change({ preview: 20 });
+  await vi.waitFor(() => expect(series(asked).map(timeOf)).toEqual(["1-57", "57-57", "20-20"]));
+  store.change({ preview: null });
+  store.change({ preview: 20 });
+  await new Promise((go) => setTimeout(go, 800));
+  expect(series(asked)).toHaveLength(3);
+});
+
+test("lines are there again when their variable is", async () => {
+  const { store, asked } = watched(recomputing(50));
+  const run = store.now.run as State["run"] & object;
+  store.change({ run: { ...run, variables: [...run.variables, { ...(run.variables[0] as Variable), name: "dry" }] }, pins });
+  await vi.waitFor(() => expect(store.now.series[1]).toMatchObject({ end: 57, gaps: [] }));
+  const filled = store.now.series;
+  store.look({ variable: "dry" });
+  await vi.waitFor(() => expect(store.now.series[1]?.values[3]).toBe(104));
+  const count = series(asked).length;
+  store.look({ variable: "green" });
+  expect(store.now.series).toEqual(filled);
+  expect(series(asked)).toHaveLength(count);
 });
 
 test("one step back is back from the newest map", async () => {

@@ -7,7 +7,19 @@ import { axisTexts, lineText } from "../src/ui/chart";
 import { aligned } from "../src/ui/lines";
 
 const line = (steps: number[], values: (number | null)[], more: Partial<Line> = {}): Line => ({
-  ...{ pin: 1, cell: 7, place: [140, -20], scenario: "main", branch: 1, steps, values, gaps: [], end: 9, thinned: false },
+  ...{
+    variable: "green",
+    pin: 1,
+    cell: 7,
+    place: [140, -20],
+    scenario: "main",
+    branch: 1,
+    steps,
+    values,
+    gaps: [],
+    end: 9,
+    thinned: false,
+  },
   ...more,
 });
 

@@ -57,16 +57,16 @@ export interface TriggerOrder {
   variable?: string;
 }
 
-type SeriesPlace = { at: told.Place } | Pick<DataQuery, "box" | "polygon">;
-type Words = Record<string, string | number | boolean | undefined>;
+type SeriesPlace = { at: readonly told.Place[] } | Pick<DataQuery, "box" | "polygon">;
+type Words = Record<string, string | number | boolean | string[] | undefined>;
 
 function query(words: Words): string {
-  const given = Object.entries(words).filter(([, value]) => value !== undefined);
-  return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
+  const given = Object.entries(words).flatMap(([name, value]) => [value ?? []].flat().map((each) => [name, String(each)]));
+  return given.length ? `?${new URLSearchParams(given)}` : "";
 }
 
-function wordsOf({ packed, box, polygon, at, ...rest }: DataQuery & { at?: told.Place }): Words {
-  return { ...rest, at: at?.join(","), box: box?.join(","), polygon: polygon?.flat().join(","), packed: packed ? 1 : undefined };
+function wordsOf({ packed, box, polygon, at, ...rest }: DataQuery & { at?: readonly told.Place[] }): Words {
+  return { ...rest, at: at?.map(String), box: box?.join(","), polygon: polygon?.flat().join(","), packed: packed ? 1 : undefined };
 }
 
 /** All methods raise Refused (the server said no, and why) or Unreachable (no answer came). */
@@ -124,7 +124,7 @@ export class Api {
     const answer = await this.ask(this.path(`cells${query(wordsOf(region))}`));
     return decodeArray(await answer.arrayBuffer());
   };
-  /** Values at a place or of a region over time. */
+  /** Values at places or of a region over time. */
   series = (variable: string, where: SeriesPlace, wanted: { scenario?: string; time?: string; points?: number; compute?: 0 | 1 } = {}) =>
     this.get<Series>(this.path(`series/${variable}${query({ ...wordsOf(where), ...wanted })}`));
   /** Round ends of colours that fit one map. */

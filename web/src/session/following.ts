@@ -7,8 +7,9 @@ import type { Gap, Line, State, Store } from "../state/store";
 import type { Followed, SeriesTold } from "../state/told";
 import { hasMap } from "./streams";
 
-const POINTS = 600; // of a line that is asked for as a whole
-const PIECE = 60; // steps that are computed again in one request
+const POINTS = 600; // of each line that is asked for as a whole
+const PIECE = 120; // steps that are computed again in one request
+const KEPT = 24; // lines that stay while something else is looked at
 const MOMENT = 1000; // [ms] within which a line is told its next step while a run goes
 const LONGEST = 4000; // characters of a message that the server takes
 const RATE = 3; // [1/s] of looks at what a run has done
@@ -20,10 +21,12 @@ interface Wish {
   again: boolean;
 }
 
+type Told = Partial<Line> & Pick<Line, "steps" | "values" | "gaps">;
+
 export class Following {
   private readonly busy = new Set<string>();
   private readonly tried = new Set<string>();
-  private of = "";
+  private kept: Line[] = []; // what was followed before, the newest first
   private selected: State["selection"] = null;
   private before: State["selection"] = null; // what was selected before it
 
@@ -56,19 +59,21 @@ export class Following {
     const { pins, look, run, series, selection } = this.store.now;
     if (selection !== this.selected) [this.before, this.selected] = [this.selected, selection];
     if (!run || !look.variable) return;
-    if (!hasMap(this.store.now)) return this.store.change({ series: [] }); // one number of the whole grid has no series
-    const fresh = this.of !== `${run.name} ${look.variable}`;
-    this.of = `${run.name} ${look.variable}`;
-    if (fresh) this.tried.clear();
-    const empty = { steps: [], values: [], gaps: [], end: 0, thinned: false };
-    const wanted = onView(look).flatMap((scenario) => {
+    const { variable } = look;
+    if (series[0]?.variable !== variable) this.tried.clear();
+    const empty = { variable, steps: [], values: [], gaps: [], end: 0, thinned: false };
+    const views = hasMap(this.store.now) ? onView(look) : []; // one number of the whole grid has no series
+    const wanted = views.flatMap((scenario) => {
       const branch = branchOf(this.store.now, scenario);
       const region: Line[] = selection ? [{ ...empty, pin: 0, cell: -1, place: null, selection, scenario, branch, low: [], high: [] }] : [];
       return [...pins.map(({ cell, place, colour }): Line => ({ ...empty, pin: colour, cell, place, scenario, branch })), ...region];
     });
-    this.store.change({ series: wanted.map((line) => (fresh ? line : (series.find((each) => alike(each, line)) ?? line))) });
+    const known = [...series, ...this.kept];
+    const found = wanted.map((line) => known.find((each) => alike(each, line)) ?? line);
+    this.kept = known.filter((line) => !found.includes(line)).slice(0, KEPT);
+    this.store.change({ series: found });
     const all = this.store.now.series.map(({ scenario, cell, selection }, index) => {
-      return { line: index + 1, variable: look.variable, scenario, ...(selection ?? { cell }) } as Followed;
+      return { line: index + 1, variable, scenario, ...(selection ?? { cell }) } as Followed;
     });
     const followed = JSON.stringify(all).length < LONGEST ? all : all.filter((line) => !("polygon" in line)); // those are asked for instead
     if (JSON.stringify(followed) !== JSON.stringify(this.store.now.followed)) this.store.change({ followed, stepped: null });
@@ -90,36 +95,32 @@ export class Following {
     for (const line of this.store.now.series) void this.follow(line);
   }
 
-  /** Asks for what a line lacks, one request after the other, as long as it is wanted. */
-  private async follow(line: Line): Promise<void> {
-    const name = `${this.of} ${JSON.stringify([line.branch, line.cell, line.place, line.selection])}`;
+  /** Asks for what lines lack, one request after the other, as long as it is wanted: at once for all cells that lack the same. */
+  private async follow({ variable, branch, selection }: Line): Promise<void> {
+    const name = JSON.stringify([variable, branch, selection]);
     if (this.busy.has(name)) return;
     this.busy.add(name);
     try {
-      for (let now = this.find(line); now; now = this.find(line)) {
-        const wish = this.wish(now, name);
-        if (!wish || !(await this.fetch(now, wish))) return;
+      for (;;) {
+        const lines = this.store.now.series.filter(
+          (each) => each.variable === variable && each.branch === branch && each.selection === selection,
+        );
+        const wishes = lines.map((line) => this.wish(line));
+        const all = wishes.some((wish) => wish) ? wishes : lines.map((line) => this.filling(line)); // what is at hand comes first
+        const wish = all.find((each) => each);
+        const alike = lines.filter((_, index) => JSON.stringify(all[index]) === JSON.stringify(wish));
+        if (!wish || !(await this.fetch(alike, wish))) return;
       }
     } finally {
       this.busy.delete(name);
     }
   }
 
-  private find(line: Line): Line | undefined {
-    return this.store.now.series.find((each) => alike(each, line));
-  }
-
-  private wish(line: Line, name: string): Wish | null {
-    const { preview, pointed, zoomed, filling } = this.store.now;
+  private wish(line: Line): Wish | null {
+    const { preview, pointed, zoomed } = this.store.now;
     const stands = scenarioNow(this.store.now, line.scenario);
     if (!stands?.step) return null;
     if (line.end === 0) return { first: 1, last: stands.step, again: false };
-    const once = (wish: Wish) => {
-      const key = `${name} ${wish.first} ${wish.last} ${line.end}`;
-      const news = !this.tried.has(key);
-      this.tried.add(key);
-      return news ? wish : null;
-    };
     if (stands.step > line.end && performance.now() - (line.heard ?? Number.NEGATIVE_INFINITY) < MOMENT) {
       setTimeout(() => this.goOn(), MOMENT); // it is told next; if it was not, it is asked for
       return null;
@@ -127,44 +128,45 @@ export class Following {
     // the last step is asked for again: what was set there after it is not of its past any more
     if (stands.step > line.end || stands.version !== line.version)
       return { first: Math.max(1, line.end), last: Math.max(stands.step, line.end), again: true };
-    for (const step of [preview, pointed]) {
-      const there = step === null || step < 1 || step > line.end || line.steps.includes(step);
-      const wish = there ? null : once({ first: step, last: step, again: true });
-      if (wish) return wish;
-    }
-    if (zoomed && line.thinned) {
-      const wish = once({ first: Math.max(1, zoomed[0]), last: Math.min(line.end, zoomed[1]), again: true });
-      if (wish && wish.first < wish.last) return wish;
-    }
-    const gap = filling ? line.gaps.findLast((each) => each.open) : undefined;
+    const looked = [preview ?? line.end, pointed ?? 0].filter((step) => step >= 1 && step <= line.end && !has(line, step));
+    const spans = looked.map((step) => [step, step] as const);
+    if (zoomed && line.thinned) spans.push([Math.max(1, zoomed[0]), Math.min(line.end, zoomed[1])]);
+    const once = spans.find(([first, last]) => first <= last && !this.tried.has(triedName(line, first, last)));
+    return once ? { first: once[0], last: once[1], again: true } : null;
+  }
+
+  private filling({ gaps }: Line): Wish | null {
+    const gap = this.store.now.filling ? gaps.findLast((each) => each.open) : undefined;
     return gap ? { first: Math.max(gap.first, gap.last - PIECE + 1), last: gap.last, again: true } : null;
   }
 
-  /** Whether a wish was answered. */
-  private async fetch(line: Line, { first, last, again }: Wish): Promise<boolean> {
-    const { of } = this;
-    const { look } = this.store.now;
-    const version = scenarioNow(this.store.now, line.scenario)?.version ?? "";
+  /** Whether a wish of lines, of one region or of cells, was answered. */
+  private async fetch(lines: readonly Line[], { first, last, again }: Wish): Promise<boolean> {
+    const { variable, scenario, selection, end: before } = lines[0] as Line;
+    const version = scenarioNow(this.store.now, scenario)?.version ?? "";
+    for (const line of lines) this.tried.add(triedName(line, first, last));
     try {
-      const where = line.selection ?? { at: line.place ?? [0, 0] };
-      const found = await this.api.series(look.variable, where, {
-        ...{ scenario: line.scenario, time: `step:${first}/${last}`, points: POINTS, compute: again ? 1 : 0 },
+      const found = await this.api.series(variable, selection ?? { at: lines.map(({ place }) => place ?? [0, 0]) }, {
+        ...{ scenario, time: `step:${first}/${last}`, points: POINTS * lines.length, compute: again ? 1 : 0 },
       });
-      if (of !== this.of) return false;
-      const told = toldOf(found, !again);
-      const end = Math.max(line.end, last);
-      const grown = (each: Line): Line => ({
-        ...joined(each, told, first, last),
-        cells: found.cells,
-        end,
-        ...(last === end ? { version } : {}),
-      });
-      this.store.change({ series: this.store.now.series.map((each) => (alike(each, line) ? grown(each) : each)) });
+      const grown = (line: Line): Line => {
+        const index = lines.findIndex((each) => alike(each, line));
+        if (index < 0) return line;
+        const end = Math.max(line.end, last);
+        return {
+          ...joined(line, toldOf(found, index, !again), first, last),
+          cells: found.cells,
+          end,
+          ...(last === end ? { version } : {}),
+        };
+      };
+      this.store.change({ series: this.store.now.series.map(grown) });
+      this.kept = this.kept.map(grown);
       return true;
     } catch (error) {
       if (!isFailure(error)) throw error;
-      if (error.tag === "refused" && line.selection && line.end === 0 && /region|cell|polygon/.test(error.problem.code)) {
-        if (this.store.now.selection === line.selection) this.store.change({ selection: this.before });
+      if (error.tag === "refused" && selection && before === 0 && /region|cell|polygon/.test(error.problem.code)) {
+        if (this.store.now.selection === selection) this.store.change({ selection: this.before });
         this.before = null; // one that cannot be followed either is not come back to
         this.store.notify({ weight: "warn", text: "This region cannot be followed", detail: error.message, lasts: 10_000 });
       }
@@ -191,19 +193,26 @@ function branchOf({ info }: State, scenario: string): number {
 }
 
 function alike(one: Line, other: Line): boolean {
-  const same = one.selection === other.selection && one.scenario === other.scenario && one.branch === other.branch;
-  return same && one.pin === other.pin && one.cell === other.cell;
+  return (["variable", "selection", "scenario", "branch", "pin", "cell"] as const).every((name) => one[name] === other[name]);
 }
 
-/** What was told of some steps. open: its gaps may be filled when they are computed again. */
-function toldOf({ steps, values, gaps, thinned, places }: Series, open: boolean): Partial<Line> & Pick<Line, "steps" | "values" | "gaps"> {
-  const [first = [], low = [], high = []] = values;
-  const told = { steps, values: first, gaps: gaps.map((gap) => ({ ...gap, open })), thinned: thinned !== null };
-  return places.length ? told : { ...told, low, high };
+/** Whether a step of a line is known: its value, or that it cannot be computed again. */
+function has({ steps, gaps }: Line, step: number): boolean {
+  return steps.includes(step) && !gaps.some((gap) => gap.open && gap.first <= step && step <= gap.last);
+}
+
+function triedName({ variable, branch, cell, selection, end }: Line, first: number, last: number): string {
+  return JSON.stringify([variable, branch, cell, selection, end, first, last]);
+}
+
+/** What was told of some steps, of the place `index` or of a region. open: its gaps may be filled when they are computed again. */
+function toldOf({ steps, values, gaps, thinned, places }: Series, index: number, open: boolean): Told {
+  const told = { steps, values: values[index] ?? [], gaps: gaps.map((gap) => ({ ...gap, open })), thinned: thinned !== null };
+  return places.length ? told : { ...told, low: values[1] ?? [], high: values[2] ?? [] };
 }
 
 /** A line with what was told of the steps `first` to `last`, in place of what it had of them. */
-export function joined(line: Line, told: Partial<Line> & Pick<Line, "steps" | "values" | "gaps">, first: number, last: number): Line {
+export function joined(line: Line, told: Told, first: number, last: number): Line {
   if (
     first === line.end &&
     told.steps[0] === first &&

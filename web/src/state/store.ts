@@ -120,6 +120,7 @@ export interface Gap {
 }
 /** One line of the figure: a pinned cell (pin: its colour) or the region (pin 0, cell -1) in one scenario. values: null where there is none. */
 export interface Line {
+  variable: string;
   pin: number;
   cell: number;
   place: Place | null;

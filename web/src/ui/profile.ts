@@ -32,7 +32,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, api: () 
     const found = await Promise.all(
       pins.map((pin) =>
         api()
-          .series(name, { at: pin.place }, where)
+          .series(name, { at: [pin.place] }, where)
           .catch(() => null),
       ),
     );
