@@ -348,7 +348,7 @@ def test_a_day_whose_map_is_empty_is_filled_as_one_that_is_not_there(tmp_path, s
     rain = known_maps("daily_rain", 10)
     rain[[3, 4, 9]] = np.nan
     file = write_maps(tmp_path / f"a.{suffix}", {"daily_rain": rain})
-    with pytest.raises(ForcingError, match="rain is missing"):
+    with pytest.raises(ForcingError, match=r"rain is missing .* fill days without any value by --fill previous"):
         ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0}, start="1990-01-02", end="1990-01-09")
     report = ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0}, fill="previous")
     assert any("rain: 3 missing days are filled (previous)" in note for note in report.notes)

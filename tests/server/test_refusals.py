@@ -107,7 +107,7 @@ def test_what_cannot_be_answered_is_explained(client: Client, address: str, code
         ("/step", {"steps": 1, "speed": 0}, "out-of-range", {}),
         ("/step", [], "bad-field", {}),
         ("/set", {**SET, "variable": "cover"}, "derived-variable", {"settable_by": ["green"]}),
-        ("/set", {**SET, "variable": "rain"}, "derived-variable", {}),
+        ("/set", {**SET, "variable": "rain"}, "derived-variable", {"detail": '"rain" cannot be set: the weather holds it.'}),
         ("/set", {**SET, "variable": "gren"}, "unknown-variable", {"nearest": "green"}),
         ("/set", {**SET, "value": -1.0}, "out-of-range", {"value": -1.0, "allowed": [0.0, 20000.0]}),
         ("/set", {**SET, "units": "K"}, "unit-wrong", {"allowed": "kg ha-1"}),

@@ -97,7 +97,9 @@ class Transfer:
         values = self._values(name, days)
         missing = ~np.isfinite(values)
         if missing.any():
-            self._refuse(name, days, values, missing, "a value in every cell", "Correct the file, or take a grid without such cells.")
+            empty = bool(missing[missing.any(axis=1)][0].all()) and self._rows[name].series.is_daily
+            remedy = "fill days without any value by --fill previous or --fill climatology" if empty else "take a grid without such cells"
+            self._refuse(name, days, values, missing, "a value in every cell", f"Correct the file, or {remedy}.")
         limits = f"{variable.low:g} to {variable.high:g} {variable.units}"
         values = self._limited(name, days, values, variable.low, variable.high, limits)
         if name == "tmin" and "tmax" in self._rows and np.array_equal(self._rows["tmax"].axis.starts, self._rows["tmin"].axis.starts):

@@ -16,7 +16,7 @@ HEADERS: Mapping[str, Headers] = {
     "not-authenticated": ((b"www-authenticate", b"Bearer"),),
     "upgrade-needed": ((b"upgrade", b"websocket"),),
 }
-OF_TIME = ("date-outside-forcing", "not-computed")  # dates that look alike are not near
+OF_TIME = ("date-outside-forcing", "not-computed", "out-of-range")  # dates that look alike are not near
 PAGE = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>{title} - Steppe</title>"
     "<h1>{title}</h1><p>{advice}</p><p><code>{code}</code> {status}</p>"

@@ -35,7 +35,9 @@ async def checked(service: Service, run: str, change: Change) -> tuple[ChangeArg
     variable = service.variable(run, change.variable, change.level, every=True, position="$.level")
     if not variable.settable:
         names = ", ".join(variable.settable_by)
-        text = f'"{variable.name}" is computed ({variable.role}) and cannot be set.' + (f" Set {names} in its place." if names else "")
+        by_weather = variable.role == "forcing"
+        why = "cannot be set: the weather holds it" if by_weather else f"is computed ({variable.role}) and cannot be set"
+        text = f'"{variable.name}" {why}.' + (f" Set {names} in its place." if names else "")
         raise Refused("derived-variable", text, variable=variable.name, settable_by=variable.settable_by)
     grid = service.known(run).grid
     cells = None if change.region == "all" else await service.in_thread(regions.cells_of, grid, change.region)

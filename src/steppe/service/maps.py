@@ -163,7 +163,8 @@ def steps_of(time: str, known: RunDescription, scenario: ScenarioStatus, most: i
         raise Refused("out-of-range", f"{time} ends before it begins.", value=time, position="time")
     if last > shown:
         span = [date_of(1, facts), date_of(shown, facts)] if shown else []
-        text = f"time={time} has not been computed: {scenario['name']} stands at step {shown}."
+        date = f", {span[1]}" if span and span[1] else ""
+        text = f"time={time} has not been computed: {scenario['name']} stands at step {shown}{date}."
         raise Refused("not-computed", text, value=time, allowed=span, computed=[0, shown], position="time")
     if last - first + 1 > most:
         raise Refused("not-acceptable", f"{last - first + 1:,} steps are more than {most:,} at once. Ask for parts.", allowed=most)

@@ -206,5 +206,5 @@ def _line(store: ForcingStore, stored: Stored | Constant, variable: Variable | N
     """Scale and offset from raw values to the unit of the model."""
     if variable is None:
         return stored.scale, stored.offset
-    to = conversion(stored.units, variable.units, f'"{store.path}", variable "{stored.name}",')
+    to = conversion(stored.units, variable.units, f'"{store.path}", variable "{stored.name}"')
     return stored.scale * to.factor, stored.offset * to.factor + to.offset

@@ -69,7 +69,7 @@ def scan(path: Path, variables: Mapping[str, Variable]) -> list[ForcingProblem]:
 
 
 def _scan_variable(store: ForcingStore, stored: Stored, variable: Variable, found: dict[tuple[str, str], ForcingProblem]) -> None:
-    to = conversion(stored.units, variable.units, f'"{store.path}", variable "{stored.name}",')
+    to = conversion(stored.units, variable.units, f'"{store.path}", variable "{stored.name}"')
     low, high = ((limit - to.offset) / to.factor for limit in (variable.low, variable.high))
     for index in _chunks(store, stored):
         values = _values(store, stored, index)
