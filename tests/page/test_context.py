@@ -47,6 +47,7 @@ def test_towns_are_named_once_the_coast_is_there_and_can_be_searched_for(opened:
     expect(page.locator("#place-list li")).to_have_text(["This place is not on the map"])
     field.fill("146, -21.5")
     expect(page.locator("#place-list li")).to_have_text(["Give latitude, longitude: -27.5, 153"])
+    assert page.evaluate("scrollX === 0 && document.querySelector('#place-list').getBoundingClientRect().right <= innerWidth")
 
 
 def test_borders_of_countries_and_states_are_there(opened: Opened) -> None:

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { describe, expect, test, vi } from "vitest";
 import { Api } from "../src/fetch/api";
-import { FIRST, type State, Store } from "../src/state/store";
+import { FIRST, type Selection, type State, Store } from "../src/state/store";
 import type { Info, Levels, LogRow, Scenario, Variable } from "../src/state/told";
 import { arraysText, lengthText, Pace, standingOf } from "../src/ui/chip";
 import { mount as mountNotices } from "../src/ui/notice";
@@ -254,6 +254,42 @@ describe("taking away", () => {
     expect(lines.some((line) => line.includes("least and the greatest"))).toBe(true);
     expect(lines).toContain("# main cell 1: longitude 147.35, latitude -21.65");
     expect(lines.slice(-4)).toEqual(["step,date,main cell 1", "1,2003-01-01,5", "2,2003-01-02,", ""]);
+  });
+  test("the series of a region say which it is, with its least and greatest values", () => {
+    const line = { variable: "stock", pin: 0, cell: -1, place: null, scenario: "main", branch: 1, end: 2, thinned: false, gaps: [] };
+    const region = {
+      selection: { box: [170, -20, 190, 20] } as Selection,
+      cells: 98,
+      steps: [1, 2],
+      values: [2, 5],
+      low: [1, 4],
+      high: [3, 6],
+    };
+    const lines = seriesCsv(state({ series: [{ ...line, ...region }] })).split("\n");
+    expect(lines).toContain("# main region: 98 cells, box west, south, east, north 170, -20, 190, 20");
+    expect(lines.slice(-4)).toEqual([
+      "step,date,main region mean,main region least,main region greatest",
+      ...["1,2003-01-01,2,1,3", "2,2003-01-02,5,4,6", ""],
+    ]);
+    expect(
+      seriesCsv(
+        state({
+          series: [
+            {
+              ...line,
+              ...region,
+              selection: {
+                polygon: [
+                  [1, 2],
+                  [3, 4],
+                  [5, 6],
+                ],
+              },
+            },
+          ],
+        }),
+      ),
+    ).toContain("polygon of longitude and latitude 1 2, 3 4, 5 6");
   });
   test("a link never holds a token", () => {
     const link = linkTo(state({ preview: 51 }), "http://h/steppe/");

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { drawTitles } from "../src/draw/picture";
 import { FIRST, type Shown, type State } from "../src/state/store";
 import type { Variable } from "../src/state/told";
 import { titlesOf } from "../src/ui/titles";
@@ -49,4 +50,24 @@ it("what is past, smoothed, lost or not at hand is said", () => {
   expect(texts({ shown: [], preview: 20, not_at_hand: 20 })[0]).toBe("main: 20 Jan 2003 is not at hand: look at another date");
   const info = { scenarios: [{ name: "dry", step: 400 }] } as State["info"];
   expect(texts({ shown: [], info })).toContain("dry: no value of its last step: look at an earlier date");
+});
+
+it("titles of a saved picture stay within their maps, and none loses its date", () => {
+  const written: { text: string; x: number }[] = [];
+  const pen = {
+    measureText: (text: string) => ({ width: 7 * text.length }),
+    fillText: (text: string, x: number) => written.push({ text, x }),
+    ...{ beginPath: () => undefined, roundRect: () => undefined, fill: () => undefined, stroke: () => undefined },
+  };
+  const shown = [frame("main", 51), frame("dry", 51)];
+  const variables = [{ ...green, long_name: "Soil evaporation demand since the litter was wet" }];
+  const run = state({}).run as State["run"] & object;
+  const maps = titlesOf(state({ shown, run: { ...run, variables } }), [0, 1, 2]);
+  type Plate = Parameters<typeof drawTitles>[1];
+  drawTitles(pen as never, { maps: maps as unknown as Plate["maps"], size: [930, 300], colours: {} as Plate["colours"] });
+  for (const [index, { title, text }] of maps.entries()) {
+    const own = written.filter(({ x }) => x >= 310 * index && x < 310 * (index + 1));
+    expect(own.map((each) => each.text).join(" ")).toBe(`${title} ${text}`);
+    for (const each of own) expect(each.x + 7 * each.text.length).toBeLessThan(310 * (index + 1) - 12);
+  }
 });

@@ -71,6 +71,9 @@ it("no line ends within a number", () => {
 
 it("corners that are typed are a box or a polygon", () => {
   expect(regionOf("145 -20, 143 -22")).toEqual({ box: [143, -22, 145, -20] });
+  expect(regionOf("170 -20, -170 20")).toEqual({ box: [170, -20, 190, 20] }); // over the date line, as one that is drawn
+  expect(regionOf("350 10, 10 -10")).toEqual({ box: [-10, -10, 10, 10] });
+  expect(regionOf("-170 -20, 170 20")).toEqual({ box: [-170, -20, 170, 20] });
   expect(regionOf("1 2; 3 4\n5 −6")).toEqual({
     polygon: [
       [1, 2],

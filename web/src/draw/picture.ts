@@ -34,6 +34,7 @@ export interface Plate {
   notes: readonly string[];
 }
 const FONT = "Inter, system-ui, sans-serif";
+const FONTS = { title: `600 13px ${FONT}`, text: `12px ${FONT}` };
 const [MARGIN, LINE] = [16, 16]; // [CSS pixel]
 const LEGEND = HEIGHT + 24; // [CSS pixel] with its title
 
@@ -89,28 +90,40 @@ function drawMaps(pen: CanvasRenderingContext2D, plate: Plate): void {
   }
 }
 
-function drawTitles(pen: CanvasRenderingContext2D, { maps, size, colours }: Plate): void {
-  panels(maps.length, ...size).forEach(({ x, y }, index) => {
+/** Over each map its title and text, in as many lines as the width of the map needs. */
+export function drawTitles(pen: CanvasRenderingContext2D, { maps, size, colours }: Pick<Plate, "maps" | "size" | "colours">): void {
+  panels(maps.length, ...size).forEach(({ x, y, width }, index) => {
     const map = maps[index];
     if (!map) return;
     pen.textAlign = "left";
-    pen.font = `600 13px ${FONT}`;
-    const name = pen.measureText(map.title).width;
-    pen.font = `12px ${FONT}`;
-    const wide = Math.max(name, pen.measureText(map.text).width) + 22;
+    const lines = (["title", "text"] as const).flatMap((part) => {
+      pen.font = FONTS[part];
+      return wrapped(pen, map[part], width - 46).map((line) => ({ part, line, wide: pen.measureText(line).width }));
+    });
     pen.beginPath();
-    pen.roundRect(x + 12, y + 12, wide, 44, 6);
+    pen.roundRect(x + 12, y + 12, Math.max(...lines.map(({ wide }) => wide)) + 22, 10 + 17 * lines.length, 6);
     pen.fillStyle = colours.card;
     pen.fill();
     pen.strokeStyle = colours.line;
     pen.lineWidth = 1;
     pen.stroke();
-    pen.fillStyle = colours.muted;
-    pen.fillText(map.text, x + 23, y + 48);
-    pen.font = `600 13px ${FONT}`;
-    pen.fillStyle = colours.ink;
-    pen.fillText(map.title, x + 23, y + 31);
+    lines.forEach(({ part, line }, row) => {
+      pen.font = FONTS[part];
+      pen.fillStyle = part === "title" ? colours.ink : colours.muted;
+      pen.fillText(line, x + 23, y + 31 + 17 * row);
+    });
   });
+}
+
+function wrapped(pen: CanvasRenderingContext2D, text: string, width: number): string[] {
+  const [first = "", ...words] = text.split(" ");
+  const lines = [first];
+  for (const word of words) {
+    const longer = `${lines.at(-1)} ${word}`;
+    if (pen.measureText(longer).width > width) lines.push(word);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines;
 }
 
 function drawFoot(pen: CanvasRenderingContext2D, { size, legends, notes, colours }: Plate): void {
@@ -119,11 +132,11 @@ function drawFoot(pen: CanvasRenderingContext2D, { size, legends, notes, colours
   legends.forEach(({ title, unit, legend }, index) => {
     const x = MARGIN + index * (wide + MARGIN);
     pen.textAlign = "left";
-    pen.font = `600 13px ${FONT}`;
+    pen.font = FONTS.title;
     pen.fillStyle = colours.ink;
     pen.fillText(title, x, height + MARGIN + 10);
     const after = x + pen.measureText(title).width + 6;
-    pen.font = `12px ${FONT}`;
+    pen.font = FONTS.text;
     pen.fillStyle = colours.muted;
     pen.fillText(unit, after, height + MARGIN + 10);
     drawLegend(pen, legend, x + 8, height + MARGIN + 14, wide - 16, colours);

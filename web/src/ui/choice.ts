@@ -69,6 +69,8 @@ export function choice(
       }),
       found.length === 0 && h("li", { role: "option", "aria-disabled": "true" }, none(text)),
     );
+    list.style.translate = "";
+    list.style.translate = `${Math.min(0, document.documentElement.clientWidth - list.getBoundingClientRect().right)}px`; // into the window
     move(Math.max(0, text === labelOf(chosen) ? found.findIndex((option) => option.value === chosen) : 0));
   }
   function move(to: number): void {

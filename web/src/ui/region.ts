@@ -14,7 +14,11 @@ export function mount(element: HTMLElement, store: Store, actions: Actions): voi
     ...(["form", { class: "corners", hidden: true, onsubmit: typed }] as const),
     h("label", { for: "corners" }, "Corners"),
     field,
-    h("small", { id: "corners-help" }, "Longitude and latitude of each: two corners are a box, three and more a polygon. 143 -22, 145 -20"),
+    h(
+      "small",
+      { id: "corners-help" },
+      "Longitude and latitude of each: two corners are a box, west before east, three and more a polygon. 143 -22, 145 -20",
+    ),
     wrong,
     h("button", { class: "small" }, "Follow this region"),
   );
@@ -70,5 +74,7 @@ export function regionOf(text: string): Selection | string {
   if (!a || !b) return "A box needs two corners, a polygon three or more.";
   if (corners.length > 2) return { polygon: corners };
   if (a[0] === b[0] || a[1] === b[1]) return "The two corners of a box must differ in longitude and in latitude.";
-  return { box: [Math.min(a[0], b[0]), Math.min(a[1], b[1]), Math.max(a[0], b[0]), Math.max(a[1], b[1])] };
+  const turn = a[0] - b[0] > 180 ? 360 : 0; // typed from west to east over the date line, or over that of Greenwich
+  const [x, y] = a[0] > 180 ? [a[0] - turn, b[0]] : [a[0], b[0] + turn];
+  return { box: [Math.min(x, y), Math.min(a[1], b[1]), Math.max(x, y), Math.max(a[1], b[1])] };
 }

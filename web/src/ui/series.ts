@@ -8,6 +8,7 @@ import { lineText } from "./chart";
 import { fill, h, say } from "./dom";
 import { mount as mountRegion } from "./region";
 import type { Theme } from "./theme";
+import { regionText } from "./wording";
 
 export function mount(element: HTMLElement, store: Store, theme: Theme, actions: Actions): void {
   const unit = h("small");
@@ -48,8 +49,8 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, actions:
       const text = lineText(line, at, classes);
       return numbers || text ? `${look.maps > 1 ? `${line.scenario}: ` : ""}${numbers ? `mean ${text} ${units}` : text}` : [];
     });
-    const count = regions[0]?.cells;
-    say(means, [`Region${count ? `, ${count} cells` : ""}`, texts.join("; ")].filter(Boolean).join(": "));
+    const [region] = regions;
+    say(means, [`Region ${regionText(region?.selection, region?.cells)}`, texts.join("; ")].filter(Boolean).join(": "));
   }
   const soon = paced(5, write);
   store.subscribe((state) => [state.series, state.pins, state.shown, state.look, state.pane], soon);

@@ -6,11 +6,12 @@ import { isFailure } from "../fetch/problem";
 import { parted } from "../state/levels";
 import { toFragment } from "../state/link";
 import { scenarioNow, variableOf } from "../state/scenario";
-import type { Gap, State, Store } from "../state/store";
+import type { Gap, Selection, State, Store } from "../state/store";
 import type { Actions } from "./actions";
 import { rangeOf } from "./colouring";
 import { dialog } from "./dialog";
 import { h, say } from "./dom";
+import { aligned } from "./lines";
 import { exampleDate } from "./wording";
 
 /** Draws what is seen as a PNG: scale 1 or 2, or for print. */
@@ -73,30 +74,37 @@ export function csvCell(text: string): string {
 export function seriesCsv(state: State): string {
   const { run, look, series, pins, grid } = state;
   const variable = variableOf({ run }, look.variable);
-  const columns = series.map((line) => {
+  const named = series.map((line) => {
     const pin = pins.find((each) => each.colour === line.pin);
-    return { line, name: `${line.scenario} ${pin ? `cell ${pin.colour}` : "region mean"}`, place: pin?.place };
+    return { line, name: `${line.scenario} ${pin ? `cell ${pin.colour}` : "region"}`, where: whereText(line.selection, pin?.place) };
   });
-  const steps = [...new Set(series.flatMap((line) => line.steps))].sort((a, b) => a - b);
-  const at = columns.map(({ line }) => new Map(line.steps.map((step, index) => [step, line.values[index] ?? null])));
+  const names = named.flatMap(({ line, name }) => (line.low ? ["mean", "least", "greatest"].map((each) => `${name} ${each}`) : name));
+  const { steps, columns } = aligned(series);
   const head = [
     `# ${run?.name ?? ""}: ${variable?.long_name || look.variable}`,
     `# variable ${look.variable}, unit ${variable?.units ?? ""}`,
     `# grid ${grid?.digest ?? ""}, model ${run?.model ?? ""}`,
     ...(run?.title ? [`# ${run.title}`] : []),
-    ...columns.flatMap(({ name, place }) => (place ? [`# ${name}: longitude ${place[0]}, latitude ${place[1]}`] : [])),
+    ...named.map(({ line, name, where }) => `# ${name}: ${line.cells ? `${line.cells} cells, ` : ""}${where}`),
     ...(series.some((line) => line.thinned) ? ["# of long series the least and the greatest values of equal pieces"] : []),
-    ...columns.flatMap(({ line, name }) =>
+    ...named.flatMap(({ line, name }) =>
       together(line.gaps).map((gap) => `# ${name}: no values at steps ${gap.first} to ${gap.last}: ${gap.reason}`),
     ),
   ].map((line) => line.replaceAll(/[\r\n]/g, " "));
-  const rows = steps.map((step) => {
+  const rows = steps.map((step, index) => {
     const moment = run && momentOf(run.clock, step);
-    return [String(step), run && moment ? isoDate(moment, run.clock) : "", ...at.map((values) => String(values.get(step) ?? ""))]
+    return [String(step), run && moment ? isoDate(moment, run.clock) : "", ...columns.map((values) => String(values[index] ?? ""))]
       .map(csvCell)
       .join(",");
   });
-  return [...head, ["step", "date", ...columns.map(({ name }) => name)].map(csvCell).join(","), ...rows, ""].join("\n");
+  return [...head, ["step", "date", ...names].map(csvCell).join(","), ...rows, ""].join("\n");
+}
+
+/** Where a line is of, in numbers. */
+function whereText(selection: Selection | undefined, place: readonly number[] = []): string {
+  if (!selection) return `longitude ${place[0]}, latitude ${place[1]}`;
+  if ("box" in selection) return `box west, south, east, north ${selection.box.join(", ")}`;
+  return `polygon of longitude and latitude ${selection.polygon.map((corner) => corner.join(" ")).join(", ")}`;
 }
 
 /** Gaps of one reason that follow each other, as one. */
