@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import steppe
 from steppe.errors import NoSpaceError
-from steppe.io import changes_of
+from steppe.io import Checkpoint, changes_of
+from steppe.io.folders import run_log
 from steppe.io.folders.run_log import RunLog
 
 
@@ -49,3 +51,36 @@ def test_lines_that_a_full_disk_refused_are_written_later_and_whole(tmp_path: Pa
     log.add({"event": "set", "step": 3, "name": "third"})
     assert [row["name"] for row in changes_of(tmp_path)] == ["first", "second", "third"]
     assert all(json.loads(line) for line in (tmp_path / "log.jsonl").read_bytes().splitlines())
+
+
+def test_all_lines_are_durable_before_a_checkpoint_counts_on_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    RunLog(tmp_path).add({"event": "set", "step": 1, "name": "of a killed process"})
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        fsync(descriptor)
+
+    monkeypatch.setattr("os.fsync", noted)
+    log = RunLog(tmp_path)
+    for lines in 0, 2:
+        for step in range(lines):
+            log.add({"event": "set", "step": step, "name": "water"})
+        assert synced == []
+        log.write()
+        assert str(tmp_path / "log.jsonl") in synced
+        synced.clear()
+    log.write()
+    assert synced == []
+
+
+def test_a_checkpoint_makes_the_log_durable_first(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    with steppe.Simulation(scenario) as simulation:
+        simulation.set("water", 10.0)
+        for owner, name in ((run_log, "sync"), (Checkpoint, "begin")):
+            act = getattr(owner, name)
+            monkeypatch.setattr(owner, name, lambda *args, name=name, act=act: (order.append(name), act(*args))[1])
+        simulation.checkpoint()
+    assert order[:3] == ["sync", "sync", "begin"]

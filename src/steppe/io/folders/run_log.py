@@ -9,7 +9,7 @@ from typing import Any
 
 from steppe.control.wire import OPEN_END
 from steppe.errors import DamagedError, Failure, FolderError
-from steppe.files import private, writing
+from steppe.files import private, sync, writing
 from steppe.io.checkpoints.checkpoint import Checkpoint
 from steppe.io.sealed import read_sealed
 
@@ -24,23 +24,33 @@ class RunLog:
         self._unwritten: list[bytes] = []
         with writing(self._path):
             _cut_torn_line(self._path)
+        self._durable = not self._path.exists()
 
     def add(self, event: Mapping[str, object]) -> None:
         """Appends a line. What cannot be written now, `write` writes."""
         self._unwritten.append(json.dumps(event).encode() + b"\n")
         with suppress(Failure):
-            self.write()
+            self._write()
 
     def write(self) -> None:
-        """Writes the lines that are not written yet: all or none.
+        """Writes the lines that are not written yet, all or none, and makes all lines durable, as a checkpoint that counts on them needs.
 
         Raises
         ------
         NoSpaceError, Failure
             The system refused.
         """
+        self._write()
+        if not self._durable:
+            with writing(self._path):
+                sync(self._path)
+                sync(self._folder)
+            self._durable = True
+
+    def _write(self) -> None:
         if not self._unwritten:
             return
+        self._durable = False
         with writing(self._path), open(self._path, "ab", 0, opener=private) as file:
             before = os.fstat(file.fileno()).st_size
             try:
@@ -55,7 +65,7 @@ class RunLog:
     def go_back(self, step: int, seq: int) -> list[dict[str, Any]]:
         """Notes that the run goes on from a position, and returns the changes that it lost: those after it."""
         with suppress(Failure):
-            self.write()
+            self._write()
         lost = [row for row in changes_of(self._folder) if position_of_row(row) > (step, seq)]
         if lost or self._unwritten:
             self.add({"event": "back", "step": step, "seq": seq})
