@@ -1,15 +1,17 @@
 """A run of a script goes back to an earlier step, and watches for what happens by itself, as a served run does."""
 
-from typing import NoReturn
+import time
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
 from steppe.engine import Event, Simulation
-from steppe.errors import Failure, NotComputedError, RequestError
-from steppe.io import RunFolder, changes_of
+from steppe.errors import DamagedError, Failure, NotComputedError, RequestError
+from steppe.io import Checkpoint, RunFolder, changes_of
 from tests.engine.test_field_model import run_file as field_run_file  # noqa: F401
 from tests.engine.test_ranks import on_ranks
-from tests.engine.test_simulation import digest
+from tests.engine.test_simulation import changed, digest
 from tests.scenario import copied
 
 NORTH = {"box": [143.0, -21.0, 146.0, -20.0]}
@@ -107,11 +109,47 @@ def test_where_it_cannot_go_back_it_stays(wide_scenario):
         with pytest.raises(RequestError, match="cannot go back to step 11: it stands at step 10"):
             simulation.rewind(11)
     with Simulation(wide_scenario) as simulation:
-        with pytest.raises(NotComputedError, match="no state of the run from before step 4"):
-            simulation.rewind(4)
+        told = "no state of the run from before step 9; its earliest is of step 10. Begin the run again"
+        with pytest.raises(NotComputedError, match=told):
+            simulation.rewind(9)
         simulation.step(3)
         simulation.rewind(10)
         assert simulation.step_index == 10
+
+
+def test_it_waits_for_a_checkpoint_on_its_way_which_replaces_an_older_one(wide_scenario, monkeypatch):
+    seal = Checkpoint.seal
+
+    def slowly(*arguments: Any) -> Path:
+        time.sleep(0.1)
+        return seal(*arguments)
+
+    monkeypatch.setattr(Checkpoint, "seal", slowly)
+    with Simulation(changed(wide_scenario, {"engine.checkpoint": '"1 day"'})) as simulation:
+        simulation.step(4)
+        before = simulation.get("water").tobytes()
+        simulation.step(2)
+        simulation.rewind(4)
+        assert simulation.get("water").tobytes() == before
+
+
+def test_a_damaged_checkpoint_forgets_no_later_change(wide_scenario):
+    with Simulation(wide_scenario) as simulation:
+        simulation.step(10)
+        manifest = simulation.checkpoint() / "manifest.json"
+        simulation.step(10)
+        simulation.checkpoint()
+        simulation.step(2)
+        simulation.set("water", 50.0, NORTH)
+        simulation.step(2)
+        before = simulation.get("water").tobytes()
+        simulation.step(2)
+        manifest.unlink()
+        with pytest.raises(DamagedError, match="missing"):
+            simulation.rewind(12)
+        assert simulation.step_index == 26
+        simulation.rewind(24)
+        assert simulation.get("water").tobytes() == before
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

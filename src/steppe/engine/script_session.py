@@ -199,13 +199,14 @@ class ScriptSession(Session):
             This session has no state of that step or before it.
         """
         end, folder = Position(step, 0), self.folder.checkpoints
-        before = {at: name for at, name in self._states.items() if at <= end or (at == self._begin and at.step == step)}
-        there = [at for at, name in before.items() if at >= self.on.since and (not name or (folder / name).is_dir())]
-        if not there:
-            raise NotComputedError(
-                f"This session has no state of the run from before step {step}. Go back less far, or begin the run again."
-            )
         with self._whole():
+            self._manager.wait()  # for a checkpoint on its way, which replaces older ones
+            kept = [at for at, name in self._states.items() if at >= self.on.since and (not name or (folder / name).is_dir())]
+            there = [at for at in kept if at <= end or (at == self._begin and at.step == step)]
+            if not there:
+                earliest = f"; its earliest is of step {min(kept).step}" if kept else ""
+                told = f"This session has no state of the run from before step {step}{earliest}."
+                raise NotComputedError(f"{told} Begin the run again to go back further.")
             self._go_back(max(there), end)
 
     def add_trigger(self, arguments: Arguments) -> int:
@@ -226,14 +227,13 @@ class ScriptSession(Session):
     def _go_back(self, at: Position, end: Position) -> None:
         """Begins again at a position of which there is a state, and computes up to the begin of another one."""
         self._recomputation.leave()
-        self._cache.discard(FIRST)
-        self._manager.wait()
-        actions = self._recomputation.between(at, {FIRST: end})
-        self._recomputation.discard(FIRST, end)
         name, since = self._states[at], self.on.since
         checkpoint = Checkpoint.open(self.folder.checkpoints / name, self.plan.identity) if name else None
+        actions = self._recomputation.between(at, {FIRST: end})
         self._manager.go_back(checkpoint)
         self._sound = False  # until it is there
+        self._cache.discard(FIRST)
+        self._recomputation.discard(FIRST, end)
         beyond = {name for position, name in self._states.items() if position > at}
         Checkpoint.remove(self.folder.checkpoints, self.plan.identity, lambda each: each.path.name in beyond)
         self._states = {position: name for position, name in self._states.items() if position <= at}
