@@ -4,6 +4,7 @@ import json
 import shutil
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,25 @@ def test_copies_of_the_past_that_cost_much_lie_far_apart(scenario, monkeypatch):
     few, many = sorted(found)
     assert found == [many, few]
     assert many > 4 * few
+
+
+def test_a_refused_change_leaves_a_state_beyond_its_limits_as_it_was(wide_scenario):
+    model = wide_scenario.parent / "narrow.py"
+    model.write_text(Path("examples/bucket.py").read_text().replace("low=0, high=1000, initial=50", "low=0, high=60, initial=50"))
+
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 6)
+        before = seen(session, "water")
+        first = np.arange(before.size) < before.size // 2
+        assert before[first].max() > 60
+        upload = sent(session, np.where(first, 50.0, -1e3).astype("<f4"))
+        outcome = session.apply(1, 3, "set", setting("water", upload=upload))
+        assert not outcome.ok
+        assert "it must be a number from 0 to 60 mm" in outcome.detail["text"]
+        assert np.array_equal(seen(session, "water"), before)
+
+    on_session(wide_scenario, work, 2, model=f'"{model}"')
 
 
 def steered(session: Session) -> list[Any]:

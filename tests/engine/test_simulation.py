@@ -611,6 +611,20 @@ def test_frozen_cells_are_counted_at_the_end_and_their_marks_are_no_record(scena
     assert said.startswith(f"2 of {simulation.grid.n_cells:,} cells are bad and frozen.")
 
 
+def test_a_state_that_went_beyond_its_limits_is_restored_as_it_is(scenario):
+    model = scenario.parent / "narrow.py"
+    model.write_text(Path("examples/bucket.py").read_text().replace("low=0, high=1000, initial=50", "low=0, high=60, initial=50"))
+    whole = steppe.run(changed(scenario, {"model": f'"{model}"', "output.path": '"whole"'}))
+    cut = changed(scenario, {"model": f'"{model}"'})
+    with Simulation(cut) as simulation:
+        simulation.run("1990-01-16")
+        assert simulation.get("water").max() > 60
+        checkpoint = simulation.checkpoint()
+    with pytest.raises(ModelError, match=r'\[initial\] "water" is .* mm in .* cells; it must be a number from 0 to 60'):
+        changed(scenario, {"model": f'"{model}"', "initial.state": f'"{checkpoint}"', "output.path": '"other"'})
+    assert digest(steppe.run(cut)) == digest(whole)
+
+
 def test_the_progress_file_says_whether_somebody_is_at_work(scenario):
     from steppe.io import Progress
 

@@ -118,6 +118,8 @@ def test_what_no_scenario_can_set_is_said_before_any_is_computed(scenario):
         run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("wrong", {"rain": 1.0})])
     with pytest.raises(ModelError, match='Scenario "wrong": "capacity" is -5 mm; it must be a number'):
         run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("wrong", {"capacity": -5.0})])
+    with pytest.raises(ModelError, match='Scenario "wrong": "water" is 2000 mm; it must be a number from 0 to 1000 mm'):
+        run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("wrong", {"water": 2000.0})])
     assert run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("right", {"capacity": 5.0})])
 
 

@@ -36,7 +36,15 @@ class Setting:
         """Undoes a change that failed on another rank."""
         if self._before:
             (name, values, index), self._before = self._before, None
-            self._model.set(name, values if values.ndim else float(values), index)
+            whole, level = parted(name)
+            state = self._model.state.get(whole)
+            if state is None:
+                self._model.set(name, values if values.ndim else float(values), index)
+            else:  # which may lie beyond the limits that hold for what is set
+                own = state if level is None else state[level]
+                cells = self._gatherer.packed(own)
+                cells[..., slice(None) if index is None else index] = values
+                own[...] = self._gatherer.unpacked(cells)
 
     def set(self, name: str, value: float | Array, cells: Array | None, operation: str) -> Callable[[], Increment]:
         """Sets, scales or adds to a variable, everywhere or in some packed cells; the function that it returns gives the sums.

@@ -138,11 +138,14 @@ def run_ensemble(
         The run folder holds another ensemble, or a run.
     """
     for scenario in scenarios:
-        for name in scenario.set:
+        for name, value in scenario.set.items():
             if name not in plan.model.variables:
                 hint = nearest(name, plan.model.variables)
                 raise ModelError(f'Scenario "{scenario.name}" sets "{name}", which {plan.model.name} does not have.{hint}')
-            if plan.model.variables[name].role is Role.FORCING:
+            variable = plan.model.variables[name]
+            if variable.settable and variable.unfit(value):
+                raise ModelError(f'Scenario "{scenario.name}": {variable.refusal(value)}')
+            if variable.role is Role.FORCING:
                 raise ModelError(
                     f'Scenario "{scenario.name}" sets "{name}", which is an input of a single {plan.clock.unit}. '
                     "Set a state or a parameter, or write an [[event]] in the run file."

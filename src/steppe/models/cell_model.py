@@ -125,12 +125,12 @@ class CellModel:
         """Allocates the state of the share's `n_cells` cells.
 
         parameters, state: name -> number or array (cells,). What is missing has its declared value; a state that `start` computes
-        goes before the declared one. options: name -> word.
+        goes before the declared one. A state that is given may be computed, so it may lie outside its limits. options: name -> word.
 
         Raises
         ------
         ModelError
-            An unknown name, a missing value, or one outside its limits.
+            An unknown name, a missing value, or a parameter outside its limits.
         """
         declaration = self._declaration
         self._allocate(share.n_cells)
@@ -171,13 +171,13 @@ class CellModel:
         self._first_bad, self._exports.step = copy.first_bad, copy.last
 
     def _fill(self, given: Mapping[str, float | Array]) -> None:
-        declaration = self._declaration
         check_known(given, {*self._rows, *BAD}, self.name, "state")
-        started = declaration.start(self._constants.p, self._constants.d, self._options)
-        check_known(started, declaration.fields("State"), self.name, "state")
+        started = self._declaration.start(self._constants.p, self._constants.d, self._options)
+        check_known(started, self._declaration.fields("State"), self.name, "state")
         for row, name in zip(self._arrays.state, self._rows, strict=True):
             variable = self.variables[name]
-            row[:] = checked_values(variable, given.get(name, started.get(name, variable.initial)), self._cells, self.name)
+            start = given.get(name, started.get(name, variable.initial))
+            row[:] = checked_values(variable, start, self._cells, self.name, limited=name not in given)
         self._arrays.codes[:] = given.get("bad_code", 0)
         self._arrays.bad_steps[:] = given.get("bad_step", -1)
 

@@ -18,8 +18,8 @@ def check_known(names: Iterable[str], known: Iterable[str], model: str, kind: st
             raise UnknownNameError(f'{model} has no {kind} "{name}".{nearest(name, known)}')
 
 
-def checked_values(variable: Variable, value: ArrayLike | None, cells: int, model: str) -> Floats:
-    """Returns a value as float64, 0-d or (cells,).
+def checked_values(variable: Variable, value: ArrayLike | None, cells: int, model: str, limited: bool = True) -> Floats:
+    """Returns a value as float64, 0-d or (cells,). limited: it must lie within its limits.
 
     Raises
     ------
@@ -33,8 +33,7 @@ def checked_values(variable: Variable, value: ArrayLike | None, cells: int, mode
     values = np.array(value, np.float64)
     if values.shape not in ((), (cells,)):
         raise ModelError(f'"{variable.name}" has the shape {values.shape}. Give one number or {cells} of them.')
-    wrong = variable.unfit(values)
-    if wrong.any():
+    if limited and (wrong := variable.unfit(values)).any():
         where = f" in cell {np.argmax(wrong)}" if values.ndim else ""
         raise RangeError(variable.refusal(values[wrong].flat[0], where))
     return values
