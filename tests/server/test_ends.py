@@ -77,6 +77,20 @@ def test_a_flipped_byte_in_a_shard_is_named_at_once_and_not_tried_again(scenario
         assert ordered(client, "/step", "d", {"steps": 1})["target"] == 41
 
 
+def test_weather_that_moved_away_fails_a_run_that_was_served_and_leaves_its_server(scenario: Path) -> None:
+    weather = scenario.parent / "weather.zarr"
+    with served(scenario) as client:
+        ordered(client, "/step", "a", {"steps": 40})
+        weather.rename(scenario.parent / "away.zarr")
+        os.kill(client.get(RUN).json()["engine"]["pid"], signal.SIGKILL)
+        assert "weather.zarr" in failed(client)["problem"]["text"]
+        time.sleep(0.5)
+        (scenario.parent / "away.zarr").rename(weather)
+        assert client.post(f"{RUN}/start", json={}, headers={"Idempotency-Key": "b"}).status_code < 300
+        state_of(client, "ready")
+        assert ordered(client, "/step", "c", {"steps": 2})["state"] == "done"
+
+
 def test_a_missing_upload_is_named_at_once(scenario: Path) -> None:
     folder = scenario.parent / "out"
     with served(scenario) as client:

@@ -119,13 +119,15 @@ class Runs:
         await asyncio.get_running_loop().run_in_executor(self._writer, _write, supervisor.folder / STATUS, content)
 
     async def impossible(self, name: str) -> str:
-        """Waits until a run turns out to be one that no engine can open; gives what is wrong with it."""
-        supervisor = self.open[name]
-        async for _ in supervisor.changes():
-            problem = supervisor.process.problem or {}
+        """Waits until a run turns out to be one that no engine can open; returns what is wrong with it. A run that was opened can fail."""
+        process = self.open[name].process
+        async for _ in self.open[name].changes():
+            problem = process.problem or {}
+            if process.state == "up":
+                break
             if problem.get("exit_status") == MISTAKE:
                 return str(problem["text"])
-        await asyncio.Event().wait()  # it was ended; the others are served on
+        await asyncio.Event().wait()  # it was opened or ended; the server goes on
         return ""
 
     async def _end(self, supervisor: Supervisor, keep_engine: bool = False) -> None:
