@@ -5,10 +5,11 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import aclosing, closing
+from contextlib import ExitStack, aclosing, closing
 from itertools import pairwise
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 import xarray
@@ -106,6 +107,33 @@ def test_what_cannot_be_watched_is_said_before_anything_is_waited_for(run: Run, 
     assert maps.name == "out"
     with pytest.raises(NoAccessError):
         next(stranger.watch("water"))
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+def test_a_scenario_that_is_renamed_or_removed_is_not_waited_for(run: Run, shared_server: Served, method: str) -> None:
+    gone = run.branch("gone")
+    with closing(gone.watch("water")) as maps:
+        next(maps)
+        run.rewind(0)  # of another scenario
+        url = f"{shared_server.address}/api/v1/runs/out/scenarios/gone{'/rename' * (method == 'POST')}"
+        headers = {"Authorization": f"Bearer {TOKENS['admin']}", "Idempotency-Key": f"{method}-gone", "Prefer": "wait=5"}
+        assert httpx.request(method, url, headers=headers, json={"name": "found"} if method == "POST" else None).status_code == 200
+        with pytest.raises(UnknownError, match=r'There is no scenario "gone" any more: it was renamed or removed\.'):
+            next(maps)
+    found = [each for each in run.scenarios if each in ("gone", "found")]
+    for name in found:
+        httpx.delete(url.partition("/gone")[0] + f"/{name}", headers=headers | {"Idempotency-Key": f"{method}-tidy"})
+
+
+def test_the_reason_why_a_socket_is_refused_is_told(run: Run, shared_server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steppe.client.live_stream.CLOSING", 0.5)
+    with ExitStack() as opened:
+        for _ in range(8):
+            next(opened.enter_context(closing(run.watch("water"))))
+        begin = time.monotonic()
+        with pytest.raises(RefusedError, match=r"This token has 8 sockets already\. Close one, or start the server with --many"):
+            next(run.watch("water"))
+        assert time.monotonic() - begin < 5
 
 
 def test_programs_with_an_event_loop_see_the_same(run: Run, shared_server: Served) -> None:

@@ -21,7 +21,7 @@ from steppe.api import VariableInfo
 from steppe.api.frame import MAGIC, PROTOCOL, Frame, read_frame
 from steppe.client.http_client import BASE, HttpClient, now
 from steppe.client.labels import TIME, times
-from steppe.client.refusals import UnreachableError, lasting, raised
+from steppe.client.refusals import UnknownError, UnreachableError, lasting, raised
 from steppe.client.run_places import CF
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ QUIET = 0.5  # [s] without a message after which orders are asked for
 BITS = 16
 ENDED = 1000  # code with which a server closes the socket of a run that has ended
 REFUSED = 500  # statuses below it are for good
+TOO_MANY = 429  # the status while a token has as many sockets as it may have
+CLOSING = 3.0  # [s] that a socket may take to be closed, which makes room for another one
+LEFT = "@"  # in the names of scenarios that rewinds left; a run names only the newest of them
 
 
 class LiveStream:
@@ -71,17 +74,28 @@ class LiveStream:
         ------
         RefusedError
             The stream cannot be shown.
+        UnknownError
+            Its scenario is not there, or no longer.
         """
         if isinstance(message, bytes):
             return self._seen(read_frame(message)) if message[:4] == MAGIC and self._told else None
         said = json.loads(message)
         if said["type"] == "hello":
             self._clock, self._grid = said["clock"], said["grid"]
+        elif said["type"] == "info" and self._told:
+            self._expect([each["name"] for each in said["scenarios"]])
         elif said["type"] == "watching":
             self._told = said["streams"][0]
         elif said["type"] == "problem":
             raise raised(said["problem"])
         return None
+
+    def _expect(self, scenarios: list[str]) -> None:
+        """Raises `UnknownError` if the scenario is no longer one of the run: no map of it will come."""
+        name = self._told["scenario"]
+        if scenarios and name not in scenarios and LEFT not in name:
+            facts = {"code": "unknown-scenario", "status": 404, "value": name, "allowed": scenarios}
+            raise UnknownError(f'There is no scenario "{name}" any more: it was renamed or removed.', facts)
 
     def _seen(self, frame: Frame) -> "xarray.DataArray | None":
         import xarray  # 0.5 s
@@ -239,14 +253,17 @@ class _Outage:
         """Seconds until it is tried again; raises what there is to say when that has no sense."""
         from websockets.exceptions import InvalidStatus
 
-        if isinstance(error, InvalidStatus) and error.response.status_code < REFUSED and error.response.status_code != 429:
-            raise raised(_facts(error.response.status_code, error.response.body)) from None
         if text := lasting(error, self._line.url, met=True):
             raise UnreachableError(text) from None
         self._since = self._since or time.monotonic()
-        if time.monotonic() - self._since > self._line.patience:
-            text = f"{self._line.url} showed nothing for {self._line.patience:g} s: {error}. Is steppe serve running there?"
-            raise UnreachableError(text) from None
+        lost, why = time.monotonic() - self._since, f"{error}. Is steppe serve running there?"
+        if isinstance(error, InvalidStatus):
+            status, facts = error.response.status_code, _facts(error.response.status_code, error.response.body)
+            if status < REFUSED and (status != TOO_MANY or lost > CLOSING):
+                raise raised(facts) from None
+            why = str(facts.get("detail", error))
+        if lost > self._line.patience:
+            raise UnreachableError(f"{self._line.url} showed nothing for {self._line.patience:g} s: {why}") from None
         pause, self._pause = self._pause, min(2 * self._pause, PAUSES[1])
         return pause
 
