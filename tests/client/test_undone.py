@@ -1,9 +1,10 @@
 import httpx
+import numpy as np
 import pytest
 import xarray
 
 import steppe
-from steppe.client import RefusedError
+from steppe.client import RefusedError, Run
 from steppe.errors import FolderError
 from tests.client.served import TOKENS, Served
 
@@ -29,6 +30,17 @@ def test_a_scenario_whose_rewind_is_undone_shows_what_it_showed(server: Served) 
         undo(server, name)
         xarray.testing.assert_equal(each["drainage"], before)
         xarray.testing.assert_equal(each.series("drainage", [(143.5, -20.5)]), series)
+
+
+def test_a_scenario_that_was_left_long_ago_has_the_series_of_all_its_steps(run: Run) -> None:
+    run.step(5)
+    before = run.series("drainage", [(143.5, -20.5)])
+    run.restart()
+    left = max(run.scenarios.values(), key=lambda each: each.branch * (each.name != "main")).name
+    for _ in range(21):
+        run.restart()
+    assert left not in {each.name for each in run.info().scenarios}
+    np.testing.assert_array_equal(run.series("drainage", [(143.5, -20.5)], scenario=left), before)
 
 
 def test_a_new_branch_shows_the_past_that_it_shares(server: Served) -> None:

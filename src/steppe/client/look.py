@@ -13,9 +13,7 @@ from steppe.api import (
     EventInfo,
     EventList,
     Info,
-    OperationInfo,
     ScenarioInfo,
-    ScenarioList,
     SeriesInfo,
     TriggerInfo,
     TriggerList,
@@ -27,9 +25,9 @@ from steppe.api.query import MapQuery
 from steppe.client import words
 from steppe.client.labels import all_levels, series_array
 from steppe.client.live_stream import LiveStream, watch_async
-from steppe.client.operation import AsyncOperation
+from steppe.client.operation import AsyncOperation, told_of
 from steppe.client.picture import Picture
-from steppe.client.remote import Remote, Scenarios
+from steppe.client.remote import Remote
 from steppe.errors import Mistake
 from steppe.html_summary import html_summary
 from steppe.levels import layer
@@ -69,8 +67,7 @@ class AsyncLook:
     @property
     async def scenarios(self) -> Mapping[str, ScenarioInfo]:
         """All scenarios by name, each with its step. An unknown name raises `UnknownError`."""
-        reply = await self._ask("scenarios")
-        return Scenarios(self.name, msgspec.json.decode(reply, type=ScenarioList).scenarios)
+        return await self._remote.scenarios()
 
     @property
     async def checkpoints(self) -> list[CheckpointInfo]:
@@ -91,23 +88,8 @@ class AsyncLook:
     async def operations(self) -> list[AsyncOperation]:
         """All orders of all scenarios, the first one first."""
         names = {each.branch: each.name for each in (await self.scenarios).values()}
-        return [
-            AsyncOperation(
-                self._remote,
-                OperationInfo(
-                    id=row["seq"],
-                    run=self.name,
-                    kind=row["kind"],
-                    state=row["outcome"] or "queued",
-                    done=row["ended_step"],
-                    total=row["target"],
-                    result=row["detail"],
-                    problem=row["detail"] if row["outcome"] in ("failed", "cancelled") else None,
-                ),
-                names.get(row["branch"], ""),
-            )
-            for row in await self.log()
-        ]
+        rows = await self.log()
+        return [await AsyncOperation(self._remote, told_of(row, self.name), names.get(row["branch"], "")).refresh() for row in rows]
 
     async def log(self, after: int = 0) -> list[JournalRow]:
         """The rows of the journal after a number: each order with its client and its outcome."""

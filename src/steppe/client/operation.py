@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steppe.api import OperationInfo as Told
+from steppe.api.documents import JournalRow
 from steppe.client.progress import Bar
 from steppe.client.refusals import EngineFailedError, raised
 from steppe.html_summary import html_summary
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
 
 OVER = ("done", "failed", "cancelled")
 HELD = 1  # [s] that a reply may be held back while an order is carried out
+
+
+def told_of(row: JournalRow, run: str) -> Told:
+    """What a row of the journal says of its order. One that is not over counts as queued: the journal does not have how far it is."""
+    problem = row["detail"] if row["outcome"] in ("failed", "cancelled") else None
+    steps = {"done": row["ended_step"], "total": row["target"]}
+    return Told(id=row["seq"], run=run, kind=row["kind"], state=row["outcome"] or "queued", **steps, result=row["detail"], problem=problem)
 
 
 class AsyncOperation:
@@ -117,15 +125,19 @@ class AsyncOperation:
         await self._remote.order("DELETE", f"/operations/{self.id}", None, self.scenario or "main")
         return await self.refresh(HELD)
 
+    def _steps(self) -> str:
+        """How many of its steps are done, "" where that is not known."""
+        done, total = self._told.done, self._told.total
+        return f"{done:,} of {total:,}" if done is not None and total is not None else ""
+
     def __repr__(self) -> str:
-        told = self._told
-        steps = f", {told.done:,} of {told.total:,} steps" if told.total is not None and told.done is not None else ""
+        steps = f", {self._steps()} steps" if self._steps() else ""
         return f"<{type(self).__name__.removeprefix('Async')} {self.id}: {self.kind} of {self.scenario or 'main'}, {self.state}{steps}>"
 
     def _repr_html_(self) -> str:
         facts = {"scenario": self.scenario or "main", "state": self.state}
-        if self._told.total is not None:
-            facts["steps"] = f"{self._told.done:,} of {self._told.total:,}"
+        if self._steps():
+            facts["steps"] = self._steps()
         if isinstance(self.result, Mapping):
             facts |= {str(name): str(value) for name, value in self.result.items()}
         if self.problem:

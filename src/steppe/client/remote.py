@@ -2,9 +2,10 @@
 
 import asyncio
 import hashlib
+import threading
 import uuid
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 from urllib.parse import quote
 from weakref import WeakSet
@@ -13,11 +14,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from steppe.api import Info, Ordered, ScenarioInfo, VariableInfo, VariableList, by_name
+from steppe.api import Info, Ordered, ScenarioInfo, ScenarioList, VariableInfo, VariableList, by_name
 from steppe.api.documents import JournalRow
 from steppe.client.http_client import BASE, HttpClient
 from steppe.client.operation import HELD, AsyncOperation
-from steppe.client.refusals import UnknownError
+from steppe.client.refusals import RefusedError, UnknownError
 from steppe.client.run_places import Places
 from steppe.errors import SteppeError, nearest
 from steppe.levels import Layered
@@ -38,6 +39,19 @@ class Scenarios(dict[str, ScenarioInfo]):
         raise UnknownError(f'There is no scenario "{name}" in "{self._run}".{nearest(name, self)}', facts)
 
 
+class _OneThread:
+    """A lock of threads in the place of an `asyncio.Lock`: no event loop is waited for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a handler of a signal may give an order in the middle of another one
+
+    async def __aenter__(self) -> None:
+        self._lock.acquire()
+
+    async def __aexit__(self, *error: object) -> None:
+        self._lock.release()
+
+
 class Remote:
     """One run on a server."""
 
@@ -49,7 +63,7 @@ class Remote:
         self._variables: Layered[VariableInfo] | None = None
         self._left = WeakSet[AsyncOperation]()  # orders that were given without waiting
         self._over = 0  # of them, found to be over
-        self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if asynchronous else nullcontext()
+        self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if asynchronous else _OneThread()
 
     @property
     def address(self) -> str:
@@ -62,8 +76,14 @@ class Remote:
         if look:
             self._versions |= {each.name: each.version for each in self.seen.scenarios}
         else:
-            self._versions = {each.name: each.version for each in self.seen.scenarios} | self._versions
+            for each in self.seen.scenarios:
+                self._versions.setdefault(each.name, each.version)  # in place: another thread may learn one at the same time
         return self.seen
+
+    async def scenarios(self) -> Scenarios:
+        """All scenarios by name; `info` has only the newest of those that rewinds left."""
+        reply = await self.line.ask("GET", f"{self.path}/scenarios")
+        return Scenarios(self.name, msgspec.json.decode(reply.content, type=ScenarioList).scenarios)
 
     async def variables(self) -> Layered[VariableInfo]:
         """All variables by name; they never change. A level of one has a name, too, which is not listed: "ozone[3]"."""
@@ -95,8 +115,9 @@ class Remote:
 
     async def until_now(self, scenario: str) -> str:
         """The key `time` for all steps of a scenario."""
-        done = [each.step for each in (await self.info(look=False)).scenarios if each.name == scenario]
-        return f"step:1/{done[0]}" if done and done[0] else "latest"
+        known = {each.name: each for each in (await self.info(look=False)).scenarios}
+        done = (known if scenario in known else await self.scenarios())[scenario].step
+        return f"step:1/{done}" if done else "latest"
 
     async def order(
         self,
@@ -118,7 +139,13 @@ class Remote:
             if version := self._versions.get(scenario):
                 headers["if-match"] = f'"{version}"'
             content = None if what is None else msgspec.json.encode(what)
-            reply = await self.line.ask(method, self.path + path, query, content, headers=headers)
+            try:
+                reply = await self.line.ask(method, self.path + path, query, content, headers=headers)
+            except RefusedError:
+                raise
+            except BaseException:  # broken off: it may have been accepted, so that the next order asks for the version
+                self._versions.pop(scenario, None)
+                raise
             ordered = msgspec.json.decode(reply.content, type=Ordered)
             self._versions[scenario] = ordered.version
             operation = AsyncOperation(self, ordered, scenario)
