@@ -1,27 +1,48 @@
 """Levels of a served run: one is set by its number, by its value, or by the name of its map."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import numpy as np
 import pytest
 
-from steppe.client import Run
+from steppe.client import RefusedError, Run
 from steppe.errors import Mistake, RequestError
 from tests.client.served import Served
 from tests.engine.test_own_maps import MODEL, RUN, store
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("column")
     (folder / "column.py").write_text(MODEL)
     (folder / "run.toml").write_text(RUN)
     store().to_zarr(folder / "own.zarr", consolidated=False)
     server = Served(folder / "run.toml")
-    with server.connect() as run:
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def run(served: Served) -> Iterator[Run]:
+    with served.connect() as run:
+        run.restart()
         run.step(1)
         yield run
-    server.stop()
+
+
+def meanwhile(run: Run, monkeypatch: pytest.MonkeyPatch, change: Callable[[], object], times: int = 1) -> None:
+    """Has another client do something behind the first answer of the next maps that are asked for."""
+    line, left = run._behind._remote.line, [change] * times
+    ask = line.ask
+
+    async def asked(method: str, path: str, *more: object, **others: object) -> object:
+        reply = await ask(method, path, *more, **others)
+        if "/data/" in path and left:
+            left.pop()()
+        return reply
+
+    monkeypatch.setattr(line, "ask", asked)
 
 
 def test_one_level_is_set_and_the_others_stay(run: Run) -> None:
@@ -46,3 +67,58 @@ def test_a_level_that_is_not_there_is_refused_here(run: Run) -> None:
         run.set("fed", 1.0, level=1)
     with pytest.raises(Mistake, match=r'The array for "gas" has levels\. Set one after the other'):
         run.set("gas", run["gas"])
+
+
+def test_all_levels_are_of_one_step_while_the_run_computes(run: Run, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = served.connect("steer")
+    meanwhile(run, monkeypatch, lambda: other.step(1))
+    gas = run["gas"]
+    assert gas.attrs["step"] == 1
+    np.testing.assert_array_equal(gas, other.get("gas", step=1))
+    assert not np.array_equal(gas, other["gas"])
+    np.testing.assert_array_equal(run["share"], other["share"])
+
+
+def test_all_levels_are_as_an_order_left_them_or_all_as_they_were(run: Run, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    other, values = served.connect("steer"), iter((3.0, 4.0))
+    meanwhile(run, monkeypatch, lambda: other.set("gas", next(values)), times=2)
+    assert (run["gas"].values == 4.0).all()
+
+    def changed_and_left() -> None:
+        other.set("gas", 5.0)
+        other.step(1)
+
+    before = other.step(1) and other["gas"]
+    meanwhile(run, monkeypatch, changed_and_left)
+    np.testing.assert_array_equal(run["gas"], before)  # a step that is over is as it was before the change
+
+
+def test_all_levels_are_of_one_past_after_a_rewind(run: Run, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.step(3)
+    other = served.connect("steer")
+
+    def back() -> None:
+        other.rewind(2)
+        other.set("gas", 5.0)
+
+    meanwhile(run, monkeypatch, back)
+    gas = run["gas"]
+    assert gas.attrs["step"] == 2
+    assert (gas.values == 5.0).all()
+
+
+def test_levels_that_change_each_time_are_refused(run: Run, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    other, numbers = served.connect("steer"), iter(range(100))
+    meanwhile(run, monkeypatch, lambda: other.set("gas", float(next(numbers))), times=100)
+    with pytest.raises(RefusedError, match=r'"gas\[0\]" and the other levels changed 8 times while they were read\. Get one level'):
+        run["gas"]
+
+
+def test_one_level_is_watched_under_its_own_name(run: Run) -> None:
+    for name, level in (("gas", "500 hPa"), ("gas", 2), ("gas[2]", None)):
+        with closing(run.watch(name, level=level)) as maps:
+            seen = next(maps)
+        assert seen.name == "gas[2]"
+        assert seen.attrs["long_name"] == "Gas, 500 hPa"
+    with pytest.raises(RequestError, match='There is no level "700 hPa"'):
+        run.watch("gas", level="700 hPa")

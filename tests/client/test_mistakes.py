@@ -32,6 +32,28 @@ def test_reduce_without_pixels_is_refused(run: Run) -> None:
     assert run.get("water", box=(143.4, -23.1, 144.1, -21.9), reduce="max", width=1, height=1).shape == (1, 1)
 
 
+def test_keys_that_give_no_map_of_numbers_are_refused_by_name(run: Run) -> None:
+    for key, value in {"dtype": "int16", "time": "step:3", "format": "csv", "packed": True, "style": "oslo", "chosen": b""}.items():
+        with pytest.raises(Mistake, match=rf"^get takes no `{key}`\. "):
+            run.get("water", **{key: value})
+    with pytest.raises(TypeError, match="nonsense"):
+        run.get("water", nonsense=3)
+    for step in (2.0, "2"):
+        with pytest.raises(Mistake, match=rf"A step is a whole number; step={step!r} is none\."):
+            run.get("water", step=step)
+
+
+def test_a_region_that_is_too_long_for_an_address_is_refused_with_its_length(run: Run) -> None:
+    turn = np.linspace(0.0, 2.0 * np.pi, 600)[:-1]
+    circle = np.column_stack([144.0 + np.cos(turn), -22.0 + np.sin(turn)])
+    for ask in (lambda: run.get("water", polygon=circle), lambda: run.set("water", np.ones(9), polygon=circle)):
+        with pytest.raises(Mistake, match=r"polygon= has 599 corners, 1.,... characters in an address, which holds 6,000\. Give fewer"):
+            ask()
+    with pytest.raises(Mistake, match=r"cells= has 3,000 cells, .* Give fewer cells at once\."):
+        run.get("water", cells=range(3000))
+    assert run.set("water", 3.0, polygon=circle).state == "done"
+
+
 def test_a_data_set_is_no_value(run: Run) -> None:
     with pytest.raises(ModelError, match=r'is a data set\. Give one of its variables, such as dataset\["water"\]'):
         run.set("water", run["water"].to_dataset(name="water"))

@@ -122,7 +122,7 @@ class HttpClient:
             The server did not answer for `patience` seconds, or it cannot: its name is unknown, or its certificate is not accepted.
         """
         said = {**self.headers, **(headers or {}), **({"content-type": media} if content is not None else {})}
-        target = BASE + quote(path) + (f"?{urlencode(query, doseq=True)}" if query else "")
+        target = BASE + quote(path) + (f"?{urlencode(query, doseq=True, safe=',')}" if query else "")
         patience = self.patience if patience is None else patience
         give_up, pause, last = time.monotonic() + patience, PAUSES[0], ""
         while True:

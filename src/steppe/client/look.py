@@ -25,6 +25,7 @@ from steppe.api.query import MapQuery
 from steppe.client import words
 from steppe.client.labels import all_levels, series_array
 from steppe.client.live_stream import LiveStream, watch_async
+from steppe.client.one_state import MapAnswer, of_one_state
 from steppe.client.operation import AsyncOperation, told_of
 from steppe.client.picture import Picture
 from steppe.client.remote import Remote
@@ -129,7 +130,7 @@ class AsyncLook:
         width
             Number of columns; the server makes means of cells.
         more
-            Further keys of `steppe.api.query.MapQuery`: `height`, the number of rows; `reduce`, the operation on the cells of a pixel.
+            `height`, the number of rows; `reduce`, the operation on the cells of a pixel: "mean", "min", "max" or "first".
         step, date
             A past step or date, or from and to, where available.
         scenario
@@ -148,24 +149,21 @@ class AsyncLook:
         NotAtHandError
             The step is not computed yet, or no longer available.
         RefusedError
-            The region holds no cell, or is none.
+            The region holds no cell, or is none; or orders changed the run between the levels, again and again.
         """
-        words.expect_pixels(width, more)
+        words.check_more(width, more)
         name = await self._remote.one_level(name, level)
         variable = await self._remote.variable(name)
-        if variable.levels:
-            where = {"box": box, "polygon": polygon, "cells": cells, "stride": stride, "width": width, "step": step, "date": date}
-            return await self._every_level(variable, {**where, "scenario": scenario, **more})
         region = words.region(box, polygon, cells)
         if step is not None and date is not None:
             raise Mistake("Give step or date, not both.")
-        more |= {"time": words.time(date if step is None else step), "scenario": scenario or self._scenario}
-        asked = MapQuery(**region, stride=stride, width=width, **more)
+        time = words.time(date) if step is None else words.of_step(step)
+        asked = MapQuery(**region, stride=stride, width=width, time=time, scenario=scenario or self._scenario, **more)
         asked = replace(asked, packed=stride == 1 and not asked.in_pixels)
-        reply = await self._remote.line.ask("GET", f"{self._remote.path}/data/{name}", words.keys(asked))
-        head, values = decode(reply.content)
-        calendar = self._remote.seen.calendar
-        return await self._remote.places.labelled(head, values, region, variable, calendar, stride)
+        if not variable.levels:
+            return (await self._map(name, asked, region)).values
+        names = [layer(variable.name, number) for number in range(len(variable.levels.values))]
+        return all_levels(await of_one_state(lambda each, query: self._map(each, query, region), names, asked), variable)
 
     def watch(
         self,
@@ -343,10 +341,12 @@ class AsyncLook:
     async def _ask(self, path: str, query: Mapping[str, object] | None = None) -> bytes:
         return (await self._remote.line.ask("GET", f"{self._remote.path}/{path}", query)).content
 
-    async def _every_level(self, variable: VariableInfo, where: Mapping[str, Any]) -> "xarray.DataArray":
-        assert variable.levels is not None
-        maps = [await self.get(layer(variable.name, level), **where) for level in range(len(variable.levels.values))]
-        return all_levels(maps, variable)
+    async def _map(self, name: str, asked: MapQuery, region: Mapping[str, Any]) -> MapAnswer:
+        variable, places, calendar = await self._remote.variable(name), self._remote.places, self._remote.seen.calendar
+        reply = await self._remote.line.ask("GET", f"{self._remote.path}/data/{name}", words.keys(asked))
+        head, values = decode(reply.content)
+        state = reply.headers.get("etag", "").removeprefix("W/").rpartition(".")[0]  # without the digest of the query
+        return MapAnswer(state, head["step"], await places.labelled(head, values, region, variable, calendar, asked.stride))
 
     async def _stream(self, name: str, wish: Mapping[str, Any]) -> LiveStream:
         """The stream to watch."""

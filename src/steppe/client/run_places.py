@@ -26,6 +26,7 @@ CF = {
     "x": {"standard_name": "projection_x_coordinate", "units": "m", "axis": "X"},
 }
 KEPT = 64  # regions whose cells are kept
+AT_ONCE = 500  # listed cells of a request
 NEAR = 0.01  # part of the spacing by which coordinates of an array may differ from those of the grid
 TURN = 360.0  # degrees of longitude
 DIGITS = 10  # decimals of a degree that count, as at the server
@@ -65,10 +66,13 @@ class Places:
 
     async def cells(self, region: Mapping[str, Any]) -> Cells:
         """The cells of a region, {} for all."""
-        asked = keys(MapQuery(**region))
-        found = self._cells.get(key := str(asked))
+        found = self._cells.get(key := str(region))
         if found is None:
-            _, rows = decode((await self._line.ask("GET", f"{self._path}/cells", asked)).content)
+            parts: list[Mapping[str, Any]] = [region]
+            if len(listed := region.get("cells", ())) > AT_ONCE:  # too many for an address
+                parts = [{"cells": listed[begin : begin + AT_ONCE]} for begin in range(0, len(listed), AT_ONCE)]
+            answers = [await self._line.ask("GET", f"{self._path}/cells", keys(MapQuery(**part))) for part in parts]
+            rows = np.concatenate([decode(answer.content)[1] for answer in answers], axis=1)
             found = Cells(rows[0].astype(np.int64), rows[1].astype(np.int64), rows[2], rows[3])
             if len(self._cells) >= KEPT:
                 self._cells.clear()
@@ -79,7 +83,7 @@ class Places:
     async def map(self, region: Mapping[str, Any]) -> Map:
         """The part of the map around a region."""
         grid, cells = await self.grid(), await self.cells(region)
-        found = self._maps.get(key := str(keys(MapQuery(**region))))
+        found = self._maps.get(key := str(region))
         if found is None:
             row, column = np.divmod(cells.place, grid.shape[1])
             axes = {name: np.asarray(axis) for name, axis in grid.axes.items()}

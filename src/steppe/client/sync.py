@@ -88,12 +88,13 @@ class Run(_Face, of=AsyncRun):
         return self.get(name)
 
     @wraps(AsyncRun.watch)
-    def watch(self, name: str, **wish: Any) -> Any:
+    def watch(self, name: str, *, level: int | str | None = None, **wish: Any) -> Any:
         """Maps as the run makes them."""
         whole = dict.fromkeys(("box", "stride", "width", "rate", "scenario")) | wish
         inspect.signature(AsyncRun.watch).bind(self, name, **wish)  # raises TypeError
         remote = self._behind._remote
-        return watch(remote.line, self.name, now(self._behind._stream(name, whole)), remote.orders_over)
+        stream = now(self._behind._stream(now(remote.one_level(name, level)), whole))
+        return watch(remote.line, self.name, stream, remote.orders_over)
 
     def widget(self, variable: str = "") -> Any:
         """The run on a map in a notebook, as it goes: to look, play, go back and follow cells. It needs `pip install ".[notebook]"`.

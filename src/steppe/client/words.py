@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steppe.api.query import MapQuery
+from steppe.api.query import LONG, MapQuery
 from steppe.errors import Mistake
 from steppe.given import Day as Day
 from steppe.given import moment_text
@@ -15,6 +15,16 @@ from steppe.given import moment_text
 Moment: TypeAlias = Day | int
 Box = Sequence[float]
 Corners = Sequence[Sequence[float]]
+
+
+NO_KEYS = {  # of `MapQuery` -> what to do instead
+    "time": "Give step or date.",
+    "dtype": "The values have the type of the variable; astype of xarray gives another one.",
+    "format": "It gives an xarray.DataArray, which writes files: to_netcdf, to_dataframe.",
+    "packed": "cells= gives values of cells in a row.",
+    **dict.fromkeys(("style", "low", "high"), "These are of run.image."),
+    **dict.fromkeys(("chosen", "along"), "The server says these."),
+}
 
 
 class Ring(Protocol):
@@ -50,8 +60,11 @@ def at(when: Moment) -> dict[str, object]:
     return {"step": int(when)} if isinstance(when, int | np.integer) else {"date": moment_text(when)}
 
 
-def expect_pixels(width: int | None, more: Mapping[str, object]) -> None:
-    """Raises `Mistake` for `reduce` without pixels, in which nothing would be reduced. more: the keys of `MapQuery` beside the width."""
+def check_more(width: int | None, more: Mapping[str, object]) -> None:
+    """Raises `Mistake` for keys of `MapQuery` of which a map of numbers has no use, and for `reduce` without pixels. more: the keys."""
+    for key in more:
+        if key in NO_KEYS:
+            raise Mistake(f"get takes no `{key}`. {NO_KEYS[key]}")
     if "reduce" in more and width is None and more.get("height") is None:
         raise Mistake(
             "`reduce` takes the cells of a pixel together. Give width or height, too: width=1, height=1 makes one value of a region."
@@ -104,14 +117,39 @@ def places(at: Sequence[Any]) -> list[str]:
 
 
 def keys(query: MapQuery) -> dict[str, str]:
-    """The keys of an address that say a query; what is as usual is left out."""
-    return {name: _text(value) for name, value in msgspec.to_builtins(query).items()}
+    """The keys of an address that say a query; what is as usual is left out.
+
+    Raises
+    ------
+    Mistake
+        The region is too long for an address.
+    """
+    found = {name: _text(value) for name, value in msgspec.to_builtins(query).items()}
+    for name, parts in (("polygon", "corners"), ("cells", "cells")):
+        if (length := len(found.get(name, ""))) > LONG:
+            text = f"{name}= has {len(getattr(query, name)):,} {parts}, {length:,} characters in an address, which holds {LONG:,}."
+            raise Mistake(f"{text} Give fewer {parts}{' or digits' if name == 'polygon' else ' at once'}.")
+    return found
 
 
 def _text(value: object) -> str:
     if isinstance(value, list | tuple):
         return ",".join(f"{number:.12g}" for number in np.ravel(value))
     return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def of_step(step: Any) -> str:
+    """The key `time` of a step.
+
+    Raises
+    ------
+    Mistake
+        It is no whole number.
+    """
+    step = plain(step)
+    if not isinstance(step, int | np.integer):
+        raise Mistake(f"A step is a whole number; step={step!r} is none.")
+    return f"step:{int(step)}"
 
 
 def time(when: Moment | tuple[Day, Day] | slice | None) -> str:
@@ -123,4 +161,4 @@ def time(when: Moment | tuple[Day, Day] | slice | None) -> str:
         when = (when.start, when.stop)
     if isinstance(when, tuple):
         return f"{moment_text(plain(when[0]))}/{moment_text(plain(when[1]))}"
-    return f"step:{int(when)}" if isinstance(when, int | np.integer) else moment_text(when)
+    return of_step(when) if isinstance(when, int | np.integer) else moment_text(when)
