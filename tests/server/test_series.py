@@ -156,6 +156,22 @@ def test_a_viewer_is_told_every_step_of_what_it_follows_and_the_server_keeps_it(
         assert not toy.following.any_of([1])
 
 
+def test_a_change_shows_in_the_present_step_of_a_series_that_is_followed(port: int, toy: Toy, raster: Raster) -> None:
+    steering, cell = Steering(port), raster.locate(139, -11)
+    address = f"http://127.0.0.1:{port}/api/v1/runs/toy/series/green?{AT}&time=step:1/"
+    with viewer(port) as one:
+        one.say({"follow": [{"line": 1, "variable": "green", "cell": int(raster.order[cell])}]})
+        one.until("following")
+        steering.step(5)
+        (before,) = httpx.get(f"{address}5", headers=bearer("view")).json()["values"]
+        steering.order("/set", variable="green", operation="add", value=100.0)
+        (changed,) = httpx.get(f"{address}5", headers=bearer("view")).json()["values"]
+        assert changed == [*before[:4], before[4] + 100]
+        steering.step(1)
+        (after,) = httpx.get(f"{address}6", headers=bearer("view")).json()["values"]
+        assert after == [*before, float(toy.state[1]["green"][cell])]
+
+
 def test_no_more_is_followed_than_a_run_bears(toy: Toy, raster: Raster) -> None:
     places = [{"line": number + 1, "variable": "green", "cell": int(raster.order[number])} for number in range(3)]
     with (

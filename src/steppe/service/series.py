@@ -14,6 +14,7 @@ from steppe.api.query import LATEST, Along, MapQuery, SeriesQuery
 from steppe.array_types import Array, Integers
 from steppe.control import Refused
 from steppe.control.server.live_series import SeriesKey
+from steppe.control.wire import Position
 from steppe.grid import Grid
 from steppe.service import coverage, encode, regions
 from steppe.service.coverage import decimals
@@ -119,11 +120,12 @@ async def _gathered(service: Service, name: str, scenario: ScenarioStatus, query
     whole: ArrayHead = {}
     at, last = along.steps
     run, branch, key = service.run(name), scenario["branch"], SeriesKey(scenario["name"], query.name, query.chosen, along.region)
+    position = Position(scenario["step"], scenario["seq"])
     while at <= last:
         kept = None if along.steps == LATEST else run.followed.kept(key, branch)
         stop = last
-        if kept is not None and kept.first <= at < kept.end:
-            values.append(kept.values(at, min(last + 1, kept.end)))
+        if kept is not None and kept.first <= at < (end := kept.end_at(position)):
+            values.append(kept.values(at, min(last + 1, end)))
             at += len(values[-1])
             continue
         if kept is not None and at < kept.first <= last:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.control.framing import detach_cells
-from steppe.control.wire import Follow, SeriesRows, Unfollow
+from steppe.control.wire import BEGINNING, Follow, Position, SeriesRows, Unfollow
 
 if TYPE_CHECKING:
     from steppe.control.server.supervisor import Supervisor
@@ -31,7 +31,7 @@ class SeriesKey(NamedTuple):
 
 @dataclass
 class LiveSeries:
-    """Rows of consecutive steps of one branch. asked: the branch in the `Follow` of the connected engine."""
+    """Rows of consecutive steps of one branch. asked: the branch in the `Follow` of the connected engine; position: of the last row."""
 
     number: int
     what: SeriesKey
@@ -41,12 +41,17 @@ class LiveSeries:
     dtype: str = "<f4"
     columns: int = 1
     rows: bytearray = field(default_factory=bytearray)
+    position: Position = BEGINNING
     viewers: set[Callable[[], None]] = field(default_factory=set)
 
     @property
     def end(self) -> int:
         """The step after the last."""
         return self.first + len(self.rows) // (np.dtype(self.dtype).itemsize * self.columns)
+
+    def end_at(self, position: Position) -> int:
+        """The step after the last whose row is right while the branch stands at a position: a change shows in the present step."""
+        return self.end - (position.step == self.position.step and position > self.position)
 
     def values(self, first: int, stop: int) -> NDArray[np.generic]:
         """The rows of the steps `first` .. `stop` - 1; the caller knows that they are here."""
@@ -62,6 +67,7 @@ class LiveSeries:
         size = np.dtype(self.dtype).itemsize * self.columns
         del self.rows[(message.first - self.first) * size :]
         self.rows += body
+        self.position = message.position
 
 
 class AllSeries:
