@@ -70,7 +70,14 @@ def test_a_step_of_whole_days_has_the_name_of_its_first_day() -> None:
     daily, ten = Clock.daily("2001-03-05"), Clock(parse_date("2001-03-05"), timedelta(days=10))
     assert (daily.name(0), daily.name(1), daily.begin(1)) == ("2001-03-05", "2001-03-06", "2001-03-06")
     assert (ten.name(0), ten.name(1), ten.begin(1)) == ("2001-03-05", "2001-03-15", "2001-03-15")
-    assert [daily.after(steps) for steps in range(3)] == ["2001-03-05", "2001-03-05", "2001-03-06"]
+    assert [daily.after(steps) for steps in range(3)] == ["2001-03-04", "2001-03-05", "2001-03-06"]
+    assert [ten.after(steps) for steps in range(3)] == ["2001-02-23", "2001-03-05", "2001-03-15"]
+
+
+@pytest.mark.parametrize("calendar", CALENDARS)
+def test_no_step_has_a_date_before_the_year_1(calendar: str) -> None:
+    assert [Clock.daily("0001-01-01", calendar).after(steps) for steps in range(3)] == ["0001-01-01", "0001-01-01", "0001-01-02"]
+    assert [Clock.daily("0001-01-02", calendar).after(steps) for steps in range(2)] == ["0001-01-01", "0001-01-02"]
 
 
 def test_a_step_shorter_than_a_day_has_the_name_of_the_instant_of_its_end() -> None:

@@ -193,12 +193,18 @@ class Clock:
         return (day_text if self.of_days else instant_text)(self.date(index))
 
     def after(self, steps: int) -> str:
-        """The name of what is there after so many steps: of the last of them, before the first the beginning of the run."""
-        return self.name(steps - 1) if steps else self.begin(0)
+        """The name of what is there after so many steps, that of the last of them; before the first, of days, one step before the run."""
+        return (day_text if self.of_days else instant_text)(self.moment(steps))
 
     def moment(self, steps: int) -> cftime.datetime:
-        """The date of `after`: the beginning of the last step where it is of days, the end of a shorter one."""
-        return self.date(max(steps - 1, 0) if self.of_days else steps)
+        """The date of `after`: the beginning of the last step where it is of days, the end of a shorter one.
+
+        Calendars have no date before the year 1: 0 steps of days from its beginning have the date of the first one.
+        """
+        if not self.of_days:
+            return self.date(steps)
+        first = self.start - cftime.datetime(1, 1, 1, calendar=self.calendar) < self.length
+        return self.date(max(steps - 1, 0) if first else steps - 1)
 
     def label(self, steps: int) -> np.datetime64 | cftime.datetime:
         """The same date as xarray decodes it from a file: datetime64[ns] where that can have it, cftime otherwise."""

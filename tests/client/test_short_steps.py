@@ -91,6 +91,13 @@ def test_netcdf_has_the_instants_of_its_steps(served: Served, run: Run) -> None:
         assert data["time_bnds"][7].tolist() == [70, 80]
 
 
+def test_the_state_at_step_0_has_the_instant_at_which_the_run_begins(run: Run) -> None:
+    begin = np.datetime64("2001-03-05T00:00")
+    assert run["concentration"].time == next(run.watch("concentration")).time == begin
+    run.step(1)
+    assert (run.get("concentration", step=0).time, run["concentration"].time) == (begin, np.datetime64("2001-03-05T00:10"))
+
+
 def test_live_maps_have_the_instant_of_their_step(run: Run) -> None:
     run.step(5)
     seen = next(run.watch("concentration"))

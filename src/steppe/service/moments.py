@@ -116,7 +116,7 @@ def check_yearly(day: str, facts: RunFacts, position: str) -> str:
 
 
 def date_of(step: int, facts: RunFacts) -> str | None:
-    """The date that is done at a step, the first date at step 0; None for models without time."""
+    """The date that is done at a step, of days at step 0 the one before the run; None for models without time."""
     said = facts["clock"]
     return _date(said["start"], said["step"], said["calendar"], step)
 

@@ -19,7 +19,7 @@ from steppe.errors import RequestError
 from steppe.grid import Grid, from_plain
 from steppe.levels import Layered, which_level
 from steppe.service.limits import WorkLimits
-from steppe.service.moments import date_of
+from steppe.service.moments import begin_of, date_of
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -105,11 +105,11 @@ class Service:
         return front
 
     def told(self, run: str, scenario: ScenarioStatus) -> msgspec.Raw:
-        """A scenario with its date, as JSON; kept while the supervisor gives the same."""
+        """A scenario with its date, before the first step the beginning of the run, as JSON; kept while the supervisor gives the same."""
         facts, key = self.runs[run].facts, (run, scenario["branch"])
         kept = self._told.get(key)
         if kept is None or kept[0] is not scenario or kept[1] is not facts:
-            date = date_of(scenario["step"], facts) if facts else None
+            date = (date_of if scenario["step"] else begin_of)(scenario["step"], facts) if facts else None
             kept = self._told[key] = (scenario, facts, msgspec.Raw(msgspec.json.encode({**scenario, "date": date})))
             if len(self._told) > FRONTS:
                 del self._told[next(iter(self._told))]
