@@ -1,10 +1,12 @@
 """Levels of a real run over HTTP, by the socket and from Python: each is a map of its own, all together a profile."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 import httpx
+import netCDF4
 import numpy as np
 import pytest
 import xarray
@@ -182,6 +184,23 @@ def test_zarr_readers_see_the_levels(server: Served, run: Run) -> None:
     np.testing.assert_array_equal(dataset["level"], [1000.0, 850.0, 500.0])
     np.testing.assert_array_equal(dataset["gas"][4], gas)
     np.testing.assert_array_equal(dataset["gas"].sel(level=850)[4], gas[1])
+
+
+def test_netcdf_of_a_level_has_its_name_and_its_level(server: Served, run: Run, tmp_path: Path) -> None:
+    gas, _ = expected(server)
+    for where in ({}, {"packed": 1}):
+        content = ask(server, "data/gas", format="netcdf", level=1, **where).content
+        with netCDF4.Dataset("x", memory=content) as data:
+            level = data["level"]
+            assert (level.shape, level[...], level.units, level.positive) == ((), 850.0, "hPa", "down")
+            assert level.standard_name == "air_pressure"
+            assert "level" in data["gas"].coordinates.split()
+            np.testing.assert_array_equal(np.sort(data["gas"][0].ravel()), np.sort(gas[1].ravel()))
+    (tmp_path / "a.nc").write_bytes(content)
+    with xarray.open_dataset(tmp_path / "a.nc") as found:
+        assert found["gas"].coords["level"] == 850.0
+    assert ask(server, "data/gas[1]", format="csv").text.startswith("time,longitude,latitude,gas[1] [")
+    assert ask(server, "data/gas[1]", format="json").json()["variable"] == "gas[1]"
 
 
 def test_a_past_step_of_a_level_comes_from_its_record_or_is_computed_again(server: Served, run: Run) -> None:

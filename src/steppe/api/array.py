@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from steppe.api.documents import ArrayHead
 from steppe.array_types import Array
@@ -18,6 +19,12 @@ from steppe.array_types import Array
 MEDIA_TYPE = "application/vnd.steppe.array"
 ALIGNED = 64  # [byte]
 HEAD = 64 * 1024  # [byte] the longest head that is read
+
+
+def has_value(values: Array) -> NDArray[np.bool_]:
+    """Where an array has values: finite numbers; of whole numbers all but the least one of their type, which stands for no value."""
+    there: NDArray[np.bool_] = np.isfinite(values) if values.dtype.kind == "f" else values != np.iinfo(values.dtype).min
+    return there
 
 
 def encode_head(facts: Mapping[str, object]) -> bytes:

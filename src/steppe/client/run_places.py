@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from steppe.api import GridInfo, VariableInfo, decode
+from steppe.api import GridInfo, VariableInfo, decode, has_value
 from steppe.api.documents import ArrayHead
 from steppe.api.query import MapQuery
 from steppe.array_types import Array, Floats, Integers
@@ -127,6 +127,8 @@ class Places:
         else:
             there = await self.map(region)
             coordinates = {name: axis[::stride] for name, axis in there.axes.items()}
+        if values.dtype.kind != "f" and not (valued := has_value(values)).all():
+            values = np.where(valued, values, np.nan)
         coordinates = {name: (name, given, CF[name]) if name in CF and name in dims else given for name, given in coordinates.items()}
         if head.get("date"):
             coordinates["time"] = _times(head, calendar)

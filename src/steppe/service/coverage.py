@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from steppe.api import VariableInfo
+from steppe.api import VariableInfo, has_value
 from steppe.api.documents import RunFacts
 from steppe.array_types import Array
 from steppe.clock import STANDARD
@@ -106,11 +106,14 @@ def _range(values: Array, names: Sequence[str]) -> Json:
 
 
 def decimals(values: Array) -> list[Any]:
-    """The values in C order, each to become the shortest decimal that gives it back; what is no number becomes null.
+    """The values in C order, each to become the shortest decimal that gives it back; what is no value becomes null.
 
     float32 has decimals of its own, so it must not pass through float64.
     """
     if values.dtype == np.float32:
         texts = [text if text not in ("nan", "inf", "-inf") else "null" for text in map(str, values.ravel())]
         return [msgspec.Raw(text.encode()) for text in texts]
-    return list(values.ravel().tolist())
+    found: list[Any] = values.ravel().tolist()  # of floats NaN becomes null by itself
+    if values.dtype.kind == "f":
+        return found
+    return [each if there else None for each, there in zip(found, has_value(values).flat, strict=True)]

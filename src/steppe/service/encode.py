@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from steppe.api import encode_head
+from steppe.api import encode_head, has_value
 from steppe.api.documents import ArrayHead
 from steppe.array_types import Array, Floats, Integers
 from steppe.control import Refused
 from steppe.control.wire import Buffer
 from steppe.grid import COORDINATE_ATTRIBUTES, OF_CELLS, WGS84, map_attributes, map_dimensions, map_values, references
+from steppe.levels import parted
 from steppe.service import coverage
 from steppe.service.limits import WorkLimits
 from steppe.service.moments import cf_times
@@ -24,6 +25,7 @@ from steppe.service.service import RunDescription
 MISSING = -32768  # of int16: no value
 TEXT = ("csv", "json", "coverage-json")  # formats
 LEVELS = 65534  # that int16 has beside it
+FINE = 2**20  # distances of 64-bit numbers in a level from which on their rounding does not count
 Coordinate = tuple[tuple[str, ...], Array, Mapping[str, object]]
 """Dimensions, values and attributes."""
 _ONE_AT_A_TIME = Lock()  # the library of NetCDF may not be used by two threads at once
@@ -86,15 +88,27 @@ def encode(
 
 def _as(values: Array, dtype: str, head: ArrayHead) -> tuple[Array, ArrayHead]:
     """The values in another type; int16 are levels between the least and the greatest: value = offset + scale x level."""
+    there = has_value(values)
     if dtype != "int16":
-        return values.astype(np.dtype(dtype).newbyteorder("<")), {**head, "dtype": dtype}
-    finite = np.isfinite(values)
-    low, high = (float(values[finite].min()), float(values[finite].max())) if finite.any() else (0.0, 0.0)
-    scale = (high - low) / LEVELS or 1.0
-    offset = low + scale * (LEVELS // 2)
+        found = values.astype(np.dtype(dtype).newbyteorder("<"))
+        if values.dtype.kind != "f":
+            found[~there] = np.nan
+        return found, {**head, "dtype": dtype}
+    some = values[there].astype(np.float64)
+    low, high = (float(some.min()), float(some.max())) if some.size else (0.0, 0.0)
+    scale = _scale(low, high)
+    offset = low + scale * (LEVELS // 2) if low < high else low
     levels = np.full(values.shape, MISSING, "<i2")
-    levels[finite] = np.rint((values[finite].astype(np.float64) - offset) / scale)
+    levels[there] = np.rint((some - offset) / scale)
     return levels, {**head, "dtype": "int16", "scale": scale, "offset": offset, "missing": MISSING}
+
+
+def _scale(low: float, high: float) -> float:
+    """The distance of levels from low to high. Near that of 64-bit numbers a multiple of it: so rounding adds no error to half a level."""
+    if low == high:
+        return 1.0
+    scale, unit = high / LEVELS - low / LEVELS, 2 * float(np.spacing(max(abs(low), abs(high))))
+    return scale if scale > FINE * unit else max(1, math.ceil(scale / unit)) * unit
 
 
 def _npy(values: Array, head: ArrayHead) -> Content:
@@ -107,7 +121,7 @@ def _npy(values: Array, head: ArrayHead) -> Content:
 
 
 def _json(values: Array, head: Mapping[str, object]) -> bytes:
-    flat = coverage.decimals(values)
+    flat = values.ravel().tolist() if "scale" in head else coverage.decimals(values)
     nested: list[Any] = flat
     for length in reversed(values.shape[1:]):
         nested = [nested[at : at + length] for at in range(0, len(nested), length)] if length else [[] for _ in range(values.shape[0])]
@@ -151,7 +165,8 @@ def csv_rows(
 
     levels: of each place, for a column of them behind the time.
     """
-    numbers = [["" if text == "nan" else text for text in map(str, row)] for row in values]
+    none = "nan" if values.dtype.kind == "f" else str(np.iinfo(values.dtype).min)
+    numbers = [["" if text == none else text for text in map(str, row)] for row in values]
     heights = [f"{level:.10g}," for level in levels] or [""] * len(places)
     rows = [
         f"{date},{height}{longitude:.10g},{latitude:.10g},{number}"
@@ -174,8 +189,8 @@ def _coverage(values: Array, head: ArrayHead, known: RunDescription, places: Cel
 def _netcdf(values: Array, head: ArrayHead, known: RunDescription, places: CellPlaces) -> bytes:
     import netCDF4  # 0.1 s, and few ask for it
 
-    facts, name = known.facts, str(head["variable"])
-    variable = known.variables[name]
+    facts, variable = known.facts, known.variables[str(head["variable"])]
+    name, level = parted(variable.name)
     data = netCDF4.Dataset(name, "w", memory=values.nbytes + 65536)
     data.Conventions = "CF-1.12"
     data.title = f"{variable.long_name} of scenario {head['scenario']}"
@@ -189,11 +204,16 @@ def _netcdf(values: Array, head: ArrayHead, known: RunDescription, places: CellP
     where["time"] = ("time",), times.values, times.attributes
     if times.bounds is not None:
         where["time_bnds"] = ("time", "bnds"), times.bounds, {}
+    attributes = references({axis: of for axis, (of, *_) in where.items()})
+    if level is not None:
+        of_level = _level(known, name, level)
+        where |= of_level
+        attributes["coordinates"] = " ".join([*filter(None, [attributes.get("coordinates")]), next(iter(of_level))])
     for axis, (of, numbers, said) in where.items():
         coordinate = data.createVariable(axis, numbers.dtype, of, fill_value=math.nan if axis == "cell_area" else None)
         coordinate.setncatts(said)
         coordinate[:] = numbers
-    fill = math.nan if values.dtype.kind == "f" else MISSING
+    fill = math.nan if values.dtype.kind == "f" else np.iinfo(values.dtype).min
     array = data.createVariable(name, values.dtype.str[1:], ("time", *dims), fill_value=fill)
     array.set_auto_maskandscale(False)
     array.units, array.long_name = variable.units, variable.long_name
@@ -201,11 +221,20 @@ def _netcdf(values: Array, head: ArrayHead, known: RunDescription, places: CellP
         array.standard_name = variable.standard_name
     if variable.cell_methods:
         array.cell_methods = variable.cell_methods
-    array.setncatts(references({axis: of for axis, (of, *_) in where.items()}))
+    array.setncatts(attributes)
     if "scale" in head and values.dtype.kind == "i":
         array.scale_factor, array.add_offset = head["scale"], head["offset"]
     array[:] = values.reshape(len(steps), *values.shape[-len(dims) :])
     return bytes(data.close())
+
+
+def _level(known: RunDescription, name: str, level: int) -> dict[str, Coordinate]:
+    """The coordinate of one level of a variable, and its bounds, if it has some."""
+    levels = known.variables.levels(name)
+    assert levels is not None, "it has this level"
+    axis, space = levels
+    found: dict[str, Coordinate] = {axis: ((), np.array(space.values[level]), space.attributes(axis, bounds=True))}
+    return found | ({f"{axis}_bnds": (("bnds",), np.array(space.bounds[level]), {})} if space.bounds else {})
 
 
 def _coordinates(known: RunDescription, places: CellPlaces) -> dict[str, Coordinate]:
