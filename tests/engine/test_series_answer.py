@@ -8,6 +8,7 @@ import pytest
 from steppe.api.query import LATEST
 from steppe.control import OPEN_END, Leg
 from steppe.engine import session as session_file
+from steppe.engine.series_answer import of_region
 from steppe.engine.session import Session
 from tests.engine.sessions import OWN, on_session, query, seen, sent, setting, to
 
@@ -46,6 +47,14 @@ def test_a_series_has_the_bits_of_each_step(wide_scenario, ranks):
         assert means[:, 0] == pytest.approx(np.average(each, axis=1, weights=session.plan.grid.cell_area[cells]), rel=1e-13)
 
     on_session(wide_scenario, work, ranks)
+
+
+def test_the_mean_of_a_region_lies_between_its_least_and_greatest_value():
+    random = np.random.default_rng(5)
+    values, areas = random.uniform(0.0, 100.0, (300, 1)), random.uniform(1e7, 1e9, 3)
+    for count in (1, 3):  # of cells with the same value
+        found = of_region(np.repeat(values, count, axis=1), areas[:count])
+        assert np.array_equal(found, np.repeat(values, 3, axis=1))
 
 
 def test_records_give_a_long_series_and_what_they_do_not_hold_is_a_gap(scenario, monkeypatch):

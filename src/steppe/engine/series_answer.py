@@ -77,6 +77,7 @@ def of_region(values: Array, weights: Array) -> Floats:
     for row, cells in [*rows, *(([row], np.isfinite(known[row])) for row in np.flatnonzero(~whole))]:
         there = np.ascontiguousarray(known[row][:, cells])
         if there.shape[1]:
-            found[row, 0] = weighted_means(there, columns(np.arange(there.shape[1])), np.ascontiguousarray(weights[cells]))
+            means = weighted_means(there, columns(np.arange(there.shape[1])), np.ascontiguousarray(weights[cells]))
             found[row, 1], found[row, 2] = there.min(axis=1), there.max(axis=1)
+            found[row, 0] = np.clip(means, found[row, 1], found[row, 2])  # rounding may put the mean of equal values beside them
     return found
