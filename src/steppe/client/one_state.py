@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 from msgspec.structs import replace
 
 from steppe.api.query import MapQuery
@@ -12,7 +11,8 @@ from steppe.client.refusals import NotAtHandError, RefusedError
 if TYPE_CHECKING:
     import xarray
 
-TIMES = 8  # that all levels are asked for
+TURNS = 8  # in which what is of another state is asked for again
+FREE = 3  # of them, in which the newest step is asked for: the engine has it at hand, and computes a past one again
 
 
 class MapAnswer(NamedTuple):
@@ -26,10 +26,10 @@ class MapAnswer(NamedTuple):
 async def of_one_state(
     ask: Callable[[str, MapQuery], Awaitable[MapAnswer]], names: Sequence[str], query: MapQuery
 ) -> "list[xarray.DataArray]":
-    """The maps of several names at one state; the step of the first answer is asked of all others.
+    """The maps of several names at one state.
 
-    An order may change the run between two answers, and a step may end. The states differ then, and all maps are asked for again, of the
-    same step. Maps of different states are taken if all have the numbers of the time before: they stood so between the two.
+    A step may end between two answers, and an order may change the run: their states differ then, and those that are not of the newest
+    state are asked for again. If a run is too fast, all are asked for the step that it had last.
 
     Parameters
     ----------
@@ -41,25 +41,24 @@ async def of_one_state(
     Raises
     ------
     RefusedError
-        The run changed each time.
+        The run changed in each turn.
     """
-    before: list[xarray.DataArray] = []
-    pinned = query
-    for _ in range(TIMES):
-        found: list[MapAnswer] = []
+    latest = query.time == MapQuery().time
+    asked, state = query, ""
+    found: dict[str, MapAnswer] = {}
+    for turn in range(TURNS):
+        if turn == FREE and latest and found:
+            asked = replace(query, time=f"step:{found[names[-1]].step}")
         try:
             for name in names:
-                found.append(await ask(name, pinned))
-                if pinned.time == MapQuery().time:
-                    pinned = replace(pinned, time=f"step:{found[0].step}")
+                if name not in found or found[name].state != state:
+                    found[name] = await ask(name, asked)
+                    state = found[name].state
         except NotAtHandError:
-            if pinned.time == query.time:
+            if asked == query:
                 raise
-            before, pinned = [], query  # the run was rewound, or has left the step far behind: the newest step is taken
-            continue
-        maps = [each.values for each in found]
-        stayed = bool(before) and all(np.array_equal(old.values, new.values, equal_nan=True) for old, new in zip(before, maps, strict=True))
-        if stayed or len({each.state for each in found}) == 1:
-            return maps
-        before = maps
-    raise RefusedError(f'"{names[0]}" and the other levels changed {TIMES} times while they were read. Get one level, or pause the run.')
+            asked, found = query, {}  # the run was rewound, or has left the step far behind: it is asked as at first
+        else:
+            if len({each.state for each in found.values()}) == 1:
+                return [found[name].values for name in names]
+    raise RefusedError(f'"{names[0]}" and the other levels changed {TURNS} times while they were read. Get one level, or pause the run.')
