@@ -267,6 +267,8 @@ def test_people_begin_runs_and_end_them(scenario: Path, tmp_path: Path) -> None:
         assert begun(client, name="c", toml=pasture.replace("grid", "gird")).json()["code"] == "bad-run"
         assert begun(client, name="c").json()["code"] == "bad-field"
         assert begun(client, name="../c", toml=pasture).json()["code"] == "bad-field"
+        for own in ("server.tokens", "server.sessions", "Server.lock"):
+            assert begun(client, name=own, toml=pasture).json()["detail"].startswith(f'The name "{own}" begins with "server."')
         assert sorted(path.name for path in folder.iterdir() if path.name != "server.lock") == ["a", "b"]
         assert [each["run"] for each in client.get("/runs").json()["runs"]] == ["a", "b"]
         assert (stepped(client, "a", 3)["target"], stepped(client, "b", 5)["target"]) == (3, 5)
@@ -284,7 +286,8 @@ def test_people_begin_runs_and_end_them(scenario: Path, tmp_path: Path) -> None:
     assert json.loads((folder / "a" / "status.json").read_text())["scenarios"][0]["step"] == 3
     with serving(scenario, tmp_path) as client:
         assert [each["run"] for each in client.get("/runs").json()["runs"]] == ["b"]
-        assert begun(client, name="a", toml=pasture).json()["code"] == "name-taken", "what it wrote is there"
+        taken = begun(client, name="a", toml=pasture).json()  # what it wrote is there
+        assert (taken["code"], taken["detail"].partition(":")[0]) == ("name-taken", 'A run "a" is not served but its folder is there')
         assert stepped(client, "b", 1)["target"] == 6
 
 

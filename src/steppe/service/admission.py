@@ -100,14 +100,20 @@ async def begin(service: Service, who: Principal, key: str, request: NewRun) -> 
     if request.launcher not in opener.launchers:
         names = [name for name in opener.launchers if name]
         raise Refused("unknown-launcher", f'There is no launcher "{request.launcher}".', value=request.launcher, allowed=names)
+    if request.name.lower().startswith("server."):
+        text = f'The name "{request.name}" begins with "server.", as the names of the server\'s own files do. Give another name.'
+        raise Refused("bad-field", text, value=request.name, position="$.name")
     folder = opener.folder / request.name
     async with service.opening:
         begun = await asyncio.to_thread(Begun.of, opener.folder, who.name, key, request)
         answer = await asyncio.to_thread(begun.answer)
         if answer is not None:
             return answer or msgspec.json.encode(service.info(request.name)), True
-        if request.name in service.runs or await asyncio.to_thread(begun.is_taken):
+        if request.name in service.runs:
             raise Refused("name-taken", f'There is a run "{request.name}" already.', value=request.name)
+        if await asyncio.to_thread(begun.is_taken):
+            text = f'A run "{request.name}" is not served but its folder is there: it was ended, or could not be opened. Give another name.'
+            raise Refused("name-taken", text, value=request.name)
         if len(service.runs) >= service.limits.runs:
             raise Refused("too-many-runs", f"This server has {len(service.runs)} runs. End one.", allowed=service.limits.runs)
         try:
