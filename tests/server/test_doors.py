@@ -1,5 +1,6 @@
 import asyncio
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -352,6 +353,27 @@ def test_what_is_no_prefix_is_refused_also_from_a_proxy(toy: Toy, access: Access
 def test_a_prefix_that_comes_twice_is_refused(toy: Toy, access: Access) -> None:
     twice = [("X-Forwarded-Prefix", "/a"), ("X-Forwarded-Prefix", "/b")]
     assert problem(behind(toy, access, "/healthz", "10.0.0.7", "", ["10.0.0.7"], headers=twice))["code"] == "bad-header"
+
+
+def test_lines_of_one_header_are_one_list(toy: Toy, access: Access) -> None:
+    server = application({"toy": toy}, access)
+    address, path = "127.0.0.1", "/api/v1/runs/toy/data/green"
+
+    def got(*lines: tuple[str, str], method: str = "GET", path: str = path, **more: Any) -> httpx.Response:
+        headers = [*bearer("steer").items(), *lines]
+        return asked_from(server, address, path, method=method, headers=headers, **more)
+
+    assert got(("Accept", "text/csv"), ("Accept", "*/*;q=0.1")).headers["content-type"].startswith("text/csv")
+    tag = got().headers["etag"]
+    assert got(("If-None-Match", tag), ("If-None-Match", '"zz"')).status_code == 304
+    toy.slow = True
+    for number, lines in enumerate(([("Prefer", "wait=1"), ("Prefer", "return=minimal")], [("Prefer", "wait=1; x=1")])):
+        begin = time.perf_counter()
+        key = ("Idempotency-Key", f"lines-{number}")
+        assert got(key, *lines, method="POST", path="/api/v1/runs/toy/step", json={"steps": 1}).status_code == 202
+        assert time.perf_counter() - begin > 0.9
+        twice = got(key, key, *lines, method="POST", path="/api/v1/runs/toy/step", json={"steps": 1})
+        assert (twice.status_code, problem(twice)["code"]) == (400, "bad-header")
 
 
 def test_a_server_that_is_read_only_takes_no_orders_of_anybody(toy: Toy, access: Access) -> None:

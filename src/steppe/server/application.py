@@ -104,7 +104,7 @@ class Server:
     async def _meet(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a live socket, or refuses it with a reply of HTTP."""
         begin = perf_counter()
-        request = Request(self.context, {**scope, "method": "GET"}, receive, dict(scope["headers"]))
+        request = Request(self.context, {**scope, "method": "GET"}, receive, _joined(scope["headers"]))
         await receive()
         try:
             reply = await self._replied(request, self._of_sockets, None)
@@ -118,7 +118,7 @@ class Server:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         begin = perf_counter()
-        request = Request(self.context, scope, receive, dict(scope["headers"]))
+        request = Request(self.context, scope, receive, _joined(scope["headers"]))
         try:
             reply = await self._replied(request, self._behind, lambda route: route.handler(request))
             assert reply is not None
@@ -235,6 +235,14 @@ def application(
 def _problem(request: Request, code: str, detail: str, facts: Mapping[str, object] | None = None) -> Response:
     instance = request.prefix + request.path if request.path else request.scope["path"]
     return problem(code, detail, instance, facts or {}, request.prefix)
+
+
+def _joined(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Headers by name; lines of one name are one list (RFC 9110, 2022, section 5.3)."""
+    found: dict[bytes, bytes] = {}
+    for name, value in headers:
+        found[name] = found[name] + b", " + value if name in found else value
+    return found
 
 
 def _check_once(request: Request) -> None:

@@ -93,7 +93,7 @@ async def preview(request: Request) -> Response:
 def wait_of(request: Request) -> float:
     """Seconds of `Prefer: wait=`, at most 5; other preferences are passed over, as RFC 7240 wants."""
     for preference in request.headers.get(b"prefer", b"").split(b","):
-        found = re.fullmatch(rb"\s*wait\s*=\s*\"?([0-9]{1,5})\"?\s*", preference)
+        found = re.fullmatch(rb"\s*wait\s*=\s*\"?([0-9]{1,5})\"?\s*", preference.partition(b";")[0])
         if found:
             return min(float(found[1]), request.context.limits.wait_seconds)
     return 0.0
