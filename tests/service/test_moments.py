@@ -6,7 +6,7 @@ import pytest
 
 from steppe.control import Refused
 from steppe.service.maps import steps_of
-from steppe.service.moments import cf_times
+from steppe.service.moments import cf_times, check_yearly
 
 
 def steps(time: str, start: str = "1990-01-01T00:00:00", hours: int = 6) -> tuple[int, int]:
@@ -44,3 +44,21 @@ def test_a_range_may_begin_on_the_day_on_which_a_run_begins() -> None:
     assert steps("1990-01-01/1990-01-02", "1990-01-01T18:00:00") == (1, 5)
     with pytest.raises(Refused, match="1989-12-31 lies outside the run"):
         steps("1989-12-31/1990-01-02", "1990-01-01T18:00:00")
+
+
+def yearly(day: str, days: int, years: int = 6) -> str:
+    """A day of every year, of a run from 2000 on."""
+    facts = {"clock": {"start": "2000-01-01T00:00:00", "step": 86400.0 * days, "calendar": "standard"}, "steps": 365 * years // days}
+    return check_yearly(day, facts, "$.when.yearly")  # type: ignore[arg-type]
+
+
+def test_a_step_must_begin_on_the_day_of_a_yearly_change_in_every_year_that_has_the_day() -> None:
+    assert [yearly("01-01", 1), yearly("02-29", 1)] == ["01-01", "02-29"]
+    with pytest.raises(Refused, match=r"No step of 7 days begins on 01-01 in 2001, 2002, 2003, 2004\. Give a date of each year"):
+        yearly("01-01", 7)
+    with pytest.raises(Refused, match="in 2001, 2002, 2003, 2004, 2006 and 3 more") as refused:
+        yearly("01-01", 7, 10)
+    assert refused.value.code == "date-wrong"
+    assert yearly("01-08", 7, 1) == "01-08"
+    with pytest.raises(Refused, match="No year of the run has a step that begins on 01-02"):
+        yearly("01-02", 7, 1)

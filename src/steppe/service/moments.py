@@ -10,9 +10,9 @@ import numpy as np
 
 from steppe.api.documents import RunFacts
 from steppe.array_types import Floats
-from steppe.clock import DAY, TICK, Clock, is_day, parse_instant, time_attributes
+from steppe.clock import DAY, TICK, Clock, is_day, length_text, parse_date, parse_instant, time_attributes
 from steppe.control import Refused
-from steppe.errors import RunFileError, SteppeError
+from steppe.errors import RunFileError, SteppeError, some
 
 UNITS = {  # of CF times, which are whole numbers of the first that divides a step: readers decode fractions one nanosecond early
     "days": DAY,
@@ -98,21 +98,29 @@ def _inside(find: Callable[[str], int], date: str, allowed: range, clock: Clock,
 
 
 def check_yearly(day: str, facts: RunFacts, position: str) -> str:
-    """A month-day that the run has.
+    """A month-day on which a step begins in each year of the run that has it.
 
     Raises
     ------
     Refused
-        date-outside-forcing: no year of the run has it.
+        date-outside-forcing: no year of the run has it; date-wrong: in some years it lies between the begins of two steps.
     """
     clock, steps = _dated(day, facts, position)
-    for year in range(clock.date(0).year, clock.date(steps - 1).year + 1):
-        with suppress(SteppeError):
-            if 0 <= clock.index(f"{year:04d}-{day}") < steps:
-                return day
+    begin, end = clock.date(0), clock.date(steps)
+    good, lacking = list[str](), list[str]()
+    for year in range(begin.year, end.year + 1):
+        with suppress(SteppeError):  # no such day in this year
+            date = parse_date(f"{year:04d}-{day}", clock.calendar)
+            if begin <= date < end:
+                (good if clock.date((date - begin) // clock.length) == date else lacking).append(str(year))
     span = [clock.begin(0), clock.name(steps - 1)]
-    text = f"No year of the run has a step that begins on {day}; it goes from {span[0]} to {span[1]}."
-    raise Refused("date-outside-forcing", text, value=day, allowed=span, position=position)
+    if not good:
+        text = f"No year of the run has a step that begins on {day}; it goes from {span[0]} to {span[1]}."
+        raise Refused("date-outside-forcing", text, value=day, allowed=span, position=position)
+    if lacking:
+        text = f"No step of {length_text(clock.length)} begins on {day} in {some(lacking, 5)}. Give a date of each year instead."
+        raise Refused("date-wrong", text, value=day, position=position)
+    return day
 
 
 def date_of(step: int, facts: RunFacts) -> str | None:
