@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 from urllib.parse import quote
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 import msgspec
 import numpy as np
@@ -61,7 +61,7 @@ class Remote:
         self.seen = seen
         self._versions = {each.name: each.version for each in seen.scenarios}
         self._variables: Layered[VariableInfo] | None = None
-        self._left = WeakSet[AsyncOperation]()  # orders that were given without waiting
+        self._left = WeakValueDictionary[int, AsyncOperation]()  # orders that were given without waiting, by number
         self._over = 0  # of them, found to be over
         self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if asynchronous else _OneThread()
 
@@ -150,13 +150,13 @@ class Remote:
             self._versions[scenario] = ordered.version
             operation = AsyncOperation(self, ordered, scenario)
             if not wait:
-                self._left.add(operation)
+                self._left[operation.id] = operation
             return operation
 
     async def orders_over(self) -> int:
         """The number of orders that were given without waiting and found to be over here; asks for those that are not."""
-        waiting = [each for each in self._left if not each.is_over]
-        self._left = WeakSet(waiting)
+        left = [reference() for reference in self._left.valuerefs()]  # a list at once, whatever other threads order
+        waiting = [each for each in left if each is not None and not each.is_over]
         with suppress(SteppeError):  # the next call asks again
             for each in waiting:
                 self._over += (await each.refresh()).is_over
