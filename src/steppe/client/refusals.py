@@ -100,7 +100,7 @@ def _since(facts: Mapping[str, Any]) -> str:
 def _advice(facts: Mapping[str, object], text: str) -> str:
     """What the text does not say yet of what would be taken."""
     nearest, allowed = facts.get("nearest"), facts.get("allowed")
-    if "Did you mean" in text or "Known:" in text or facts.get("code") in ("date-outside-forcing", "not-computed"):  # whose text says it all
+    if "Did you mean" in text or "Known:" in text or facts.get("code") in ("date-outside-forcing", "not-computed"):  # it says all
         return ""
     if nearest is not None:
         return f' Did you mean "{nearest}"?'
