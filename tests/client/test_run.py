@@ -188,7 +188,9 @@ def test_an_event_happens_every_year_or_once_in_branches_too(run: Run) -> None:
 
 def test_an_event_that_could_not_happen_says_so_in_the_log(run: Run) -> None:
     event = run.add_event("capacity", -1e6, operation="add", at="1990-01-13")
-    run.step(5)
+    run.step(3)
+    with pytest.warns(UserWarning, match=f"Event {event.id}, 1990-01-13 could not happen: "):
+        run.step(2)
     (row,) = [row for row in run.log() if row["seq"] == event.id]
     (effect,) = row["effects"]
     assert (effect["kind"], effect["step"]) == ("warning", 4)

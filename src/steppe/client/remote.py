@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import threading
 import uuid
+import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.api import Info, Ordered, ScenarioInfo, ScenarioList, VariableInfo, VariableList, by_name
-from steppe.api.documents import JournalRow
+from steppe.api.documents import JournalRow, RuleEffect
 from steppe.client.http_client import BASE, HttpClient
 from steppe.client.operation import HELD, AsyncOperation
 from steppe.client.refusals import RefusedError, UnknownError
@@ -63,6 +64,7 @@ class Remote:
         self._variables: Layered[VariableInfo] | None = None
         self._left = WeakValueDictionary[int, AsyncOperation]()  # orders that were given without waiting, by number
         self._over = 0  # of them, found to be over
+        self.events = set[int]()  # those of a date that were added here, and did nothing yet
         self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if asynchronous else _OneThread()
 
     @property
@@ -161,6 +163,17 @@ class Remote:
             for each in waiting:
                 self._over += (await each.refresh()).is_over
         return self._over
+
+    async def warn_of_events(self) -> None:
+        """Warns of the events that were added here and could not happen."""
+        for number in sorted(self.events):
+            reply = await self.line.ask("GET", f"{self.path}/operations/{number}")
+            effects: list[RuleEffect] = (msgspec.json.decode(reply.content).get("result") or {}).get("effects", [])
+            if effects:
+                self.events.discard(number)
+            for each in effects:
+                if each["kind"] == "warning":
+                    warnings.warn(each["text"], stacklevel=2)
 
     async def log(self, after: int) -> list[JournalRow]:
         """The rows of the journal behind a number, of as many pages as there are."""

@@ -1,5 +1,6 @@
 """Steering a run on a server. `steppe.client.sync` only waits for what is here and in `look`."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -11,7 +12,7 @@ from steppe.client import words
 from steppe.client.look import AsyncLook
 from steppe.client.operation import AsyncOperation
 from steppe.client.refusals import UnknownError
-from steppe.errors import Mistake
+from steppe.errors import Mistake, RequestError
 from steppe.given import check_numbers, check_steps, level_of_array, moment_text, unit_of
 
 
@@ -39,14 +40,19 @@ class AsyncRun(AsyncLook):
         Raises
         ------
         RequestError
-            `steps` is no whole number, or less than 1.
+            `steps` is no whole number, or less than 1; `speed` is no finite number over 0.
         RefusedError
             out-of-range: the run has not so many steps.
         """
+        if speed is not None and not (isinstance(speed, int | float | np.number) and 0 < speed < math.inf):
+            raise RequestError(f"step(speed) takes a number over 0, the most steps a second; speed is {speed!r}.")
         count = _whole(steps) if steps is not None else 1 if until is None and not end else None
         what: dict[str, object] = {"steps": count, "end": end or None, "speed": speed}
         what["until"] = None if until is None else moment_text(words.plain(until))
-        return await self._order("/step", what, wait, progress)
+        operation = await self._order("/step", what, wait, progress)
+        if wait:
+            await self._remote.warn_of_events()
+        return operation
 
     async def play(self, speed: float | None = None) -> AsyncOperation:
         """Computes to the end of the run, or until `pause`; returns the operation at once."""
@@ -126,6 +132,7 @@ class AsyncRun(AsyncLook):
         """Changes a variable before a future step or date (`at`), or every year on a month-day (`yearly`, "07-01").
 
         It is a part of the state: scenarios that branch off later have it, too. The rest as for `set`; `remove_event` takes its `id`.
+        The `step` that finds an event of a date impossible, because a value would lie outside its limits, warns with the reason.
 
         Raises
         ------
@@ -136,10 +143,14 @@ class AsyncRun(AsyncLook):
             raise Mistake("Give at or yearly.")
         what = await self._change(await self._level_to_set(name, level, value), value, words.region(box, polygon, cells), units, operation)
         what["when"] = {"yearly": yearly} if at is None else words.at(at)
-        return await self._order("/events", what, wait)
+        operation = await self._order("/events", what, wait)
+        if at is not None:
+            self._remote.events.add(operation.id)
+        return operation
 
     async def remove_event(self, number: int, *, wait: bool = True) -> AsyncOperation:
         """Removes an event from this scenario."""
+        self._remote.events.discard(number)
         return await self._remove(f"/events/{number}", wait)
 
     async def add_trigger(
