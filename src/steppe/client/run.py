@@ -143,10 +143,10 @@ class AsyncRun(AsyncLook):
             raise Mistake("Give at or yearly.")
         what = await self._change(await self._level_to_set(name, level, value), value, words.region(box, polygon, cells), units, operation)
         what["when"] = {"yearly": yearly} if at is None else words.at(at)
-        operation = await self._order("/events", what, wait)
+        event = await self._order("/events", what, wait)
         if at is not None:
-            self._remote.events.add(operation.id)
-        return operation
+            self._remote.events.add(event.id)
+        return event
 
     async def remove_event(self, number: int, *, wait: bool = True) -> AsyncOperation:
         """Removes an event from this scenario."""
