@@ -51,6 +51,10 @@ def test_a_region_that_is_too_long_for_an_address_is_refused_with_its_length(run
             ask()
     with pytest.raises(Mistake, match=r"cells= has 3,000 cells, .* Give fewer cells at once\."):
         run.get("water", cells=range(3000))
+    some = run.get("water", cells=[7, 5])
+    np.testing.assert_array_equal(run.get("water", cells=some.packed), some)
+    with pytest.raises(Mistake, match="cells= takes packed numbers; .* Give the coordinate `packed`"):
+        run.get("water", cells=some.cell)
     assert run.set("water", 3.0, polygon=circle).state == "done"
 
 
@@ -64,6 +68,12 @@ def test_a_number_of_steps_is_whole(run: Run, steps: object) -> None:
     with pytest.raises(RequestError, match=rf"step\(steps\) computes a whole number of steps, one or more; steps is {steps!r}\."):
         run.step(steps)
     assert run.step(np.int64(1)).state == "done"
+
+
+@pytest.mark.parametrize("speed", [float("nan"), float("inf"), 0, -1.0, "3"])
+def test_a_speed_is_a_finite_number_over_0(run: Run, speed: object) -> None:
+    with pytest.raises(RequestError, match=rf"step\(speed\) takes a number over 0, the most steps a second; speed is {speed!r}\."):
+        run.step(1, speed=speed)
 
 
 def test_an_array_without_a_number_in_a_cell_is_refused_with_its_place(run: Run) -> None:

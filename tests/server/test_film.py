@@ -196,7 +196,10 @@ def test_nothing_is_recorded_yet(scenario: Path) -> None:
         ordered(client, "/step", "step", {"steps": 3})
         while (answer := asked(client, FILM)).status_code == 202:
             pass
+        ordered(client, "/scenarios", "dry", {"name": "dry"})
+        in_memory = asked(client, FILM, scenario="dry")
     assert problem(answer)["code"] == "not-computed"
+    assert problem(in_memory)["detail"].startswith('Scenario "dry" has no records on the disk yet, so there is no film of it.')
 
 
 def test_without_the_encoder_the_refusal_says_what_to_install(scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -195,6 +195,11 @@ def test_a_line_that_cannot_be_followed_is_refused_and_the_others_stay(port: int
         for line, code in (({"variable": "gren", "cell": place}, "unknown-variable"), ({"variable": "green", "cell": 5}, "cell-inactive")):
             one.say({"follow": [{"line": 1, **line}]})
             assert one.until("problem")["problem"]["code"] == code
+        crossing = [[139, -11], [143, -20], [139, -20], [143, -11]]
+        one.say({"follow": [{"line": 1, "variable": "green", "polygon": crossing}]})
+        assert one.until("problem")["problem"]["code"] == "polygon-invalid"
+        one.say({"follow": 2 * [{"line": 1, "variable": "green", "cell": place}]})
+        assert one.until("problem")["problem"]["detail"] == "Line 1 comes twice. Give each a number of its own."
         one.say({"follow": [{"line": 1, "variable": "green"}]})
         assert "exactly one of" in one.until("problem")["problem"]["detail"]
         Steering(port).step(2)

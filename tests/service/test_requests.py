@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from steppe.api import NewScenario, Set
+from steppe.api import NewScenario, Set, Trigger
 from steppe.api.live import Said
 from steppe.control import Refused
 from steppe.service.requests import fitted
@@ -36,6 +36,11 @@ def test_a_line_of_too_many_corners_says_how_many_it_may_have() -> None:
     ring = [[0.01 * number, 0.0] for number in range(600)] + [[0.01 * number, 1.0] for number in reversed(range(600))]
     found = refusal({"follow": [{**LINE, "polygon": ring}]}, Said)
     assert found.detail == "follow[0].polygon has 1,200 values, expected at most 1000: corners in turn, longitude before latitude."
+
+
+def test_a_text_that_is_too_long_says_how_long_it_may_be() -> None:
+    found = refusal({"expression": "mean(green) > 1", "text": "a" * 201}, Trigger)
+    assert found.detail == "text has 201 characters, expected at most 200: text of the message."
 
 
 @pytest.mark.parametrize(

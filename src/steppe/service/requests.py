@@ -66,10 +66,11 @@ def _misfit(text: str, value: Any, kind: type[Struct]) -> Refused:
     if re.search("`(int|float)` [<>]=|`int[^`]*`, got `float`|`float` [<>]", what):
         return Refused("out-of-range", f"{where[2:]} is {given!r}. {what}.", value=given, allowed=what, position=where)
     expected, words = _expected(kind, where)
-    if length := re.match("Expected `array` of length ([^,]*)", what):
+    if length := re.match("Expected `(?:array|str)` of length ([^,]*)", what):
         count = length[1].replace(">=", "at least").replace("<=", "at most")
         meaning = f": {expected[:1].lower()}{expected[1:]}" if expected else ""
-        text = f"{where[2:]} has {len(_at(value, where)):,} values, expected {count}{meaning}."
+        there = _at(value, where)
+        text = f"{where[2:]} has {len(there):,} {'characters' if isinstance(there, str) else 'values'}, expected {count}{meaning}."
         return Refused("bad-field", text, value=given, position=where)
     if expected and re.search("regex|enum|length", what):
         return Refused("bad-field", f"{where[2:]} is {given!r}. Expected: {expected}.", value=given, allowed=words, position=where)

@@ -15,6 +15,7 @@ from steppe.server.live.cursors import packed_of
 from steppe.server.live.line import ViewerLink
 from steppe.service import regions
 from steppe.service.coverage import decimals
+from steppe.service.polygon import check_polygon
 
 if TYPE_CHECKING:
     from steppe.server.context import ServerContext
@@ -42,8 +43,12 @@ class FollowedSeries:
         Raises
         ------
         Refused
-            There is no such scenario, variable, cell or region, or too much is followed; then nothing has changed.
+            There is no such scenario, variable, cell or region, a number comes twice, or too much is followed; then nothing has changed.
         """
+        numbers = [each.line for each in wanted]
+        if len(set(numbers)) < len(numbers):
+            twice = next(number for number in numbers if numbers.count(number) > 1)
+            raise Refused("bad-field", f"Line {twice} comes twice. Give each a number of its own.", value=twice, position="$.follow")
         found = {each.line: await self._what(each) for each in wanted}
         run, most = self._context.run(self._run), self._context.limits.followed
         others = run.followed.of_others(self.tell)
@@ -63,6 +68,8 @@ class FollowedSeries:
         context.scenario(self._run, wanted.scenario)
         name = context.variable(self._run, wanted.variable, wanted.level, position="$.follow").name
         grid = context.known(self._run).grid
+        if wanted.polygon is not None:
+            await context.in_thread(check_polygon, wanted.polygon)
         if wanted.region is None:
             cells = np.array([packed_of(grid, wanted.cell or 0)], "<u4")
         else:

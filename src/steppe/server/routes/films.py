@@ -37,6 +37,10 @@ async def film(request: Request) -> Response:
     options = {"variable": variable, "start": query["from"], "end": query["to"], "rate": query["fps"], "palette": query["style"]}
     options |= {"scale": scale, "most": context.limits.film_values // max(known.grid.n_cells, 500_000)}
     path, shown = (str(folder_of(folder, branch)) for folder in (request.run.folder, Path(run)))
+    if not await asyncio.to_thread(Path(path).is_dir):
+        scenario = query["scenario"]
+        text = f'Scenario "{scenario}" has no records on the disk yet, so there is no film of it. A checkpoint writes them.'
+        raise Refused("not-computed", text, value=scenario, position="scenario")
     wanted = {"path": path, "name": shown, "options": options}
     making = context.film = context.film or FilmProcess(context, wanted)
     if making.wanted != wanted:
