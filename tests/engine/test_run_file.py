@@ -132,3 +132,9 @@ output = {{ path = "out", variables = ["concentration"], every = "1 day", reduce
     np.testing.assert_array_equal(plan.grid.lat_bnds[[0, -1], [0, 1]], [60.0, 40.0])
     np.testing.assert_array_equal(plan.grid.lon_bnds[[0, -1], [0, 1]], [-10.0, 30.0])
     assert plan.provenance["title"] == "Diffusion over 40 x 80 cells"
+
+
+@pytest.mark.parametrize("name", ["zarr.json", "ü" * 128])
+def test_a_name_that_can_be_no_folder_of_the_store_is_refused(scenario, name):
+    with pytest.raises(RunFileError, match=rf'"output.series\[1\].name" = \'{name}\' is no name of a folder in the store'):
+        read_run_file(scenario, {"output.series": f'[{{ name = "{name}", variables = ["runoff"] }}]'})

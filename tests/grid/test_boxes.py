@@ -108,13 +108,16 @@ def test_the_chosen_cut_is_the_best_of_all_or_the_nearest_numbers_are_named(shap
         return
     lower = next(n for n in range(ranks - 1, 0, -1) if fitting(n))
     upper = next((n for n in range(ranks + 1, 200) if fitting(n)), None)
-    with pytest.raises(GridError, match=f"Start {lower} or {upper} ranks" if upper else f"Start {lower} ranks"):
+    fewer = f"{lower} ranks" if lower > 1 else "one rank"
+    with pytest.raises(GridError, match=f"Start {lower} or {upper} ranks" if upper else f"Start {fewer}"):
         choose_dims(shape, widths, ranks)
 
 
 def test_numbers_of_ranks_near_one_that_cannot_be_are_named() -> None:
     with pytest.raises(GridError, match=r"4 x 4 cells cannot be cut into 13 boxes .* Start 12 or 16 ranks\."):
         choose_dims((4, 4), (1, 1), 13)
+    with pytest.raises(GridError, match=r"1 x 1 cells cannot be cut into 2 boxes .* Start one rank\."):
+        choose_dims((1, 1), (1, 1), 2)
     with pytest.raises(GridError, match=r"Start 4 ranks\."):
         choose_dims((5, 5), (2, 2), 10_000)
     with pytest.raises(GridError, match="one rank or more, not 0"):

@@ -3,16 +3,16 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from datetime import date as Date
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StringConstraints, ValidationError, model_validator
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from steppe.clock import DAY, TICK, length
 from steppe.costs import RETIRED, SPREAD
+from steppe.engine.run_file_values import Moment, Name
 from steppe.engine.toml_advice import toml_advice
 from steppe.errors import RunFileError, nearest
 
@@ -36,31 +36,6 @@ PRECISION = (
     "exact: the bits of the model; float32: a float64 model's numbers rounded to a relative error of 6e-8, half the size; "
     "12 bits: rounded to a relative error of 1.2e-4, half the size again."
 )
-Name = Annotated[str, StringConstraints(pattern=r"^[^/.][^/]*$")]  # of a folder
-
-
-def _day(value: object) -> Date | str:
-    """A date of TOML, bare or in quotes; in quotes also one that only other calendars have: a 29th or 30th of February."""
-    if (isinstance(value, Date) and not isinstance(value, datetime)) or (isinstance(value, str) and _FEBRUARY.match(value)):
-        return value
-    try:
-        return Date.fromisoformat(value if isinstance(value, str) and _DATE.match(value) else "")
-    except ValueError:
-        raise PydanticCustomError("date_type", "no date") from None
-
-
-def _moment(value: object) -> Date | datetime | str:
-    """The same, or a date-time without a zone: of TOML, or in quotes, where seconds may be left out."""
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        raise PydanticCustomError("zone", "zone")
-    return value if isinstance(value, datetime) or (isinstance(value, str) and _TIME.match(value)) else _day(value)
-
-
-_FEBRUARY = re.compile(r"\d{4}-02-(29|30)$")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d$")
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?$")
-Instant = Annotated[str, StringConstraints(pattern=f"^{_TIME.pattern}")]  # as a schema of JSON has no instants without a zone
-Moment = Annotated[datetime | Date | str, PlainValidator(_moment, json_schema_input_type=Date | Instant)]
 
 
 class Every(NamedTuple):
@@ -368,6 +343,7 @@ def _sentence(item: ErrorDetails, table: Mapping[str, object]) -> str:
         + EXAMPLES.get(str(location[-1]), '"1 month" or "10 days"'),
         "date_type": "is not a date; write it as 1990-01-31",
         "too_short": "is empty; name one or more, or remove the table",
+        "folder_name": 'is no name of a folder in the store; choose another than "zarr.json", of 255 bytes at most',
         "zone": "has a zone; write it without one, as 1990-01-31T06:00:00",
     }.get(item["type"], "does not fit: " + item["msg"][0].lower() + item["msg"][1:])
     return f'Key "{key}" = {item["input"]!r} {wanted}.'

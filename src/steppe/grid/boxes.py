@@ -254,8 +254,8 @@ def choose_dims(shape: Sequence[int], halo: Sequence[int], ranks: int) -> Dims:
         lower = next(fewer for fewer in range(min(ranks - 1, prod(most)), 0, -1) if _fits(fewer, most))
         upper = next((more for more in range(ranks + 1, prod(most) + 1) if _fits(more, most)), None)
         box = " x ".join(map(str, shape))
-        nearest = f"{lower} or {upper}" if upper else f"{lower}"
-        raise GridError(f"{box} cells cannot be cut into {ranks} boxes at least as wide as their halos. Start {nearest} ranks.")
+        nearest = f"{lower} or {upper} ranks" if upper else f"{lower} ranks" if lower > 1 else "one rank"
+        raise GridError(f"{box} cells cannot be cut into {ranks} boxes at least as wide as their halos. Start {nearest}.")
     return found
 
 
