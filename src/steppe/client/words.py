@@ -75,12 +75,12 @@ def region(box: Box | None = None, polygon: Polygon | None = None, cells: ArrayL
     """The region of the arguments: box, polygon or cells, {} for everywhere.
 
     box: west, south, east, north in degrees. polygon: corners (longitude, latitude), or what has `exterior.coords`, as of shapely. cells:
-    packed numbers.
+    packed numbers, as the coordinate `packed` of an answer has them.
 
     Raises
     ------
     Mistake
-        More than one is given, a box has not four numbers, or a cell is no whole number.
+        More than one is given, a box has not four numbers, a cell is no whole number, or cells are counted row by row.
     """
     given = {name: value for name, value in (("box", box), ("polygon", polygon), ("cells", cells)) if value is not None}
     if len(given) > 1:
@@ -94,6 +94,8 @@ def region(box: Box | None = None, polygon: Polygon | None = None, cells: ArrayL
         return {"polygon": [[float(number) for number in corner[:2]] for corner in corners]}
     if cells is None:
         return {}
+    if getattr(cells, "name", None) == "cell":
+        raise Mistake("cells= takes packed numbers; the coordinate `cell` counts the map row by row. Give the coordinate `packed`.")
     numbers = np.ravel(cells).tolist()
     for number in numbers:
         if number % 1:  # nan, too
