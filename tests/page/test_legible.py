@@ -100,3 +100,37 @@ def test_lines_to_copy_have_room_for_their_scroll_bar(opened: Opened) -> None:
     lines = opened.page.locator("#share-remote")
     expect(lines).to_be_visible()
     assert float(lines.evaluate("(field) => parseFloat(getComputedStyle(field).paddingBottom)")) >= 20
+
+
+NOTE_DATES = """
+    globalThis.dates = []; // texts on the axis of time, with both their ends in shares of the canvas
+    const write = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, ...more) {
+        const half = this.measureText(text).width / 2;
+        if (this.canvas.closest(".plot") && this.textAlign === "center") dates.push([text, x - half, x + half - this.canvas.width]);
+        return write.call(this, text, x, ...more);
+    };
+"""
+
+
+@pytest.mark.parametrize("value", [5.0, None])
+def test_dates_at_both_ends_of_a_chart_are_whole_and_no_notice_covers_it(context: BrowserContext, run: House, value: float | None) -> None:
+    context.add_init_script(NOTE_DATES)
+    run.order("/step", {"steps": 3})
+    opened = Opened(context.new_page(), run)
+    opened.open(fragment="&variable=water&pins=21.75S143.75E")
+    opened.wait("steppe.store.now.series[0]?.values.length === 3")
+    opened.rest()
+    opened.page.evaluate("() => { dates.length = 0 }")
+    opened.page.evaluate(
+        """(value) => steppe.store.change({series: [{...steppe.store.now.series[0], gaps: [],
+            steps: Array.from({length: 19}, (_, k) => k + 2), values: new Array(19).fill(value)}]})""",
+        value,
+    )
+    opened.wait("dates.some(([text]) => text === '29 Jan 1990') && dates.some(([text]) => text === '11 Jan 1990')")
+    assert [text for text, begin, end in opened.page.evaluate("() => dates") if begin < 0 or end > 0] == []
+    opened.page.evaluate("() => steppe.store.notify({weight: 'good', text: 'One step in main'})")
+    notice, chart = opened.page.locator(".notice").bounding_box(), opened.page.locator("#chart").bounding_box()
+    assert notice is not None
+    assert chart is not None
+    assert notice["y"] + notice["height"] <= chart["y"]

@@ -114,6 +114,7 @@ def test_who_is_not_signed_in_is_asked_for_the_token(context: BrowserContext, ru
     expect(opened.chip).to_contain_text("Not signed in")
     assert "wrong" not in opened.page.url
     form = opened.page.get_by_role("form", name="Sign in")
+    expect(form).to_contain_text("Not signed in: The token is not known, or is over.")
     form.get_by_label("Token").fill("wrong, too")
     opened.press("Enter")
     expect(form.get_by_role("alert")).to_contain_text("not known")

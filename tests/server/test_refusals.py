@@ -305,6 +305,17 @@ def test_what_is_over_cannot_be_taken_back(client: Client) -> None:
     assert client.standing() == before
 
 
+def test_steps_behind_those_of_another_order_are_not_taken_back_alone(client: Client, toy: Toy) -> None:
+    toy.slow = True
+    first, second = (client.post("/step", {"steps": steps}).json()["id"] for steps in (100, 50))
+    before = client.standing()
+    refused = problem(client.ask("DELETE", f"/runs/toy/operations/{second}"))
+    assert (refused["code"], refused["seq"]) == ("engine-busy-conflict", first)
+    assert 'Pause "main", which stops all of them' in refused["detail"]
+    assert client.standing() == before
+    assert client.ask("DELETE", f"/runs/toy/operations/{first}").status_code == 202
+
+
 def test_more_text_than_people_read_is_refused_and_names_raw(toy: Toy, access: Access) -> None:
     client = Client(application({"toy": toy}, access, Limits(text_values=40, reply=4000, steps_at_once=30, requests_burst=1e9)), toy)
     client.post("/step", {"steps": 60})

@@ -117,7 +117,7 @@ async function begin(): Promise<void> {
   } catch (error) {
     if (!isFailure(error)) throw error;
     const refused = error.tag === "refused" && error.problem.status === 401;
-    const reason = refused ? "Not signed in" : error.message;
+    const reason = refused ? `Not signed in: ${error.message}` : error.message;
     store.change({ connection: { ...store.now.connection, link: refused ? "refused" : "lost", reason } });
     if (!refused) setTimeout(() => void begin(), 2000);
   }

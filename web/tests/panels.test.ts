@@ -6,9 +6,9 @@ import type { Info, Levels, LogRow, Scenario, Variable } from "../src/state/told
 import { arraysText, lengthText, Pace, standingOf } from "../src/ui/chip";
 import { mount as mountNotices } from "../src/ui/notice";
 import { changesOf, groupsOf } from "../src/ui/parameters";
-import { eventText, plannedFor } from "../src/ui/rules";
+import { eventText, madeIn, mount as mountRules, plannedFor } from "../src/ui/rules";
 import { differenceOf, treeOf } from "../src/ui/scenarios";
-import { csvCell, linkTo, seriesCsv, together } from "../src/ui/share";
+import { csvCell, linkTo, seriesCsv, storeOf, together } from "../src/ui/share";
 import { asCurl, asPython, dateFault, goesOn, previewText, requestOf, rowDate, rowText } from "../src/ui/wording";
 
 const clock = { start: "2003-01-01T00:00:00", step: 86400, calendar: "standard", units: "days since 2003-01-01" };
@@ -145,6 +145,47 @@ test("a change of a run of short steps is told by the instant at which it takes 
   const change = "Stocking rate (stock) set to 0.2 ha⁻¹ everywhere";
   expect(told(short)).toEqual([`${change}, 1 Jan 2003, 12:00`, "1 Jan 2003, 12:00", `${change}, from 1 Jan 2003, 00:00`]);
   expect(told(state())).toEqual([`${change}, 14 Mar 2003`, "14 Mar 2003", `${change}, from 1 Jan 2003`]);
+  expect(rowDate({ ...waits, state: "done" }, state())).toBe("14 Mar 2003"); // also once it is made
+});
+
+test("a change stays on the bar of time once it is made, unless it was removed before", () => {
+  const event = (seq: number, step: number) => row("event", { change: set(0.2), step }, { seq, at_step: 3 });
+  const log = [
+    ...[row("set", set(0.1), { at_step: 5 }), event(2, 9), event(3, 12), row("remove", { rule: 3 })],
+    ...[row("set", set(1), { at_step: 7, state: "failed" }), row("set", set(1), { at_step: 6, branch: 1 })],
+  ];
+  const legs = new Map([
+    [2, 20],
+    [1, 4],
+  ]);
+  expect(madeIn(log, legs).map((each) => [each.at_step, each.arguments.variable])).toEqual([
+    [5, "stock"],
+    [9, "stock"],
+  ]);
+});
+
+test("what is to come is listed by its date", () => {
+  const place = document.createElement("div");
+  const change = (at_step: number | null, yearly: string | null) => ({
+    id: 1,
+    scenario: "dry",
+    arguments: set(1),
+    date: null,
+    who: "kim",
+    at_step,
+    yearly,
+  });
+  const store = new Store(state({ events: [change(null, "03-01"), change(90, null), change(70, null)], steered: "dry" }));
+  mountRules(place, store, () => new Api(new URL("http://h/"), "out"));
+  const dates = [...place.querySelectorAll(".rules")[0]!.querySelectorAll("li")].map(
+    (each) => /, (\d.*|every .*) (kim|run file)/.exec(each.textContent ?? "")?.[1],
+  );
+  expect(dates).toEqual(["28 Feb 2003", "12 Mar 2003", "1 Apr 2003", "every year on 03-01"]);
+});
+
+test("the store of a branch is there after its first checkpoint, that of the run after the first record", () => {
+  const told = (name: string) => storeOf(state({ look: { ...FIRST.look, scenarios: [name] } }));
+  expect([told("main")?.first, told("dry")?.first]).toEqual(["record", "checkpoint of the scenario"]);
 });
 
 test("a time between two steps is refused with both", () => {

@@ -176,6 +176,12 @@ test("lines are there again when their variable is", async () => {
   expect(series(asked)).toHaveLength(count);
 });
 
+test("a message of a run names its scenario", () => {
+  const { store, hearers } = watched();
+  hearers.message({ type: "event", number: 1, kind: "message", step: 57, text: "it is wet", branch: 1 });
+  expect(store.now.notices.map(({ text }) => text)).toEqual(["main: it is wet"]);
+});
+
 test("one step back is back from the newest map", async () => {
   const { steering, asked } = watched();
   steering.rewind(steering.at - 1);

@@ -67,6 +67,7 @@ it("a chart is drawn over what another line has, and not over what has no value"
 it("a line says what it has at a date in the server's digits, or that it has nothing", () => {
   const one = line([1, 2], [Math.fround(130.82826), null], { gaps: [{ first: 5, last: 7, reason: "No record." }] });
   expect([1, 2, 3, 6].map((step) => lineText(one, step))).toEqual(["130.82826", "missing", "…", "no value"]);
+  expect([9, 10].map((step) => lineText(one, step, {}, 9))).toEqual(["…", "not reached"]); // its scenario is behind
   expect(exactText(0.1 + 0.2)).toBe("0.30000000000000004");
 });
 

@@ -139,13 +139,32 @@ class Orders:
         return {"variable": change["variable"], "units": head["units"], "step": head["step"], **found}
 
     async def cancel(self, seq: int) -> Receipt:
-        """Takes an order back: what is not over yet does not happen."""
+        """Takes an order back: what is not over yet does not happen. Steps stop with all that are queued behind them.
+
+        Raises
+        ------
+        Refused
+            already-finished; engine-busy-conflict: the steps of other orders come first, and a target cannot be taken back alone.
+        """
         found = self.service.operation(self.name, seq)
         if found["state"] in OVER and self.before is None:
             raise Refused("already-finished", f"Command {seq} ({found['kind']}) is {found['state']}.", value=seq)
         if found["kind"] == "step":  # what computes is stopped at the end of the present step
+            if self.before is None:
+                self._check_first(seq, found["scenario"])
             return await self.order("pause", found["scenario"], {}, Skip(seq=seq), when="now")
         return await self.order("cancel", found["scenario"], {"seq": seq}, Skip(seq=seq))
+
+    def _check_first(self, seq: int, scenario: str) -> None:
+        """Refuses to take back steps that are queued behind those of another order, which a pause would stop, too."""
+        journal = self.run.journal
+        first = journal.waiting("step", journal.branch(scenario).id)[0]
+        if first.seq < seq:
+            text = (
+                f"The steps of command {seq} are queued behind those of {first.seq} by {first.who}. They cannot be taken back alone. "
+                f'Pause "{scenario}", which stops all of them, and order again the steps that you want.'
+            )
+            raise Refused("engine-busy-conflict", text, value=seq, seq=first.seq)
 
     async def checkpoint(self, request: CheckpointRequest) -> Receipt:
         """Writes a durable checkpoint."""

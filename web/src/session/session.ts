@@ -125,15 +125,17 @@ export class Session {
         const scenarios = info.scenarios.map((each) => ({ ...each, ...(told.get(each.branch) ?? {}) }));
         return store.change({ info: { ...info, scenarios }, reached: {} });
       }
-      case "event":
+      case "event": {
+        const whose = store.now.info?.scenarios.find((each) => each.branch === message.branch)?.name;
         store.change({ happenings: [...store.now.happenings, message].slice(-KEPT_HAPPENINGS) });
         store.notify({
           weight: message.kind === "failed" || message.kind === "warning" ? "warn" : "good",
-          text: message.text || message.kind,
+          text: `${whose ? `${whose}: ` : ""}${message.text || message.kind}`,
           lasts: 12_000,
         });
         this.rules(); // a trigger has fired, or was switched off
         return;
+      }
       case "ordered":
         if (/event|trigger|set/.test(message.kind)) this.rules(); // it may be for a later date
         store.change({ steers: { who: message.who, kind: message.kind, id: message.id, at: Date.now() / 1000 } });

@@ -12,6 +12,7 @@ import type { Theme } from "./theme";
 
 const DATE = 70; // [CSS pixel] of a date on the axis
 const STATISTIC = 6; // digits of what is told of a region; the CSV file has all
+const EDGE = 35; // [CSS pixel] of a date that stands at the edge
 const NUMBER = 26; // [CSS pixel] between two numbers on the axis
 const FONT = "11px Inter, system-ui, sans-serif";
 
@@ -89,7 +90,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
     return {
       ...{ width: Math.max(host.clientWidth, 50), height: Math.max(host.clientHeight, 90) },
       ...{
-        padding: [6, 28, 0, 0] as uPlot.Padding,
+        padding: [6, EDGE, 0, (self) => (self.scales.y?.min == null ? EDGE : 0)] as uPlot.Padding, // numbers have the room at the left
         legend: { show: false },
         bands,
         series: [{}, ...drawn],
@@ -158,7 +159,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
         const number = pins.findIndex((pin) => pin.colour === line.pin);
         const mark = h("i", { "aria-hidden": "true" }, line.pin ? String(number + 1) : "∅");
         if (line.pin) mark.style.color = theme.pin(line.pin);
-        const text = lineText(line, at, classes);
+        const text = lineText(line, at, classes, scenarioNow(store.now, line.scenario)?.step);
         return h("span", {}, mark, ` ${both ? `${line.scenario} ` : ""}${text}${/[0-9]/.test(text) ? ` ${unit}` : ""}`);
       }),
     );
@@ -212,8 +213,16 @@ function widest(pen: CanvasRenderingContext2D, texts: readonly string[]): number
   return Math.ceil(width) + 14;
 }
 
-/** What a line has at a step, in the server's digits as float32, of a region in fewer: "…" before it has come. classes: names of numbers, of which there is no mean. */
-export function lineText(line: Line, step: number, classes: Readonly<Record<string, string>> = {}): string {
+/**
+ * What a line has at a step, in the server's digits as float32, of a region in fewer: "…" before it has come. classes: names of numbers, of which
+ * there is no mean; stands: where its scenario stands.
+ */
+export function lineText(
+  line: Line,
+  step: number,
+  classes: Readonly<Record<string, string>> = {},
+  stands = Number.POSITIVE_INFINITY,
+): string {
   const index = line.steps.indexOf(step);
   const text = (values: readonly (number | null)[] | undefined) => {
     const value = values?.[index];
@@ -224,6 +233,7 @@ export function lineText(line: Line, step: number, classes: Readonly<Record<stri
     return value === null || value === undefined ? "missing" : unbroken(rounded(value, STATISTIC));
   };
   if (line.gaps.some((gap) => gap.first <= step && step <= gap.last)) return "no value";
+  if (index < 0 && step > stands) return "not reached";
   if (index < 0) return step < 1 ? "" : "…";
   if (line.low && Object.keys(classes).length) return text(line.low) === text(line.high) ? text(line.low) : "";
   return line.low ? `${short(line.values)} (${short(line.low)} to ${short(line.high)})` : text(line.values);

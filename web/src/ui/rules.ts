@@ -3,7 +3,7 @@ import type { Api } from "../fetch/api";
 import type { Refused } from "../fetch/problem";
 import { mapName } from "../state/levels";
 import type { State, Store } from "../state/store";
-import type { EventInfo, TriggerInfo } from "../state/told";
+import type { EventInfo, LogRow, TriggerInfo } from "../state/told";
 import { bar, fill, h, say } from "./dom";
 import { barred, barredForm, ordered, send } from "./orders";
 import { beginWords, nameOf, rowText, stepWords } from "./wording";
@@ -42,6 +42,21 @@ export function plannedFor({ run }: Pick<State, "run">, scenario: string, from: 
         return { id: 0, scenario, at_step: step, arguments: change, date: null, yearly: null, who: "run file" };
       }),
     );
+}
+
+/** The changes that were made in a scenario, those on dates too. legs: of its path. */
+export function madeIn(log: readonly LogRow[], legs: ReadonlyMap<number, number>): Pick<EventInfo, "at_step" | "yearly" | "arguments">[] {
+  const removed = log.filter((row) => row.kind === "remove").map((row) => row.arguments.rule);
+  return log
+    .filter(({ seq, kind, state, at_step, branch }) => {
+      const made = /^(set|event)$/.test(kind) && state === "done" && !removed.includes(seq);
+      return made && (at_step ?? 0) <= (legs.get(Number(branch)) ?? -1);
+    })
+    .map(({ at_step, arguments: { change, step, ...given } }) => ({
+      at_step: change ? ((step ?? null) as number | null) : at_step,
+      yearly: null,
+      arguments: (change ?? given) as Record<string, unknown>,
+    }));
 }
 
 export function mount(element: HTMLElement, store: Store, api: () => Api): void {
@@ -92,7 +107,8 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   const none = (text: string) => h("li", { class: "none" }, text);
   const planned = () => plannedFor(store.now, ordered(store)?.name ?? "", ordered(store)?.step ?? 0);
   const draw = () => {
-    const coming = [...planned(), ...here(store.now.events, store)];
+    const when = ({ at_step }: EventInfo) => at_step ?? Number.MAX_SAFE_INTEGER; // those of every year come last
+    const coming = [...planned(), ...here(store.now.events, store)].sort((one, other) => when(one) - when(other));
     const watched = here(store.now.triggers, store);
     fill(events, ...(coming.length ? coming.map(eventOf) : [none("None. A change with “From: a date” is listed here until it is made.")]));
     fill(triggers, ...(watched.length ? watched.map(triggerOf) : [none("None.")]));

@@ -1,8 +1,8 @@
 /** Pinned cells and the region in short: each with its value at the date that is shown. The chart has the rest. */
 import { placeText, prettyUnit } from "../decode/units";
 import { paced } from "../state/pace";
-import { variableOf } from "../state/scenario";
-import type { Store } from "../state/store";
+import { scenarioNow, variableOf } from "../state/scenario";
+import type { Line, Store } from "../state/store";
 import type { Actions } from "./actions";
 import { lineText } from "./chart";
 import { fill, h, say } from "./dom";
@@ -22,13 +22,14 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, actions:
     const units = prettyUnit(shown[0]?.units ?? "");
     const at = shown[0]?.step ?? 0;
     const { classes = {} } = variableOf(store.now, look.variable) ?? {};
+    const textOf = (line: Line) => lineText(line, at, classes, scenarioNow(store.now, line.scenario)?.step);
     say(unit, units);
     fill(
       list,
       ...pins.map((pin, index) => {
         const square = h("i", { "aria-hidden": "true" }, String(index + 1));
         square.style.borderColor = square.style.color = theme.pin(pin.colour);
-        const values = series.filter((line) => line.pin === pin.colour).map((line) => lineText(line, at, classes));
+        const values = series.filter((line) => line.pin === pin.colour).map(textOf);
         const gone = () => store.change({ pins: store.now.pins.filter((each) => each !== pin) });
         const remove = h("button", { type: "button", class: "quiet small", "aria-label": `Remove pin ${index + 1}`, onclick: gone }, "×");
         return h(
@@ -46,7 +47,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, actions:
     means.hidden = regions.length === 0;
     const numbers = Object.keys(classes).length === 0;
     const texts = regions.flatMap((line) => {
-      const text = lineText(line, at, classes);
+      const text = textOf(line);
       return numbers || text ? `${look.maps > 1 ? `${line.scenario}: ` : ""}${numbers ? `mean ${text} ${units}` : text}` : [];
     });
     const [region] = regions;

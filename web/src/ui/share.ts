@@ -33,13 +33,14 @@ const FIRST = 1; // number of the branch whose records lie in the run folder its
  * Where the records of the scenario that is shown lie, seen from the folder that holds the run's, and how they are opened there; null of a run
  * that records nothing. The server tells nobody where that folder is.
  */
-export function storeOf({ run, info, look }: State): { store: string; lines: string[] } | null {
+export function storeOf({ run, info, look }: State): { store: string; first: string; lines: string[] } | null {
   const shown = info?.scenarios.find((each) => each.name === look.scenarios[0]);
   if (!run?.outputs.length || !shown) return null;
   const folder = shown.branch === FIRST ? run.name : `${run.name}/branches/${shown.branch}`;
   const store = `${folder}/output.zarr`;
   return {
     store,
+    first: shown.branch === FIRST ? "record" : "checkpoint of the scenario", // until then its records are in memory alone
     lines: [`results = steppe.open(${JSON.stringify(folder)})`, `results = xarray.open_zarr(${JSON.stringify(store)})  # without Steppe`],
   };
 }
@@ -182,9 +183,9 @@ function inCopy(id: string, label: string, lines: string[], said: HTMLElement): 
   return [h("label", { for: id, class: "spoken" }, label), h("div", { class: "row" }, field, copying(field, said))];
 }
 
-function recorded({ store, lines }: { store: string; lines: string[] }, said: HTMLElement): HTMLElement[] {
+function recorded({ store, first, lines }: { store: string; first: string; lines: string[] }, said: HTMLElement): HTMLElement[] {
   return [
-    h("h3", {}, "Records ", h("small", {}, "on the machine of the run, after the first record")),
+    h("h3", {}, "Records ", h("small", {}, `on the machine of the run, after the first ${first}`)),
     h("p", {}, "They lie in the Zarr store ", h("code", {}, store), ". Either line of Python opens it in the folder that holds the run's."),
     ...inPython("share-store", lines, said),
   ];

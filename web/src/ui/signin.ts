@@ -14,9 +14,10 @@ export function mount(place: HTMLElement, store: Store, enter: (token: string) =
     "aria-describedby": "token-wrong",
   });
   const wrong = h("p", { id: "token-wrong", class: "wrong", role: "alert" });
+  const why = h("b");
   const form = h(
     ...(["form", { class: "signin", hidden: true, "aria-label": "Sign in" }] as const),
-    h("b", {}, "Not signed in"),
+    why,
     h("p", {}, "Paste a token of the server, or an address with one."),
     h("label", { for: "token" }, "Token"),
     field,
@@ -35,9 +36,10 @@ export function mount(place: HTMLElement, store: Store, enter: (token: string) =
   });
   place.append(form);
   store.subscribe(
-    (state) => state.connection.link === "refused",
+    ({ connection }) => (connection.link === "refused" ? connection.reason : ""),
     (refused) => {
       form.hidden = !refused;
+      say(why, refused);
       if (refused) field.focus();
     },
   );

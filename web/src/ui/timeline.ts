@@ -1,13 +1,13 @@
 /** Playing and the bar of time: what was played, what can be shown again at once, what is still to come; checkpoints, events, now. */
 import { dateTicks, isShort, momentOf, monthsLater, monthText, parseMoment, stepOf, stepText } from "../decode/calendar";
-import { listed, onView } from "../state/scenario";
+import { legsOf, listed, onView } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { Clock } from "../state/told";
 import type { Actions } from "./actions";
 import { bar, fill, h, say } from "./dom";
 import { handles, strip } from "./looking";
 import { barred } from "./orders";
-import { plannedFor } from "./rules";
+import { madeIn, plannedFor } from "./rules";
 import type { Steering } from "./steering";
 import { beginWords, countFault, dateFault, exampleDate } from "./wording";
 
@@ -144,19 +144,23 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     layer.style.width = `${Math.max(0, to - from) * 100}%`;
   }
   function markAll(): void {
-    const { run, checkpoints, events, info, look } = store.now;
+    const { run, checkpoints, events, info, look, log } = store.now;
     if (!run) return;
     const [scenario] = look.scenarios;
-    const branch = info?.scenarios.find((each) => each.name === scenario)?.branch;
+    const shown = info?.scenarios.find((each) => each.name === scenario);
     const at = (step: number, tag: "i" | "span", name: string, title: string, text = "") => {
       const mark = h(tag, { class: name, title }, text);
       mark.style.left = `${share(step) * 100}%`;
       return mark;
     };
     const ticks = checkpoints
-      .filter((each) => each.branch === branch)
+      .filter((each) => each.branch === shown?.branch)
       .map((each) => at(each.step, "i", "checkpoint", `Checkpoint, ${stepText(run.clock, each.step)}`));
-    const diamonds = [...events.filter((each) => each.scenario === scenario), ...plannedFor({ run }, scenario ?? "", 0)]
+    const diamonds = [
+      ...events.filter((each) => each.scenario === scenario),
+      ...plannedFor({ run }, scenario ?? "", 0),
+      ...madeIn(log, legsOf(info?.scenarios ?? [], shown)),
+    ]
       .flatMap((each) =>
         (each.yearly ? yearly(run.clock, total(), each.yearly) : each.at_step === null ? [] : [each.at_step]).map(
           (step) => [each, step] as const,
@@ -189,7 +193,10 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     ],
     show,
   );
-  store.subscribe((state) => [state.run, state.checkpoints, state.events, state.look.scenarios], markAll);
+  store.subscribe(
+    (state) => [state.run, state.checkpoints, state.events, state.log, state.info?.scenarios.length, state.look.scenarios],
+    markAll,
+  );
   new ResizeObserver(markAll).observe(line);
 
   // ---- the bar: to drag, click or press is to look, never an order ----

@@ -172,10 +172,11 @@ export function outcomeText(row: LogRow): string {
   return row.state === "queued" ? "waiting" : row.state;
 }
 
-/** Its date in the run; of a change that waits, that on which it takes effect. */
+/** Its date in the run; of a change, that on which it takes effect. */
 export function rowDate(row: LogRow, state: State): string {
-  const waits = row.state === "queued" && row.kind === "set" && row.at_step !== null;
-  return waits ? beginWords(state, row.at_step ?? 0) : stepWords(state, row.at_step ?? (row.ended_step as number | null));
+  return row.kind === "set" && row.at_step !== null
+    ? beginWords(state, row.at_step)
+    : stepWords(state, row.at_step ?? (row.ended_step as number | null));
 }
 
 function changeOf(change: Words): Words {
