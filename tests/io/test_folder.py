@@ -12,7 +12,7 @@ import pytest
 from steppe.control.server.journal import Journal
 from steppe.errors import DamagedError, FolderError
 from steppe.io.checkpoints.checkpoint import Checkpoint
-from steppe.io.folders.folder import RunFolder, read_identity
+from steppe.io.folders.folder import RunFolder, check_place, read_identity
 from steppe.io.folders.run_progress import Progress
 from steppe.io.identity import run_id
 from steppe.io.output.store import group_attributes
@@ -77,6 +77,14 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FolderError, match=r"file. is a file, expected a folder"):
         RunFolder(tmp_path / "file" / "run", IDENTITY)
+
+
+@pytest.mark.parametrize("name", [".", "run/deeper"])
+def test_a_place_that_takes_no_files_is_refused_before_the_run_begins(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)  # the superuser may write everywhere
+    path = tmp_path / name
+    with pytest.raises(FolderError, match=f'"{path}" cannot be written: Permission denied. Check the disk and the permissions'):
+        check_place(path)
 
 
 def test_fresh_removes_the_run_and_leaves_what_is_not_ours(tmp_path: Path) -> None:

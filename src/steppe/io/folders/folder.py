@@ -228,11 +228,14 @@ def check_place(path: Path, identity: Identity | None = None) -> None:
     Raises
     ------
     FolderError
-        There or above it is a file, or a folder of other things or of another run.
+        There or above it is a file, or a folder of other things or of another run, or one that takes no files.
     """
     there = next(each for each in (path, *path.parents) if each.exists())
     if not there.is_dir():
         raise FolderError(f'"{there}" is a file, expected a folder. Choose another folder for the output.')
+    if not os.access(there, os.W_OK | os.X_OK):
+        reason = os.strerror(errno.EROFS if os.statvfs(there).f_flag & os.ST_RDONLY else errno.EACCES)
+        raise FolderError(f'"{path}" cannot be written: {reason}. Check the disk and the permissions of the folder.')
     if there != path:
         return
     if (path / "identity.json").exists():
