@@ -94,20 +94,22 @@ def sync(path: Path | str) -> None:
         os.close(descriptor)
 
 
-def make_folder(path: Path | str, mode: int = 0o777, *, durable: bool = True) -> None:
+def make_folder(path: Path | str, mode: int = 0o777, *, durable: bool = True, within: Path | str = "") -> None:
     """Makes a folder and the folders above it. They survive a loss of power, if `durable`.
 
-    One that is there keeps its mode, so that its owner may share it.
+    One that is there keeps its mode, so that its owner may share it. within: a folder above it, which is never made.
 
     Raises
     ------
     OSError
-        The system refused.
+        The system refused, or `within` is not there.
     """
     if os.path.isdir(path):
         return
+    if os.fspath(path) == os.fspath(within):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     above = os.path.dirname(path) or "."
-    make_folder(above, durable=durable)
+    make_folder(above, durable=durable, within=within)
     with suppress(FileExistsError):  # another process has made it meanwhile
         os.mkdir(path, mode)
     if durable:

@@ -179,9 +179,11 @@ class Branch:
         Raises
         ------
         Failure
-            The forcing is damaged, or results cannot be written. The states of all these branches are unusable.
+            The forcing is damaged, or results cannot be written, or a run folder was moved. The states of all these branches are unusable.
         """
         begin, every, model = time.perf_counter(), (self, *beside), self.ranks.state(self.state_id).model
+        for each in every:
+            each._expect_in_place()
         waited = model.compiling
         self.order("step", start=self.position.step, stop=stop, keep_last_step=keep_last_step, beside=[each.state_id for each in beside])
         assert reach("step.middle")
@@ -273,6 +275,7 @@ class Branch:
 
     def begin_checkpoint(self, unacknowledged: Sequence[RuleFiring], done: Callable[[Position], Actions]) -> None:
         """Begins a checkpoint at the present position, which is written behind the run. The arguments are those of `save`."""
+        self._expect_in_place()
         behind = self._behind_next(done)
         more: dict[str, object] = ({"rules": self.rules.plain()} if self.rules else {}) | ({"behind": behind.plain()} if behind else {})
         more |= {"unheeded": [astuple(each) for each in unacknowledged]} if unacknowledged else {}
@@ -290,6 +293,10 @@ class Branch:
         if before.step == self.position.step:  # an action at this step does not change the diagnostics of the step before it
             return self.behind
         return EarlierState(name, before, {}).with_more(done(before)) if before >= self.since else None
+
+    def _expect_in_place(self) -> None:
+        if self.manager:
+            self.manager.folder.expect_in_place()
 
     def flush(self) -> None:
         """Writes all records, so that other branches can read them; makes no checkpoint."""

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import version
@@ -140,6 +140,7 @@ class CheckpointManager:
         digests, contents, writer = self._order("collect"), self._state.contents, self._state.outputs.writer
 
         def seal() -> None:
+            self.folder.expect_in_place()
             if keeping.complete:
                 writer.mark_complete()
             step, date, records, spent = keeping.step, keeping.date, keeping.records, keeping.spent
@@ -194,11 +195,10 @@ class CheckpointManager:
             shutil.rmtree(self._keeping.aside, ignore_errors=True)
         if self.progress.state != "running":
             return
-        if failure is None:
-            replace(self.progress, state="stopped").write(self.folder.path)
-            return
-        with suppress(Failure):  # the disk may still be full; `failure` is the one to report
-            replace(self.progress, state="failed", message=str(failure)).write(self.folder.path)
+        with suppress(Failure) if failure else nullcontext():  # the disk may still be full; `failure` is the one to report
+            self.folder.expect_in_place()
+            state, message = ("failed", str(failure)) if failure else ("stopped", "")
+            replace(self.progress, state=state, message=message).write(self.folder.path)
 
     @property
     def _state(self) -> RankState:

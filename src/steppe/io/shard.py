@@ -149,7 +149,7 @@ def write_shard(group_path: Path, name: str, index: tuple[int, int], values: Arr
         position += len(coded) + 4
     parts += entries.tobytes(), _checksum(entries.tobytes())
     path = shard_path(group_path, name, index, values.ndim)
-    _write(path, parts, durable)
+    _write(path, parts, durable, within=f"{group_path}/{name}")  # a store that was moved away is not made anew
     return path
 
 
@@ -223,9 +223,9 @@ def synchronise(files: Collection[str], root: Path) -> None:
             sync(path)
 
 
-def _write(path: str, parts: Sequence[bytes], durable: bool, aside: Path | None = None) -> None:
+def _write(path: str, parts: Sequence[bytes], durable: bool, aside: Path | None = None, within: str = "") -> None:
     with writing(path):
-        make_folder(os.path.dirname(path) or ".", durable=durable)
+        make_folder(os.path.dirname(path) or ".", durable=durable, within=within)
         write_whole(path, parts, durable=durable, aside=aside or path + ".tmp", cached=False)
 
 

@@ -70,7 +70,8 @@ class Checkpoint:
         aside = path.with_name(path.name + ".tmp")
         with writing(aside):
             shutil.rmtree(aside, ignore_errors=True)
-            aside.mkdir(parents=True)
+            folder.mkdir(exist_ok=True)
+            aside.mkdir()
         return aside
 
     @staticmethod

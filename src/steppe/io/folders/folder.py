@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 
 from steppe.control.orders import JOURNAL
-from steppe.errors import DamagedError, FolderError
+from steppe.errors import DamagedError, Failure, FolderError
 from steppe.files import LockedError, lock, place, writing
 from steppe.io.checkpoints.checkpoint import Checkpoint
 from steppe.io.folders.run_log import RunLog
@@ -90,6 +90,7 @@ class RunFolder:
         with writing(path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _locked(path / LOCK, run_id(identity))
+        self._held = os.stat(path)
         try:
             if fresh:
                 with writing(path):
@@ -114,6 +115,15 @@ class RunFolder:
         """Releases the lock."""
         os.close(self._lock)
 
+    def expect_in_place(self) -> None:
+        """Raises `Failure` if the folder was moved away or removed: a write would make another one in its place."""
+        if self.path.is_dir() and os.path.samestat(os.stat(self.path), self._held):
+            return
+        now = Path(os.readlink(f"/proc/self/fd/{self._lock}")).parent
+        if now.is_dir() and os.path.samestat(os.stat(now), self._held):
+            raise Failure(f'"{self.path}" was moved to "{now}" while the run was open. Move it back, then continue the run.')
+        raise Failure(f'"{self.path}" was removed while the run was open. Begin the run again.')
+
     @property
     def id(self) -> str:
         """The run id: made of the identity, and for a branch also of the step and run that it leaves."""
@@ -125,6 +135,7 @@ class RunFolder:
 
     def keep_costs(self, costs: Mapping[str, object]) -> None:
         """Stores the cost of cells for the next session."""
+        self.expect_in_place()
         write_sealed(self.path / "costs.json", costs)
 
     def drop_output(self) -> None:
