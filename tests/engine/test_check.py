@@ -1,8 +1,10 @@
 """What `steppe check` says of costs, in words."""
 
+from pathlib import Path
+
 import pytest
 
-from steppe.engine import in_cell_days
+from steppe.engine import Event, Simulation, in_cell_days
 
 
 @pytest.mark.parametrize(
@@ -18,3 +20,13 @@ from steppe.engine import in_cell_days
 )
 def test_a_rate_has_three_digits_and_is_never_zero_unless_it_is(per_second, text):
     assert in_cell_days(per_second) == text
+
+
+def test_the_room_of_a_run_is_that_of_the_disk_it_writes_to(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = scenario.parent / "there"
+    monkeypatch.setattr("steppe.engine.check.free_space", lambda path: 10 if path == there else 10**12)
+    events: list[Event] = []
+    with Simulation(scenario, there, on_event=events.append):
+        pass
+    (short,) = [event.text for event in events if event.kind == "warning"]
+    assert f'to "{there}", where 10 B are free' in short

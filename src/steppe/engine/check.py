@@ -97,13 +97,13 @@ def shortage(folder: Path, results: int, checkpoint: int) -> str:
     )
 
 
-def announcement(plan: Plan, outputs: Outputs) -> str:
-    """A sentence if a run will write much; otherwise ""."""
+def announcement(folder: Path, outputs: Outputs) -> str:
+    """A sentence if a run will write much to its folder; otherwise ""."""
     cost = outputs.cost
     if cost.values < WORTH_SAYING:
         return ""
     return (
-        f'Writes about {in_bytes(cost.files)} to "{plan.run.output.path}", where {in_bytes(free_space(plan.run.output.path))} are free: '
+        f'Writes about {in_bytes(cost.files)} to "{folder}", where {in_bytes(free_space(folder))} are free: '
         f"some {cost.seconds:.1f} s of one core."
     )
 
@@ -113,10 +113,10 @@ def free_space(path: Path) -> int:
     return shutil.disk_usage(next(folder for folder in (path, *path.parents) if folder.exists())).free
 
 
-def remarks(plan: Plan, outputs: Outputs, notes: Sequence[str], model: Model) -> list[tuple[str, str]]:
-    """The remarks at the beginning of a run: kind ("note", "warning") and text. notes: of the plan."""
-    told = [*(("note", text) for text in notes), *(("warning", text) for text in cautions(plan)), ("note", announcement(plan, outputs))]
-    short = shortage(plan.run.output.path, outputs.cost.files, checkpoint_size(model))
+def remarks(plan: Plan, folder: Path, outputs: Outputs, notes: Sequence[str], model: Model) -> list[tuple[str, str]]:
+    """The remarks at the beginning of a run in a folder: kind ("note", "warning") and text. notes: of the plan."""
+    told = [*(("note", text) for text in notes), *(("warning", text) for text in cautions(plan)), ("note", announcement(folder, outputs))]
+    short = shortage(folder, outputs.cost.files, checkpoint_size(model))
     return [each for each in (*told, ("warning", short)) if each[1]]
 
 

@@ -135,7 +135,7 @@ class ScriptSession(Session):
         if self.site_note:
             self.tell("note", self.site_note)
         if not self.resumed:
-            for kind, text in remarks(self.plan, self.outputs, self.notes, self.on.plan.model):
+            for kind, text in remarks(self.plan, self.folder.path, self.outputs, self.notes, self.on.plan.model):
                 self.tell(kind, text)
 
     def tell_end(self) -> None:
