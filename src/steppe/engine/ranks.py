@@ -127,7 +127,10 @@ class Ranks:
         """
         state = self._states[number]
         if state.torn and what != "close":
-            raise Failure("A step failed, so this state cannot be used. Open the run again; it goes on from its last checkpoint.")
+            raise Failure(
+                "A step failed, so this state cannot be used. Open the run again; it goes on from its last checkpoint. "
+                "In a served run rewind the scenario."
+            )
         if self._lost:
             return None
         self._send(_Order(number, what, arguments))
