@@ -162,18 +162,24 @@ test("a date that is looked at is asked for where the line has only a gap, and o
   expect(series(asked)).toHaveLength(3);
 });
 
-test("lines are there again when their variable is", async () => {
-  const { store, asked } = watched(recomputing(50));
-  const run = store.now.run as State["run"] & object;
-  store.change({ run: { ...run, variables: [...run.variables, { ...(run.variables[0] as Variable), name: "dry" }] }, pins });
-  await vi.waitFor(() => expect(store.now.series[1]).toMatchObject({ end: 57, gaps: [] }));
-  const filled = store.now.series;
-  store.look({ variable: "dry" });
-  await vi.waitFor(() => expect(store.now.series[1]?.values[3]).toBe(104));
-  const count = series(asked).length;
-  store.look({ variable: "green" });
-  expect(store.now.series).toEqual(filled);
-  expect(series(asked)).toHaveLength(count);
+test("lines are there again when their variable is, but what could not be computed again is asked for anew", async () => {
+  for (const fails of [false, true]) {
+    const { store, asked } = watched(recomputing(50, fails));
+    const run = store.now.run as State["run"] & object;
+    store.change({ run: { ...run, variables: [...run.variables, { ...(run.variables[0] as Variable), name: "dry" }] }, pins });
+    const isFilled = () => expect(store.now.series[1]?.gaps.map(({ open }) => open)).toEqual(fails ? [false] : []);
+    await vi.waitFor(() => expect(store.now.series[1]?.end).toBe(57));
+    await vi.waitFor(isFilled);
+    const filled = store.now.series;
+    store.look({ variable: "dry" });
+    await vi.waitFor(() => expect(store.now.series[1]?.end).toBe(57));
+    await vi.waitFor(isFilled);
+    const count = series(asked).length;
+    store.look({ variable: "green" });
+    expect(store.now.series[1]?.end).toBe(fails ? 0 : 57);
+    if (!fails) expect(store.now.series).toEqual(filled);
+    expect(series(asked).length > count).toBe(fails);
+  }
 });
 
 test("a message of a run names its scenario", () => {

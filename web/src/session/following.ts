@@ -70,7 +70,7 @@ export class Following {
     });
     const known = [...series, ...this.kept];
     const found = wanted.map((line) => known.find((each) => alike(each, line)) ?? line);
-    this.kept = known.filter((line) => !found.includes(line)).slice(0, KEPT);
+    this.kept = known.filter((line) => !found.includes(line) && line.gaps.every(({ open }) => open)).slice(0, KEPT); // others are asked for anew
     this.store.change({ series: found });
     const all = this.store.now.series.map(({ scenario, cell, selection }, index) => {
       return { line: index + 1, variable, scenario, ...(selection ?? { cell }) } as Followed;
