@@ -182,6 +182,19 @@ test("lines are there again when their variable is, but what could not be comput
   }
 });
 
+test("a branch has the line of the one that it began from, up to there", async () => {
+  const { store, hearers, asked } = watched(recomputing(50));
+  store.change({ pins });
+  await vi.waitFor(() => expect(store.now.series[1]).toMatchObject({ end: 57, gaps: [] }));
+  const left = { ...scenario, name: "main@1", step: 57 };
+  const main = { ...scenario, branch: 2, parent: 1, fork_step: 20, step: 20, target: 20, version: "b2.0" };
+  asked.length = 0;
+  hearers.message({ type: "info", ...info, scenarios: [main, left] });
+  await vi.waitFor(() => expect(store.now.series[1]).toMatchObject({ branch: 2, scenario: "main", end: 20, version: "b2.0" }));
+  expect(store.now.series[1]?.values).toEqual(Array.from({ length: 20 }, (_, step) => 101 + step));
+  expect(series(asked).map(timeOf)).toEqual(["20-20"]);
+});
+
 test("a message of a run names its scenario", () => {
   const { store, hearers } = watched();
   hearers.message({ type: "event", number: 1, kind: "message", step: 57, text: "it is wet", branch: 1 });

@@ -69,7 +69,7 @@ export class Following {
       return [...pins.map(({ cell, place, colour }): Line => ({ ...empty, pin: colour, cell, place, scenario, branch })), ...region];
     });
     const known = [...series, ...this.kept];
-    const found = wanted.map((line) => known.find((each) => alike(each, line)) ?? line);
+    const found = wanted.map((line) => this.begun(line, known));
     this.kept = known.filter((line) => !found.includes(line) && line.gaps.every(({ open }) => open)).slice(0, KEPT); // others are asked for anew
     this.store.change({ series: found });
     const all = this.store.now.series.map(({ scenario, cell, selection }, index) => {
@@ -78,6 +78,16 @@ export class Following {
     const followed = JSON.stringify(all).length < LONGEST ? all : all.filter((line) => !("polygon" in line)); // those are asked for instead
     if (JSON.stringify(followed) !== JSON.stringify(this.store.now.followed)) this.store.change({ followed, stepped: null });
     this.goOn();
+  }
+
+  /** A line as far as it is known; else what is known of the branch that its own began from, up to there. */
+  private begun(line: Line, known: readonly Line[]): Line {
+    const { parent, fork_step = 0 } = scenarioNow(this.store.now, line.scenario) ?? {};
+    const own = known.find((each) => alike(each, line));
+    const before = known.find((each) => alike(each, { ...line, branch: parent ?? -1, scenario: each.scenario }));
+    if (own || !before?.gaps.every(({ open }) => open)) return own ?? line;
+    const past = joined(before, { steps: [], values: [], gaps: [] }, fork_step + 1, Number.POSITIVE_INFINITY);
+    return { ...past, scenario: line.scenario, branch: line.branch, end: Math.min(before.end, fork_step), version: "" };
   }
 
   /** Adds steps that the server told by itself; those before them that are missing are asked for. */
