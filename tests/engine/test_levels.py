@@ -236,6 +236,7 @@ def test_all_levels_that_were_set_are_set_again_where_steps_are_computed_again(r
         np.testing.assert_array_equal(simulation.get("gas"), gas)
     with Simulation(run_file) as simulation:
         np.testing.assert_array_equal(simulation.get("flow"), flow)
+        simulation.step()  # to a checkpoint, behind which the change is
         simulation.set("gas", simulation["gas"] * 0.5)
         simulation.step()
         simulation.step()
