@@ -208,7 +208,7 @@ def test_units_are_converted_to_those_of_the_model(store: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"variables": {"tmin": replace(WEATHER["tmin"], units="hPa")}}, 'variable "tmin", is in "degC", expected "hPa"'),
+        ({"variables": {"tmin": replace(WEATHER["tmin"], units="hPa")}}, 'variable "tmin" is in "degC", expected "hPa"'),
         ({"clock": Clock.daily(START, "noleap")}, 'has the calendar "standard", the run "noleap"'),
         ({"clock": Clock(CLOCK.start, None)}, "holds days, the model makes steps of None"),
         ({"names": ()}, "holds no variable that changes in time"),

@@ -50,6 +50,6 @@ def test_units_that_convert_are_a_straight_line(found: str, wanted: str, value: 
 def test_unknown_and_other_units_are_errors(found: str) -> None:
     with pytest.raises(
         ForcingError,
-        match=rf'"w.zarr", variable "rain", is in "{found}", expected "mm d-1".*`steppe ingest` with --units, .* never guessed',
+        match=rf'"w.zarr", variable "rain" is in "{found}", expected "mm d-1".*`steppe ingest` with --units, .* never guessed',
     ):
-        conversion(found, "mm d-1", '"w.zarr", variable "rain",')
+        conversion(found, "mm d-1", '"w.zarr", variable "rain"')
