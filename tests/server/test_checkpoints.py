@@ -19,6 +19,7 @@ ARRAYS = {"state/green": np.arange(700_000, dtype="f8"), "parameter/rate": np.ar
 def saved(toy: Toy, branch: int, step: int) -> Path:
     """A checkpoint on the disk and in the journal."""
     above = toy.folder if branch == 1 else toy.folder / "branches" / str(branch)
+    above.mkdir(parents=True, exist_ok=True)
     path = write_checkpoint(above / "checkpoints", step, {name: values + branch for name, values in ARRAYS.items()}, {}, {})
     toy.journal.saved(branch, SavedCheckpoint(path.name, Position(step, 0), 1))
     return path
