@@ -131,6 +131,7 @@ MPI_Group group_here(int n, const int *world_ranks); /* those of this site, as a
 /* ---- errors (errors.c) ---- */
 
 int fail(const struct communicator *c, int error_class, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int values_checked(const struct communicator *c, MPI_Count count, MPI_Datatype type); /* an error, already raised, or MPI_SUCCESS */
 int fail_plain(struct communicator *c, int code);
 void inherit_handler(MPI_Comm from, MPI_Comm to);
 int bridge_refuse(const char *function, struct communicator *c);
@@ -197,8 +198,8 @@ void send_acknowledged(uint64_t id);
 
 enum send_mode { SEND_STANDARD, SEND_SYNCHRONOUS, SEND_READY, SEND_BUFFERED };
 /* An error, already raised, or MPI_SUCCESS. */
-int send_checked(struct communicator *c, int dest, int tag, MPI_Count count);
-int source_checked(struct communicator *c, int source);
+int send_checked(struct communicator *c, int dest, int tag, MPI_Count count, MPI_Datatype type);
+int receive_checked(struct communicator *c, int source, int tag, MPI_Count count, MPI_Datatype type);
 
 /* ---- the socket to the gateway (link.c) ---- */
 
@@ -338,6 +339,7 @@ collective barrier, broadcast, reduce, allreduce, gather, scatter, allgather, al
 collective neighbor_allgather, neighbor_alltoall;
 void vectors_keep(struct communicator *c, collective *run, struct call *call, struct kept *kept);
 void vectors_free(struct kept *kept);
+/* How many blocks this rank takes and gives: 0 where the call's counts and datatypes of that side mean nothing. */
 void collective_lengths(struct communicator *c, collective *run, const struct call *call, int *sources, int *dests);
 collective *inter_of(collective *run); /* the same between the two groups of an intercommunicator */
 

@@ -40,11 +40,16 @@ struct values values_of(const char *packed, uint64_t bytes, const struct call *a
     return v;
 }
 
+void values_reduce(const void *left, void *right, const struct call *a) {
+    if (PMPI_Reduce_local_c(left, right, a->receive_count, a->receive_type, a->op))
+        stop("rank %d of the world cannot combine %lld values.", world.rank, (long long)a->receive_count);
+}
+
 /* parts[0] op parts[1] op ...: from the last to the first, since MPI_Reduce_local keeps its right operand. Frees all but the result. */
 struct values values_combine(struct values *parts, int n, const struct call *a) {
     struct values result = parts[n - 1];
     for (int i = n - 2; i >= 0; i--) {
-        PMPI_Reduce_local_c(parts[i].at, result.at, a->receive_count, a->receive_type, a->op);
+        values_reduce(parts[i].at, result.at, a);
         free(parts[i].memory);
     }
     free(parts);

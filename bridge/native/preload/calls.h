@@ -17,6 +17,7 @@ struct values { /* a vector of values, owned: free(memory) */
 };
 
 struct values values_of(const char *packed, uint64_t bytes, const struct call *a);
+void values_reduce(const void *left, void *right, const struct call *a); /* into the right one */
 struct values values_combine(struct values *parts, int n, const struct call *a); /* frees the parts */
 void values_put(struct values v, void *to, const struct call *a);                /* frees `v` */
 

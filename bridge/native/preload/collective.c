@@ -182,7 +182,7 @@ int scan(struct communicator *c, const struct call *a, int tag) {
     for (int r = 0; r < n; r++) {
         struct values next = values_of(b.at[r], b.sizes[r], a);
         if (r)
-            PMPI_Reduce_local_c(sum.at, next.at, a->receive_count, a->receive_type, a->op);
+            values_reduce(sum.at, next.at, a);
         free(sum.memory);
         sum = next;
     }

@@ -76,6 +76,12 @@ int fail(const struct communicator *c, int error_class, const char *format, ...)
     return code;
 }
 
+int values_checked(const struct communicator *c, MPI_Count count, MPI_Datatype type) {
+    if (count < 0)
+        return fail(c, MPI_ERR_COUNT, "the count %lld is negative.", (long long)count);
+    return type == MPI_DATATYPE_NULL ? fail(c, MPI_ERR_TYPE, "the datatype is MPI_DATATYPE_NULL.") : MPI_SUCCESS;
+}
+
 int bridge_refuse(const char *function, struct communicator *c) {
     char name[MPI_MAX_OBJECT_NAME + 1] = "", sites[256] = "";
     int length;

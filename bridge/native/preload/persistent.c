@@ -96,7 +96,7 @@ static int point(struct communicator *c, const void *buffer, MPI_Count count, MP
 #define SEND_INIT(NAME, MODE)                                                                                                              \
     int bridge_##NAME(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag,                    \
                       MPI_Request *request) {                                                                                              \
-        int error = send_checked(c, dest, tag, count);                                                                                     \
+        int error = send_checked(c, dest, tag, count, type);                                                                                     \
         if (error)                                                                                                                         \
             return error;                                                                                                                  \
         if (dest < 0 || c->to_local[dest] >= 0)                                                                                            \
@@ -110,7 +110,7 @@ SEND_INIT(Rsend_init, SEND_READY)
 SEND_INIT(Bsend_init, SEND_BUFFERED)
 
 int bridge_Recv_init(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Request *request) {
-    int error = source_checked(c, source);
+    int error = receive_checked(c, source, tag, count, type);
     if (error)
         return error;
     if (source == MPI_ANY_SOURCE || (source >= 0 && c->to_local[source] < 0))

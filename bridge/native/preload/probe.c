@@ -63,7 +63,7 @@ static bool probe_remote(struct communicator *c, int source, int tag, MPI_Messag
 
 static int probe(struct communicator *c, int source, int tag, int *flag, MPI_Message *handle, MPI_Status *status) {
     static bool remote_first;
-    int error = source_checked(c, source);
+    int error = receive_checked(c, source, tag, 0, MPI_BYTE);
     if (error)
         return error;
     bool local = source < 0 || c->to_local[source] >= 0, remote = source == MPI_ANY_SOURCE || !local;
@@ -127,6 +127,9 @@ int bridge_Imrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message 
             request_track(*request, c, false);
         return error;
     }
+    int error = values_checked(m->c, count, type);
+    if (error)
+        return error;
     struct communicator *c = take_slot(message);
     receive_message(operation_new(c, request), m, buffer, count, type);
     communicator_release(c);
@@ -146,13 +149,16 @@ int bridge_Mrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *
             translate_source(c, status);
         return error;
     }
+    int error = values_checked(m->c, count, type);
+    if (error)
+        return error;
     struct communicator *c = take_slot(message);
     struct operation o;
     operation_begin(&o, c);
     receive_message(&o, m, buffer, count, type);
     await(&o, true);
     operation_status(&o, status);
-    int error = o.error ? fail_plain(c, o.error) : MPI_SUCCESS;
+    error = o.error ? fail_plain(c, o.error) : MPI_SUCCESS;
     communicator_release(c);
     return error;
 }

@@ -4,21 +4,12 @@
 
 #include "bridge.h"
 
-int source_checked(struct communicator *c, int source) {
+int receive_checked(struct communicator *c, int source, int tag, MPI_Count count, MPI_Datatype type) {
     if (source != MPI_PROC_NULL && source != MPI_ANY_SOURCE && (source < 0 || source >= c->peers))
         return fail(c, MPI_ERR_RANK, "the rank %d is not one of a communicator of %d ranks.", source, c->peers);
-    return MPI_SUCCESS;
-}
-
-static int checked(struct communicator *c, int source, int tag, MPI_Count count) {
-    int error = source_checked(c, source);
-    if (error)
-        return error;
     if (tag != MPI_ANY_TAG && (tag < 0 || tag > TAG_LIMIT))
         return fail(c, MPI_ERR_TAG, "the tag %d is not between 0 and %d.", tag, TAG_LIMIT);
-    if (count < 0)
-        return fail(c, MPI_ERR_COUNT, "the count %lld is negative.", (long long)count);
-    return MPI_SUCCESS;
+    return values_checked(c, count, type);
 }
 
 static bool only_local(const struct communicator *c, int source) {
@@ -26,7 +17,7 @@ static bool only_local(const struct communicator *c, int source) {
 }
 
 int bridge_Recv(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Status *status) {
-    int error = checked(c, source, tag, count);
+    int error = receive_checked(c, source, tag, count, type);
     if (error)
         return error;
     if (only_local(c, source)) {
@@ -51,7 +42,7 @@ int bridge_Recv(struct communicator *c, void *buffer, MPI_Count count, MPI_Datat
 }
 
 int bridge_Irecv(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Request *request) {
-    int error = checked(c, source, tag, count);
+    int error = receive_checked(c, source, tag, count, type);
     if (error)
         return error;
     if (only_local(c, source)) {
@@ -67,7 +58,7 @@ int bridge_Irecv(struct communicator *c, void *buffer, MPI_Count count, MPI_Data
 int bridge_Sendrecv(struct communicator *c, const void *send, MPI_Count send_count, MPI_Datatype send_type, int dest, int send_tag, void *receive,
                     MPI_Count receive_count, MPI_Datatype receive_type, int source, int receive_tag, MPI_Status *status) {
     MPI_Request sent;
-    int error = send_checked(c, dest, send_tag, send_count);
+    int error = send_checked(c, dest, send_tag, send_count, send_type);
     if (error || (error = bridge_Isend(c, send, send_count, send_type, dest, send_tag, &sent)))
         return error;
     error = bridge_Recv(c, receive, receive_count, receive_type, source, receive_tag, status);
@@ -78,7 +69,7 @@ int bridge_Sendrecv(struct communicator *c, const void *send, MPI_Count send_cou
 int bridge_Sendrecv_replace(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int dest, int send_tag, int source,
                             int receive_tag, MPI_Status *status) {
     void *memory;
-    int error = send_checked(c, dest, send_tag, count);
+    int error = send_checked(c, dest, send_tag, count, type);
     if (error)
         return error;
     void *copy = type_allocate(count, type, &memory);
@@ -108,8 +99,8 @@ static int exchange(struct communicator *c, const struct call *a, int tag) {
 #ifndef LACKS_MPI_Isendrecv
 int bridge_Isendrecv(struct communicator *c, const void *send, MPI_Count send_count, MPI_Datatype send_type, int dest, int send_tag, void *receive,
                      MPI_Count receive_count, MPI_Datatype receive_type, int source, int receive_tag, MPI_Request *request) {
-    int error = send_checked(c, dest, send_tag, send_count);
-    if (error || (error = checked(c, source, receive_tag, receive_count)))
+    int error = send_checked(c, dest, send_tag, send_count, send_type);
+    if (error || (error = receive_checked(c, source, receive_tag, receive_count, receive_type)))
         return error;
     struct call call = {.alone = true, .send = send, .send_count = send_count, .send_type = send_type, .dest = dest, .send_tag = send_tag,
                         .receive = receive, .receive_count = receive_count, .receive_type = receive_type, .root = source,
@@ -119,8 +110,8 @@ int bridge_Isendrecv(struct communicator *c, const void *send, MPI_Count send_co
 
 int bridge_Isendrecv_replace(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int dest, int send_tag, int source,
                              int receive_tag, MPI_Request *request) {
-    int error = send_checked(c, dest, send_tag, count);
-    if (error || (error = checked(c, source, receive_tag, count)))
+    int error = send_checked(c, dest, send_tag, count, type);
+    if (error || (error = receive_checked(c, source, receive_tag, count, type)))
         return error;
     struct call call = {.alone = true, .send_count = count, .send_type = type, .dest = dest, .send_tag = send_tag, .receive = buffer,
                         .receive_count = count, .receive_type = type, .root = source, .receive_tag = receive_tag};

@@ -106,14 +106,12 @@ int bridge_Buffer_flush(void) {
 }
 #endif
 
-int send_checked(struct communicator *c, int dest, int tag, MPI_Count count) {
+int send_checked(struct communicator *c, int dest, int tag, MPI_Count count, MPI_Datatype type) {
     if (dest != MPI_PROC_NULL && (dest < 0 || dest >= c->peers))
         return fail(c, MPI_ERR_RANK, "the rank %d is not one of a communicator of %d ranks.", dest, c->peers);
     if (tag < 0 || tag > TAG_LIMIT)
         return fail(c, MPI_ERR_TAG, "the tag %d is not between 0 and %d.", tag, TAG_LIMIT);
-    if (count < 0)
-        return fail(c, MPI_ERR_COUNT, "the count %lld is negative.", (long long)count);
-    return MPI_SUCCESS;
+    return values_checked(c, count, type);
 }
 
 static bool is_remote(const struct communicator *c, int dest) { return dest >= 0 && c->to_local[dest] < 0; }
@@ -127,7 +125,7 @@ static int send_blocking(struct communicator *c, const void *buffer, MPI_Count c
 }
 
 static int isend(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode, MPI_Request *request) {
-    int error = send_checked(c, dest, tag, count);
+    int error = send_checked(c, dest, tag, count, type);
     if (error)
         return error;
     if (!is_remote(c, dest)) {
@@ -150,7 +148,7 @@ static int isend(struct communicator *c, const void *buffer, MPI_Count count, MP
 }
 
 static int send(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode) {
-    int error = send_checked(c, dest, tag, count);
+    int error = send_checked(c, dest, tag, count, type);
     if (error)
         return error;
     if (is_remote(c, dest))

@@ -1,0 +1,89 @@
+/* Mistakes in calls between sites: each is an error at all ranks, and the world goes on. What means nothing at a rank is no mistake. */
+#include <mpi.h>
+#include <stdio.h>
+
+static int rank, size, failures;
+
+static void expect(int line, int code, int wanted) {
+    int class = MPI_SUCCESS;
+    MPI_Error_class(code, &class);
+    if (class != wanted && failures++ < 5)
+        printf("rank %d, line %d: class %d, not %d\n", rank, line, class, wanted);
+}
+
+#define EXPECT(wanted, call) expect(__LINE__, call, wanted)
+
+static void operations(void) {
+    double one = rank + 1, other = -1;
+    int counts[] = {1, 1, 1, 1};
+    MPI_Request request;
+    EXPECT(MPI_ERR_OP, MPI_Scan(&one, &other, 1, MPI_DOUBLE, MPI_BAND, MPI_COMM_WORLD));
+    EXPECT(MPI_ERR_OP, MPI_Exscan(&one, &other, 1, MPI_DOUBLE, MPI_BAND, MPI_COMM_WORLD));
+    EXPECT(MPI_ERR_OP, MPI_Allreduce(&one, &other, 1, MPI_DOUBLE, MPI_BAND, MPI_COMM_WORLD));
+    EXPECT(MPI_ERR_OP, MPI_Reduce(&one, &other, 1, MPI_DOUBLE, MPI_BAND, 0, MPI_COMM_WORLD));
+    EXPECT(MPI_ERR_OP, MPI_Reduce_scatter(&one, &other, counts, MPI_DOUBLE, MPI_BAND, MPI_COMM_WORLD));
+    EXPECT(MPI_ERR_OP, MPI_Iallreduce(&one, &other, 1, MPI_DOUBLE, MPI_OP_NULL, MPI_COMM_WORLD, &request));
+}
+
+static void counts_and_types(void) {
+    double one = rank + 1, others[4];
+    int counts[] = {1, 1, -1, 1}, ones[] = {1, 1, 1, 1}, places[] = {0, 1, 2, 3};
+    MPI_Datatype types[] = {MPI_DOUBLE, MPI_DOUBLE, MPI_DATATYPE_NULL, MPI_DOUBLE};
+    EXPECT(MPI_ERR_COUNT, MPI_Bcast(&one, -1, MPI_DOUBLE, 0, MPI_COMM_WORLD));
+    EXPECT(MPI_ERR_COUNT, MPI_Gather(&one, -2, MPI_DOUBLE, others, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD));
+    EXPECT(MPI_ERR_COUNT, MPI_Alltoall(others, -1, MPI_DOUBLE, others, 1, MPI_DOUBLE, MPI_COMM_WORLD));
+    EXPECT(MPI_ERR_COUNT, MPI_Allgatherv(&one, 1, MPI_DOUBLE, others, counts, places, MPI_DOUBLE, MPI_COMM_WORLD));
+    EXPECT(MPI_ERR_TYPE, MPI_Alltoallw(others, ones, places, types, others, ones, places, types, MPI_COMM_WORLD));
+    EXPECT(MPI_ERR_TYPE, MPI_Allreduce(&one, others, 1, MPI_DATATYPE_NULL, MPI_SUM, MPI_COMM_WORLD));
+    EXPECT(MPI_ERR_ROOT, MPI_Bcast(&one, 1, MPI_DOUBLE, size, MPI_COMM_WORLD));
+}
+
+static void messages(void) {
+    int there = rank ? 0 : size - 1, value = rank, flag; /* a rank of another site */
+    MPI_Request request;
+    MPI_Message message;
+    EXPECT(MPI_ERR_TYPE, MPI_Send(&value, 1, MPI_DATATYPE_NULL, there, 1, MPI_COMM_WORLD));
+    EXPECT(MPI_ERR_TYPE, MPI_Recv(&value, 1, MPI_DATATYPE_NULL, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    EXPECT(MPI_ERR_TAG, MPI_Recv_init(&value, 1, MPI_INT, there, -7, MPI_COMM_WORLD, &request));
+    EXPECT(MPI_ERR_TAG, MPI_Probe(there, -7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    EXPECT(MPI_ERR_TAG, MPI_Improbe(there, -7, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE));
+    if (rank == 0)
+        MPI_Send(&value, 1, MPI_INT, there, 2, MPI_COMM_WORLD);
+    if (rank == size - 1) {
+        MPI_Mprobe(0, 2, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+        EXPECT(MPI_ERR_TYPE, MPI_Mrecv(&value, 1, MPI_DATATYPE_NULL, &message, MPI_STATUS_IGNORE));
+        EXPECT(MPI_ERR_COUNT, MPI_Imrecv(&value, -1, MPI_INT, &message, &request));
+        EXPECT(MPI_SUCCESS, MPI_Mrecv(&value, 1, MPI_INT, &message, MPI_STATUS_IGNORE));
+        failures += value != 0;
+    }
+}
+
+static void no_mistakes(void) {
+    int value = rank, all[] = {rank, rank, rank, rank}, sum = -1, root = rank == 0, wanted = size * (size - 1) / 2;
+    MPI_Datatype none = MPI_DATATYPE_NULL;
+    MPI_Request request;
+    EXPECT(MPI_SUCCESS, MPI_Gather(&value, 1, MPI_INT, all, root ? 1 : -1, root ? MPI_INT : none, 0, MPI_COMM_WORLD));
+    failures += root && all[size - 1] != size - 1;
+    EXPECT(MPI_SUCCESS, MPI_Igather(root ? MPI_IN_PLACE : &value, root ? -1 : 1, root ? none : MPI_INT, all, 1, root ? MPI_INT : none, 0,
+                                    MPI_COMM_WORLD, &request));
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT(MPI_SUCCESS, MPI_Scatter(all, root ? 1 : -1, root ? MPI_INT : none, root ? MPI_IN_PLACE : &value, root ? -1 : 1,
+                                    root ? none : MPI_INT, 0, MPI_COMM_WORLD));
+    EXPECT(MPI_SUCCESS, MPI_Allgather(MPI_IN_PLACE, -1, none, all, 1, MPI_INT, MPI_COMM_WORLD));
+    EXPECT(MPI_SUCCESS, MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    failures += value != rank || all[0] != 0 || sum != wanted;
+}
+
+int main(int count, char **words) {
+    int all;
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    operations(), counts_and_types(), messages(), no_mistakes();
+    MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("%d failures\n", all);
+    MPI_Finalize();
+    return all != 0;
+}
