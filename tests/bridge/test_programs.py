@@ -46,6 +46,14 @@ def test_a_mistake_in_a_call_is_an_error_at_all_ranks_and_none_waits(folder: Pat
     assert ended[0].output == "0 failures\n"
 
 
+@pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
+def test_a_collective_keeps_freed_datatypes_and_has_stack_for_operations(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
+    with world(folder, sites(folder, "kept", (2, 1), pair)) as running:
+        ended = running.end()
+    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
+    assert ended[0].output == "0 failures\n"
+
+
 def test_ranks_of_other_nodes_come_by_tcp_with_the_secret_of_their_site(folder: Path) -> None:
     of = sites(folder, "storm", (2, 1), (MPICH, OPENMPI), 3)
     of[0].options += ["--nodes", "127.0.0.1"]

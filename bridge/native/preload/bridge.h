@@ -322,9 +322,11 @@ struct call {
     struct operation *operation;
 };
 
-/* Counts and displacements of a call that outlives its caller's, which programs let go of although they should not. */
+/* Copies of what a program may let go of before its call has ended: datatypes; counts and displacements, although it should not. */
 struct kept {
     MPI_Count *copies[4];
+    MPI_Datatype *types[2], *own; /* lists of the w forms; duplicates to free */
+    int n_own;
 };
 
 typedef int collective(struct communicator *c, const struct call *call, int tag);
@@ -337,8 +339,8 @@ int collective_launch(struct operation *o, collective *run, const struct call *c
 
 collective barrier, broadcast, reduce, allreduce, gather, scatter, allgather, alltoall, scan, reduce_scatter, duplicate;
 collective neighbor_allgather, neighbor_alltoall;
-void vectors_keep(struct communicator *c, collective *run, struct call *call, struct kept *kept);
-void vectors_free(struct kept *kept);
+void call_keep(struct communicator *c, collective *run, struct call *call, struct kept *kept);
+void kept_free(struct kept *kept);
 /* How many blocks this rank takes and gives: 0 where the call's counts and datatypes of that side mean nothing. */
 void collective_lengths(struct communicator *c, collective *run, const struct call *call, int *sources, int *dests);
 collective *inter_of(collective *run); /* the same between the two groups of an intercommunicator */

@@ -50,7 +50,7 @@ bool persistent_free(MPI_Request request) {
     if (p->own_type)
         PMPI_Type_free(&p->type);
     communicator_release(p->c);
-    vectors_free(&p->kept);
+    kept_free(&p->kept);
     map_remove(&all, (uintptr_t)request);
     PMPI_Request_free(&request);
     persistents--;
@@ -128,6 +128,6 @@ int collective_persistent(struct communicator *c, collective *run, const struct 
     if (own != c)
         own->uses--; /* the request alone keeps it */
     p->run = run, p->call = *call;
-    vectors_keep(own, run, &p->call, &p->kept);
+    call_keep(own, run, &p->call, &p->kept);
     return MPI_SUCCESS;
 }

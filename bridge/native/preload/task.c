@@ -6,11 +6,14 @@
  */
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <ucontext.h>
 
 #include "bridge.h"
 
-#define STACK (512 << 10)
+#define LEAST_STACK (512 << 10)
+#define MOST_STACK (64 << 20)
+#define GUARD (64 << 10) /* bytes below a stack that nothing may touch: whole pages on any machine */
 
 struct task {
     struct task *next, *all_next; /* of the communicator; of all */
@@ -18,7 +21,6 @@ struct task {
     struct communicator *c;
     collective *run;
     struct call call;
-    bool own_send, own_receive; /* duplicates of datatypes */
     struct kept kept;
     int tag, result;
     bool started, finished;
@@ -29,6 +31,9 @@ struct task {
 static struct task *running, *all_first, *all_last;
 static MPI_Op *freed; /* by the program */
 static int n_freed;
+static void **spare; /* stacks of tasks that have ended */
+static int n_spare;
+static size_t stack; /* bytes of one */
 
 bool tasks_waiting(void) { return all_first; }
 
@@ -47,29 +52,36 @@ static void body(void) {
     swapcontext(&t->here, &t->back);
 }
 
+/* As large as the program's own, since operations of the program run on it; memory is taken as it is used. */
+static void *new_stack(void) {
+    struct rlimit limit;
+    if (!stack && !getrlimit(RLIMIT_STACK, &limit))
+        stack = limit.rlim_cur < LEAST_STACK ? LEAST_STACK : limit.rlim_cur > MOST_STACK ? MOST_STACK : limit.rlim_cur;
+    char *all = mmap(NULL, GUARD + stack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED || mprotect(all, GUARD, PROT_NONE))
+        stop("rank %d of the world has no memory for the stack of a collective.", world.rank);
+    madvise(all, GUARD + stack, MADV_NOHUGEPAGE);
+    return all + GUARD;
+}
+
 static void start(struct task *t) {
     t->started = true;
-    t->stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (t->stack == MAP_FAILED)
-        stop("rank %d of the world has no memory for the stack of a collective.", world.rank);
+    t->stack = n_spare ? spare[--n_spare] : new_stack();
     getcontext(&t->here);
     t->here.uc_stack.ss_sp = t->stack;
-    t->here.uc_stack.ss_size = STACK;
+    t->here.uc_stack.ss_size = stack;
     t->here.uc_link = NULL;
     makecontext(&t->here, body, 0);
 }
 
 static void end(struct task *t) {
     struct operation *o = t->operation;
-    munmap(t->stack, STACK);
+    spare = grow(spare, (size_t)(n_spare + 1) * sizeof *spare);
+    spare[n_spare++] = t->stack;
     if (!t->call.alone)
         t->c->first = t->next;
     free(t->call.memory);
-    vectors_free(&t->kept);
-    if (t->own_send)
-        PMPI_Type_free(&t->call.send_type);
-    if (t->own_receive)
-        PMPI_Type_free(&t->call.receive_type);
+    kept_free(&t->kept);
     o->error = t->result, o->task = NULL;
     free(t);
     operation_complete(o);
@@ -142,29 +154,51 @@ static void keep(struct vector *v, int n, MPI_Count **copy) {
     *v = (struct vector){.wide = *copy};
 }
 
-void vectors_keep(struct communicator *c, collective *run, struct call *call, struct kept *kept) {
+static MPI_Datatype keep_type(MPI_Datatype type, struct kept *kept) {
+    bool own;
+    type = type_keep(type, &own);
+    if (own) {
+        kept->own = grow(kept->own, (size_t)(kept->n_own + 1) * sizeof *kept->own);
+        kept->own[kept->n_own++] = type;
+    }
+    return type;
+}
+
+static void keep_types(int n, MPI_Datatype *type, const MPI_Datatype **types, MPI_Datatype **copy, struct kept *kept) {
+    if (n && !*types)
+        *type = keep_type(*type, kept);
+    if (!*types)
+        return;
+    *copy = grow(NULL, (size_t)n * sizeof **copy);
+    for (int i = 0; i < n; i++)
+        (*copy)[i] = keep_type((*types)[i], kept);
+    *types = *copy;
+}
+
+void call_keep(struct communicator *c, collective *run, struct call *call, struct kept *kept) {
     int sources, dests;
     collective_lengths(c, run, call, &sources, &dests);
     keep(&call->receive_counts, sources, &kept->copies[0]);
     keep(&call->receive_places, sources, &kept->copies[1]);
     keep(&call->send_counts, dests, &kept->copies[2]);
     keep(&call->send_places, dests, &kept->copies[3]);
+    keep_types(sources, &call->receive_type, &call->receive_types, &kept->types[0], kept);
+    keep_types(dests, &call->send_type, &call->send_types, &kept->types[1], kept);
 }
 
-void vectors_free(struct kept *kept) {
+void kept_free(struct kept *kept) {
     for (int i = 0; i < 4; i++)
         free(kept->copies[i]);
+    for (int i = 0; i < kept->n_own; i++)
+        PMPI_Type_free(&kept->own[i]);
+    free(kept->types[0]), free(kept->types[1]), free(kept->own);
 }
 
 int collective_launch(struct operation *o, collective *run, const struct call *call) {
     struct task *t = calloc(1, sizeof *t);
     t->operation = o, t->c = o->c, t->run = o->c->merged && !call->alone ? inter_of(run) : run, t->call = *call, t->tag = call->alone ? 0 : next_tag(o->c);
     t->call.operation = o;
-    vectors_keep(t->c, run, &t->call, &t->kept);
-    if (call->send_type && call->send_type != MPI_DATATYPE_NULL && call->send != MPI_IN_PLACE && !call->send_types)
-        t->call.send_type = type_keep(call->send_type, &t->own_send);
-    if (call->receive_type && call->receive_type != MPI_DATATYPE_NULL && !call->receive_types)
-        t->call.receive_type = type_keep(call->receive_type, &t->own_receive);
+    call_keep(t->c, run, &t->call, &t->kept);
     o->task = t;
     if (!call->alone) {
         *(o->c->first ? &o->c->last->next : &o->c->first) = t;
