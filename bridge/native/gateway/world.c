@@ -68,7 +68,8 @@ void on_hello(struct connection *from, const struct frame *f, const uint8_t *pay
         refuse(from, "A rank of site %s does not know the secret in %s.", g.name, g.secret_path);
         return;
     }
-    if (g.come == g.ranks || (f->source >= 0 && f->source < g.ranks && g.locals[f->source])) {
+    bool known = f->source >= 0 && f->source < g.ranks;
+    if (g.come == g.ranks || (known && g.locals[f->source])) {
         refuse(from, "Rank %d of site %s has come twice: more than one program uses this gateway.", f->source, g.name);
         return;
     }
@@ -77,11 +78,15 @@ void on_hello(struct connection *from, const struct frame *f, const uint8_t *pay
                     g.name, f->tag, WIRE_PROTOCOL);
     } else if (f->dest != g.ranks) {
         abort_world(BRIDGE_FAILURE, "The launcher of site %s started %d rank%s; -n says %d.", g.name, f->dest, f->dest == 1 ? "" : "s", g.ranks);
-    } else if (f->source < 0 || f->source >= g.ranks) {
+    } else if (!known) {
         malformed(from);
         return;
     } else if (g.come && memcmp(&machine, &g.machine, sizeof machine)) {
         abort_world(BRIDGE_FAILURE, "The machines of site %s differ in byte order or in the sizes of types.", g.name);
+    }
+    if (!known) { /* the world ends */
+        send_abort(from);
+        return;
     }
     g.strangers[0]--;
     from->kind = RANK;

@@ -121,9 +121,20 @@ void blocks_free(struct blocks *b) {
     free(b->package), free(b->sizes), free(b->at);
 }
 
-static void unwrap(struct communicator *c, struct blocks *b, int site, char *package) {
+/* What another site says of its blocks is not trusted. */
+static void check(struct package p, size_t n) {
+    bool sound = p.bytes >= n * sizeof(uint64_t);
+    uint64_t left = p.bytes - n * sizeof(uint64_t);
+    for (size_t i = 0; sound && i < n; left -= ((uint64_t *)p.data)[i++])
+        sound = ((uint64_t *)p.data)[i] <= left;
+    if (!sound)
+        stop("rank %d of the world got a malformed part of a collective.", world.rank);
+}
+
+static void unwrap(struct communicator *c, struct blocks *b, int site, struct package p) {
     size_t n = (size_t)members_at(c, site), i = 0;
-    char *block = package + n * sizeof(uint64_t);
+    char *package = p.data, *block = package + n * sizeof(uint64_t);
+    check(p, n);
     for (int r = 0; r < c->size; r++)
         if (c->site_of[r] == site) {
             memcpy(&b->sizes[r], package + i++ * sizeof(uint64_t), sizeof(uint64_t));
@@ -142,8 +153,10 @@ struct blocks blocks_gather(struct communicator *c, const char *block, uint64_t 
     if (c->rank == root) {
         blocks_allocate(&b, c->size);
         for (int s = 0; s < c->sites; s++) {
-            uint64_t got;
-            unwrap(c, &b, s, s == c->site ? p.data : receive_taken(c, c->leader[s], tag, &got));
+            struct package q = p;
+            if (s != c->site)
+                q.data = receive_taken(c, c->leader[s], tag, &q.bytes);
+            unwrap(c, &b, s, q);
         }
     } else if (!here && c->local_rank == 0)
         send_owned(c, p.data, p.bytes, root, tag, c->context + 1);
@@ -164,7 +177,7 @@ struct blocks blocks_allgather(struct communicator *c, const char *block, uint64
         if (c->local_rank != 0)
             q.data = grow(NULL, q.bytes);
         local_broadcast(c, q.data, (MPI_Count)q.bytes, MPI_BYTE, 0);
-        unwrap(c, &b, s, q.data);
+        unwrap(c, &b, s, q);
     }
     if (sends)
         await_to_leaders(c, sends);
@@ -200,8 +213,10 @@ struct package blocks_scatter(struct communicator *c, const struct blocks *b, in
                 send_owned(c, p.data, p.bytes, c->leader[s], tag, c->context + 1);
             }
         all = wrap(c, b, c->site);
-    } else if (!here && c->local_rank == 0)
+    } else if (!here && c->local_rank == 0) {
         all.data = receive_taken(c, root, tag, &all.bytes);
+        check(all, (size_t)n);
+    }
     bool gives = c->local_rank == from;
     mine.bytes = gives ? ((uint64_t *)all.data)[from] : 0;
     if (n > 1) {

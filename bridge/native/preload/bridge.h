@@ -4,7 +4,7 @@
  *     world.c         start and end: finds the program's MPI, joins the world through the gateway
  *     link.c          the socket to the gateway: frames out and in
  *     send.c          sends to other sites        receive.c   posted and unexpected, any source
- *     probe.c         probes, matched probes      wait.c      every wait and test; persistent.c
+ *     probe.c         probes, matched probes      wait.c      every wait and test; operation.c, persistent.c
  *     communicator.c  communicators that span sites; group.c, inter.c, topology.c
  *     plain.c         blocking calls inside a site while other sites need this rank; helper.c: a thread for those of collectives
  *     task.c          collectives that run while the program does something else
@@ -98,6 +98,7 @@ struct communicator {
     struct topology *topology;
     struct task *first, *last; /* collectives under way, in the order of their calls */
     int uses;                  /* operations under way, and one while the program holds it */
+    int holds;                 /* of requests and messages that may outlive both */
 };
 
 /* The rank in the handle of a peer at this site; what is no rank, as MPI_PROC_NULL, stays. */
@@ -114,6 +115,7 @@ struct communicator *communicator_enter_inter(MPI_Comm handle, int size, const i
 void inter_merge(struct communicator *c, MPI_Comm here, MPI_Comm inner); /* `here`: the members of both groups at this site, in the order of inter.c */
 int inter_split(struct communicator *c, int color, int key, MPI_Comm *new);
 void communicator_release(struct communicator *c);
+void communicator_let_go(struct communicator *c); /* the same, of a hold */
 uint64_t communicator_new_context(struct communicator *c, uint64_t salt);
 int peer_of(const struct communicator *c, int world_rank);
 bool spans(int n, const int *world_ranks);
@@ -133,11 +135,12 @@ MPI_Group group_here(int n, const int *world_ranks); /* those of this site, as a
 int fail(const struct communicator *c, int error_class, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int values_checked(const struct communicator *c, MPI_Count count, MPI_Datatype type); /* an error, already raised, or MPI_SUCCESS */
 int fail_plain(struct communicator *c, int code);
+int fail_as(struct communicator *c, int error, int code);
 void inherit_handler(MPI_Comm from, MPI_Comm to);
 int bridge_refuse(const char *function, struct communicator *c);
 int bridge_refuse_always(const char *function);
 
-/* ---- operations: what is under way ---- */
+/* ---- operations: what is under way (operation.c) ---- */
 
 struct message;
 
@@ -147,6 +150,8 @@ struct operation {
     bool done, cancelled, receive, posted, dense;
     int waits; /* of a send: to be written, to be acknowledged */
     int error;
+    bool raised; /* the handler of the communicator has had the error */
+    int index;   /* of one that has failed, among the requests of the call that has completed it; -1 for none */
     /* a receive */
     void *buffer;
     MPI_Count count;
@@ -160,7 +165,7 @@ struct operation {
     bool ending;            /* that half is being cancelled */
     struct message *held;   /* the message of another site that waits for the end of that half */
     struct message *received;
-    struct operation *next, *previous; /* of those posted; next: of those that the helper has finished */
+    struct operation *next, *previous; /* of those posted; next: of those that the helper has finished, or that have failed */
     /* what the status says */
     int status_source, status_tag;
     uint64_t bytes;
@@ -172,9 +177,18 @@ extern int operations; /* generalized requests alive */
 
 void operation_begin(struct operation *o, struct communicator *c);
 struct operation *operation_new(struct communicator *c, MPI_Request *request); /* with a request for the program */
+struct operation *operation_of(MPI_Request request);
 void operation_complete(struct operation *o);
 void operation_status(const struct operation *o, MPI_Status *status);
 void operation_set_status(MPI_Status *status, int source, int tag, uint64_t bytes, bool cancelled);
+int operation_raise(const struct operation *o, int code); /* its error, as `code`, if it has not been raised */
+
+/* Requests whose operations have failed. A call that completes requests forgets what was before, finds which of its own have failed, and raises
+ * their errors; `error`: what the library has said. */
+void failed_forget(void);
+void failed_find(MPI_Request request, int index);
+int failed_raise(int error);
+int failed_raise_all(int error, int n, const int *indices, MPI_Status *statuses);
 
 /* ---- datatypes (datatype.c) ---- */
 
@@ -248,7 +262,7 @@ void receive_start(struct operation *o, void *buffer, MPI_Count count, MPI_Datat
 bool receive_cancel(struct operation *o);
 void receive_bind(struct operation *o, struct message *m); /* a message taken out of the queue by a matched probe */
 struct message *message_arrived(const struct frame *head); /* its first frame; where the bytes go is in `target` + `got` */
-struct message *message_under_way(int source, uint64_t id);
+struct message *message_under_way(const struct frame *head);
 void message_received(struct message *m, uint64_t bytes);
 struct message *message_find(struct communicator *c, int source, int tag, uint64_t context, bool take);
 void receive_deliver(struct operation *o); /* what it has received */

@@ -124,7 +124,7 @@ struct communicator *communicator_enter_inter(MPI_Comm handle, int size, const i
 }
 
 void communicator_release(struct communicator *c) {
-    if (--c->uses)
+    if (--c->uses || c->holds)
         return;
     map_remove(&table, (uintptr_t)c->handle);
     if (c->inner != MPI_COMM_NULL)
@@ -136,6 +136,11 @@ void communicator_release(struct communicator *c) {
     if (c->peer_world != c->world)
         free(c->peer_world);
     free(c->topology), free(c->world), free(c->to_local), free(c->from_local), free(c->site_of), free(c->leader), free(c->sorted), free(c);
+}
+
+void communicator_let_go(struct communicator *c) {
+    c->uses++, c->holds--;
+    communicator_release(c);
 }
 
 int bridge_Comm_size(struct communicator *c, int *size) { return *size = c->size, MPI_SUCCESS; }

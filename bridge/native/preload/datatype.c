@@ -1,4 +1,5 @@
 /* Values of datatypes as the bytes that are sent. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,20 @@ static MPI_Datatype from_origin(MPI_Datatype type) {
     return moved;
 }
 
+/* In pieces whose bytes fit an int: Open MPI takes no more. */
+static int pack_all(char *buffer, MPI_Count count, MPI_Datatype type, char *packed, bool back) {
+    MPI_Count size = type_size(type), extent = type_extent(type), most = size < INT_MAX ? INT_MAX / size : 1;
+    int error = MPI_SUCCESS;
+    for (MPI_Count done = 0, n; done < count && !error; done += n) {
+        MPI_Count place = 0;
+        char *values = buffer + done * extent, *bytes = packed + done * size;
+        n = count - done < most ? count - done : most;
+        error = back ? PMPI_Unpack_c(bytes, n * size, &place, values, n, type, MPI_COMM_SELF)
+                     : PMPI_Pack_c(values, n, type, bytes, n * size, &place, MPI_COMM_SELF);
+    }
+    return error;
+}
+
 char *type_pack(const void *buffer, MPI_Count count, MPI_Datatype type, uint64_t *bytes) {
     if (buffer == MPI_BOTTOM && count) {
         MPI_Datatype moved = from_origin(type);
@@ -75,18 +90,18 @@ char *type_pack(const void *buffer, MPI_Count count, MPI_Datatype type, uint64_t
         PMPI_Type_free(&moved);
         return packed;
     }
-    MPI_Count size, place = 0;
+    MPI_Count size;
     bool dense = type_is_dense(type, &size);
     *bytes = (uint64_t)(size * count);
     char *packed = grow(NULL, *bytes);
     if (dense)
         memcpy(packed, buffer, *bytes);
-    else if (*bytes && PMPI_Pack_c(buffer, count, type, packed, (MPI_Count)*bytes, &place, MPI_COMM_SELF))
+    else if (*bytes && pack_all((char *)(uintptr_t)buffer, count, type, packed, false))
         stop("rank %d of the world cannot pack %lld values.", world.rank, (long long)count);
     return packed;
 }
 
-/* What comes may end within a value: the rest of that value stays as it is in the buffer. */
+/* What comes may end within a value: the rest of that value stays as it is in the buffer. It may be longer than the buffer. */
 void type_unpack(const char *packed, uint64_t bytes, void *buffer, MPI_Count count, MPI_Datatype type) {
     if (buffer == MPI_BOTTOM && bytes) {
         MPI_Datatype moved = from_origin(type);
@@ -95,14 +110,16 @@ void type_unpack(const char *packed, uint64_t bytes, void *buffer, MPI_Count cou
         return;
     }
     MPI_Count size, place = 0;
-    if (type_is_dense(type, &size)) {
+    bool dense = type_is_dense(type, &size);
+    bytes = bytes < (uint64_t)(size * count) ? bytes : (uint64_t)(size * count);
+    if (dense) {
         memcpy(buffer, packed, bytes);
         return;
     }
     if (!bytes || !size)
         return;
     MPI_Count whole = (MPI_Count)bytes / size, rest = (MPI_Count)bytes % size;
-    int error = PMPI_Unpack_c(packed, whole * size, &place, buffer, whole, type, MPI_COMM_SELF);
+    int error = pack_all(buffer, whole, type, (char *)(uintptr_t)packed, true);
     if (rest && whole < count && !error) {
         char *last = (char *)buffer + whole * type_extent(type);
         uint64_t filled;

@@ -25,17 +25,19 @@ void inherit_handler(MPI_Comm from, MPI_Comm to) {
     PMPI_Errhandler_free(&handler);
 }
 
-/* Raises an error of the library; returns its code if the handler returns. */
-int fail_plain(struct communicator *c, int code) {
+/* Raises an error of the library as `code`, which it returns if the handler returns. */
+int fail_as(struct communicator *c, int error, int code) {
     if (is_fatal(c->handle)) {
         char text[MPI_MAX_ERROR_STRING] = "";
         int length;
-        PMPI_Error_string(code, text, &length);
+        PMPI_Error_string(error, text, &length);
         stop("rank %d of the world: %s", world.rank, text);
     }
     PMPI_Comm_call_errhandler(c->handle, code);
     return code;
 }
+
+int fail_plain(struct communicator *c, int code) { return fail_as(c, code, code); }
 
 /* The errors that the bridge has raised. MPICH 4.0 loses the text of a code that is added to one of its own classes. */
 static struct known { int class, code; char *text; } *known;

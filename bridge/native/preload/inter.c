@@ -54,9 +54,16 @@ static int *leaders_meet(MPI_Comm peer, int remote_leader, int tag, const int *o
         post_bytes(&sends[0], p, &mine, sizeof mine, remote_leader, number);
         post_bytes(&sends[1], p, own, (uint64_t)n * sizeof(int), remote_leader, number);
         char *got = receive_taken(p, remote_leader, number, &bytes);
-        memcpy(&its, got, sizeof its);
+        bool sound = bytes == sizeof its;
+        if (sound)
+            memcpy(&its, got, sizeof its);
         free(got);
         remote = (int *)receive_taken(p, remote_leader, number, &bytes);
+        sound = sound && its.ranks <= (uint64_t)world.size && bytes == its.ranks * sizeof(int);
+        for (uint64_t i = 0; sound && i < its.ranks; i++)
+            sound = remote[i] >= 0 && remote[i] < world.size;
+        if (!sound)
+            stop("rank %d of the world got a malformed group from rank %d.", world.rank, p->peer_world[remote_leader]);
         await(&sends[0], true), await(&sends[1], true);
     } else {
         MPI_Comm handle = p ? p->handle : peer;

@@ -228,7 +228,7 @@ static void begin_payload(void) {
     if (h->type == FRAME_MESSAGE)
         in.message = message_arrived(h);
     else if (h->type == FRAME_FRAGMENT)
-        in.message = message_under_way(h->source, h->id);
+        in.message = message_under_way(h);
 }
 
 static void end_payload(void) {

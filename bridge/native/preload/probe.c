@@ -5,9 +5,9 @@
 #include "bridge.h"
 
 /* Handles of messages that the bridge holds: numbers, or addresses, that the library never gives out. */
-enum { SLOTS = 4096 };
+enum { SLOTS = 1 << 20 };
 static struct message *slots[SLOTS];
-static int slots_used;
+static int slots_used, slots_full; /* slots_full: all before this one are taken */
 static struct map local_messages; /* matched at this site: handle -> communicator, for the source in the status */
 
 #if defined(MPICH_VERSION)
@@ -24,12 +24,13 @@ static struct message *message_of(MPI_Message handle) {
 }
 
 static MPI_Message hold(struct communicator *c, struct message *m) {
-    for (int i = 0; i < SLOTS; i++)
-        if (!slots[i]) {
-            slots[i] = m, m->c = c, c->uses++;
-            slots_used++;
-            return HANDLE(i);
-        }
+    while (slots_full < SLOTS && slots[slots_full])
+        slots_full++;
+    if (slots_full < SLOTS) {
+        slots[slots_full] = m, m->c = c, c->uses++;
+        slots_used++;
+        return HANDLE(slots_full++);
+    }
     stop("rank %d of the world holds %d messages of matched probes; none is received.", world.rank, SLOTS);
 }
 
@@ -45,7 +46,7 @@ static int probe_local(struct communicator *c, int source, int tag, int *flag, M
     int error = handle ? PMPI_Improbe(local, tag, c->handle, flag, handle, status) : PMPI_Iprobe(local, tag, c->handle, flag, status);
     if (*flag && !error) {
         if (handle && !c->identity && *handle != MPI_MESSAGE_NO_PROC)
-            map_put(&local_messages, (uintptr_t)*handle, c);
+            c->holds++, map_put(&local_messages, (uintptr_t)*handle, c);
         translate_source(c, status);
     }
     return error;
@@ -76,6 +77,8 @@ static int probe(struct communicator *c, int source, int tag, int *flag, MPI_Mes
         error = probe_local(c, source, tag, flag, handle, status);
     if (remote && !remote_first && !*flag && !error)
         *flag = probe_remote(c, source, tag, handle, status);
+    if (remote && !*flag && !error)
+        receive_awaits(c, source);
     return error;
 }
 
@@ -84,7 +87,6 @@ static int probe_until(struct communicator *c, int source, int tag, MPI_Message 
         int error = probe(c, source, tag, &flag, handle, status);
         if (error || flag)
             return error;
-        receive_awaits(c, source);
         idle(turn, source >= 0 && c->to_local[source] < 0);
     }
 }
@@ -109,6 +111,7 @@ static struct communicator *take_slot(MPI_Message *handle) {
     ptrdiff_t i = SLOT(*handle);
     struct communicator *c = slots[i]->c;
     slots[i] = NULL, slots_used--;
+    slots_full = i < slots_full ? (int)i : slots_full;
     *handle = MPI_MESSAGE_NULL;
     return c;
 }
@@ -125,6 +128,8 @@ int bridge_Imrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message 
         int error = PMPI_Imrecv_c(buffer, count, type, message, request);
         if (c && !error)
             request_track(*request, c, false);
+        if (c)
+            communicator_let_go(c);
         return error;
     }
     int error = values_checked(m->c, count, type);
@@ -146,7 +151,7 @@ int bridge_Mrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *
         if (waits && !error)
             error = await_local(&request, status);
         if (c)
-            translate_source(c, status);
+            translate_source(c, status), communicator_let_go(c);
         return error;
     }
     int error = values_checked(m->c, count, type);
@@ -158,7 +163,7 @@ int bridge_Mrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *
     receive_message(&o, m, buffer, count, type);
     await(&o, true);
     operation_status(&o, status);
-    error = o.error ? fail_plain(c, o.error) : MPI_SUCCESS;
+    error = o.error ? operation_raise(&o, o.error) : MPI_SUCCESS;
     communicator_release(c);
     return error;
 }

@@ -10,7 +10,7 @@
 
 #include "bridge.h"
 
-#define UNEXPECTED_LIMIT ((uint64_t)256 << 20) /* from here on those senders wait that no receive is posted for */
+#define UNEXPECTED_LIMIT ((uint64_t)256 << 20) /* from here on those senders wait that no receive and no probe asks for */
 
 static struct operation *posted_first, *posted_last;
 static struct message *unexpected_first, *unexpected_last;
@@ -151,7 +151,7 @@ static void local_won(struct operation *o, const MPI_Status *status, int error) 
     unpost(o);
     local_halves--;
     o->status_source = o->c->from_local[status->MPI_SOURCE], o->status_tag = status->MPI_TAG;
-    o->bytes = (uint64_t)bytes, o->error = error;
+    o->bytes = (uint64_t)bytes, o->error = error, o->raised = true;
     operation_complete(o);
 }
 
@@ -246,12 +246,19 @@ static void put_back(struct message *m) {
         unexpected_last = m;
 }
 
+/* What another site says of a message is not trusted. */
+static void check(const struct message *m, const struct frame *head) {
+    if (head->length > (m ? m->head.total - m->got : head->total) || (m != NULL) != (head->type == FRAME_FRAGMENT) || (m && m->head.id != head->id))
+        stop("rank %d of the world got a malformed part of a message from rank %d.", world.rank, head->source);
+}
+
 struct message *message_arrived(const struct frame *head) {
     if (!origins) {
         origins = calloc((size_t)world.size, sizeof *origins);
         for (int r = 0; r < world.size; r++)
             origins[r].granted = world.window;
     }
+    check(origins[head->source].message, head);
     struct message *m = calloc(1, sizeof *m);
     m->head = *head;
     origins[head->source].message = m;
@@ -262,10 +269,9 @@ struct message *message_arrived(const struct frame *head) {
     return m;
 }
 
-struct message *message_under_way(int source, uint64_t id) {
-    struct message *m = origins ? origins[source].message : NULL;
-    if (!m || m->head.id != id)
-        stop("rank %d of the world got a part of a message from rank %d that it does not know.", world.rank, source);
+struct message *message_under_way(const struct frame *head) {
+    struct message *m = origins ? origins[head->source].message : NULL;
+    check(m, head);
     return m;
 }
 

@@ -38,7 +38,7 @@ int bridge_Recv(struct communicator *c, void *buffer, MPI_Count count, MPI_Datat
     receive_start(&o, buffer, count, type, source, tag, c->context);
     await(&o, source != MPI_ANY_SOURCE);
     operation_status(&o, status);
-    return o.error ? fail_plain(c, o.error) : MPI_SUCCESS;
+    return o.error ? operation_raise(&o, o.error) : MPI_SUCCESS;
 }
 
 int bridge_Irecv(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Request *request) {

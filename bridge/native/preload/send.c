@@ -13,6 +13,9 @@ static struct unacknowledged {
 
 /* MPI_Buffer_attach says how much may be buffered; the bridge has memory of its own for it. */
 static uint64_t buffer_room, buffer_used;
+#ifndef MPI_BUFFER_AUTOMATIC
+#define MPI_BUFFER_AUTOMATIC NULL
+#endif
 
 void buffered_sent(uint64_t bytes) { buffer_used -= bytes + MPI_BSEND_OVERHEAD; }
 
@@ -82,7 +85,7 @@ static int send_buffered(struct communicator *c, const void *buffer, MPI_Count c
 int bridge_Buffer_attach(void *buffer, MPI_Count size) {
     int error = PMPI_Buffer_attach_c(buffer, size);
     if (!error)
-        buffer_room = (uint64_t)size;
+        buffer_room = buffer && buffer == MPI_BUFFER_AUTOMATIC ? UINT64_MAX : (uint64_t)size;
     return error;
 }
 

@@ -82,7 +82,7 @@ static void end(struct task *t) {
         t->c->first = t->next;
     free(t->call.memory);
     kept_free(&t->kept);
-    o->error = t->result, o->task = NULL;
+    o->error = t->result, o->raised = t->call.alone, o->task = NULL;
     free(t);
     operation_complete(o);
 }

@@ -13,72 +13,8 @@
 
 enum { SPIN = 20, YIELD = 400, NAP = 1, LONG_NAP = 100 }; /* turns; [ms] */
 
-int operations;
-static struct map tracked; /* request -> communicator */
+static struct map tracked; /* request -> communicator, which is held until the request has gone */
 static struct map kept;    /* the same, of persistent requests */
-static struct map ours;    /* request -> operation */
-
-/* ---- operations ---- */
-
-void operation_begin(struct operation *o, struct communicator *c) {
-    *o = (struct operation){.c = c, .request = MPI_REQUEST_NULL, .local = MPI_REQUEST_NULL, .status_source = MPI_ANY_SOURCE, .status_tag = MPI_ANY_TAG};
-    c->uses++;
-}
-
-static int query(void *state, MPI_Status *status) {
-    operation_status(state, status);
-    return status->MPI_ERROR = ((struct operation *)state)->error;
-}
-
-static int release(void *state) {
-    struct operation *o = state;
-    map_remove(&ours, (uintptr_t)o->request);
-    if (o->own_type)
-        PMPI_Type_free(&o->type);
-    operations--;
-    free(o);
-    return MPI_SUCCESS;
-}
-
-static int cancel(void *state, int complete) {
-    struct operation *o = state;
-    if (!complete && o->receive)
-        receive_cancel(o);
-    return MPI_SUCCESS;
-}
-
-struct operation *operation_new(struct communicator *c, MPI_Request *request) {
-    struct operation *o = grow(NULL, sizeof *o);
-    operation_begin(o, c);
-    PMPI_Grequest_start(query, release, cancel, o, &o->request);
-    map_put(&ours, (uintptr_t)o->request, o);
-    operations++;
-    *request = o->request;
-    return o;
-}
-
-void operation_complete(struct operation *o) {
-    struct communicator *c = o->c;
-    if (helper_defers(o))
-        return;
-    o->done = true;
-    if (o->request != MPI_REQUEST_NULL)
-        PMPI_Grequest_complete(o->request); /* may free it */
-    communicator_release(c);
-}
-
-/* MPI_ERROR is left as it is: only calls that complete several requests may set it. */
-void operation_set_status(MPI_Status *status, int source, int tag, uint64_t bytes, bool cancelled) {
-    if (status == MPI_STATUS_IGNORE)
-        return;
-    PMPI_Status_set_elements_x(status, MPI_BYTE, (MPI_Count)bytes);
-    PMPI_Status_set_cancelled(status, cancelled);
-    status->MPI_SOURCE = source, status->MPI_TAG = tag;
-}
-
-void operation_status(const struct operation *o, MPI_Status *status) {
-    operation_set_status(status, o->status_source, o->status_tag, o->bytes, o->cancelled);
-}
 
 /* ---- progress ---- */
 
@@ -140,8 +76,18 @@ int await_locals(int n, MPI_Request *requests) {
 /* ---- what the library is given, and what the program gets back ---- */
 
 void request_track(MPI_Request request, struct communicator *c, bool persistent) {
-    if (!c->identity)
-        map_put(persistent ? &kept : &tracked, (uintptr_t)request, c);
+    if (c->identity)
+        return;
+    c->holds++;
+    map_put(persistent ? &kept : &tracked, (uintptr_t)request, c);
+}
+
+static void forget(struct map *map, MPI_Request request) {
+    struct communicator *c = map_get(map, (uintptr_t)request);
+    if (!c)
+        return;
+    map_remove(map, (uintptr_t)request);
+    communicator_let_go(c);
 }
 
 void translate_source(const struct communicator *c, MPI_Status *status) {
@@ -157,7 +103,8 @@ struct given {
 
 static void give(struct given *g, int n, MPI_Request *requests) {
     g->n = n, g->requests = requests, g->before = NULL;
-    if ((!persistents && !tracked.used && !kept.used) || n <= 0)
+    failed_forget();
+    if ((!persistents && !tracked.used && !kept.used && !operations) || n <= 0)
         return;
     g->before = n == 1 ? &g->one : grow(NULL, (size_t)n * sizeof *g->before);
     memcpy(g->before, requests, (size_t)n * sizeof *g->before);
@@ -171,6 +118,7 @@ static void give(struct given *g, int n, MPI_Request *requests) {
 static void take_back(struct given *g) {
     for (int i = 0; g->before && i < g->n; i++) {
         MPI_Request *inner = persistent_inner(g->before[i]);
+        failed_find(inner ? *inner : g->before[i], i);
         if (inner)
             *inner = g->requests[i], g->requests[i] = g->before[i];
     }
@@ -179,13 +127,12 @@ static void take_back(struct given *g) {
 static void translate(struct given *g, int i, MPI_Status *status) {
     if (!g->before || i < 0)
         return;
-    struct communicator *c = map_get(&tracked, (uintptr_t)g->before[i]);
-    if (c)
-        map_remove(&tracked, (uintptr_t)g->before[i]);
-    else
-        c = map_get(&kept, (uintptr_t)g->before[i]);
-    if (c)
-        translate_source(c, status);
+    struct communicator *c = map_get(g->requests[i] == MPI_REQUEST_NULL ? &tracked : &kept, (uintptr_t)g->before[i]);
+    if (!c)
+        return;
+    translate_source(c, status);
+    if (g->requests[i] == MPI_REQUEST_NULL)
+        forget(&tracked, g->before[i]);
 }
 
 static void translate_all(struct given *g, MPI_Status *statuses) {
@@ -200,7 +147,7 @@ static void give_up(struct given *g) {
 
 static bool all_remote(int n, const MPI_Request *requests) {
     for (int i = 0; i < n; i++) {
-        struct operation *o = requests[i] == MPI_REQUEST_NULL ? NULL : map_get(&ours, (uintptr_t)requests[i]);
+        struct operation *o = operation_of(requests[i]);
         if (requests[i] != MPI_REQUEST_NULL && (!o || o->local != MPI_REQUEST_NULL || o->task))
             return false;
     }
@@ -228,14 +175,14 @@ static bool all_remote(int n, const MPI_Request *requests) {
 int bridge_Wait(MPI_Request *request, MPI_Status *status) {
     COMPLETE(1, request, PMPI_Wait(request, status), PMPI_Test(request, &done, status), done);
     translate(&g, 0, status);
-    return error;
+    return failed_raise(error);
 }
 
 int bridge_Waitall(int n, MPI_Request *requests, MPI_Status *statuses) {
     COMPLETE(n, requests, PMPI_Waitall(n, requests, statuses), PMPI_Testall(n, requests, &done, statuses), done);
     translate_all(&g, statuses);
     give_up(&g);
-    return error;
+    return failed_raise_all(error, n, NULL, statuses);
 }
 
 int bridge_Waitany(int n, MPI_Request *requests, int *index, MPI_Status *status) {
@@ -243,7 +190,7 @@ int bridge_Waitany(int n, MPI_Request *requests, int *index, MPI_Status *status)
     if (*index != MPI_UNDEFINED)
         translate(&g, *index, status);
     give_up(&g);
-    return error;
+    return failed_raise(error);
 }
 
 int bridge_Waitsome(int n, MPI_Request *requests, int *count, int *indices, MPI_Status *statuses) {
@@ -251,7 +198,7 @@ int bridge_Waitsome(int n, MPI_Request *requests, int *count, int *indices, MPI_
     for (int i = 0; *count != MPI_UNDEFINED && i < *count; i++)
         translate(&g, indices[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
     give_up(&g);
-    return error;
+    return failed_raise_all(error, *count, indices, statuses);
 }
 
 /* A test that fails lets the processor go: programs that spin on it would keep the gateway from it. */
@@ -273,7 +220,7 @@ int bridge_Test(MPI_Request *request, int *flag, MPI_Status *status) {
     if (*flag)
         translate(&g, 0, status);
     let_go(*flag);
-    return error;
+    return failed_raise(error);
 }
 
 int bridge_Testall(int n, MPI_Request *requests, int *flag, MPI_Status *statuses) {
@@ -282,7 +229,7 @@ int bridge_Testall(int n, MPI_Request *requests, int *flag, MPI_Status *statuses
         translate_all(&g, statuses);
     give_up(&g);
     let_go(*flag);
-    return error;
+    return failed_raise_all(error, n, NULL, statuses);
 }
 
 int bridge_Testany(int n, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
@@ -291,7 +238,7 @@ int bridge_Testany(int n, MPI_Request *requests, int *index, int *flag, MPI_Stat
         translate(&g, *index, status);
     give_up(&g);
     let_go(*flag);
-    return error;
+    return failed_raise(error);
 }
 
 int bridge_Testsome(int n, MPI_Request *requests, int *count, int *indices, MPI_Status *statuses) {
@@ -300,7 +247,7 @@ int bridge_Testsome(int n, MPI_Request *requests, int *count, int *indices, MPI_
         translate(&g, indices[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
     give_up(&g);
     let_go(*count);
-    return error;
+    return failed_raise_all(error, *count, indices, statuses);
 }
 
 int bridge_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
@@ -326,8 +273,8 @@ int bridge_Request_free(MPI_Request *request) {
         *request = MPI_REQUEST_NULL;
         return MPI_SUCCESS;
     }
-    map_remove(&tracked, (uintptr_t)*request);
-    map_remove(&kept, (uintptr_t)*request);
+    forget(&tracked, *request);
+    forget(&kept, *request);
     return PMPI_Request_free(request);
 }
 
