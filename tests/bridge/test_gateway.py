@@ -134,6 +134,16 @@ def test_a_launcher_with_another_number_of_ranks_ends_all_sites(sites: Sites) ->
     assert [gateway.ended() for gateway in (first, other)] == [(FAILED, say(sentence))] * 2
 
 
+@pytest.mark.parametrize(("local", "ranks"), [(5_000_000, 6_000_000), (-5_000_000, 6)])
+def test_a_rank_that_is_none_of_its_site_ends_the_world(sites: Sites, local: int, ranks: int) -> None:
+    first = sites.first("a", 2, "a")
+    first.event("listening")
+    rank = Rank(first.path, local, ranks)
+    sentence = f"The launcher of site a started {ranks} ranks; -n says 2."
+    assert rank.receive().payload.decode() == sentence
+    assert first.ended() == (FAILED, say(sentence))
+
+
 def test_a_rank_of_another_protocol_is_named(sites: Sites) -> None:
     first = sites.first("a", 1, "a,b")
     first.event("listening")

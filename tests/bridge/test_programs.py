@@ -54,6 +54,21 @@ def test_a_collective_keeps_freed_datatypes_and_has_stack_for_operations(folder:
     assert ended[0].output == "0 failures\n"
 
 
+@pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
+def test_freed_communicators_short_receives_automatic_buffers_and_many_matched_messages(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
+    with world(folder, sites(folder, "corners", (1, 2), pair)) as running:
+        ended = running.end()
+    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
+    assert ended[0].output == "0 failures\n"
+
+
+def test_values_of_a_derived_type_may_be_more_than_2_gib(folder: Path) -> None:
+    with world(folder, sites(folder, "corners", (1, 1), (OPENMPI, MPICH), "much")) as running:
+        ended = running.end()
+    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
+    assert ended[0].output == "0 failures\n"
+
+
 def test_ranks_of_other_nodes_come_by_tcp_with_the_secret_of_their_site(folder: Path) -> None:
     of = sites(folder, "storm", (2, 1), (MPICH, OPENMPI), 3)
     of[0].options += ["--nodes", "127.0.0.1"]

@@ -29,7 +29,7 @@ int main(int count, char **words) {
     if (rank == 0) {
         double until = MPI_Wtime() + atof(words[2]);
         while (MPI_Wtime() < until)
-            MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+            MPI_Iprobe(0, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
         int waiting = peak() - before;
         for (int i = 0; i < messages * (size - 1); i++) {
             MPI_Status status;

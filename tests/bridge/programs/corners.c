@@ -1,0 +1,167 @@
+/* What programs seldom do, for three ranks, the last two of them at one site. With a word, rank 0 sends itself more than 2 GiB. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, failures;
+
+#define CHECK(what)                                                       \
+    do                                                                    \
+        if (!(what) && failures++ < 5)                                    \
+            printf("rank %d, line %d: not %s\n", rank, __LINE__, #what);  \
+    while (0)
+
+/* Frees a communicator while a receive, a persistent one and a matched message of the own site are under way. */
+static void free_early(void) {
+    enum { BLOCKS = 40 };
+    int got[3] = {-1, -1, -1}, peer = 3 - rank;
+    MPI_Comm comm;
+    MPI_Request receives[2], sends[3];
+    MPI_Status statuses[3];
+    MPI_Message message;
+    void *blocks[BLOCKS];
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    if (rank) {
+        MPI_Irecv(&got[0], 1, MPI_INT, peer, 1, comm, &receives[0]);
+        MPI_Recv_init(&got[1], 1, MPI_INT, peer, 2, comm, &receives[1]);
+        MPI_Start(&receives[1]);
+        for (int i = 0; i < 3; i++)
+            MPI_Isend(&rank, 1, MPI_INT, peer, i + 1, comm, &sends[i]);
+        MPI_Mprobe(peer, 3, comm, &message, &statuses[2]);
+    }
+    MPI_Comm_free(&comm);
+    for (int i = 0; i < BLOCKS; i++) /* of the memory that has been freed */
+        blocks[i] = memset(malloc(8 + 8 * i), 0x7f, 8 + 8 * i);
+    if (rank) {
+        MPI_Waitall(2, receives, statuses);
+        MPI_Mrecv(&got[2], 1, MPI_INT, &message, &statuses[2]);
+        for (int i = 0; i < 3; i++)
+            CHECK(statuses[i].MPI_SOURCE == peer && got[i] == peer);
+        MPI_Waitall(3, sends, MPI_STATUSES_IGNORE);
+        MPI_Request_free(&receives[1]);
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        free(blocks[i]);
+}
+
+static int calls, raised;
+static MPI_Comm raised_on;
+
+static void handle(MPI_Comm *comm, int *code, ...) {
+    calls++, raised_on = *comm;
+    MPI_Error_class(*code, &raised);
+}
+
+static int class_of(int code) {
+    int class;
+    MPI_Error_class(code, &class);
+    return class;
+}
+
+/* Receives that are too short for a message of another site: the error has its class, and goes to the handler of its communicator, once. */
+static void cut_short(void) {
+    enum { N = 5 };
+    int values[8] = {0}, flag = 0, n = 0, indices[2];
+    MPI_Comm comm;
+    MPI_Errhandler handler;
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_errhandler(handle, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+    for (int i = 0; rank == 2 && i < N; i++)
+        MPI_Send(values, 8, MPI_INT, 0, i, comm);
+    MPI_Barrier(comm);
+    if (rank == 0) {
+        MPI_Irecv(values, 4, MPI_INT, 2, 0, comm, &requests[0]);
+        CHECK(class_of(MPI_Wait(&requests[0], MPI_STATUS_IGNORE)) == MPI_ERR_TRUNCATE);
+        CHECK(calls == 1 && raised == MPI_ERR_TRUNCATE && raised_on == comm && requests[0] == MPI_REQUEST_NULL);
+        MPI_Irecv(values, 8, MPI_INT, 2, 1, comm, &requests[0]);
+        MPI_Recv_init(values, 4, MPI_INT, MPI_ANY_SOURCE, 2, comm, &requests[1]);
+        MPI_Start(&requests[1]);
+        CHECK(class_of(MPI_Waitall(2, requests, statuses)) == MPI_ERR_IN_STATUS);
+        CHECK(class_of(statuses[0].MPI_ERROR) == MPI_SUCCESS && class_of(statuses[1].MPI_ERROR) == MPI_ERR_TRUNCATE);
+        CHECK(calls == 2 && raised == MPI_ERR_IN_STATUS && raised_on == comm && statuses[1].MPI_SOURCE == 2);
+        MPI_Request_free(&requests[1]);
+        MPI_Irecv(values, 4, MPI_INT, 2, 3, comm, &requests[1]);
+        CHECK(class_of(MPI_Waitsome(2, requests, &n, indices, statuses)) == MPI_ERR_IN_STATUS);
+        CHECK(n == 1 && indices[0] == 1 && class_of(statuses[0].MPI_ERROR) == MPI_ERR_TRUNCATE && calls == 3);
+        MPI_Irecv(values, 4, MPI_INT, 2, 4, comm, &requests[0]);
+        MPI_Comm freed = comm;
+        MPI_Comm_free(&freed); /* its last request knows the handler still */
+        int code = MPI_SUCCESS;
+        while (!flag && !code)
+            code = MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
+        CHECK(class_of(code) == MPI_ERR_TRUNCATE && calls == 4 && raised == MPI_ERR_TRUNCATE);
+        CHECK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE) == MPI_SUCCESS && calls == 4);
+    } else
+        MPI_Comm_free(&comm);
+}
+
+static void buffer_automatically(void) {
+#ifdef MPI_BUFFER_AUTOMATIC
+    void *was;
+    int size;
+    MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0);
+    if (rank != 1)
+        MPI_Bsend(&rank, 1, MPI_INT, 2 - rank, 7, MPI_COMM_WORLD);
+    MPI_Buffer_detach(&was, &size);
+#else
+    if (rank != 1)
+        MPI_Send(&rank, 1, MPI_INT, 2 - rank, 7, MPI_COMM_WORLD);
+#endif
+    int got = 1;
+    if (rank != 1)
+        MPI_Recv(&got, 1, MPI_INT, 2 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK(got == 2 - rank);
+}
+
+/* Holds many matched messages at once. */
+static void match_many(void) {
+    enum { N = 5000 };
+    static MPI_Message messages[N];
+    for (int i = 0; rank == 2 && i < N; i++)
+        MPI_Send(&i, 1, MPI_INT, 0, 8, MPI_COMM_WORLD);
+    for (int i = 0; rank == 0 && i < N; i++)
+        MPI_Mprobe(2, 8, MPI_COMM_WORLD, &messages[i], MPI_STATUS_IGNORE);
+    for (int i = 0, got; rank == 0 && i < N; i++) {
+        MPI_Mrecv(&got, 1, MPI_INT, &messages[i], MPI_STATUS_IGNORE);
+        CHECK(got == i);
+    }
+}
+
+/* Values of a derived type that overlap: many bytes in little memory. */
+static void send_much(void) {
+    enum { LONG = 1 << 18, N = 2100 };
+    int counts[3] = {rank == 0 ? N : 0, 0, 0}, places[3] = {0};
+    int *from = malloc((LONG + N) * sizeof(int)), *to = calloc(LONG + N, sizeof(int));
+    MPI_Datatype values, overlapping;
+    for (int i = 0; i < LONG + N; i++)
+        from[i] = i;
+    MPI_Type_contiguous(LONG, MPI_INT, &values);
+    MPI_Type_create_resized(values, 0, sizeof(int), &overlapping);
+    MPI_Type_commit(&overlapping);
+    MPI_Alltoallv(from, counts, places, overlapping, to, counts, places, overlapping, MPI_COMM_WORLD);
+    CHECK(rank || !memcmp(from, to, (LONG + N - 1) * sizeof(int)));
+    MPI_Type_free(&values), MPI_Type_free(&overlapping);
+    free(from), free(to);
+}
+
+int main(int count, char **words) {
+    int all;
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; count == 1 && i < 50; i++)
+        free_early();
+    if (count == 1)
+        cut_short(), buffer_automatically(), match_many();
+    else
+        send_much();
+    MPI_Reduce(&failures, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("%d failures\n", all);
+    MPI_Finalize();
+    return failures != 0;
+}
