@@ -53,7 +53,7 @@ def test_a_region_that_is_too_long_for_an_address_is_refused_with_its_length(run
         run.get("water", cells=range(3000))
     some = run.get("water", cells=[7, 5])
     np.testing.assert_array_equal(run.get("water", cells=some.packed), some)
-    with pytest.raises(Mistake, match="cells= takes packed numbers; .* Give the coordinate `packed`"):
+    with pytest.raises(Mistake, match=r"cells= takes packed numbers; .* Give the coordinate `packed`"):
         run.get("water", cells=some.cell)
     assert run.set("water", 3.0, polygon=circle).state == "done"
 

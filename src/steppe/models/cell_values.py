@@ -19,7 +19,9 @@ def check_known(names: Iterable[str], known: Iterable[str], model: str, kind: st
 
 
 def checked_values(variable: Variable, value: ArrayLike | None, cells: int, model: str, limited: bool = True) -> Floats:
-    """Returns a value as float64, 0-d or (cells,). limited: it must lie within its limits.
+    """Returns a value as float64, 0-d or (cells,).
+
+    limited: it must lie within its limits.
 
     Raises
     ------
