@@ -3,7 +3,7 @@
 The tables are the Scientific colour maps of Fabio Crameri (MIT licence, https://doi.org/10.5281/zenodo.1243862).
 """
 
-from base64 import b64encode
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,8 @@ from cmcrameri import cm
 
 NAMES = ("batlow", "bamako_r", "lajolla", "lapaz_r", "oslo_r", "davos", "grayC", "vik_r", "cork", "berlin", "romaO")
 HEAD = """/**
- * Colour tables: red, green, blue of 256 entries each, in base64. Written by palettes.py.
+ * Colour tables: red, green, blue of 256 entries each, as what is added to the entry before, in characters from "@" on, which are packed well.
+ * Written by palettes.py.
  *
  * From cmcrameri (MIT licence), which packs the Scientific colour maps, https://doi.org/10.5281/zenodo.1243862:
  *
@@ -35,8 +36,9 @@ HEAD = """/**
 def main() -> None:
     """Writes the file."""
     entries = np.arange(256)
-    rows = (np.round(np.asarray(cm.cmaps[name](entries))[:, :3] * 255).astype(np.uint8).tobytes() for name in NAMES)
-    lines = [f'  {name}: "{b64encode(row).decode()}",\n' for name, row in zip(NAMES, rows, strict=True)]
+    tables = (np.round(np.asarray(cm.cmaps[name](entries))[:, :3] * 255).astype(np.int64) for name in NAMES)
+    steps = ((np.diff(table, axis=0, prepend=0) + ord("@")).ravel().tolist() for table in tables)
+    lines = [f"  {name}: {json.dumps(''.join(map(chr, row)))},\n" for name, row in zip(NAMES, steps, strict=True)]
     path = Path(__file__).parent / "src" / "draw" / "palettes.ts"
     path.write_text(f"{HEAD}export const TABLES = {{\n{''.join(lines)}}} as const;\n", encoding="utf-8")
 

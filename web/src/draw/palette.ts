@@ -75,11 +75,15 @@ function tableOf(numbers: readonly number[]): Uint8Array {
 export function paletteOf(name: PaletteName): Uint8Array {
   let table = read.get(name);
   if (!table) {
-    table = isPalette(name)
-      ? Uint8Array.from(atob(TABLES[name]), (character) => character.charCodeAt(0))
-      : tableOf(name.replace("classes ", "").split(",").map(Number));
+    table = isPalette(name) ? summed(TABLES[name]) : tableOf(name.replace("classes ", "").split(",").map(Number));
     read.set(name, table);
   }
+  return table;
+}
+
+function summed(steps: string): Uint8Array {
+  const table = new Uint8Array(steps.length);
+  for (let at = 0; at < steps.length; at++) table[at] = (table[at - 3] ?? 0) + steps.charCodeAt(at) - 64;
   return table;
 }
 
