@@ -32,7 +32,9 @@ class ScenarioInfo(Struct, kw_only=True):
     seq: Annotated[int, Meta(description="Number of the last change that was made at this step; 0 when none was.")]
     target: Annotated[int, Meta(description="The step at which it will stop.")]
     at: Annotated[int | None, Meta(description="The step of an engine that repeats earlier steps; null otherwise.")] = None
-    date: Annotated[str | None, Meta(description="The date of the last finished step.")] = None
+    date: Annotated[
+        str | None, Meta(description="The date of the last finished step; before the first step the one on which the run begins.")
+    ] = None
     state: str = ""
     version: Annotated[str, Meta(description="Its steering version.")] = ""
     parent: Annotated[int | None, Meta(description="Number of the branch from which it was made.")] = None

@@ -13,7 +13,7 @@ export interface Scenario {
   target: number;
   /** The step of an engine that repeats earlier steps; null otherwise. */
   at: number | null;
-  /** The date of the last finished step. */
+  /** The date of the last finished step; before the first step the one on which the run begins. */
   date: string | null;
   state: string;
   /** Its steering version. */
