@@ -8,13 +8,23 @@ import pytest
 from tests.bridge.storms import storm
 from tests.bridge.worlds import ABI, MPICH, OPENMPI, WITHIN, Mpi, assert_each_names_the_other, sites, world
 
+PAIRS = pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
+
+
+def output(folder: Path, program: str, layout: tuple[int, ...], pair: tuple[Mpi, Mpi], *arguments: str) -> str:
+    """What the first site of two prints; nothing may have gone wrong at either."""
+    with world(folder, sites(folder, program, layout, pair, *arguments)) as running:
+        ended = running.end()
+    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
+    return ended[0].output
+
 
 @pytest.mark.parametrize("number", range(20))
 def test_random_traffic_arrives_in_order_on_every_layout_delay_and_pair_of_mpis(folder: Path, number: int) -> None:
     storm(folder, number)
 
 
-@pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
+@PAIRS
 def test_a_rank_that_waits_inside_its_site_serves_the_other_sites_meanwhile(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
     with world(folder, sites(folder, "meanwhile", (2, 1), pair)) as running:
         ended = running.end(120)
@@ -22,51 +32,33 @@ def test_a_rank_that_waits_inside_its_site_serves_the_other_sites_meanwhile(fold
     assert ended[0].output.splitlines()[-1] == "0 wrong"
 
 
-@pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
+@PAIRS
 def test_messages_of_another_site_keep_their_order_behind_a_long_one_of_the_own_site(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
-    with world(folder, sites(folder, "held", (2, 1), pair)) as running:
-        ended = running.end()
-    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
-    assert ended[0].output == "0 failures\n"
+    assert output(folder, "held", (2, 1), pair) == "0 failures\n"
 
 
-@pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
+@PAIRS
 def test_topologies_and_intercommunicators_of_some_ranks_may_lie_at_one_site(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
-    with world(folder, sites(folder, "parts", (3, 1), pair)) as running:
-        ended = running.end()
-    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
-    assert ended[0].output == "0 failures\n"
+    assert output(folder, "parts", (3, 1), pair) == "0 failures\n"
 
 
-@pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
+@PAIRS
 def test_a_mistake_in_a_call_is_an_error_at_all_ranks_and_none_waits(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
-    with world(folder, sites(folder, "mistakes", (2, 1), pair)) as running:
-        ended = running.end()
-    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
-    assert ended[0].output == "0 failures\n"
+    assert output(folder, "mistakes", (2, 1), pair) == "0 failures\n"
 
 
-@pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
+@PAIRS
 def test_a_collective_keeps_freed_datatypes_and_has_stack_for_operations(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
-    with world(folder, sites(folder, "kept", (2, 1), pair)) as running:
-        ended = running.end()
-    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
-    assert ended[0].output == "0 failures\n"
+    assert output(folder, "kept", (2, 1), pair) == "0 failures\n"
 
 
-@pytest.mark.parametrize("pair", [(MPICH, OPENMPI), (OPENMPI, ABI)], ids=["mpich-openmpi", "openmpi-abi"])
+@PAIRS
 def test_freed_communicators_short_receives_automatic_buffers_and_many_matched_messages(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
-    with world(folder, sites(folder, "corners", (1, 2), pair)) as running:
-        ended = running.end()
-    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
-    assert ended[0].output == "0 failures\n"
+    assert output(folder, "corners", (1, 2), pair) == "0 failures\n"
 
 
 def test_values_of_a_derived_type_may_be_more_than_2_gib(folder: Path) -> None:
-    with world(folder, sites(folder, "corners", (1, 1), (OPENMPI, MPICH), "much")) as running:
-        ended = running.end()
-    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
-    assert ended[0].output == "0 failures\n"
+    assert output(folder, "corners", (1, 1), (OPENMPI, MPICH), "much") == "0 failures\n"
 
 
 def test_ranks_of_other_nodes_come_by_tcp_with_the_secret_of_their_site(folder: Path) -> None:
@@ -102,10 +94,7 @@ def test_traffic_goes_on_when_a_lost_link_comes_back(folder: Path) -> None:
 
 
 def test_a_message_is_received_from_behind_any_number_of_others(folder: Path) -> None:
-    with world(folder, sites(folder, "late", (1, 1), (MPICH, MPICH))) as running:
-        ended = running.end()
-    assert [(one.code, one.errors) for one in ended] == [(0, ""), (0, "")], ended
-    assert ended[0].output == "0 wrong\n"
+    assert output(folder, "late", (1, 1), (MPICH, MPICH)) == "0 wrong\n"
 
 
 @pytest.mark.parametrize("accident", ["cut", "drop"])

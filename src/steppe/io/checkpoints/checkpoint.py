@@ -70,7 +70,8 @@ class Checkpoint:
         aside = path.with_name(path.name + ".tmp")
         with writing(aside):
             shutil.rmtree(aside, ignore_errors=True)
-            folder.mkdir(exist_ok=True)
+            if not folder.is_dir():
+                folder.mkdir()
             aside.mkdir()
         return aside
 
