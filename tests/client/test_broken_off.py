@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,6 +14,15 @@ from steppe.client import Run, StaleError
 from tests.client.served import TOKENS, Served
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C reaches this process, also one that a shell began in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_order_follows_one_that_was_interrupted(slow_server: Served) -> None:
     run = slow_server.connect()
     run.step(1)

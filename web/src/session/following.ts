@@ -97,7 +97,9 @@ export class Following {
     if (!line || line.branch !== told.branch || line.end === 0 || told.first > line.end + 1 || last <= line.end) return;
     const [values = [], low = [], high = []] = told.values;
     const steps = values.map((_, index) => told.first + index);
-    const grown = { ...joined(line, { steps, values, low, high, gaps: [] }, told.first, last), end: last, heard: performance.now() };
+    const { end } = line;
+    const gaps = line.present === end && told.first > end ? [{ first: end, last: end, reason: "", open: true }] : []; // its value is not that of the past
+    const grown = { ...joined(line, { steps, values, low, high, gaps }, told.first, last), end: last, heard: performance.now() };
     this.store.change({ series: this.store.now.series.map((each) => (each === line ? grown : each)) });
   }
 
@@ -131,6 +133,7 @@ export class Following {
     const stands = scenarioNow(this.store.now, line.scenario);
     if (!stands?.step) return null;
     if (line.end === 0) return { first: 1, last: stands.step, again: false };
+    if (line.present && stands.step > line.present) return { first: line.present, last: line.present, again: true };
     if (stands.step > line.end && performance.now() - (line.heard ?? Number.NEGATIVE_INFINITY) < MOMENT) {
       setTimeout(() => this.goOn(), MOMENT); // it is told next; if it was not, it is asked for
       return null;
@@ -153,7 +156,7 @@ export class Following {
   /** Whether a wish of lines, of one region or of cells, was answered. */
   private async fetch(lines: readonly Line[], { first, last, again }: Wish): Promise<boolean> {
     const { variable, scenario, selection, end: before } = lines[0] as Line;
-    const version = scenarioNow(this.store.now, scenario)?.version ?? "";
+    const { version = "", step = 0 } = scenarioNow(this.store.now, scenario) ?? {};
     for (const line of lines) this.tried.add(triedName(line, first, last));
     try {
       const found = await this.api.series(variable, selection ?? { at: lines.map(({ place }) => place ?? [0, 0]) }, {
@@ -163,12 +166,10 @@ export class Following {
         const index = lines.findIndex((each) => alike(each, line));
         if (index < 0) return line;
         const end = Math.max(line.end, last);
-        return {
-          ...joined(line, toldOf(found, index, !again), first, last),
-          cells: found.cells,
-          end,
-          ...(last === end ? { version } : {}),
-        };
+        const { present: had = 0 } = line;
+        const present = last >= step ? last : first <= had && had <= last ? 0 : had;
+        const more = { cells: found.cells, end, present, ...(last === end ? { version } : {}) };
+        return { ...joined(line, toldOf(found, index, !again), first, last), ...more };
       };
       this.store.change({ series: this.store.now.series.map(grown) });
       this.kept = this.kept.map(grown);

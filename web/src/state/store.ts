@@ -137,6 +137,8 @@ export interface Line {
   /** The last step that was asked for, and the version of its scenario then. */
   end: number;
   version?: string;
+  /** The step whose value was asked for while the scenario stood there, with what had been set there: not its value in the past. 0: none. */
+  present?: number;
   /** When the server told a step by itself the last time [ms]. */
   heard?: number;
   /** Whether steps were left out, of each piece all but the least and the greatest value. */
