@@ -17,6 +17,17 @@ SERIES = """(values) => steppe.store.change({series: values.map((each, k) =>
     ({...steppe.store.now.series[0], scenario: ["main", "dry"][k], steps: [1, 2, 3], values: each, gaps: []}))})"""
 
 
+def charted(context: BrowserContext, run: House, script: str) -> Opened:
+    """The page with a chart of three steps of a pin; script: of the page, run first."""
+    context.add_init_script(script)
+    run.order("/step", {"steps": 3})
+    opened = Opened(context.new_page(), run)
+    opened.open(fragment="&variable=water&pins=21.75S143.75E")
+    opened.wait("steppe.store.now.series[0]?.values.length === 3")
+    opened.rest()
+    return opened
+
+
 def written(opened: Opened) -> dict[str, float]:
     """The texts on canvases, each with the place where it begins."""
     found: list[tuple[str, float]] = opened.page.evaluate("() => written")
@@ -25,12 +36,7 @@ def written(opened: Opened) -> dict[str, float]:
 
 @pytest.mark.parametrize("size", [1.0, 1e-10, 1e20])
 def test_the_axis_of_a_chart_has_numbers_of_any_size_with_their_signs(context: BrowserContext, run: House, size: float) -> None:
-    context.add_init_script(NOTE_NUMBERS)
-    run.order("/step", {"steps": 3})
-    opened = Opened(context.new_page(), run)
-    opened.open(fragment="&variable=water&pins=21.75S143.75E")
-    opened.wait("steppe.store.now.series[0]?.values.length === 3")
-    opened.rest()
+    opened = charted(context, run, NOTE_NUMBERS)
     opened.page.evaluate("() => { written.length = 0 }")
     opened.page.evaluate(SERIES, [[-2 * size, 0, 2 * size]])
     wanted = {1.0: {"−2", "0", "2"}, 1e-10: {"−2e−10", "0", "2e−10"}, 1e20: {"−2e20", "0", "2e20"}}[size]
@@ -115,12 +121,7 @@ NOTE_DATES = """
 
 @pytest.mark.parametrize("value", [5.0, None])
 def test_dates_at_both_ends_of_a_chart_are_whole_and_no_notice_covers_it(context: BrowserContext, run: House, value: float | None) -> None:
-    context.add_init_script(NOTE_DATES)
-    run.order("/step", {"steps": 3})
-    opened = Opened(context.new_page(), run)
-    opened.open(fragment="&variable=water&pins=21.75S143.75E")
-    opened.wait("steppe.store.now.series[0]?.values.length === 3")
-    opened.rest()
+    opened = charted(context, run, NOTE_DATES)
     opened.page.evaluate("() => { dates.length = 0 }")
     opened.page.evaluate(
         """(value) => steppe.store.change({series: [{...steppe.store.now.series[0], gaps: [],

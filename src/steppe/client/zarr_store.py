@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import finalize
 
 from zarr.abc.store import ByteRequest, Store
-from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
 from steppe.client.http_client import Address, HttpClient, now
 from steppe.client.refusals import UnknownError
@@ -53,8 +53,6 @@ class RunStore(Store):
 
     async def exists(self, key: str) -> bool:
         """True if the server has bytes below a key."""
-        from zarr.core.buffer import default_buffer_prototype
-
         return await self.get(key, default_buffer_prototype()) is not None
 
     async def set(self, key: str, value: Buffer) -> None:

@@ -1,15 +1,7 @@
 /* Topologies of some ranks, and intercommunicators of parts: some lie at one site, some span both. For four ranks, three of them at one site. */
-#include <mpi.h>
-#include <stdio.h>
 #include <string.h>
 
-static int rank, failures;
-
-#define CHECK(what)                                                       \
-    do                                                                    \
-        if (!(what) && failures++ < 5)                                    \
-            printf("rank %d, line %d: not %s\n", rank, __LINE__, #what);  \
-    while (0)
+#include "checks.h"
 
 /* A ring of the first n ranks as a graph. */
 static void graph(int n) {
@@ -76,15 +68,10 @@ static void between(void) {
 }
 
 int main(int count, char **words) {
-    int all;
     MPI_Init(&count, &words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int n = 1; n <= 4; n++)
         graph(n), line(n);
     between();
-    MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    if (rank == 0)
-        printf("%d failures\n", all);
-    MPI_Finalize();
-    return all != 0;
+    return finished();
 }
