@@ -68,39 +68,42 @@ BAD_CELL = """
 import numpy as np
 from steppe.models import Role, Variable, record_step
 class BadCell:
-    "`fresh` is NaN in the first cell from the third step on."
+    "`fresh` is NaN in the first cell from the third step on; `nothing` is -0.0 in the last half of the cells, else 0.0."
     name, version = "bad_cell", "1"
     variables = {
         "age": Variable("age", ("cell",), "1", "float64", Role.STATE, "age", initial=1.0),
         "fresh": Variable("fresh", ("cell",), "1", "float64", Role.DIAGNOSTIC, "fresh"),
+        "nothing": Variable("nothing", ("cell",), "1", "float64", Role.DIAGNOSTIC, "nothing"),
     }
     def initialise(self, share, parameters, state, options, reach):
         self.share, self.parameters = share, {}
         self.state = {"age": np.full(share.n_cells, (state or {}).get("age", 1.0)) + 0.0}
     def export(self, name, index=None):
-        values = self.state["age"] if name == "age" else self.fresh()
+        values = self.state["age"] if name == "age" else getattr(self, name)()
         return values if index is None else values[index]
     def fresh(self):
         bad = (np.asarray(self.share.cells) == 0) & (self.state["age"] > 3)
         return np.where(bad, -np.nan, np.asarray(self.share.cells) + self.state["age"])
+    def nothing(self):
+        return np.where(np.asarray(self.share.cells) < 21, 0.0, -0.0)
     def advance(self, steps, inputs, clock, recorder):
         for step in steps:
             self.state["age"] += 1.0
-            record_step(recorder, step, self.share, {"age": self.state["age"], "fresh": self.fresh()}.__getitem__)
+            record_step(recorder, step, self.share, {"fresh": self.fresh(), "nothing": self.nothing()}.__getitem__)
 MODEL = BadCell
 """
 WITH_BAD_CELL = """model = "bad_cell.py"
 time = { start = 2000-01-01, end = 2000-01-06 }
 grid = { rectangle = { north = 10, west = 0, rows = 6, columns = 7, cell = 1.0 } }
 output = { path = "out", series = [
-    { name = "least", variables = ["fresh"], over = "min" },
-    { name = "greatest", variables = ["fresh"], over = "max" },
+    { name = "least", variables = ["fresh", "nothing"], over = "min" },
+    { name = "greatest", variables = ["fresh", "nothing"], over = "max" },
     { name = "mean", variables = ["fresh"] },
 ] }
 """
 
 
-def test_a_cell_that_is_nan_makes_its_region_nan_on_any_number_of_ranks(tmp_path: Path) -> None:
+def test_extremes_of_regions_with_nan_or_zeros_of_both_signs_have_the_same_bits_on_any_number_of_ranks(tmp_path: Path) -> None:
     run_file = tmp_path / "run.toml"
     run_file.write_text(WITH_BAD_CELL)
     (tmp_path / "bad_cell.py").write_text(BAD_CELL)

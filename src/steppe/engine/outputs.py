@@ -139,7 +139,8 @@ class Outputs:
         signed = [_rows(each.values)[:, r.places] * SIGNS[each.over] for each in due if each.over != "mean" for r in each.regions]
         greatest = iter(self._of_all([values.max(axis=1, initial=-np.inf) for values in signed], "max"))
         for each in due:
-            found = [next(means) if each.over == "mean" else SIGNS[each.over] * next(greatest) for _ in each.regions]
+            # -0.0 becomes 0.0: which of the two is found first depends on the shares of the ranks
+            found = [next(means) if each.over == "mean" else SIGNS[each.over] * next(greatest) + 0.0 for _ in each.regions]
             values = np.stack([one.reshape(each.values.shape[:-1]) for one in found], axis=-1)
             values[np.isnan(values)] = np.nan  # one of several, which differ in their bits
             self.writer.put(each.key, each.first, values if self._world.rank == 0 else values[..., :0])
