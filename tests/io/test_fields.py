@@ -162,6 +162,7 @@ def test_values_are_those_of_the_instant_that_is_asked_for(tmp_path):
         ("days since 1850-01-01", "noleap", 365.0 * 151 + 63 + np.arange(3) / 1440, "2001-03-05T00:00"),
         ("days since 0001-01-01", "proleptic_gregorian", 730548.0 + np.arange(3) / 3, "2001-03-05T00:00"),
         ("minutes since 2001-03-05 00:00:00.5", "360_day", np.arange(3), "2001-03-05T00:00:00.5"),
+        ("hours since 1900-01-01", "standard", np.arange(886872, 886875, dtype="int32"), "2001-03-05T00:00"),
     ],
 )
 def test_instants_of_records_are_exact(tmp_path, units, calendar, values, instant):
@@ -171,7 +172,7 @@ def test_instants_of_records_are_exact(tmp_path, units, calendar, values, instan
     field = Field(store, U, EARTH, {})
     assert field.instant(0) == instant
     steps = np.diff(field.ticks) / 1e6
-    assert steps.tolist() == {"seconds": [1800.0] * 2, "minutes": [60.0] * 2}.get(
+    assert steps.tolist() == {"seconds": [1800.0] * 2, "minutes": [60.0] * 2, "hours": [3600.0] * 2}.get(
         units.split()[0], [60.0] * 2 if calendar == "noleap" else [28800.0] * 2
     )
 
@@ -233,11 +234,14 @@ def test_levels_are_compared_in_one_unit_and_in_either_order():
     assert turned(np.array(values, "float32"), "hPa", values, "hPa", "u") == slice(None)
     assert turned(np.array([50000.0, 85000.0, 100000.0]), "Pa", values, "hPa", "u") == slice(None, None, -1)
     assert turned(np.array([1000, 850, 500]), None, values, "hPa", "u") == slice(None)  # no unit is said
-    for found, units in ((np.array([1000.0, 900.0, 500.0]), "hPa"), (np.array([1000.0, 850.0]), "hPa"), (np.arange(3), None)):
+    for found, units in ((np.array([1000.0, 900.0, 500.0]), "hPa"), (np.array([1000.0, 850.0]), "hPa"), (np.array([1, 2, 4]), None)):
         with pytest.raises(ForcingError, match=r"u differ: .*, expected 3 of 1000, 850, 500 hPa\. Make a store of the levels"):
             turned(found, units, values, "hPa", "u")
     with pytest.raises(ForcingError, match='u is in "m", expected "hPa"'):
         turned(np.array(values), "m", values, "hPa", "u")
+    for units in ("1", "level", None):
+        with pytest.raises(ForcingError, match="numbers of the levels, in the order of the model, write the store without this"):
+            turned(np.array([1, 2, 3]), units, values, "hPa", "u")
 
 
 def test_a_dim_without_coordinate_counts_its_levels(tmp_path):

@@ -30,6 +30,8 @@ GAP = 1.5  # times the usual distance of records; months differ by less
 SECOND, NOISE = 1_000_000, 1000  # [microseconds] how near a second an instant is one: of thirds of a day float64 has no exact number
 TAKES_GRID = ", or remove [grid]: the run then takes its grid"
 IN_STORE = 'Correct the attribute "units" in the store, in a spelling of UDUNITS; units are never guessed.'
+NUMBERED = "If they are numbers of the levels, in the order of the model, write the store without this coordinate: drop_vars of xarray."
+MAKE = "Make a store of the levels of the model."
 EQUAL = 1e-5  # of a level: more than the rounding of a float32
 
 
@@ -260,7 +262,8 @@ class Field:
             raise ForcingError(f'{self._where}: a time in "{time.name}" is missing. Every record needs its instant.')
         since, unit = (zero - cftime.num2date(0, EPOCH, calendar)) // TICK, (one - zero) // TICK
         whole = np.floor(values)
-        ticks: Integers = since + whole.astype(np.int64) * unit + np.rint((values - whole) * unit).astype(np.int64)
+        parts = (values - whole).astype(np.float64)  # int32 holds no microseconds
+        ticks: Integers = since + whole.astype(np.int64) * unit + np.rint(parts * unit).astype(np.int64)
         seconds = (ticks + SECOND // 2) // SECOND * SECOND
         return np.where(np.abs(ticks - seconds) < NOISE, seconds, ticks)
 
@@ -283,13 +286,14 @@ def turned(found: Array, found_units: str | None, values: Sequence[float] | Arra
     ForcingError
         The coordinates differ, or their units do not convert.
     """
-    line, wanted = conversion(found_units or units, units, where, cure=IN_STORE), np.asarray(values)
+    wanted, numbered = np.asarray(values), len(found) == len(values) > 1 and bool((np.abs(np.diff(found)) == 1).all())
+    line = conversion(found_units or units, units, where, cure=NUMBERED if numbered else IN_STORE)
     for turn in (slice(None), slice(None, None, -1)):
         if len(found) == len(wanted) and np.allclose(found[turn] * line.factor + line.offset, wanted, rtol=EQUAL, atol=0.0):
             return turn
     told, expected = (", ".join(f"{value:g}" for value in each[:8]) + (" ..." if len(each) > 8 else "") for each in (found, wanted))
     told = f"{len(found)} of {told} {found_units or ''}".rstrip()
-    raise ForcingError(f"{where} differ: {told}, expected {len(wanted)} of {expected} {units}. Make a store of the levels of the model.")
+    raise ForcingError(f"{where} differ: {told}, expected {len(wanted)} of {expected} {units}. {NUMBERED if numbered else MAKE}")
 
 
 def _runs(places: Array) -> list[Array]:
