@@ -143,6 +143,29 @@ every = "1 day"
         np.testing.assert_allclose(column, 0.5 ** (1.0 / 3.8) * 1e5 / 9.80616, rtol=1e-12)
 
 
+@pytest.mark.parametrize("half_life", ["1 hour", "6 hours", "3.8 days", "1e6 days"])
+def test_a_source_beside_a_half_life_is_exact_for_any_step(half_life, tmp_path):
+    (tmp_path / "run.toml").write_text(
+        f"""model = "transport"
+time = {{ start = 2000-01-01, end = 2000-01-02, step = "6 hours" }}
+grid = {{ gaussian = 16 }}
+[parameters]
+wind = "rotation"
+levels = 4
+tracers = {{ radon = {{ source = "1e-6 s-1", half_life = "{half_life}" }} }}
+[output]
+path = "out"
+variables = ["radon"]
+every = "1 day"
+"""
+    )
+    number, unit = half_life.split()
+    rate = np.log(2.0) / (float(number) * (3600.0 if unit.startswith("hour") else 86_400.0))
+    with steppe.Simulation(tmp_path / "run.toml") as simulation:
+        simulation.step(8)
+        np.testing.assert_allclose(simulation["radon"], -1e-6 * np.expm1(-rate * 2.0 * 86_400.0) / rate, rtol=1e-12)
+
+
 @pytest.mark.parametrize(("scheme", "wind"), [("best", "forcing"), ("best", "deforming"), ("ccm", "deforming")])
 def test_the_mass_of_a_tracer_is_kept(folder, scheme, wind):
     forcing = '[forcing]\nfields = "winds.zarr"\n' if wind == "forcing" else ""

@@ -35,6 +35,11 @@ def test_the_source_of_a_tracer_is_in_its_own_unit_a_second(units, source, numbe
     assert tracer.source_units == (f"{units} s-1" if units else "s-1")
 
 
+def test_a_level_that_is_named_twice_has_its_source_once():
+    (tracer,) = tracers_of({"smoke": {"source": "1e-6 s-1", "levels": [3, 2, 3]}})
+    assert tracer.levels == (3, 2)
+
+
 def test_the_box_of_a_source_is_four_numbers():
     with pytest.raises(ModelError, match=r"smoke.box = \[10, 20, 30\] must be four numbers, west, south, east, north \[degrees\]"):
         tracers_of({"smoke": {"source": "1 s-1", "box": [10, 20, 30]}})
@@ -49,6 +54,7 @@ def test_a_source_of_another_kind_than_its_tracer_is_refused():
     ("tracers", "says"),
     [
         ({"smoke": {"initial": ["x"]}}, r"tracers.smoke: there is no form \['x'\]"),
+        ({"smoke": {"initial": 0.5}}, r"no form 0\.5\. .* A map or a number goes under \[initial\]: smoke = 0\.5\."),
         ([["smoke"], "dust"], r"tracers has \['smoke'\], which is no name"),
         ([1, "dust"], "tracers has 1, which is no name"),
     ],
@@ -68,6 +74,14 @@ def test_coefficients_that_are_no_numbers_are_refused_by_name(a):
 def test_coefficients_of_pressure_are_taken_in_their_unit(unit, factor):
     found = levels.chosen(None, "forcing", {"hyai": (A * factor, unit), "hybi": (B, "1")})
     np.testing.assert_allclose(found.a, A, rtol=1e-15)
+
+
+@pytest.mark.parametrize(("p0", "unit"), [(101_325.0, "Pa"), (1013.25, "hPa"), (101_325.0, "")])
+def test_coefficients_are_of_the_p0_of_the_winds(p0, unit):
+    columns = {"hyai": (A, ""), "hybi": (B, "1"), "P0": (np.array(p0), unit)}
+    np.testing.assert_allclose(levels.chosen(None, "forcing", columns).a, 1.01325 * A, rtol=1e-15)
+    columns["P0"] = np.array(100_000.0), "Pa"
+    np.testing.assert_array_equal(levels.chosen(None, "forcing", columns).a, A)
 
 
 @pytest.mark.parametrize(

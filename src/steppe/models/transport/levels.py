@@ -18,7 +18,7 @@ from steppe.models.transport.sphere import slopes
 
 P0 = 100_000.0  # [Pa]
 HIGHEST = 120_000.0  # [Pa] of air anywhere
-PASCALS = {"Pa": 1.0, "hPa": 100.0, "mbar": 100.0, "millibars": 100.0}
+PASCALS = {"Pa": 1.0, "hPa": 100.0, "mbar": 100.0, "mb": 100.0, "millibars": 100.0}
 GRAVITY = 9.80616  # [m s-2] as in CCM
 # Coefficients of the 18 levels of CCM3 at their interfaces from the top (Kiehl et al. 1996, NCAR/TN-420+STR, table 1).
 CCM_A = (
@@ -163,7 +163,8 @@ def _of_winds(columns: Mapping[str, tuple[Floats, str]]) -> HybridLevels:
     """Hybrid levels where the winds have coefficients at interfaces, else levels of pressure."""
     if {"hyai", "hybi"} <= set(columns):
         a, unit = columns["hyai"]
-        a = a * PASCALS[unit] / P0 if unit in PASCALS else a
+        p0, of_p0 = next((columns[name] for name in ("P0", "p0") if name in columns), (P0, ""))
+        a = a * PASCALS[unit] / P0 if unit in PASCALS else a * (p0 * PASCALS.get(of_p0, 1.0) / P0)
         if a.max() > HIGHEST / P0:
             raise ModelError(
                 f"hyai of the winds goes to {a.max():g}; p = a p0 + b ps has a without a unit. If it is a pressure, give its unit."

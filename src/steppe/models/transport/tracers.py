@@ -80,7 +80,8 @@ def _tracer(name: object, said: object) -> Tracer:
     if form == AGE:
         raise ModelError(f'{where}: the age of air has no half-life, source or unit of its own. Write {name} = "{AGE}" alone.')
     if not isinstance(form, str) or form not in FORMS:
-        raise ModelError(f"{where}: there is no form {form!r}.{nearest(str(form), FORMS)}")
+        other = f" A map or a number goes under [initial]: {name} = 0.5." if not isinstance(form, str) else ""
+        raise ModelError(f"{where}: there is no form {form!r}.{nearest(str(form), FORMS)}{other}")
     levels, box = table.get("levels", ()), table.get("box")
     levels = levels if isinstance(levels, list | tuple) else (levels,)
     if not all(isinstance(level, int) and not isinstance(level, bool) and level >= 0 for level in levels):
@@ -101,7 +102,7 @@ def _tracer(name: object, said: object) -> Tracer:
         raise ModelError(f"{where}: a source that is a map says itself where it is. Remove box, or give the source as a number.")
     if source is None and (levels or box):
         raise ModelError(f"{where}: levels and box are those of a source. Give one, or remove them.")
-    return Tracer(name, form, half_life, source, tuple(levels), box, units, bare="initial" not in table and source is None)
+    return Tracer(name, form, half_life, source, tuple(dict.fromkeys(levels)), box, units, bare="initial" not in table and source is None)
 
 
 def product(units: str, other: str) -> str:
