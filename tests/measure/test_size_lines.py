@@ -139,3 +139,16 @@ def test_values_out_of_their_limits_are_named(n, p, t, said):
 def test_one_size_on_one_number_of_ranks_is_nothing_to_fit():
     with pytest.raises(Mistake, match="one size, 8 bytes, on 1 number of ranks"):
         fit(medians(np.full(3, 8.0), np.full(3, 2.0), np.array([1.0, 1.1, 1.2])))
+
+
+def test_few_repeats_neither_narrow_the_intervals_nor_make_changes_of_protocol():
+    """Their own scatter alone would: 0.6 of the intervals would hold the true value, and 0.7 of the lines be cut."""
+    fits = [fit(one(20.0, 200.0, sizes=4.0 ** np.arange(11), outliers=0.0, repeats=5, seed=seed)) for seed in range(100)]
+    lines = [found.pieces[0].lines for found in fits]
+    assert np.mean([abs(line.t0[0] - 20e-6) < 1.96 * line.t0_error[0] for line in lines]) > 0.85
+    assert np.mean([len(found.pieces) == 1 for found in fits]) > 0.7
+
+
+def test_two_repeats_are_not_called_none():
+    (said,) = (text for text in fit(one(20.0, 200.0, repeats=2)).remarks if "scatter by 3 %" in text)
+    assert said.startswith("Fewer than 5 repeats of a size: their times are taken")

@@ -18,7 +18,9 @@ def test_repeats_become_medians_with_their_errors(tmp_path):
     assert series.points.known
     np.testing.assert_allclose(series.points.t, np.array([12, 14, 18]) * 1e-3)
     assert series.points.repeats.tolist() == [7, 7, 7]
-    assert series.points.sigma[0] == pytest.approx(1.2533 * 1.4826 * 1e-3 / np.sqrt(7), rel=1e-12)
+    own = 1.4826 / np.array([12, 14, 18])  # of a time; 7 repeats have 7 % of the weight of 100
+    mixed = np.sqrt(0.07 * own**2 + 0.93 * np.mean(own**2))
+    np.testing.assert_allclose(series.points.sigma, 1.2533 * mixed * series.points.t / np.sqrt(7), rtol=1e-12)
 
 
 def test_other_columns_tell_series_apart_and_units_stand_in_names_or_are_given(tmp_path):

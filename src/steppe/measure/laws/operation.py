@@ -14,7 +14,7 @@ from steppe.array_types import Floats
 from steppe.errors import Mistake
 from steppe.measure.laws.family import RATE_FAMILIES
 from steppe.measure.laws.law import DRAWS, SEED, FittedLaw, choose_law
-from steppe.measure.laws.points import SamplePoints
+from steppe.measure.laws.points import FEW, SamplePoints
 from steppe.measure.laws.size_lines import Pieces, RangeLines, fit_pieces, plain_line
 
 Protocol = Literal["oneway", "pingpong", "ack"]
@@ -143,7 +143,8 @@ def _ranks_text(ranks: Floats) -> str:
 def _remarks(points: SamplePoints, found: Pieces) -> list[str]:
     said = []
     if not points.known:
-        said.append("No repeats: each time is taken to scatter by 3 % (--spread says otherwise); changes of protocol are not looked for.")
+        few = "No repeats: each time is" if points.repeats.max() == 1.0 else f"Fewer than {FEW} repeats of a size: their times are"
+        said.append(f"{few} taken to scatter by 3 % (--spread says otherwise); changes of protocol are not looked for.")
     if len(found.lines) > 1:
         cuts = ", ".join(f"{lines.high:g}" for lines in found.lines[:-1])
         said.append(

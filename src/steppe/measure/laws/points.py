@@ -11,7 +11,7 @@ OF_MEDIAN = 1.2533  # standard error of a median, in those of a mean; for normal
 OF_DEVIATION = 1.4826  # standard deviation, in median absolute deviations; for normal deviates
 FLOOR = 0.003  # of the time: least standard error, however many repeats there are
 SPREAD = 0.03  # of the time: assumed scatter of times without repeats
-FEW = 5  # repeats: with fewer their own scatter is too uncertain
+FEW, MANY = 5, 100  # repeats: with fewer their own scatter is too uncertain; with as many it is known
 
 
 class SamplePoints(Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,7 +57,8 @@ class SamplePoints(Struct, frozen=True, forbid_unknown_fields=True):
 def medians(n: Floats, p: Floats, t: Floats, spread: float | None = None) -> SamplePoints:
     """The points of single times: n [bytes], p, t [s] (times,), in any order; repeats have equal n and p.
 
-    spread: relative scatter of one time, for times without repeats; None: 3 % is assumed, and a remark of the fit says so.
+    spread: relative scatter of one time, for points of fewer than 5 repeats; None: 3 % is assumed, and a remark of the fit says so.
+    The scatter of 5 to 99 repeats is mixed with that of all points.
 
     Raises
     ------
@@ -69,13 +70,16 @@ def medians(n: Floats, p: Floats, t: Floats, spread: float | None = None) -> Sam
         if wrong.any():
             low = "above 0" if name == "t" else f"{least:g} or more"
             raise Mistake(f"{name} = {values[wrong][0]:g} in line {int(wrong.argmax()) + 1} of the values must be a number {low}.")
-    keys, where = np.unique(np.stack([p, n], axis=1), axis=0, return_inverse=True)
-    found = []
-    for number in range(len(keys)):
-        times = t[where.reshape(-1) == number]
-        middle = float(np.median(times))
-        assumed = (SPREAD if spread is None else spread) * middle
-        own = OF_DEVIATION * float(np.median(np.abs(times - middle))) if times.size >= FEW else assumed
-        found.append((middle, max(OF_MEDIAN ** (times.size > 1) * own / np.sqrt(times.size), FLOOR * middle), times.size))
-    middle_, sigma, repeats = np.array(found, float).T
-    return SamplePoints(keys[:, 1], keys[:, 0], middle_, sigma, repeats, known=bool((repeats >= FEW).all()) or spread is not None)
+    keys, where, counts = np.unique(np.stack([p, n], axis=1), axis=0, return_inverse=True, return_counts=True)
+    each = np.split(t[np.argsort(where.reshape(-1), kind="stable")], np.cumsum(counts)[:-1])
+    middle, repeats = np.array([np.median(times) for times in each]), counts.astype(float)
+    few = repeats < FEW
+    scatter = np.full(middle.size, SPREAD if spread is None else spread)  # relative, of one time
+    if not few.all():
+        # five times give their deviation only within a factor of two: points that scatter little by chance would decide
+        deviation = np.array([np.median(np.abs(times - one)) for times, one in zip(each, middle, strict=True)]) / middle
+        own = OF_DEVIATION * deviation[~few]
+        share = np.minimum(1.0, repeats[~few] / MANY)
+        scatter[~few] = np.sqrt(share * own**2 + (1.0 - share) * np.mean(own**2))
+    sigma = np.maximum(np.where(repeats > 1, OF_MEDIAN, 1.0) * scatter / np.sqrt(repeats), FLOOR) * middle
+    return SamplePoints(keys[:, 1], keys[:, 0], middle, sigma, repeats, known=bool((~few).all()) or spread is not None)
