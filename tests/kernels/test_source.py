@@ -1,7 +1,9 @@
 """What the key of a kernel and the identity of a model depend on."""
 
 import importlib.util
+import sys
 from collections.abc import Callable
+from enum import IntEnum
 from pathlib import Path
 
 import numpy as np
@@ -34,19 +36,48 @@ def test_another_default_of_a_helper_makes_another_kernel(tmp_path: Path, monkey
     assert found == [0.5, 0.125]
 
 
+class Least(IntEnum):
+    CELLS = 1
+
+
+def compare(n: int, values: NDArray[np.float64]) -> None:
+    values[0] = 1.0 if n > Least.CELLS else 2.0
+
+
+def test_another_member_of_an_enumeration_makes_another_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEPPE_CACHE", str(tmp_path))
+    found = []
+    for cells in (1, 3):
+        monkeypatch.setitem(globals(), "Least", IntEnum("Least", {"CELLS": cells}))
+        values = np.ones(1)
+        FieldKernel(compare)(2, values)
+        found.append(values[0])
+    assert found == [1.0, 2.0]
+
+
 @pytest.fixture
-def written(tmp_path: Path) -> Callable[..., Callable[..., object]]:
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Callable[..., object]]:
     """The function `derive` of a file with a value and a body."""
+
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "beside", raising=False)
 
     def made(value: object, body: str, number: int) -> Callable[..., object]:
         path = tmp_path / f"own{number}.py"
         helper = f"K = {value}\ndef helper(x, k=K):\n    return [k * x for _ in (1,)]\n"
-        text = f"import numpy as np\n{helper}TABLE = {{'one': helper, 'two': {value}}}\n"
+        inside = f"def inside(x):\n    return {value} * x\n"
+        more = (
+            f"@functools.cache\n{inside}half = functools.partial(inside, 0.5)\nclass Own:\n    def inside(self):\n        return {value}\n"
+        )
+        (tmp_path / "beside.py").write_text(inside)
+        imports = "import functools\nimport numpy as np\nimport beside\nfrom enum import Enum\n"
+        text = f"{imports}{helper}{more}TABLE = {{'one': helper, 'two': {value}}}\nclass Kind(Enum):\n    ONE = {value!r}\n"
         path.write_text(f"{text}def derive(p):\n    return {body}\n")
         spec = importlib.util.spec_from_file_location(path.stem, path)
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, path.stem, module)
         spec.loader.exec_module(module)
         return module.derive
 
@@ -66,6 +97,11 @@ def written(tmp_path: Path) -> Callable[..., Callable[..., object]]:
         (("(np.zeros(5000), 1)", "(np.where(np.arange(5000) == 2500, 1.0, 0.0), 1)"), "K[0].sum()"),
         (("0.9", "0.5"), "max(helper(1.0)[0] for _ in (1,))"),
         (("0.9", "0.5"), "TABLE['one'](1.0)"),
+        (("0.9", "0.5"), "inside(1.0)"),
+        (("0.9", "0.5"), "half()"),
+        (("0.9", "0.5"), "Own().inside()"),
+        (("0.9", "0.5"), "beside.inside(1.0)"),
+        (("0.9", "0.5"), "Kind.ONE.value"),
     ],
 )
 def test_all_that_a_function_reads_is_in_its_fingerprint(values: tuple[str, str], body: str, written: Callable) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from steppe.errors import ModelError
-from steppe.models import CellModel, find_model, make_model
+from steppe.models import CellModel, FieldModel, find_model, make_model
+from steppe.models.defaults import source_digest
 from tests.models import heat
 from tests.scenario import EXAMPLES
 
@@ -48,6 +49,32 @@ def test_a_field_model_that_was_changed_is_loaded_anew(tmp_path: Path) -> None:
         path.write_text(Path(heat.__file__).read_text() + f"\n# {version}\n")
         found.append(make_model(find_model(str(path))).digest)
     assert found[0] != found[1]
+
+
+BESIDE = f"""from own_parts.numbers import RATE
+import own_rates as rates
+
+{(EXAMPLES / "diffusion.py").read_text()}
+"""
+
+
+def test_files_that_a_field_model_imports_from_its_folder_are_in_its_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_parts").mkdir()
+    path, rates = tmp_path / "own_model.py", tmp_path / "own_rates.py"
+    numbers, other = tmp_path / "own_parts" / "numbers.py", tmp_path / "own_other.py"
+    path.write_text(BESIDE)
+    rates.write_text("def rate():\n    from own_deeper import deeper\n")
+    texts = dict.fromkeys([rates, tmp_path / "own_deeper.py", numbers, other], "RATE = 1.0\n") | {rates: rates.read_text()}
+    for file, text in texts.items():
+        file.write_text(text)
+    before, found = source_digest(find_model(str(path)).MODEL, FieldModel), {}
+    for file, text in texts.items():
+        file.write_text(text + "# changed\n")
+        found[file] = source_digest(find_model(str(path)).MODEL, FieldModel)
+        file.write_text(text)
+    assert found.pop(other) == before  # which nothing imports
+    assert len({before, *found.values()}) == 4
 
 
 def test_a_mistake_in_a_changed_file_is_named_by_its_own_line(tmp_path: Path) -> None:

@@ -5,8 +5,11 @@ import builtins
 import dis
 import functools
 import inspect
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from enum import EnumMeta
+from pathlib import Path
 from types import CodeType, FunctionType, MappingProxyType, ModuleType
 from typing import NamedTuple
 
@@ -157,12 +160,55 @@ def _as_text(value: object) -> str:
     if isinstance(value, list | tuple):
         elements = [_as_text(each) for each in value]
         return repr(value) if elements == [*map(repr, value)] else f"{type(value).__name__}({', '.join(elements)})"
-    return type(value).__qualname__ if type(value).__repr__ is object.__repr__ else repr(value)
+    has_address = type(value).__repr__ is object.__repr__ or isinstance(value, functools.partial)
+    return type(value).__qualname__ if has_address else repr(value)
+
+
+def with_imports(file: Path | str) -> list[Path]:
+    """A file of Python, and the files beside it, or in folders beside it, that it and they import."""
+    found, folder = [Path(file)], Path(file).parent
+    for path in found:
+        try:
+            tree = ast.parse(path.read_bytes())
+        except SyntaxError:  # a file of that name that is not what is imported
+            continue
+        for name, level in (each for node in ast.walk(tree) for each in _imported(node)):
+            if level or folder.name not in ("site-packages", "dist-packages"):  # there lie other authors' packages
+                parts, begin = name.split("."), path.parents[level - 1] if level else folder
+                places = [begin.joinpath(*parts[: n + 1]) for n in range(len(parts))]
+                files = [each for place in places for each in (place.with_suffix(".py"), place / "__init__.py")]
+                found += [each for each in files if each.is_file() and each not in found]
+    return found
+
+
+def _imported(node: ast.AST) -> Iterator[tuple[str, int]]:
+    """The names that an import statement may load, and from how many folders up, 0 for names without dots before them."""
+    if isinstance(node, ast.Import):
+        yield from ((each.name, 0) for each in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        yield from ((".".join(filter(None, (node.module, each.name))), node.level) for each in node.names)
+
+
+def _says_all(value: object, file: str) -> bool:
+    """True if the text of a value in a fingerprint holds all that it is. file: of the function that names it."""
+    if value is None or isinstance(value, (FunctionType, EnumMeta, *CONSTANTS)) or hasattr(value, "_fields"):
+        return True
+    if not isinstance(value, ModuleType | type):
+        return type(value).__module__ in ("builtins", "numpy") and not isinstance(value, np.vectorize)
+    home = value if isinstance(value, ModuleType) else sys.modules.get(value.__module__)
+    places = [Path(each) for each in (getattr(home, "__file__", None), *getattr(home, "__path__", ())) if each]
+    near = [place for place in places if place.is_relative_to(Path(file).parent)]
+    return not near or not any(each.is_relative_to(place) for each in with_imports(file) for place in near)
 
 
 def fingerprint(function: Function, of: Callable[[Function], str] = inspect.getsource) -> str:
-    """Everything that a kernel depends on: the text, or the result of `of`, of a function and all functions it names, and constants."""
+    """Everything that a kernel depends on: the text, or the result of `of`, of a function and all functions it names, and constants.
+
+    A function may name what has no such text, as a module of its author, a class with methods or a partial function. Then the text of its
+    file, and of those beside it that this imports, stands for it.
+    """
     parts: list[str] = []
+    files: dict[Path, None] = {}
     for f in functions(function):
         parts.append(of(f))
         if of is inspect.getsource and _has_named_default(f):
@@ -170,6 +216,11 @@ def fingerprint(function: Function, of: Callable[[Function], str] = inspect.gets
         for name, value, _ in named(f):
             if isinstance(value, CONSTANTS):
                 parts.append(f"{name} = {_as_text(value)}")
+            elif isinstance(value, EnumMeta):
+                parts.append(f"{name} = {_as_text(dict(value.__members__))}")
             elif isinstance(value, type) and value.__module__ != "builtins":
                 parts.append(f"{name} = {value.__qualname__}{getattr(value, '_fields', '')}")
-    return "\n".join(parts)
+            file = f.__code__.co_filename
+            if of is inspect.getsource and not all(_says_all(each, file) for each in _within(value)):
+                files |= dict.fromkeys(with_imports(file))
+    return "\n".join([*parts, *(file.read_text(encoding="utf-8") for file in files)])

@@ -13,6 +13,7 @@ import numpy as np
 from steppe.array_types import Array
 from steppe.clock import Clock
 from steppe.errors import ModelError, UnknownNameError, nearest
+from steppe.kernels import with_imports
 from steppe.levels import Space
 from steppe.models.contract import Increment, Minimal, Model, Needs, Status
 from steppe.models.declare import Choice
@@ -163,10 +164,11 @@ def leaves_out(model: Model, capability: type) -> list[str]:
 
 
 def source_digest(kind: type, base: type) -> str:
-    """Of the files of a class and of those that it derives from, up to `base`."""
+    """Of the files of a class and of those that it derives from, up to `base`, and of those beside them that they import."""
     own = [each for each in kind.__mro__[: kind.__mro__.index(base)] if each not in (_Begins, _Keeps)]
-    files = [getattr(sys.modules[each.__module__], "__file__", None) for each in own]
-    return sha256(b"".join(Path(file).read_bytes() for file in files if file)).hexdigest()
+    files = [Path(file) for each in own if (file := getattr(sys.modules[each.__module__], "__file__", None))]
+    others = dict.fromkeys(other for file in dict.fromkeys(files) for other in with_imports(file)[1:] if other not in files)
+    return sha256(b"".join(file.read_bytes() for file in [*files, *others])).hexdigest()
 
 
 @cache
