@@ -10,7 +10,6 @@ from steppe.measure import (
     find_weaknesses,
     fit,
     fit_again,
-    of_fit,
     predict,
     read_document,
     record_fit,
@@ -32,7 +31,7 @@ def found():
 
 @pytest.fixture(scope="module")
 def document(found):
-    return Document(made="2026-01-01T00:00:00+00:00", fits=[record_fit(found)], weaknesses=find_weaknesses([of_fit(found)]))
+    return Document(made="2026-01-01T00:00:00+00:00", fits=[record_fit(found)], weaknesses=find_weaknesses([found]))
 
 
 def test_a_fit_that_was_written_predicts_what_it_did(document, found, tmp_path):

@@ -1,11 +1,12 @@
 import numpy as np
 
-from steppe.measure import find_weaknesses, fit, of_fit
+from steppe.measure import find_weaknesses, fit
+from steppe.measure.laws.formula import made_points
 from tests.measure.made import points_of
 
 
 def subject(operation, t0, rate=None, environment="A", seed=1):
-    return of_fit(fit(points_of(t0, rate, seed=seed), {"environment": environment, "operation": operation}))
+    return fit(points_of(t0, rate, seed=seed), {"environment": environment, "operation": operation})
 
 
 def flat(p):
@@ -47,3 +48,26 @@ def test_the_same_operation_of_two_libraries_is_compared_where_they_differ_most(
 def test_what_scatters_too_much_to_tell_is_no_finding():
     many = [subject("barrier", lambda p, more=more: more * np.log(p), environment=name) for name, more in (("A", 63), ("B", 60))]
     assert find_weaknesses(many) == []
+
+
+def test_an_ideal_scatter_of_n_bytes_to_each_rank_is_no_weakness():
+    """It sends p times the bytes of a broadcast of n; and the broadcast of an allgather has those of all ranks."""
+    subjects = [
+        subject("scatter", lambda p: 10 * np.log2(p), lambda p: 1000 / (p - 1), seed=1),
+        subject("broadcast", lambda p: 10 * np.log2(p), lambda p: 500 + 0 * p, seed=2),
+        subject("gather", lambda p: 10 * np.log2(p), lambda p: 1000 / (p - 1), seed=3),
+        subject("allgather", lambda p: 15 * np.log2(p), lambda p: 1000 / (2 * p - 1), seed=4),
+    ]
+    assert find_weaknesses(subjects) == []
+
+
+def test_a_composition_is_compared_by_the_lines_of_its_size():
+    """Above 8 KiB messages begin with a handshake, of which the latency of small messages says nothing."""
+
+    def made(operation, late, seed):
+        p, n = (grid.reshape(-1) for grid in np.meshgrid([2.0, 4.0, 8.0, 16.0], 4.0 ** np.arange(1, 11), indexing="ij"))
+        times = 1e-6 * (10.0 * np.log2(p) + n / 1000.0 + np.where(n > 8192, late, 0.0))
+        return fit(made_points(times, n, p, 0.01, 0.0, 100, seed), {"operation": operation})
+
+    (found,) = find_weaknesses([made("gather", 500.0, 1), made("allgather", 0.0, 2)])
+    assert found.sentence.startswith("gather of 65536 bytes on 16 ranks takes 5.7")

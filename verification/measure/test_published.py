@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.shared import shared_path
 
-from steppe.measure import SamplePoints, find_weaknesses, fit, of_fit, predict, read_formulas, read_table
+from steppe.measure import SamplePoints, find_weaknesses, fit, predict, read_formulas, read_table
 from steppe.measure.laws.family import FAMILIES, RATE_FAMILIES, fit_family
 from steppe.measure.laws.formula import made_points
 from steppe.measure.laws.law import choose_law
@@ -215,7 +215,7 @@ def _order(term: str) -> tuple[str, float]:
 
 def test_the_weaknesses_of_the_paper_are_on_the_list(formulas):
     found = rehearse(list(formulas.values()), 0.05, 0.05, 100, 1)
-    said = "\n".join(finding.sentence for finding in find_weaknesses([of_fit(one.fit) for one in found if one.fit is not None]))
+    said = "\n".join(finding.sentence for finding in find_weaknesses([one.fit for one in found if one.fit is not None]))
     for beginning in (
         "PVM broadcast: latency grows 6.",
         "PVM broadcast: its latency at 16 ranks is 2.",

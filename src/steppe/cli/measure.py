@@ -83,7 +83,7 @@ def fit(
         Write the fits to this file, for `steppe measure predict` and others.
     """
     from steppe.files import check_writable
-    from steppe.measure import find_weaknesses, fits_of_file, laws_of, lines_of, of_fit, read_table, remarks_of, weaknesses_text
+    from steppe.measure import find_weaknesses, fits_of_file, laws_of, lines_of, read_table, remarks_of, weaknesses_text
     from steppe.measure import fit as fit_points
 
     if (file is None) == (laws is None):
@@ -106,7 +106,7 @@ def fit(
         assert laws is not None
         noise, outliers = (0.05 if share is None else share for share in (noise, outliers))
         fits = _rehearsed(laws, noise, outliers, 100 if repeats is None else repeats, 1 if seed is None else seed, ranks)
-    found = find_weaknesses([of_fit(one) for one in fits if one.operation and one.pieces[0].t0 is not None])
+    found = find_weaknesses(fits)
     sys.stdout.write(f"\n{weaknesses_text(found)}" if found else "")
     if json is not None:
         from steppe.measure import Document, made_now, record_fit, write_document

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from steppe.measure.laws.rehearsal import rehearse as rehearse
     from steppe.measure.laws.times_table import read_table as read_table
     from steppe.measure.laws.weakness import find_weaknesses as find_weaknesses
-    from steppe.measure.laws.weakness import of_fit as of_fit
     from steppe.measure.messages.session import MessageOptions as MessageOptions
     from steppe.measure.messages.session import measure_messages as measure_messages
     from steppe.measure.processor.processor import check_cell as check_cell

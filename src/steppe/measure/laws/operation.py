@@ -69,6 +69,11 @@ class OperationFit:
         return self.name.get("operation", "")
 
     @property
+    def environment(self) -> str:
+        """Its name without the operation: the library, the variant."""
+        return " ".join(text for column, text in self.name.items() if column != "operation")
+
+    @property
     def one_way(self) -> float:
         """t0 one way, as a share of the t0 of its pieces: half if the times have acknowledgements."""
         return ONE_WAY[self.protocol]

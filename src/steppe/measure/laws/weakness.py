@@ -1,11 +1,11 @@
 """Operations that are slower than necessary: growth beyond its bound, slower than another library or than a composition of others.
 
-Times at 0 bytes (t0) and per byte (1/r_inf) are compared, with the draws of their fits. The whole interval of a finding lies above `LEAST`.
+Times are those of the laws, with the draws of their fits. The whole interval of a finding lies above `LEAST`.
 Findings are ranked by their ratio.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from msgspec import Struct
@@ -15,17 +15,16 @@ from steppe.measure.laws.operation import OperationFit
 
 LEAST = 1.1
 LARGE = 65_536  # [bytes] at which compositions are compared, besides 0
-MIRROR = (  # the first must not take longer than the others together, which move the same bytes through one rank
-    ("scatter", ("gather",)),
-    ("scatter", ("broadcast",)),
-    ("gather", ("allgather",)),
-    ("broadcast", ("scatter", "allgather")),
-    ("allgather", ("gather", "broadcast")),
-    ("reduction", ("allreduce",)),
-    ("allreduce", ("reduction", "broadcast")),
-    ("barrier", ("allreduce",)),
+MIRROR = (  # the first must not take longer than the others together, of n p^k bytes each, which do its work
+    ("scatter", (("gather", 0),)),
+    ("scatter", (("broadcast", 1),)),
+    ("gather", (("allgather", 0),)),
+    ("broadcast", (("scatter", -1), ("allgather", -1))),
+    ("allgather", (("gather", 0), ("broadcast", 1))),
+    ("reduction", (("allreduce", 0),)),
+    ("allreduce", (("reduction", 0), ("broadcast", 0))),
+    ("barrier", (("allreduce", 0),)),
 )
-Draws = Callable[[float], Floats]
 
 
 class WeakPoint(Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,111 +36,100 @@ class WeakPoint(Struct, frozen=True, forbid_unknown_fields=True):
     sentence: str
 
 
-@dataclass(frozen=True)
-class Subject:
-    """An operation to judge: draws of t0 [s] and of the time per byte [s] as functions of p, None where not known; the measured p."""
-
-    environment: str
-    operation: str
-    order: str
-    ranks: tuple[float, ...]
-    t0: Draws | None
-    per_byte: Draws | None
-
-    @property
-    def title(self) -> str:
-        """Environment and operation."""
-        return f"{self.environment} {self.operation}".strip()
-
-
-def of_fit(fit: OperationFit) -> Subject:
-    """The subject of a fit with laws in p."""
-    t0, rate = fit.pieces[0].t0, fit.pieces[-1].rate
-    environment = " ".join(text for column, text in fit.name.items() if column != "operation")
-    ranks = fit.points.ranks if t0 is None else t0.described
-    return Subject(
-        environment,
-        fit.operation,
-        "" if t0 is None else t0.leading_term,
-        tuple(ranks.tolist()),
-        None if t0 is None else t0.draws,
-        None if rate is None else lambda p: 1.0 / np.maximum(rate.draws(p), 1e-300),
-    )
-
-
-def find_weaknesses(subjects: Sequence[Subject]) -> list[WeakPoint]:
-    """All findings, the greatest ratio first."""
-    found = [finding for subject in subjects for finding in _growth(subject)]
-    for i, one in enumerate(subjects):
-        for other in subjects[:i]:
+def find_weaknesses(fits: Sequence[OperationFit]) -> list[WeakPoint]:
+    """All findings about operations whose latency has a law in p, the greatest ratio first."""
+    known = [fit for fit in fits if fit.operation and fit.pieces[0].t0 is not None]
+    found = [finding for fit in known for finding in _growth(fit)]
+    for i, one in enumerate(known):
+        for other in known[:i]:
             found += _between(one, other)
-    for environment in dict.fromkeys(subject.environment for subject in subjects):
-        own = {subject.operation: subject for subject in subjects if subject.environment == environment}
+    for environment in dict.fromkeys(fit.environment for fit in known):
+        own = {fit.operation: fit for fit in known if fit.environment == environment}
         for operation, parts in MIRROR:
-            if operation in own and all(part in own for part in parts):
-                found += _composed(own[operation], [own[part] for part in parts])
+            if operation in own and all(part in own for part, _ in parts):
+                found += _composed(own[operation], [(own[part], power) for part, power in parts])
     return sorted(found, key=lambda finding: finding.ratio, reverse=True)
 
 
-def _growth(subject: Subject) -> list[WeakPoint]:
+def _title(fit: OperationFit) -> str:
+    return f"{fit.environment} {fit.operation}".strip()
+
+
+def _ranks(fit: OperationFit) -> Floats:
+    """The measured p that the law of the latency describes."""
+    law = fit.pieces[0].t0
+    return fit.points.ranks if law is None else law.described
+
+
+def _time(fit: OperationFit, p: float, n: float) -> Floats | None:
+    """Draws of the time of n bytes on p ranks (draws,) [s]; None where its laws do not hold."""
+    piece = fit.piece_of(n)
+    laws = [law for law in (piece.t0, piece.rate if n else None) if law is not None and p <= law.described[-1]]
+    if len(laws) < (2 if n else 1):
+        return None
+    return laws[0].draws(p) + (n / np.maximum(laws[1].draws(p), 1e-300) if n else 0.0)
+
+
+def _per_byte(fit: OperationFit, p: float) -> Floats | None:
+    """Draws of the time per byte of the largest messages on p ranks (draws,) [s]; None where it has no law."""
+    law = fit.pieces[-1].rate
+    return None if law is None else 1.0 / np.maximum(law.draws(p), 1e-300)
+
+
+def _growth(fit: OperationFit) -> list[WeakPoint]:
     """Latency that grows faster than log p, the bound of a tree for every operation that reaches all ranks."""
-    ranks = [p for p in subject.ranks if p >= 2]
-    if subject.t0 is None or len(ranks) < 2:
+    ranks, law = [p for p in _ranks(fit).tolist() if p >= 2], fit.pieces[0].t0
+    if law is None or len(ranks) < 2:
         return []
     low, high = ranks[0], ranks[-1]
-    growth, bound = subject.t0(high) / subject.t0(low), np.log(high) / np.log(low)
-    as_what = f" (as {subject.order})" if subject.order not in ("", "1") else ""
+    growth, bound = law.draws(high) / law.draws(low), np.log(high) / np.log(low)
+    as_what = f" (as {law.leading_term})" if law.leading_term not in ("", "1") else ""
     fold = float(np.median(growth))
     return judged(
         growth / bound,
-        f"{subject.title}: latency grows {fold:.3g}-fold from {low:g} to {high:g} ranks{as_what}, a tree would grow as log p, "
+        f"{_title(fit)}: latency grows {fold:.3g}-fold from {low:g} to {high:g} ranks{as_what}, a tree would grow as log p, "
         f"{bound:.3g}-fold: {{ratio}} times too much.",
     )
 
 
-def _between(one: Subject, other: Subject) -> list[WeakPoint]:
+def _between(one: OperationFit, other: OperationFit) -> list[WeakPoint]:
     """The same operation of two libraries, at the number of ranks where they differ most."""
-    if one.operation != other.operation or not one.operation:
+    if one.operation != other.operation:
         return []
     found = []
-    for what, first, second in (("latency", one.t0, other.t0), ("time per byte", one.per_byte, other.per_byte)):
-        common = sorted(set(one.ranks) & set(other.ranks))
-        if first is None or second is None:
-            continue
-        ratios = {p: first(p) / second(p) for p in common if (first(p) > 0.0).all() and (second(p) > 0.0).all()}
+    for what, drawn in (("latency", partial(_time, n=0.0)), ("time per byte", _per_byte)):
+        ratios = {}
+        for p in np.intersect1d(_ranks(one), _ranks(other)).tolist():
+            first, second = drawn(one, p=p), drawn(other, p=p)
+            if first is not None and second is not None and (first > 0.0).all() and (second > 0.0).all():
+                ratios[p] = first / second
         if not ratios:
             continue
         p = max(ratios, key=lambda p: abs(np.log(np.median(ratios[p]))))
         slow, fast, ratio = (one, other, ratios[p]) if np.median(ratios[p]) > 1.0 else (other, one, 1.0 / ratios[p])
-        found += judged(ratio, f"{slow.title}: its {what} at {p:g} ranks is {{ratio}} times that of {fast.title}.")
+        found += judged(ratio, f"{_title(slow)}: its {what} at {p:g} ranks is {{ratio}} times that of {_title(fast)}.")
     return found
 
 
-def _composed(whole: Subject, parts: list[Subject]) -> list[WeakPoint]:
+def _composed(whole: OperationFit, parts: Sequence[tuple[OperationFit, int]]) -> list[WeakPoint]:
     """An operation beside others that do its work, at the largest number of ranks that all were measured on."""
-    common = sorted(set(whole.ranks).intersection(*(part.ranks for part in parts)))
-    if whole.t0 is None or any(part.t0 is None for part in parts) or not common:
+    common = set(_ranks(whole).tolist()).intersection(*(_ranks(part).tolist() for part, _ in parts))
+    if not common:
         return []
-    p, found = common[-1], []
+    p, found = max(common), []
     for n in (0, LARGE):
-        of_whole = _time(whole, p, n)
-        of_parts = [_time(part, p, n) for part in parts]
-        if of_whole is None or any(time is None for time in of_parts):
+        of_whole, of_parts = _time(whole, p, n), [_time(part, p, n * p**power) for part, power in parts]
+        known = [time for time in of_parts if time is not None]
+        if of_whole is None or len(known) < len(parts):
             continue
-        together = sum(time for time in of_parts if time is not None)
+        together = np.sum(known, axis=0)
         gain = float(np.median(of_whole - together)) * 1e6
         found += judged(
             of_whole / together,
-            f"{whole.title} of {n} bytes on {p:g} ranks takes {{ratio}} times {' + '.join(part.operation for part in parts)}, which does "
-            f"the same: {gain:.4g} us a call to gain.",
+            f"{_title(whole)} of {n} bytes on {p:g} ranks takes {{ratio}} times {' + '.join(part.operation for part, _ in parts)}, which "
+            f"does the same: {gain:.4g} us a call to gain.",
         )
     return found
-
-
-def _time(subject: Subject, p: float, n: float) -> Floats | None:
-    if subject.t0 is None or (n > 0 and subject.per_byte is None):
-        return None
-    return subject.t0(p) + (n * subject.per_byte(p) if n > 0 and subject.per_byte is not None else 0.0)
 
 
 def judged(ratio: Floats, sentence: str) -> list[WeakPoint]:

@@ -13,7 +13,7 @@ from steppe.comm.raw import Raw, progress_settings
 from steppe.errors import Mistake
 from steppe.measure.laws.operation import OperationFit, fit
 from steppe.measure.laws.points import FLOOR, SamplePoints
-from steppe.measure.laws.weakness import WeakPoint, find_weaknesses, of_fit
+from steppe.measure.laws.weakness import WeakPoint, find_weaknesses
 from steppe.measure.messages.messages import Messages
 from steppe.measure.messages.offsets import record_clocks
 from steppe.measure.messages.plan import ACKNOWLEDGED, FIRST, LATER, Task, is_fitted, largest_of, plan
@@ -151,10 +151,9 @@ def fit_series(series: Sequence[Measured]) -> list[OperationFit]:
 
 def weaknesses_of(fits: Sequence[OperationFit], series: Sequence[Measured]) -> list[WeakPoint]:
     """The weaknesses that laws in p and single sizes show, the greatest ratio first."""
-    subjects = [of_fit(one) for one in fits if one.pieces[0].t0 is not None]
     found = find_slower(series)
-    for kind in {one.environment for one in subjects}:  # blocking operations and others are compared size by size
-        found += find_weaknesses([one for one in subjects if one.environment == kind])
+    for kind in dict.fromkeys(one.environment for one in fits):  # blocking operations and others are compared size by size
+        found += find_weaknesses([one for one in fits if one.environment == kind])
     return sorted(found, key=lambda one: one.ratio, reverse=True)
 
 
