@@ -306,6 +306,17 @@ def test_a_large_map_has_overviews(tmp_path):
     assert cog_validate(tmp_path / "a.tif", strict=True, quiet=True)[0]
 
 
+def test_a_row_on_a_pole_is_a_whole_pixel_of_a_geotiff(tmp_path):
+    from steppe.grid import Raster
+
+    make_run(tmp_path / "run", Raster(90.0, -0.5, 0.25, 0.5, np.ones((4, 6), bool)), 1, 1)
+    for region, rows in (("all", 4), ({"box": [0.0, 89.9, 3.0, 90.0]}, 1)):
+        write_geotiff(ExportSource(tmp_path / "run", ["growth"], region=region), tmp_path / "a.tif", overwrite=True)
+        with rasterio.open(tmp_path / "a.tif") as file:
+            assert file.shape == (rows, 6)
+            assert file.bounds == pytest.approx((0.0, 90.25 - 0.5 * rows, 3.0, 90.25))
+
+
 def test_one_file_takes_one_map_and_points_make_none(made, stations, tmp_path):
     what = ExportSource(made[0])
     with pytest.raises(Mistake, match="takes one map, 1,000 are wanted"):

@@ -101,6 +101,16 @@ def test_a_projected_map_is_drawn_in_its_own_measures(tmp_path: Path) -> None:
     assert (across, down) == (pytest.approx(20.5 / 60, abs=0.02), pytest.approx(10.5 / 20, abs=0.04))
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(1, 8), (8, 1)])
+def test_a_single_row_is_as_high_as_its_columns_are_wide(tmp_path: Path, rows: int, columns: int) -> None:
+    y, x = 6_000_000.0 - 1000.0 * np.arange(rows), 300_000.0 + 1000.0 * np.arange(columns)
+    draw_run(tmp_path / "a.png", "Run", [MapPlot("Rain", np.full((rows, columns), 0.5), "mm", y, x, PURE, projected=True)], [], [])
+    coloured = np.abs(pixels(tmp_path / "a.png") - np.array(_colour(0.5))).max(axis=2) <= 2
+    counts = (coloured.sum(axis=axis) for axis in (0, 1))
+    down, across = (np.median(count[count > 25]) for count in counts)  # more than the bar of colours has
+    assert across / down == pytest.approx(columns / rows, rel=0.1)
+
+
 def test_a_run_without_values_is_drawn_too(tmp_path: Path) -> None:
     empty = LinePlot("Growth", [date(1990, 1, 1), date(1990, 1, 2)], np.full(2, np.nan), "mm")
     draw_run(tmp_path / "a.png", "Run", [queensland(np.nan)], [empty], [])

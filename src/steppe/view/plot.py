@@ -153,8 +153,8 @@ def draw_map(
     else:
         _draw_coast(axes, drawn)
         south_first = bool(drawn.lat[0] < drawn.lat[-1])
-        edges = [float(edge) for axis in (drawn.lon, np.sort(drawn.lat)) for edge in _edges(np.asarray(axis, np.float64))[[0, -1]]]
-        place: dict[str, Any] = {"extent": edges, "origin": "lower" if south_first else "upper", "aspect": axes.get_aspect()}
+        lat, lon = _edges(drawn)
+        place: dict[str, Any] = {"extent": [lon[0], lon[-1], lat.min(), lat.max()], "origin": "lower" if south_first else "upper", "aspect": axes.get_aspect()}
         image = axes.imshow(np.ma.masked_invalid(drawn.values), interpolation="nearest", **place, **style)
     for x, y in drawn.marks:
         axes.plot(x, y, marker="o", markersize=6, markerfacecolor="white", markeredgecolor=INK, markeredgewidth=1.4)
@@ -195,7 +195,7 @@ def _draw_coast(axes: "Axes", drawn: MapPlot) -> None:
     from matplotlib.collections import LineCollection
 
     there = np.pad(np.isfinite(drawn.values), 1)
-    lat, lon = (_edges(np.asarray(centres, dtype=np.float64)) for centres in (drawn.lat, drawn.lon))
+    lat, lon = _edges(drawn)
     row, column = np.nonzero(there[1:, 1:-1] != there[:-1, 1:-1])
     flat = np.stack([np.stack([lon[column], lat[row]], -1), np.stack([lon[column + 1], lat[row]], -1)], 1)
     row, column = np.nonzero(there[1:-1, 1:] != there[1:-1, :-1])
@@ -203,9 +203,12 @@ def _draw_coast(axes: "Axes", drawn: MapPlot) -> None:
     axes.add_collection(LineCollection([*flat, *upright], colors=INK, linewidths=0.55, capstyle="round"))
 
 
-def _edges(centres: Array) -> Array:
-    half = (centres[1] - centres[0]) / 2.0 if centres.size > 1 else 0.5
-    return np.append(centres - half, centres[-1] + half)
+def _edges(drawn: MapPlot) -> tuple[Array, Array]:
+    """Edges of the rows and of the columns of a map; a single row is as high as its columns are wide."""
+    lat, lon = (np.asarray(centres, np.float64) for centres in (drawn.lat, drawn.lon))
+    high, wide = ((axis[1] - axis[0]) / 2.0 if axis.size > 1 else 0.0 for axis in (lat, lon))
+    high, wide = high or abs(wide) or 0.5, wide or abs(high) or 0.5
+    return np.append(lat - high, lat[-1] + high), np.append(lon - wide, lon[-1] + wide)
 
 
 def _draw_series(figure: "Figure", lines: list[LinePlot | ScenarioBand], top: float) -> None:

@@ -84,21 +84,29 @@ def _profile(source: ExportSource, window: Window) -> dict[str, object]:
     """The profile that all files of a source share."""
     rasterio = _rasterio()
     rows, columns = source.store.raster
-    y, x = source.store.small(f"{rows}_bnds")[window.rows], source.store.small(f"{columns}_bnds")[window.columns]
-    west, east, south, north = (float(edge) for edge in (x.min(), x.max(), y.min(), y.max()))
+    (south, north), (west, east) = _ends(source, rows, window.rows), _ends(source, columns, window.columns)
+    height, width = window.shape
     return {
         "driver": "COG",
         "count": 1,
-        "height": len(y),
-        "width": len(x),
+        "height": height,
+        "width": width,
         "crs": rasterio.crs.CRS.from_wkt(str(source.store.attributes["crs"]["crs_wkt"])),
-        "transform": rasterio.transform.from_bounds(west, south, east, north, len(x), len(y)),
+        "transform": rasterio.transform.from_bounds(west, south, east, north, width, height),
         "nodata": np.nan,
         "compress": "DEFLATE",
         "predictor": "YES",
         "blocksize": TILE,
         "overview_resampling": "AVERAGE",
     }
+
+
+def _ends(source: ExportSource, axis: str, part: slice) -> tuple[float, float]:
+    """The least and the greatest edge of some rows or columns. A row on a pole ends there, but all pixels have the same height."""
+    centres, bounds = source.store.small(axis)[part], source.store.small(f"{axis}_bnds")
+    half = float(np.ptp(bounds, axis=1).max()) / 2.0
+    low, high = float(bounds[part].min()), float(bounds[part].max())
+    return low - half if centres.min() == low else low, high + half if centres.max() == high else high
 
 
 def _south_first(source: ExportSource) -> bool:
