@@ -112,6 +112,26 @@ def test_the_latest_step_is_the_one_at_the_time_of_the_answer(scenario, monkeypa
     on_session(scenario, work)
 
 
+def test_where_a_branch_stands_a_change_counts_more_than_the_record_of_that_step(scenario):
+    scenario.write_text(scenario.read_text().replace('every = "1 month"', 'every = "1 day"', 1))
+    cells = np.array([5, 77])
+
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 20)
+        before = seen(session, "water")[cells]
+        session.apply(1, 3, "set", setting("water", 50.0))
+        session.save(1)
+        found, missing = series(session, "water", cells, 19, 20, again=False)
+        assert (found[1].tolist(), missing) == ([50.0, 50.0], [])
+        to(session, 21)
+        session.save(1)
+        found, _ = series(session, "water", cells, 20, 20, again=False)
+        assert np.array_equal(found[0], before)
+
+    on_session(scenario, work)
+
+
 def test_a_new_branch_has_the_records_of_its_origin(scenario, monkeypatch):
     scenario.write_text(scenario.read_text().replace('every = "1 month"', 'every = "1 day"', 1))
     monkeypatch.setattr(session_file, "AGAIN", 0.0)  # nothing is computed again

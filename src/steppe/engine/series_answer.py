@@ -34,11 +34,16 @@ def series_of(on: Branch, query: MapQuery, along: Along, get: Callable[[MapQuery
     variable, cells = on.plan.variables[name], cells_of(query.chosen, on.plan.grid.n_cells)
     floating = variable.dtype if np.dtype(variable.dtype).kind == "f" else "float64"
     weights, begin = area[cells], time.monotonic()
+    held = on.position.step - bool(on.position.seq)  # where the branch stands, a record may be older than the last change
+
+    def recorded(rounded: bool = False) -> Array | None:
+        return on.records_from(name, at, min(last, held), cells, rounded) if at <= held else None
+
     found: list[Array] = []
     missing: list[list[Any]] = []
     head: ArrayHead = {"variable": name, "units": variable.units}
     while at <= last and (not found or time.monotonic() - begin < TURN):
-        block, why = on.records_from(name, at, last, cells), ""
+        block, why = recorded(), ""
         if block is None:
             try:
                 said, body = get(replace(query, step=at, along=None))
@@ -46,7 +51,7 @@ def series_of(on: Branch, query: MapQuery, along: Along, get: Callable[[MapQuery
                 if "rounded" in said:
                     head["rounded"] = said["rounded"]
             except NotComputedError:
-                block = None if again else on.records_from(name, at, last, cells, rounded=True)
+                block = None if again else recorded(rounded=True)
                 if block is not None:
                     head["rounded"] = "float32"
         if block is None:
