@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from steppe.measure import Document, fit, fit_again, laws_of, lines_of, predict, prediction_text, record_fit
+from steppe.errors import Mistake
+from steppe.measure import Document, SamplePoints, fit, fit_again, laws_of, lines_of, medians, predict, prediction_text, record_fit
 from steppe.measure.report.html_report import report_html
 from steppe.measure.report.pictures import _one_way
 from tests.measure.made import FEW, points_of
@@ -61,3 +62,29 @@ def test_a_size_far_beyond_the_measured_ones_is_doubted(ranks, most):
     assert not any("bytes is" in doubt for doubt in predict(found, most * largest, 2).doubts)
     (doubt,) = [doubt for doubt in predict(found, 100 * largest, 2).doubts if "bytes is" in doubt]
     assert doubt == "6.5536e+06 bytes is 100 times what was measured; the interval takes the line for granted."
+
+
+def test_less_than_was_measured_is_doubted_and_one_rank_refused():
+    found = fit(points_of(lambda p: 18 + p, lambda p: 100 + 0 * p, ranks=(4, 8, 12, 16)))
+    assert any(doubt.startswith("p = 2 is less than was measured") for doubt in predict(found, 8, 2).doubts)
+    with pytest.raises(Mistake, match=r"about p = 1\. Times were measured on 4 ranks and more\."):
+        predict(found, 8, 1)
+
+
+def test_times_of_two_ranks_say_so_and_not_only_that_they_do_not_grow():
+    flat = medians(*np.array([(n, 2, t) for n in (8, 16, 64) for t in np.linspace(4.9e-6, 5.1e-6, 9)]).T)
+    with pytest.raises(Mistake, match=r"about p = 4\. Times were measured on 2 ranks alone\."):
+        predict(fit(flat), 8, 4)
+    assert lines_of([fit(medians(*np.array([(n, 2, 5e-6) for n in (8, 16, 64)]).T))]).split()[-3:-1] == ["-", "-"]
+
+
+def test_a_time_below_zero_is_not_predicted():
+    points = medians(*np.array([(n, 2, (n / 100 - 1) * 1e-6) for n in (512, 1024, 4096)]).T)
+    with pytest.raises(Mistake, match=r"the line gives -1 us for 0 bytes, which cannot be\. Measure such sizes"):
+        predict(fit(points), 0, 2)
+
+
+def test_errors_far_greater_than_times_leave_a_prediction():
+    points = exact((2,))
+    wide = SamplePoints(points.n, points.p, points.t, points.sigma * 1e16 ** (np.arange(points.n.size) > 0), points.repeats, True)
+    assert predict(fit(wide), 1000, 2).high > 1.0

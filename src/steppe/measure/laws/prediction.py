@@ -29,7 +29,8 @@ def predict(fit: OperationFit, n: float, p: float) -> Prediction:
     Raises
     ------
     Mistake
-        n or p is no number of bytes or ranks; there is no law in p, another mechanism is at work at p, or the law ends before it.
+        n or p is no number of bytes or ranks; there is no law in p, another mechanism is at work at p, the law ends before it, or the
+        time is not above zero.
     """
     if not (0.0 <= n < np.inf and 1.0 <= p < np.inf):
         raise Mistake(f"{n:g} bytes on {p:g} ranks is nothing to predict. Give 0 bytes or more, on 1 rank or more.")
@@ -37,8 +38,10 @@ def predict(fit: OperationFit, n: float, p: float) -> Prediction:
     measured = fit.points.ranks
     if measured.size == 1 and p == measured[0]:
         return _of_line(fit, piece, n, p)
-    if piece.t0 is None:
-        why = " ".join(piece.reasons) or "Times were measured on one number of ranks."
+    if piece.t0 is None or p < 2.0 <= measured[0]:
+        why = f"Times were measured on {measured[0]:g} ranks {'alone' if measured.size == 1 else 'and more'}."
+        if piece.t0 is None and measured.size > 1:
+            why = " ".join(piece.reasons)
         raise Mistake(f"{fit.title}: nothing can be said about p = {p:g}. {why}")
     only_latency = fit.points.sizes.size == 1
     if only_latency and n != fit.points.sizes[0]:
@@ -60,18 +63,26 @@ def predict(fit: OperationFit, n: float, p: float) -> Prediction:
     lost = float(np.isnan(draws).mean())
     low, high = np.quantile(np.nan_to_num(draws, nan=np.inf), (0.025, 0.975), method="nearest")
     doubts = [doubt for law in laws for doubt in law.doubts]
+    if p < measured[0]:
+        doubts.append(f"p = {p:g} is less than was measured; the interval takes the families for granted.")
     if lost > 0.025:
         doubts.append(f"In {lost:.0%} of the draws r_inf is not above zero at p = {p:g}: there is no upper bound.")
     if p > 2.0 * measured[-1]:
         doubts.append(f"p = {p:g} is {p / measured[-1]:.3g} times what was measured; the interval takes the families for granted.")
-    return Prediction(n, p, time, float(low), float(high), doubts + _far(fit, n, FAR))
+    return Prediction(n, p, _above_zero(fit, n, time), max(0.0, float(low)), float(high), doubts + _far(fit, n, FAR))
 
 
 def _of_line(fit: OperationFit, piece: SizeRange, n: float, p: float) -> Prediction:
     t0, slope = piece.lines.draws(DRAWS, SEED)
     low, high = np.quantile(t0[:, 0] * fit.one_way + n * slope[:, 0], (0.025, 0.975))
     time = float(piece.lines.t0[0] * fit.one_way + n * piece.lines.slope[0])
-    return Prediction(n, p, time, float(low), float(high), _far(fit, n, FAR_OF_LINE))
+    return Prediction(n, p, _above_zero(fit, n, time), max(0.0, float(low)), float(high), _far(fit, n, FAR_OF_LINE))
+
+
+def _above_zero(fit: OperationFit, n: float, time: float) -> float:
+    if time <= 0.0:
+        raise Mistake(f"{fit.title}: the line gives {time * 1e6:.4g} us for {n:g} bytes, which cannot be. Measure such sizes, too.")
+    return time
 
 
 def _far(fit: OperationFit, n: float, most: float) -> list[str]:

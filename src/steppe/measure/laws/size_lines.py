@@ -16,6 +16,7 @@ LEAST_SIZES = 3  # of a piece
 MOST_PIECES = 6
 FOR_SURE = 6.0  # least gain of the criterion at which a cut is reported as a change of protocol
 TURNS = 50
+ROUNDED = 1e-9  # of a time: what the digits of numbers leave of equal times
 
 
 class SizeLine(Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,7 +85,10 @@ class RangeLines:
 
     def draws(self, number: int, seed: int) -> tuple[Floats, Floats]:
         """t0 and slope (number, ranks) of points drawn anew."""
-        root = np.linalg.cholesky(self.covariance + np.eye(2) * 1e-300)
+        root = np.zeros_like(self.covariance)  # Cholesky; that of NumPy refuses errors that are far greater than the values
+        root[:, 0, 0] = np.sqrt(self.covariance[:, 0, 0])
+        root[:, 1, 0] = self.covariance[:, 0, 1] / root[:, 0, 0]
+        root[:, 1, 1] = np.sqrt(np.maximum(0.0, self.covariance[:, 1, 1] - root[:, 1, 0] ** 2))
         normal = np.random.default_rng(seed).standard_normal((number, self.t0.size, 2))
         both = np.stack([self.t0, self.slope], axis=1) + np.einsum("rij,drj->dri", root, normal)
         return both[..., 0], both[..., 1]
@@ -125,9 +129,9 @@ def _solve(sizes: Floats, times: Floats, weights: Floats) -> tuple[Floats, Float
 
 
 def plain_line(n: Floats, t: Floats) -> tuple[float, float] | None:
-    """t0 [s] and r_inf [bytes/s] of least squares without weights, dominated by the largest messages; None if the slope is not positive."""
+    """t0 [s] and r_inf [bytes/s] of least squares without weights, dominated by the largest messages; None if times do not grow."""
     slope, t0 = np.polyfit(n, t, 1)
-    return (float(t0), float(1.0 / slope)) if slope > 0.0 else None
+    return (float(t0), float(1.0 / slope)) if slope * np.ptp(n) > ROUNDED * t.max() else None
 
 
 @dataclass(frozen=True)
