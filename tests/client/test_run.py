@@ -98,9 +98,12 @@ def test_all_dates_are_one_data_set_that_is_fetched_as_it_is_looked_at(run: Run)
         xarray.testing.assert_equal(found.drop_vars(["time", "crs", "cell_area"]), then.drop_vars(["time", "step"], errors="ignore"))
         assert found.attrs["units"] == then.attrs["units"]
     assert whole["water"].sel(time=slice("1990-01-30", None)).isnull().all()
-    names = {name for name, each in run.variables.items() if each.role in ("state", "forcing", "diagnostic") and each.dtype == "float32"}
+    names = {name for name, each in run.variables.items() if each.role in ("state", "forcing", "diagnostic")}
     assert set(whole.data_vars) == names
     assert all(np.isfinite(whole[name].sel(time="1990-01-20")).any() for name in names)
+    assert whole["bad_step"].encoding["_FillValue"] == np.iinfo(np.int32).min  # where no cell is, and where the run has not been
+    assert np.unique(whole["bad_step"].sel(time=["1990-01-20", "1990-01-31"]).values).tolist() == [-1.0, pytest.approx(np.nan, nan_ok=True)]
+    np.testing.assert_array_equal(whole["bad_step"].sel(time="1990-01-20").isnull(), whole["water"].sel(time="1990-01-20").isnull())
     dry = run.branch("dry", at="1990-01-15", set={"capacity": 10.0})
     dry.step(2)
     apart = dry.dataset()["water"]

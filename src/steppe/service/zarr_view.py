@@ -6,8 +6,8 @@
     ozone/c.<step>.3.0.0    the same of level 3
 
 A data set that stays open over a rewind keeps its past if its address has the number of the branch: main~1 in place of main.
-Time has the length of the whole run from the beginning, and readers see NaN where there is no chunk yet. Names are looked up among those
-that the run declared: no path is made of an address.
+Time has the length of the whole run from the beginning, and readers see the fill value where there is no chunk yet: NaN, and of whole
+numbers the least of their type. Names are looked up among those that the run declared: no path is made of an address.
 """
 
 import re
@@ -83,8 +83,8 @@ class Coordinate(NamedTuple):
 
 
 def varies(variable: VariableInfo) -> bool:
-    """Whether the group holds it: numbers that change with time."""
-    return variable.role in VARYING and np.dtype(variable.dtype).kind == "f"
+    """Whether the group holds it: it changes with time."""
+    return variable.role in VARYING
 
 
 def coordinates_of(known: RunDescription) -> dict[str, Coordinate]:
@@ -94,9 +94,8 @@ def coordinates_of(known: RunDescription) -> dict[str, Coordinate]:
     if times.bounds is not None:
         found["time_bnds"] = Coordinate(("time", "bnds"), {}, partial(np.asarray, times.bounds))
     for name, space in known.variables.spaces.items():
-        found[name] = Coordinate((name,), space.attributes(name, bounds=True), partial(np.array, space.values, float))
-        if space.bounds:
-            found[f"{name}_bnds"] = Coordinate((name, "bnds"), {}, partial(np.array, space.bounds, float))
+        for each, array in space.arrays(name).items():
+            found[each] = Coordinate(array.dims, array.attributes, partial(np.array, array.values, float))
     places = map_dimensions(grid)
     return found | {name: Coordinate(dims, map_attributes(grid, name), partial(map_values, grid, name)) for name, dims in places.items()}
 
@@ -151,7 +150,9 @@ def _of_variable(known: RunDescription, variable: VariableInfo) -> dict[str, obj
     if variable.rounded:
         said["comment"] = f"Steps that cannot be computed again quickly come from records, which are rounded to {variable.rounded}."
     said |= references(map_dimensions(known.grid))
-    return {name: text for name, text in said.items() if text}
+    dtype = np.dtype(variable.dtype)
+    missing = {} if dtype.kind == "f" else {"_FillValue": int(np.iinfo(dtype).min)}  # xarray makes NaN of it
+    return {name: text for name, text in said.items() if text} | missing
 
 
 def _described(
@@ -164,7 +165,7 @@ def _described(
         "data_type": dtype.name,
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
-        "fill_value": "NaN" if dtype.kind == "f" else 0,
+        "fill_value": attributes.get("_FillValue", "NaN" if dtype.kind == "f" else 0),
         "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
         "attributes": attributes,
         "dimension_names": dims,
