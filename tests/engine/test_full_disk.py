@@ -50,6 +50,30 @@ def test_a_full_disk_ends_a_run_and_with_space_it_goes_on(made_scenario: Path, t
         undo()
 
 
+def test_a_full_disk_ends_an_ensemble_in_one_sentence(made_scenario: Path, tmp_path: Path, capfd) -> None:
+    run_file, table = copied(made_scenario, tmp_path / "small"), tmp_path / "table.csv"
+    table.write_text("name,capacity\nsmall,80\nlarge,200\n")
+    out, roomy = run_file.parent / "out", tmp_path / "roomy"
+    command = ["ensemble", str(run_file), str(table), *COMMAND]
+    undo = mount_small_disk(roomy, "10m")
+    try:
+        assert run_command([*command, "--output", str(roomy)]) == Exit.DONE
+        size = int(0.8 * shutil.disk_usage(roomy).used)
+    finally:
+        undo()
+    undo = mount_small_disk(out, str(size))
+    try:
+        capfd.readouterr()
+        assert run_command(command) == Exit.FAILURE
+        (said,) = (line for line in capfd.readouterr().err.splitlines() if not line.startswith("The run will write"))
+        assert said.startswith(f'steppe: "{out}')
+        assert "cannot be written: No space left on device." in said
+        resize(out, "10m")
+        assert run_command(command) == Exit.DONE
+    finally:
+        undo()
+
+
 def test_a_disk_that_is_too_small_is_said_before_the_run(made_scenario: Path, tmp_path: Path, capfd) -> None:
     run_file = copied(made_scenario, tmp_path / "small")
     undo = mount_small_disk(run_file.parent / "out", "200k")

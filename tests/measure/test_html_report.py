@@ -8,9 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from steppe.errors import Failure
-from steppe.measure import Document, fit, record_fit, write_report
+from steppe.measure import Document, fit, lines_of, record_fit, write_report
 from steppe.measure.records.document import Roof, document_json, document_of, plain_values
 from steppe.measure.report.html_report import report_html
+from steppe.measure.report.pictures import fit_picture
 from tests.measure.made import points_of, series_of
 
 
@@ -101,3 +102,18 @@ def test_a_report_is_whole_or_not_there(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
     with pytest.raises(Failure, match="cannot be written: No such file or directory"):
         write_report(document, tmp_path / "no" / "a.html")
+
+
+def test_a_fit_without_a_law_in_p_shows_its_figures():
+    found = fit(points_of(lambda p: 153 + 0 * p, lambda p: 0.63 + 0 * p, ranks=(2,)), {}, "ack")
+    html = report_html(Document(made="2026-01-01", fits=[record_fit(found)]))
+    t0, width, rate = lines_of([found]).splitlines()[-1].split()[5:8]
+    text = re.search(r"p = 2: t0 = (\S+) \+- (\S+) us, r_inf = (\S+) \+- \S+ MB/s, n_half = \S+ bytes, from 4 to 65536 bytes", html)
+    assert text.groups() == (t0, width, rate)
+
+
+def test_numbers_of_the_axes_are_not_cut():
+    exact = points_of(lambda p: 20 + 0 * p, lambda p: 100 + 0 * p, ranks=(2,), noise=0.0, outliers=0.0)
+    off = replace(exact, t=exact.t * (1 + 5e-5 * (-1.0) ** np.arange(exact.n.size)))
+    labels = re.findall(r"<text[^>]*>(−?0\.\d+)</text>", fit_picture(record_fit(fit(off))))
+    assert {"0.002", "0.004"} <= set(labels)

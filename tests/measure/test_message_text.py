@@ -38,3 +38,9 @@ def test_sentences_of_one_kind_stand_together():
     ways = {UNDER_WAY: 90e-6, HUGE: 60e-6, EXCHANGE: 100e-6, BEHIND: 20e-6}
     every = [replace(series(variant, median), bytes=n) for n in (1024, 65536) for variant, median in ways.items()]
     assert [said.partition(":")[0] for said in comparisons(every)] == ["Huge pages"] * 2 + ["Overlap"] * 2
+
+
+def test_nothing_is_told_of_what_work_hides_if_it_could_be_any_share():
+    assert comparisons([series(EXCHANGE, 100e-6, 3e-6), series(BEHIND, 50e-6, 200e-6)]) == []
+    (said,) = comparisons([series(EXCHANGE, 100e-6, 3e-6), series(BEHIND, 390e-6, 2e-6)])
+    assert said.endswith("hides nothing of it, which then takes 3.9 times as long.")

@@ -340,7 +340,7 @@ class Branches:
             if branch.manager:
                 branch.flush()
         except Failure as failure:  # durable states stay
-            if not isinstance(failure, NoSpaceError):  # which the server reports
+            if not isinstance(failure, NoSpaceError) and not self._ranks.state(branch.state_id).torn:  # else the cause is reported
                 self.warn(str(failure))
             self.snapshots.discard(number)
             for other in self._sharing(number):

@@ -10,9 +10,10 @@ from msgspec.structs import fields, replace
 from steppe.files import write_whole, writing
 from steppe.measure.laws.operation import ONE_WAY
 from steppe.measure.laws.points import MB, US
-from steppe.measure.records.document import Document, FitRecord, document_json, plain_values
+from steppe.measure.records.document import Document, FitRecord, PieceRecord, document_json, plain_values
 from steppe.measure.records.measured import Measured, grouped
 from steppe.measure.report.facts import facts_of, warnings_of
+from steppe.measure.report.law_text import line_text
 from steppe.measure.report.message_text import clocks_text, recipe_text
 from steppe.measure.report.pictures import bars_picture, clocks_picture, fit_picture, modes_picture, ranks_picture, sizes_picture
 from steppe.measure.report.rate_text import roof_text
@@ -88,17 +89,22 @@ def _fits(document: Document) -> list[str]:
     parts = ["<h2>Time against size and ranks</h2>"] if document.fits else []
     pictures = _fit_pictures(document.fits)
     for number, fit in enumerate(document.fits):
+        lines = [f"{line_text(line, fit.protocol)}, {_sizes(piece)}" for piece in fit.pieces if piece.t0 is None for line in piece.lines]
         laws = [
-            f"{name}(p) = {law.curve.formula(scale)} {unit}, from {piece.low:g} to {piece.high:g} bytes"
+            f"{name}(p) = {law.curve.formula(scale)} {unit}, {_sizes(piece)}"
             for piece in fit.pieces
             for name, law, scale, unit in (("t0", piece.t0, US / ONE_WAY[fit.protocol], "us"), ("r_inf", piece.r_inf, MB, "MB/s"))
             if law is not None
         ]
         reasons = [reason for piece in fit.pieces for reason in piece.reasons]
-        remarks = "".join(f"<br>{escape(text)}" for text in [*laws, *reasons, *fit.remarks])
+        remarks = "".join(f"<br>{escape(text)}" for text in [*lines, *laws, *reasons, *fit.remarks])
         title = ", ".join(fit.name.values()) or "all times"
         parts.append(f'<h3>{escape(title)}</h3>{pictures.get(number, "")}<p class="faint">{remarks.removeprefix("<br>")}</p>')
     return parts
+
+
+def _sizes(piece: PieceRecord) -> str:
+    return f"from {piece.low:g} to {piece.high:g} bytes"
 
 
 def _fit_pictures(fits: Sequence[FitRecord]) -> dict[int, str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from steppe.measure.laws.law import FittedLaw
-from steppe.measure.laws.operation import OperationFit, SizeRange, aggregate, plain
+from steppe.measure.laws.operation import ONE_WAY, OperationFit, Protocol, SizeRange, aggregate, plain
 from steppe.measure.laws.points import MB, US
 from steppe.measure.laws.prediction import Prediction
 from steppe.measure.laws.rehearsal import Rehearsal
@@ -41,6 +41,16 @@ def lines_of(fits: Sequence[OperationFit]) -> str:
         "worst": lambda row: f"{row[2].worst_residual:.1%}" if row[3] > 2 else "-",  # two points always lie on their line
     }
     return table(rows, columns)
+
+
+def line_text(line: SizeLine, protocol: Protocol) -> str:
+    """t0, r_inf and n_half of a line as `lines_of` has them."""
+    share = ONE_WAY[protocol]
+    said = f"p = {line.p:g}: t0 = {line.t0 * share / US:.4g} +- {1.96 * line.t0_error * share / US:.2g} us"
+    if line.r_inf is None or line.r_inf_error is None:
+        return said
+    half = max(0.0, line.t0) * share * line.r_inf
+    return f"{said}, r_inf = {line.r_inf / MB:.4g} +- {1.96 * line.r_inf_error / MB:.2g} MB/s, n_half = {half:.4g} bytes"
 
 
 def _zero(row: Fitted) -> str:

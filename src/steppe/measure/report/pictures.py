@@ -263,5 +263,7 @@ def _svg(panels: Sequence[Draw], of_row: int = 3) -> str:
         figure.savefig(made, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = made.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text[text.index("<svg") :], flags=re.DOTALL)
-    text = re.sub(r"(\d\.\d\d)\d+", r"\1", re.sub(r"\s*\n\s*", "\n", text))  # a hundredth of a point is finer than any screen
+    text = re.sub(r"\s*\n\s*", "\n", text)
+    # a hundredth of a point is finer than any screen; numbers between the tags are those of the axes
+    text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), text)
     return re.sub(r'width="[\d.]+pt" height="[\d.]+pt"', 'role="img"', text, count=1)

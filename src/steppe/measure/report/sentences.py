@@ -7,6 +7,7 @@ from steppe.measure.laws.points import US
 from steppe.measure.messages import plan
 from steppe.measure.messages.price import price_words
 from steppe.measure.records.measured import Measured
+from steppe.measure.records.sample import Statistics
 
 SAME = 0.05  # a ratio that is nearer to 1 is not reported
 WAITS = 0.5  # of the owner's work: a longer operation waits for its end
@@ -20,13 +21,27 @@ def comparisons(series: Sequence[Measured]) -> list[str]:
         more = found.get(({plan.HUGE: plan.UNDER_WAY, plan.BEHIND: plan.EXCHANGE}.get(variant, ""), n, placement))
         if more is None:
             continue
-        ratio = less.median / more.median
-        width = ratio * math.hypot(less.half_width / less.median, more.half_width / more.median)
+        ratio, width = _ratio(less, more)
         if variant == plan.HUGE and abs(1.0 - ratio) > width + SAME:
             huge.append(f"Huge pages: {n} bytes, {plan.WINDOW} under way, take {ratio:.2f} +- {width:.2f} of the time on small ones.")
         elif variant == plan.BEHIND:
-            overlap.append(f"Overlap: work as long as an exchange of {n} bytes hides {1.0 - ratio:.0%} +- {width:.0%} of it.")
+            overlap += _hidden(f"an exchange of {n} bytes", less, more)
     return huge + overlap + overlap_words(series) + first_words(series) + owner_words(series) + object_words(series) + price_words(series)
+
+
+def _ratio(part: Statistics, whole: Statistics) -> tuple[float, float]:
+    """The ratio of two medians, and half of its 95 % interval."""
+    ratio = part.median / whole.median
+    return ratio, math.hypot(part.half_width / whole.median, ratio * whole.half_width / whole.median)
+
+
+def _hidden(what: str, left: Statistics, whole: Statistics) -> list[str]:
+    """The share of an operation that equally long work hides, of what work leaves of it; none if any share is possible."""
+    ratio, width = _ratio(left, whole)
+    if width > 1.0:
+        return []
+    longer = f"nothing of it, which then takes {ratio:.3g} times as long"
+    return [f"Overlap: work as long as {what} hides {longer if ratio > 1.0 else f'{1.0 - ratio:.0%} +- {width:.0%} of it'}."]
 
 
 def first_words(series: Sequence[Measured]) -> list[str]:
@@ -75,12 +90,7 @@ def overlap_words(series: Sequence[Measured]) -> list[str]:
     for (operation, p), n in largest.items():
         left, whole = found[operation, plan.NON_BLOCKING_BEHIND, p, n], found.get((operation, plan.NON_BLOCKING, p, n))
         if whole is not None:
-            ratio = left.median / whole.median
-            width = math.hypot(left.half_width / whole.median, ratio * whole.half_width / whole.median)
-            size = f" of {n} bytes" if n else ""
-            longer = f"nothing of it, which then takes {ratio:.3g} times as long"
-            hides = longer if ratio > 1.0 else f"{1.0 - ratio:.0%} +- {width:.0%} of it"
-            said.append(f"Overlap: work as long as a non-blocking {operation}{size} on {p} ranks hides {hides}.")
+            said += _hidden(f"a non-blocking {operation}{f' of {n} bytes' if n else ''} on {p} ranks", left, whole)
     return said
 
 
