@@ -49,6 +49,14 @@ def test_a_file_is_read_as_it_stands(tmp_path):
     assert station.values["pan"].tolist() == [8.2, 6.5, 7.0]
 
 
+def test_empty_lines_and_comments_among_the_days_do_not_count(tmp_path):
+    first, second, third = DAYS
+    station = read_met(write(tmp_path / "a.met", first, "", "! patched", f"{second}  ! by hand", " ", third, ""))
+    assert station.values["rain"].tolist() == [0.0, 12.4, 0.2]
+    with pytest.raises(ForcingError, match="line 14: 1991-01-01 comes after 1990-12-30"):
+        read_met(write(tmp_path / "a.met", first, "", "! lost", third))
+
+
 def test_the_header_says_to_which_day_pan_belongs_or_the_store_says_that_it_does_not(tmp_path):
     assert read_met(write(tmp_path / "a.met", *DAYS)).notes == (PAN_AS_SAID,)
     silent = HEADER.replace("!Evaporation of a day was shifted: it is credited to the day before its reading\n", "")

@@ -1,7 +1,7 @@
 """Weather files of APSIM (.met): a header of `name = value` lines, a line of columns, a line of their units, one line a day.
 
     [weather.met.weather]
-    !Station: Dalby Airport          comments begin with !, anywhere in a line
+    !Station: Dalby Airport          comments begin with !, anywhere in a line; empty lines do not count
     latitude = -27.16 (DECIMAL DEGREES)
     longitude = 151.26
     year day radn maxt mint rain pan vp code
@@ -35,14 +35,13 @@ PAN_UNSAID = "the header does not say to which day pan evaporation is credited; 
 
 
 class _Text(NamedTuple):
-    """A file taken apart. first: number of the first line of days, counted from 1."""
+    """A file taken apart. rows: number of the line, counted from 1, and fields of each day."""
 
     constants: dict[str, str]
     comments: str
     names: list[str]
     units: list[str]
-    rows: list[list[str]]
-    first: int
+    rows: list[tuple[int, list[str]]]
 
 
 def read_met_site(path: Path) -> Site:
@@ -72,13 +71,13 @@ def read_met(path: Path, site: Site | None = None, said: ColumnNames | None = No
         The file is not an APSIM file, or a line of it is wrong; the message names file, line or date, and value.
     """
     text = _take_apart(path)
-    for number, row in enumerate(text.rows, start=text.first):
+    for number, row in text.rows:
         if len(row) != len(text.names):
             raise ForcingError(
                 f'"{path}", line {number}: {len(row)} fields, expected {len(text.names)} ({" ".join(text.names)}). '
                 "The file may be cut short; get it again."
             )
-    columns = {name: tuple(row[place] for row in text.rows) for place, name in enumerate(text.names)}
+    columns = {name: tuple(row[place] for _, row in text.rows) for place, name in enumerate(text.names)}
     units = {name: unit for name, unit in zip(text.names, text.units, strict=True) if unit}
     notes = []
     for name, value in _same_every_day(text, said or ColumnNames()).items():
@@ -122,10 +121,8 @@ def _take_apart(path: Path) -> _Text:
                     f'"{path}", line {number}: "{said.strip()}" are no units of the {len(names)} columns {" ".join(names)}. '
                     "Each needs one, in brackets: () () (MJ/m^2) (oC)."
                 )
-            rows = [line.partition("!")[0].split() for line in lines[number:]]
-            while rows and not rows[-1]:
-                rows.pop()
-            return _Text(constants, "\n".join(comments), names, units, rows, number + 1)
+            rows = [(at, line.partition("!")[0].split()) for at, line in enumerate(lines[number:], start=number + 1)]
+            return _Text(constants, "\n".join(comments), names, units, [(at, row) for at, row in rows if row])
     raise ForcingError(
         f'"{path}" has no line of columns with a line of units below it. An APSIM weather file has: year day radn maxt mint rain.'
     )
@@ -162,7 +159,7 @@ def _dates(path: Path, text: _Text, columns: dict[str, tuple[str, ...]]) -> NDAr
                 f'"{path}" has no column "{name}"; it has {" ".join(text.names)}. Days are given as year and day of the year.'
             )
     found: list[np.datetime64] = []
-    for number, (year, day) in enumerate(zip(columns["year"], columns["day"], strict=True), start=text.first):
+    for (number, _), year, day in zip(text.rows, columns["year"], columns["day"], strict=True):
         try:
             new_year = np.datetime64(f"{int(year):04d}-01-01")
             date = new_year + (int(day) - 1) * ONE_DAY
