@@ -165,3 +165,13 @@ def test_an_answer_that_is_given_up_while_the_engine_says_that_it_holds_is_still
     desk.questions.discard(1)
     desk.questions.same(desk.sent[-1].id)
     assert desk.told == [first, first]
+
+
+def test_where_a_server_ends_questions_are_refused_those_that_come_later_too():
+    desk, why = Desk(), Refused("draining", "The server is ending.")
+    desk.ask()
+    desk.questions.close(why)
+    desk.ask()
+    desk.questions.close(Refused("unknown-run", "The run has been ended."))
+    desk.ask()
+    assert (len(desk.sent), desk.told) == (1, [why, why, why])

@@ -62,6 +62,7 @@ class Questions:
     def __init__(self, supervisor: Supervisor, now: Callable[[], float]) -> None:
         self._supervisor, self._now = supervisor, now
         self._asked = 0
+        self._closed: Refused | None = None
         self._under_way: dict[int, _Question] = {}  # sent to the engine
         self._waiting: OrderedDict[Key, _Question] = OrderedDict()
         self._kept: OrderedDict[Key, _CachedAnswer] = OrderedDict()
@@ -71,6 +72,9 @@ class Questions:
 
     def ask(self, branch: int, query: MapQuery, tell: Tell) -> None:
         """Calls `tell` with the answer: at once, or when the engine has sent it."""
+        if self._closed:
+            tell(self._closed)
+            return
         key, rests, position = _key(branch, query), self._supervisor.rests(branch), self._supervisor.position(branch)
         kept = self._kept.get(key)
         soon = kept is not None and self._now() - kept.at < FRESH and self._supervisor.shown_step(branch) <= kept.position.step
@@ -188,6 +192,11 @@ class Questions:
                     some[key[0]].remove(key)
                     if not some[key[0]]:
                         del some[key[0]]
+
+    def close(self, why: Refused) -> None:
+        """Refuses all open questions and those to come: the supervision ends."""
+        self._closed = self._closed or why
+        self.end(self._closed)
 
     def end(self, why: Refused) -> None:
         """Refuses all open questions: no engine will answer."""

@@ -107,11 +107,12 @@ class Supervisor(RunStatus):
         """Ends the supervision. keep: the engine saves its state and ends; otherwise it goes on and waits for another server."""
         self.leaving.close()
         self.process.close(keep)
+        self.questions.close(Refused("draining", "The server is ending and answers no more."))
 
     def dismiss(self) -> None:
         """Cancels all waiters and watchers: the run ends, the server goes on."""
         self._over = True
-        self.questions.end(Refused("unknown-run", f'The run "{self.name}" has been ended.'))
+        self.questions.close(Refused("unknown-run", f'The run "{self.name}" has been ended.'))
         for seq in [*self._waiters]:
             self._settle(seq)
         self.changed()
