@@ -66,6 +66,8 @@ def test_known_laws_are_found_again(call, tmp_path):
         ([], "Give a table of times, or known laws with --laws; one of them."),
         (["no.csv"], '"no.csv" cannot be read as CSV: No such file or directory.'),
         (["one.csv"], "There are times of one size, 8 bytes, on 1 number of ranks"),
+        (["series.csv"], "run 1: there are times of one size, 8 bytes, on 1 number of ranks"),
+        (["--laws", "laws.json", "--ranks", "1"], "--ranks 1 must be at least 2."),
         (["one.csv", "--spread", "3"], "--spread 3 must lie between 0 and 1"),
         (["one.csv", "--json", "no/a.json"], '"no/a.json" cannot be written: there is no folder "no".'),
         (["--laws", "no.json", "--noise", "2"], "--noise 2 must lie from 0 to below 1."),
@@ -75,6 +77,8 @@ def test_known_laws_are_found_again(call, tmp_path):
 def test_mistakes_are_named(call, tmp_path, monkeypatch, arguments, says):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one.csv").write_text("n,t_us\n8,1\n8,2\n")
+    (tmp_path / "series.csv").write_text("run,n,t_us\n1,8,1\n2,16,2\n")
+    (tmp_path / "laws.json").write_text('{"a": {"t0": "p", "r_inf": null}}')
     code, said, wrong = call("measure", "fit", *arguments)
     assert (code, said) == (Exit.MISTAKE, "")
     assert says in wrong

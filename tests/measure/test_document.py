@@ -133,6 +133,16 @@ def test_points_that_are_none_are_found_when_a_file_is_read(found, tmp_path, col
         read_document(path)
 
 
+@pytest.mark.parametrize(("member", "value"), [("family", "exponential"), ("coefficients", [1.0, 2.0, 3.0, 4.0, 5.0])])
+def test_laws_that_are_none_are_found_when_a_file_is_read(found, tmp_path, member, value):
+    held = plain_values(Document(made="2026-01-01", fits=[record_fit(found)]))
+    held["fits"][0]["pieces"][0]["t0"][member] = value
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(held))
+    with pytest.raises(Mistake, match=r"is damaged or changed at fits\.0\.pieces\.0\.t0: a law of the family .* is not known"):
+        read_document(path)
+
+
 def test_a_place_that_cannot_be_written_is_named(document, tmp_path):
     with pytest.raises(Failure, match="cannot be written: No such file or directory"):
         write_document(document, tmp_path / "no" / "a.json")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from steppe.errors import Mistake
-from steppe.measure import read_formulas
+from steppe.measure import read_formulas, rehearse
 from steppe.measure.laws.formula import made_points
 
 
@@ -30,6 +30,27 @@ def test_what_is_no_formula_is_refused_and_not_run(tmp_path, text):
     path.write_text(json.dumps({"MPI barrier": {"t0": text, "r_inf": None}}))
     with pytest.raises(Mistake, match="is no formula in p"):
         read_formulas(path)
+
+
+def test_a_law_may_stand_alone_and_be_a_number(tmp_path):
+    path = tmp_path / "laws.json"
+    path.write_text('{"t0": 10, "r_inf": "100*p"}')
+    (only,) = read_formulas(path)
+    assert only.title == ""
+    np.testing.assert_allclose(only.t0(np.array([2.0])), [10e-6])
+    path.write_text('{"a": {"t0": ["p"], "r_inf": null}}')
+    with pytest.raises(Mistake, match=r"\['p'\] is not understood"):
+        read_formulas(path)
+
+
+@pytest.mark.parametrize("t0", ["p**p**p**p", "log(p - 2)", "1e-300"])
+def test_a_law_that_has_no_time_at_some_p_is_rehearsed_at_the_others(tmp_path, t0):
+    path = tmp_path / "laws.json"
+    path.write_text(json.dumps({"a": {"t0": t0, "r_inf": None}}))
+    (found,) = rehearse(read_formulas(path), 0.05, 0.05, 20, 1)
+    assert found.fit is None or found.fit.points.ranks.tolist() == [4, 8, 12, 16]
+    (again,) = rehearse(read_formulas(path), 0.05, 0.05, 20, 1, [4, 4, 8, 8])
+    assert again.reason == "above zero at fewer than 3 of the p"
 
 
 def test_a_file_without_laws_says_so(tmp_path):

@@ -152,3 +152,11 @@ def test_few_repeats_neither_narrow_the_intervals_nor_make_changes_of_protocol()
 def test_two_repeats_are_not_called_none():
     (said,) = (text for text in fit(one(20.0, 200.0, repeats=2)).remarks if "scatter by 3 %" in text)
     assert said.startswith("Fewer than 5 repeats of a size: their times are taken")
+
+
+def test_a_time_below_zero_has_no_relative_residual():
+    """What is left of an exchange behind work may be less than nothing."""
+    points = one(20.0, 200.0, noise=0.0, outliers=0.0)
+    times, weights = points.table()
+    times[0, 0] = -1e-6
+    assert fit_lines(points.sizes, times, weights).worst[0] < 1.0

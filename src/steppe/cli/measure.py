@@ -129,8 +129,10 @@ def _rehearsed(laws: Path, noise: float, outliers: float, repeats: int, seed: in
     for name, value, low, high in (("noise", noise, 0.0, 1.0), ("outliers", outliers, 0.0, 0.5)):
         if not low <= value < high:
             raise Mistake(f"--{name} {value:g} must lie from {low:g} to below {high:g}.")
-    if repeats < 1 or any(p < 2 for p in ranks or ()):
-        raise Mistake(f"--repeats {repeats} must be at least 1, --ranks at least 2 each.")
+    for name, value in (("repeats", repeats), *(("ranks", p) for p in ranks or ())):
+        least = 1 if name == "repeats" else 2
+        if value < least:
+            raise Mistake(f"--{name} {value} must be at least {least}.")
     found = rehearse(read_formulas(laws), noise, outliers, repeats, seed, *([ranks] if ranks else []))
     sys.stdout.write(rehearsals_text(found))
     return [one.fit for one in found if one.fit is not None]

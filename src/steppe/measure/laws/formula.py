@@ -63,7 +63,7 @@ def read_formulas(path: Path) -> list[Formula]:
     return found
 
 
-def _laws(held: object, names: list[str]) -> Iterator[tuple[list[str], dict[str, str | None]]]:
+def _laws(held: object, names: list[str]) -> Iterator[tuple[list[str], dict[str, object]]]:
     if isinstance(held, dict):
         if {"t0", "r_inf"} <= set(held):
             yield names, held
@@ -72,8 +72,8 @@ def _laws(held: object, names: list[str]) -> Iterator[tuple[list[str], dict[str,
             yield from _laws(inner, [*names, name])
 
 
-def _formula(path: Path, names: list[str], law: dict[str, str | None]) -> Formula:
-    title, groups = names[-1], " ".join(names[:-1]).replace("_", "-")
+def _formula(path: Path, names: list[str], law: dict[str, object]) -> Formula:
+    title, groups = " ".join(names[-1:]), " ".join(names[:-1]).replace("_", "-")
     operation = next((one for one in (*AGGREGATE, "barrier") if f" {title}".endswith(f" {one}")), "")
     environment = title.removesuffix(operation).strip()
     operation = operation or next((one for one in AGGREGATE if one in groups), "")
@@ -81,15 +81,16 @@ def _formula(path: Path, names: list[str], law: dict[str, str | None]) -> Formul
     return Formula(environment, operation, t0, rate)
 
 
-def _function(path: Path, title: str, text: str | None, unit: float) -> Function | None:
+def _function(path: Path, title: str, text: object, unit: float) -> Function | None:
     if text is None:
         return None
 
     def function(p: Floats) -> Floats:
-        return np.asarray(unit * _evaluate(tree, p), float) * np.ones_like(p)
+        with np.errstate(all="ignore"):  # what is no number above zero at some p is left out there
+            return np.asarray(unit * _evaluate(tree, p), float) * np.ones_like(p)
 
     try:
-        tree = ast.parse(text, mode="eval").body
+        tree = ast.parse(str(text), mode="eval").body
         function(np.array([2.0]))
     except (SyntaxError, TypeError, ValueError, ArithmeticError) as error:
         why = error.args[-1] if isinstance(error, OverflowError) else error

@@ -45,6 +45,12 @@ class Law(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     doubts: list[str]
     band: Annotated[list[tuple[float, float, float]], Meta(description="p, and 95 % of the laws of points drawn anew, there")] = []
 
+    def __post_init__(self) -> None:
+        """Raises `ValueError` where a file holds no such law."""
+        terms = {family.name: len(family.terms) for family in RATE_FAMILIES}
+        if terms.get(self.family) != len(self.coefficients):
+            raise ValueError(f'a law of the family "{self.family}" with {len(self.coefficients)} coefficients is not known')
+
     @property
     def curve(self) -> Curve:
         """The law as a function of p."""

@@ -100,8 +100,10 @@ def fit(points: SamplePoints, name: dict[str, str] | None = None, protocol: Prot
         raise Mistake(f'Protocol "{protocol}" is not known. Known: {", ".join(get_args(Protocol))}.')
     if points.sizes.size == 1 and points.ranks.size < 3:
         n, ranks = points.sizes[0], points.ranks.size
+        whose = "".join(f"{column} {text}: " for column, text in (name or {}).items())
+        there = f"{whose}there" if whose else "There"
         raise Mistake(
-            f"There are times of one size, {n:g} bytes, on {ranks} number{'s' if ranks > 1 else ''} of ranks: a line needs at least "
+            f"{there} are times of one size, {n:g} bytes, on {ranks} number{'s' if ranks > 1 else ''} of ranks: a line needs at least "
             "2 sizes, a law in p at least 3 values of p."
         )
     if protocol == "pingpong":

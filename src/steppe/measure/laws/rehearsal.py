@@ -10,6 +10,7 @@ from steppe.measure.laws.operation import OperationFit, fit
 
 SIZES = 2.0 ** np.arange(2, 17)  # [bytes] of Santos et al. (1997), section 4
 RANKS = (2, 4, 8, 12, 16)
+LEAST = 1e-30  # [s] and [bytes/s]: less is taken for zero
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,10 @@ def rehearse(
 def _one(formula: Formula, noise: float, outliers: float, repeats: int, seed: int, ranks: Sequence[int]) -> Rehearsal:
     if formula.t0 is None:
         return Rehearsal(formula, None, np.nan, np.nan, "t0 is not known")
-    p = np.array([one for one in ranks if (formula.t0(np.array([float(one)])) > 0).all()], float)
-    if formula.rate is not None:
-        p = p[formula.rate(p) > 0.0]
+    p = np.unique(np.array(ranks, float))
+    for law in (formula.t0, formula.rate):
+        if law is not None:
+            p = p[(law(p) > LEAST) & (law(p) < np.inf)]
     if p.size < 3:
         return Rehearsal(formula, None, np.nan, np.nan, "above zero at fewer than 3 of the p")
     sizes = SIZES[:1] if formula.rate is None else SIZES

@@ -108,7 +108,8 @@ def fit_lines(sizes: Floats, times: Floats, weights: Floats) -> RangeLines:
     misfit = np.where(residual <= HUBER, residual**2, 2.0 * HUBER * residual - HUBER**2).sum(axis=1)
     # residuals beyond the scatter of the points widen the errors of the line
     wide = np.maximum(1.0, misfit / np.maximum(1, count - 2))
-    worst = (residual / np.where(there, weights * np.maximum(times, 1e-300), 1.0) * there).max(axis=1)
+    above = there & (times > 0.0)  # what is left behind work may be less
+    worst = (residual / np.where(above, weights * times, 1.0) * above).max(axis=1)
     used = sizes[there.any(axis=0)]
     return RangeLines(float(used[0]), float(used[-1]), t0, slope, cross * wide[:, None, None], misfit, worst, count)
 
