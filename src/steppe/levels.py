@@ -5,11 +5,11 @@ map takes that of a level.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isclose, isfinite
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from steppe.errors import ModelError, RequestError, nearest
 
@@ -17,10 +17,28 @@ LAYER = re.compile(r"(?P<name>\w+)\[(?P<level>\d{1,6})\]")
 NAMED = re.compile(r"(\w+)\[(.+)\]")  # by its number or by its value
 VALUE = re.compile(r"([-+]?\d+\.?\d*(?:[eE][-+]?\d+)?)\s*([^\s\d].*)?")
 
+FORMULA = {
+    "units": "1",
+    "long_name": "hybrid coordinate",
+    "standard_name": "atmosphere_hybrid_sigma_pressure_coordinate",
+    "formula_terms": "ap: hyam b: hybm ps: ps",
+    "computed_standard_name": "air_pressure",
+    "positive": "down",
+}
+HYBRID = ("hyai", "hybi", "hyam", "hybm", "hybrid")  # what a file has beside hybrid levels
+
 CONVERTED = (  # units of pressure [Pa] and length [m] in which a level may be named
     {"Pa": 1.0, "hPa": 100.0, "kPa": 1000.0, "mbar": 100.0, "bar": 100_000.0},
     {"cm": 0.01, "m": 1.0, "km": 1000.0},
 )
+
+
+class LevelArray(NamedTuple):
+    """What a CF file has of levels."""
+
+    dims: tuple[str, ...]
+    values: tuple[Any, ...]
+    attributes: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +46,12 @@ class Space:
     """The levels of a model, along a dimension that is not of the grid.
 
     values: coordinate of each level, rising or falling [units]. positive: "up" or "down" where it is vertical, else "". bounds: its two
-    ends of each level.
+    ends of each level. interfaces: of hybrid levels ap [Pa] and b, one pair more than levels: the pressure is ap + b ps, a variable.
 
     Raises
     ------
     ModelError
-        The values are none, or neither rise nor fall; bounds are not two a level; positive is another word.
+        The values are none, or neither rise nor fall; bounds or interfaces have another number; positive is another word.
     """
 
     values: tuple[float, ...]
@@ -42,20 +60,27 @@ class Space:
     positive: str = ""
     bounds: tuple[tuple[float, float], ...] = ()
     long_name: str = ""
+    interfaces: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
         try:
             values = tuple(float(value) for value in self.values)
-            bounds = tuple((float(low), float(high)) for low, high in self.bounds)
+            bounds, ends = (tuple((float(one), float(other)) for one, other in pairs) for pairs in (self.bounds, self.interfaces))
         except (TypeError, ValueError):
-            raise ModelError(f"Space: values are {self.values!r}, bounds {self.bounds!r}. Write numbers, and pairs of them.") from None
+            told = f"values are {self.values!r}, bounds {self.bounds!r}, interfaces {self.interfaces!r}"
+            raise ModelError(f"Space: {told}. Write numbers, and pairs of them.") from None
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "bounds", bounds)
+        object.__setattr__(self, "interfaces", ends)
         rises = {low < high for low, high in pairwise(values)}
         if not values or len(rises) > 1 or not all(map(isfinite, values)) or len(set(values)) < len(values):
             raise ModelError(f"Space: values are {values}. Write at least one number; more of them must rise or fall.")
         if bounds and len(bounds) != len(values):
             raise ModelError(f"Space: there are {len(bounds)} bounds and {len(values)} values. Write two bounds for each value.")
+        if ends and len(ends) != len(values) + 1:
+            raise ModelError(
+                f"Space: there are {len(ends)} interfaces and {len(values)} values. Write one pair, ap and b, more than values."
+            )
         if self.positive not in ("", "up", "down"):
             raise ModelError(f'Space: positive is "{self.positive}". Write "up", "down", or nothing.')
 
@@ -67,6 +92,26 @@ class Space:
         if self.standard_name:
             found["standard_name"] = self.standard_name
         return found | ({"positive": self.positive, "axis": "Z"} if self.positive else {})
+
+    def arrays(self, name: str, beside: Collection[str] = ()) -> dict[str, LevelArray]:
+        """The coordinate as a CF file has it: with its bounds, and with the coefficients of hybrid levels at interfaces and middles.
+
+        beside: variables of the same file; if `ps` is one, `hybrid` names the terms of the pressure.
+        """
+        found = {name: LevelArray((name,), self.values, self.attributes(name, bounds=True))}
+        if self.bounds:
+            found[f"{name}_bnds"] = LevelArray((name, "bnds"), self.bounds, {})
+        if not self.interfaces:
+            return found
+        for letter, units, ends in zip("ab", ("Pa", "1"), zip(*self.interfaces, strict=True), strict=True):
+            middles = tuple(0.5 * (upper + lower) for upper, lower in pairwise(ends))
+            for last, dim, where, values in (("i", "interface", "interfaces", ends), ("m", name, "middles", middles)):
+                text = f"hy{letter}{last} of pressure = hya{last} + hyb{last} ps at {where} of levels"
+                found[f"hy{letter}{last}"] = LevelArray((dim,), values, {"units": units, "long_name": text})
+        if "ps" in beside:
+            eta = tuple(ap / 1e5 + b for ap, b in zip(found["hyam"].values, found["hybm"].values, strict=True))
+            found["hybrid"] = LevelArray((name,), eta, FORMULA)
+        return found
 
     @property
     def summary(self) -> str:

@@ -374,6 +374,7 @@ def test_a_level_has_a_number_and_a_value_with_its_unit():
         ((("low", "high"),), "Write numbers"),
         (((1.0, 2.0), "m", "", "sideways"), 'positive is "sideways"'),
         (((1.0, 2.0), "m", "", "up", ((0.0, 1.5),)), "1 bounds and 2 values"),
+        (((1.0, 2.0), "m", "", "", (), "", ((0.0, 0.0), (1.0, 0.0))), "2 interfaces and 2 values"),
     ],
 )
 def test_a_space_that_is_none_is_refused(arguments, words):

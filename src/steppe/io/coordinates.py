@@ -1,7 +1,7 @@
 """Coordinates of packed cells and of time in a store, as CF readers expect them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -31,11 +31,10 @@ def write_axis(group: Path, axis: Axis) -> None:
     write_small(group, bounds, both, units, (axis.name, "bnds"))
 
 
-def write_space(group: Path, name: str, space: Space) -> None:
-    """Writes the coordinate of levels, with its bounds where it has some."""
-    write_small(group, name, np.array(space.values, np.float64), space.attributes(name, bounds=True), (name,))
-    if space.bounds:
-        write_small(group, f"{name}_bnds", np.array(space.bounds, np.float64), {}, (name, "bnds"))
+def write_space(group: Path, name: str, space: Space, beside: Collection[str]) -> None:
+    """Writes the coordinate of levels with all that belongs to it. beside: the variables of the group."""
+    for each, array in space.arrays(name, beside).items():
+        write_small(group, each, np.array(array.values, np.float64), array.attributes, array.dims)
 
 
 def write_group(group: Path, attributes: Mapping[str, object]) -> None:

@@ -9,6 +9,8 @@ import xarray
 from steppe.cli import run_command
 from steppe.engine import Plan, Simulation
 from steppe.errors import ForcingError, RunFileError
+from steppe.io import open_results, unpack
+from tests.io.test_export import check_cf
 from tests.models.transport.winds import write_winds
 
 RUN = """\
@@ -36,6 +38,31 @@ def test_the_mass_of_a_tracer_is_that_of_air_of_the_surface_pressure_before(sche
             assert run.get("ps_before").min() > 90_000.0
             found.append([float((run.get(f"column_{name}") * area).sum()) for name in ("hills", "slotted")])
     np.testing.assert_allclose(found[1], found[0], rtol=1e-13)
+
+
+def test_results_hold_the_pressure_of_hybrid_levels(tmp_path):
+    write_winds(tmp_path / "winds.zarr")
+    series = ', series = [{ name = "s", variables = ["hills"], every = "1 day", reduce = "last" }] }\n'
+    path = run_file(tmp_path)
+    path.write_text(path.read_text().replace('["column_hills"]', '["hills", "ps"]').rstrip(" }\n") + series)
+    assert run_command(["run", str(path), "--quiet"]) == 0
+    with xarray.open_zarr(tmp_path / "winds.zarr", consolidated=False) as winds:
+        ends = 1e5 * winds["hyai"].values, winds["hybi"].values
+    with open_results(tmp_path / "out") as found:
+        assert set(found.data_vars) == {"hills", "ps"}
+        np.testing.assert_allclose((found["hyai"], found["hybi"]), ends, rtol=1e-15)
+        pressure = found["hyam"] + found["hybm"] * found["ps"]
+        assert found["hybrid"].encoding["formula_terms"] == "ap: hyam b: hybm ps: ps"
+        at_ends = ends[0][:, None, None] + ends[1][:, None, None] * found["ps"].values
+        np.testing.assert_allclose(pressure, 0.5 * (at_ends[1:] + at_ends[:-1]), rtol=1e-13)
+        assert set(unpack(found).data_vars) == {"hills", "ps"}
+    with open_results(tmp_path / "out", "s") as found:
+        assert {"hyai", "hybi", "hyam", "hybm"} < set(found.coords)
+        assert "hybrid" not in found  # which would need ps
+    assert run_command(["export", str(tmp_path / "out"), "--netcdf", str(tmp_path / "out.nc")]) == 0
+    check_cf(tmp_path / "out.nc")
+    with xarray.open_dataset(tmp_path / "out.nc") as exported:
+        np.testing.assert_array_equal(exported["hyam"] + exported["hybm"] * exported["ps"].isel(lat=3, lon=5), pressure[..., 3 * 32 + 5])
 
 
 def test_winds_without_omega_move_no_air_through_the_levels_and_the_run_says_so(tmp_path, capsys):

@@ -104,9 +104,10 @@ class _Maps:
         file.createDimension("bnds", 2)
         for dim, space in dict(store.levels[name] for name in self._source.names if name in store.levels).items():
             file.createDimension(dim, len(space.values))
-            _put(file, dim, np.array(space.values), (dim,), space.attributes(dim, bounds=True))
-            if space.bounds:
-                _put(file, f"{dim}_bnds", np.array(space.bounds), (dim, "bnds"), {})
+            if space.interfaces:
+                file.createDimension("interface", len(space.interfaces))
+            for each, array in space.arrays(dim, self._source.names).items():
+                _put(file, each, array.values, array.dims, array.attributes)
         for dim, part in zip(self._dims, (self._window.rows, self._window.columns), strict=True):
             file.createDimension(dim, part.stop - part.start)
             _put(file, dim, store.small(dim)[part], (dim,), {**store.attributes[dim], "bounds": f"{dim}_bnds"})

@@ -275,7 +275,7 @@ def _create_group(store: Path, group: Group, about: Mapping[str, object]) -> Non
         made_by = {"algorithm": "bitround", "implementation": f"steppe version {version('steppe')}"}
         write_small(folder, QUANTIZATION, np.int32(0), made_by, ())
     for name, space in dict(output.levels for output in group.outputs if output.levels).items():
-        write_space(folder, name, space)
+        write_space(folder, name, space, [output.variable.name for output in group.outputs])
     for output in group.outputs:
         dimensions = ("time", *([output.levels[0]] if output.levels else []), dimension)
         attributes = output.attributes() | refers

@@ -21,6 +21,7 @@ from steppe.io.folders.served import results_folder
 from steppe.io.forcing.store import FORMAT as FORCING_FORMAT
 from steppe.io.output.store import FORMAT, QUANTIZATION, check_format, group_attributes
 from steppe.io.shard import layout_of, shard_path
+from steppe.levels import HYBRID
 
 KINDS, MAPS = ("series", "maps"), ("maps",)  # of groups
 BEGIN = np.datetime64("1850-01-01", "us")  # of all time axes of Steppe
@@ -82,6 +83,7 @@ def open_results(path: Path | str, series: str = "") -> "xarray.Dataset":
         rows = [{name: found[axis] for name, axis in axis_of.items()} for found in cuts]
         values = stacked(raw, groups, rows, list(axis_of))
     dataset = _exact(_decoded(values), raw).isel({axis: slice(0, records) for axis, records in cut.items()})
+    dataset = dataset.reset_coords([name for name in axis_of if name in dataset.coords])  # such as ps, a term of the pressure of levels
     dataset = dataset.set_coords(_coordinates(dataset))
     return _labelled(dataset, ensemble) if ensemble else dataset
 
@@ -242,5 +244,6 @@ def _check_files(group: Path, name: str, records: int, columns: int) -> None:
 
 def _coordinates(dataset: "xarray.Dataset") -> list[Hashable]:
     """Data variables that are coordinates of place and time."""
-    told = {"crs", QUANTIZATION}
-    return [name for name in dataset.data_vars if str(name).startswith("cell_") or str(name).endswith("_bnds") or name in told]
+    told = {"crs", QUANTIZATION, *HYBRID}
+    named = [name for name in dataset.data_vars if str(name).startswith("cell_") or str(name).endswith("_bnds") or name in told]
+    return [name for name in named if not is_packed(dataset[name].dims)]

@@ -164,7 +164,8 @@ def _space(group: Path, name: str, said: Mapping[str, object]) -> Space:
     """The levels that a coordinate says."""
     bounds = read_small(group, f"{name}_bnds").tolist() if "bounds" in said else ()
     words = {key: str(said.get(key, "")) for key in ("standard_name", "positive", "long_name")}
-    return Space(tuple(read_small(group, name).tolist()), str(said.get("units", "1")), bounds=bounds, **words)
+    ends = tuple(zip(*(read_small(group, end).tolist() for end in ("hyai", "hybi")), strict=True)) if (group / "hyai").exists() else ()
+    return Space(tuple(read_small(group, name).tolist()), str(said.get("units", "1")), bounds=bounds, interfaces=ends, **words)
 
 
 def _spacing(first: float, last: float, cells: float) -> float:

@@ -96,9 +96,9 @@ def hybrid(a: ArrayLike, b: ArrayLike) -> HybridLevels:
         told = f"it is {(a + b)[at]:g} at interface {at}, then {(a + b)[at + 1]:g}"
         raise ModelError(f"a + b of hybrid levels must rise from the top to the ground: {told}. Correct them: hyai and hybi of winds.")
     middle = 0.5 * (a + b)[:-1] + 0.5 * (a + b)[1:]
-    return _checked(
-        HybridLevels(middle, a, b, Space(tuple(np.round(middle * P0 / 100.0, 6)), "hPa", "", "down", long_name="nominal pressure"))
-    )
+    ends = tuple(zip((a * P0).tolist(), b.tolist(), strict=True))
+    space = Space(tuple(np.round(middle * P0 / 100.0, 6)), "hPa", "", "down", long_name="nominal pressure", interfaces=ends)
+    return _checked(HybridLevels(middle, a, b, space))
 
 
 def pressures(middle: ArrayLike) -> HybridLevels:

@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 
 from steppe.errors import GridError, ModelError, nearest
 from steppe.grid import Region
+from steppe.levels import HYBRID
 from steppe.models.transport.forms import FORMS
 from steppe.models.transport.winds import DAY
 
 AGE = "age of air"
 KEYS = ("initial", "half_life", "source", "levels", "box", "units")
-RESERVED = ("u", "v", "omega", "ps", "period", "angle", "iterations", "level", "lat", "lon", "time", "cell", "ps_before")
+RESERVED = (  # beside those of `HYBRID`
+    *("u", "v", "omega", "ps", "period", "angle", "iterations", "level", "interface", "lat", "lon", "time", "cell", "ps_before"),
+)
 BEGINNINGS = ("path_", "half_life_", "source_", "column_")  # of names that the model makes
 
 
@@ -65,7 +68,7 @@ def tracers_of(asked: object) -> tuple[Tracer, ...]:
 
 def _tracer(name: object, said: object) -> Tracer:
     where = f"[parameters] tracers.{name}"
-    if not isinstance(name, str) or not name.isidentifier() or name in RESERVED or name.startswith(BEGINNINGS):
+    if not isinstance(name, str) or not name.isidentifier() or name in (*RESERVED, *HYBRID) or name.startswith(BEGINNINGS):
         taken = "is a name of the model's own" if isinstance(name, str) and name.isidentifier() else "is no name"
         raise ModelError(f'{where}: "{name}" {taken}. Choose another, of letters, digits and _.')
     if said == AGE:
