@@ -3,6 +3,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -227,6 +228,62 @@ def test_arrays_that_share_memory_are_refused() -> None:
     with pytest.raises(ModelError, match='Kernel "spread": "now" and "new" share memory'):
         spread(3, 3, 0.1, np.ones((3, 3), bool), field[0], field[0])
     spread(3, 3, 0.1, np.ones((3, 3), bool), field[0], field[1])
+
+
+class Places(NamedTuple):
+    """Where a kernel stores."""
+
+    out: Doubles
+    first: int
+
+
+def store(places: Places, k: int, value: float) -> None:
+    places.out[places.first + k] = value
+
+
+def test_a_kernel_stores_into_no_array_that_is_read_only() -> None:
+    @field_kernel
+    def direct(n: int, source: Doubles, target: Doubles) -> None:
+        for i in range(n):
+            target[i] += source[i]
+
+    @field_kernel
+    def by_helpers(n: int, source: Doubles, places: Places) -> None:
+        for i in range(n):
+            store(places, k=i, value=source[i])
+
+    fixed, free = np.ones(2), np.zeros(2)
+    fixed.flags.writeable = False
+    with pytest.raises(ModelError, match='Kernel "direct" stores into "target", which is read-only here'):
+        direct(2, free, fixed)
+    with pytest.raises(ModelError, match=r'Kernel "by_helpers" stores into "places\.out", which is read-only here'):
+        by_helpers(2, free, Places(fixed, 0))
+    direct(2, fixed, free)
+    by_helpers(1, fixed, Places(free, 1))
+    assert (free == 1.0).all()
+    assert (fixed == 1.0).all()
+
+
+def again(n: int) -> int:
+    return again(n - 1) if n > 0 else 0
+
+
+def test_a_function_that_is_no_plain_one_is_refused() -> None:
+    def yields(values: Doubles) -> Iterator[None]:
+        values[0] = 1.0
+        yield
+
+    def later(values: Doubles, *, k: int) -> None:
+        values[k] = 1.0
+
+    def recursive(values: Doubles) -> None:
+        values[0] = again(3)
+
+    for wrong in (yields, later):
+        with pytest.raises(ModelError, match=rf'Kernel "{wrong.__name__}" has a \*, an async or a yield. Write a plain function'):
+            field_kernel(wrong)
+    with pytest.raises(ModelError, match=r"test_field_kernel.py, line \d+ .*again calls itself, and a kernel cannot do that. Write a loop"):
+        field_kernel(recursive)(np.ones(1))
 
 
 def test_a_parameter_that_says_nothing_is_named() -> None:

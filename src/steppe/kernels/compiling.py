@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 from numba import types
 
-from steppe.errors import ModelError
+from steppe.errors import ModelError, place
 from steppe.kernels.cache import target_machine, vector_registers
 from steppe.kernels.intrinsics import CONSTANTS, INTRINSICS
 from steppe.kernels.loading import go_on
@@ -61,7 +61,11 @@ def translated(function: Function, real: Precision) -> FunctionType:
 
     def visit(f: Function) -> Function:
         if f not in done:
+            done[f] = f  # until it is compiled
             done[f] = function_compiler(real)(copied(f))
+        elif done[f] is f:
+            where = place(f.__code__.co_filename, f.__code__.co_firstlineno)
+            raise ModelError(f"{where}: {f.__name__} calls itself, and a kernel cannot do that. Write a loop.")
         return done[f]
 
     def copied(f: Function) -> FunctionType:

@@ -14,12 +14,14 @@ Arrays and numbers that belong together may be one argument, a NamedTuple of the
 """
 
 import ctypes
+import inspect
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from importlib.metadata import version
 from itertools import pairwise
 from threading import Lock
+from types import FunctionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -30,11 +32,14 @@ from steppe.kernels.cache import address_of
 from steppe.kernels.primitives import Precision
 from steppe.kernels.source import fingerprint, in_memory
 from steppe.kernels.syntax import is_group
+from steppe.kernels.text import written
 
 LOG = logging.getLogger("steppe")
 KINDS = ("bool", "int8", "uint8", "int16", "int32", "int64", "float32", "float64")  # of numbers in arrays
 # What is taken for each, 0-d arrays among it.
 SCALARS: dict[str, type | tuple[type, ...]] = {"int": np.integer, "float": (np.integer, np.floating)}
+# What a kernel may not be: a function with * or **, a generator, or one that waits.
+UNFIT = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _LOCK = Lock()  # Numba compiles in one thread at a time
 Parts = Mapping[str, "str | ArgumentGroup"]  # name -> dtype of an array, one of `SCALARS`, or a group
 
@@ -55,6 +60,8 @@ class FieldKernel:
     def __init__(self, function: Callable[..., None]) -> None:
         update_wrapper(self, function)
         self.function, self.name = function, function.__name__
+        if function.__code__.co_flags & UNFIT or function.__code__.co_kwonlyargcount:
+            raise ModelError(f'Kernel "{self.name}" has a *, an async or a yield. Write a plain function, whose arguments have names.')
         hints = get_type_hints(function)
         self._parts = self._parts_of({name: hints.get(name) for name in function.__code__.co_varnames[: function.__code__.co_argcount]})
         self._kinds = dict(_leaves(self._parts))
@@ -71,8 +78,8 @@ class FieldKernel:
         Raises
         ------
         ModelError
-            An argument is missing or of another kind, an array is not contiguous, two arrays overlap, or, at the first call, the function
-            cannot be compiled; the message names the line.
+            An argument is missing or of another kind, an array is not contiguous, two arrays overlap, one that is stored into is read-only,
+            or, at the first call, the function cannot be compiled; the message names the line.
         """
         if len(arguments) != len(self._parts):
             raise ModelError(f'Kernel "{self.name}" takes {len(self._parts)} arguments ({", ".join(self._parts)}), not {len(arguments)}.')
@@ -82,17 +89,24 @@ class FieldKernel:
             if dtype is None:
                 found.append(self._number(name, kind, value))
                 continue
-            if not isinstance(value, np.ndarray) or value.dtype != dtype or not value.flags.c_contiguous:
+            if not isinstance(value, np.ndarray) or value.dtype != dtype or not (flags := value.flags).c_contiguous:
                 raise self._unfit(name, kind, value)
             address = address_of(value)
             found.append(address)
             if value.nbytes:
                 spans.append((address, address + value.nbytes, name))
+                if not flags.writeable and name in self._written:
+                    raise ModelError(f'Kernel "{self.name}" stores into "{name}", which is read-only here. Give it a copy of the array.')
         spans.sort(key=lambda span: span[0])
         for (_, end, one), (begin, _, other) in pairwise(spans):
             if begin < end:
                 raise ModelError(f'Kernel "{self.name}": "{one}" and "{other}" share memory. Give each argument an array of its own.')
         (self._linked or self._load())(*found)
+
+    @cached_property
+    def _written(self) -> set[str]:
+        """The arrays into which the function stores elements."""
+        return written(self.function) if isinstance(self.function, FunctionType) else set()
 
     def _number(self, name: str, kind: str, value: Any) -> float:
         if type(value) is int or (type(value) is float and kind == "float") or isinstance(np.asarray(value)[()], SCALARS[kind]):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from types import CodeType, FunctionType
 
-from steppe.kernels.source import in_memory
+from steppe.kernels.source import GIVEN, in_memory, named
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -33,6 +33,27 @@ def own_nodes(found: Definition) -> tuple[ast.AST, ...]:
                 yield from below(child)
 
     return tuple(node for statement in found.body for node in below(statement))
+
+
+def written(function: FunctionType, within: tuple[object, ...] = ()) -> set[str]:
+    """The arguments into which a function or one that it calls stores elements, by their text: "out", or "group.out".
+
+    within: functions that call it.
+    """
+    found = definition(function)
+    if found is None or function in within:
+        return set()
+    helpers = {name: value for name, value, _ in named(function) if isinstance(value, FunctionType) and value not in GIVEN}
+    stored = {ast.unparse(node.value) for node in own_nodes(found) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)}
+    for call in own_nodes(found):
+        helper = helpers.get(call.func.id) if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else None
+        if isinstance(call, ast.Call) and helper:
+            given = dict(zip(helper.__code__.co_varnames, call.args, strict=False)) | {each.arg or "": each.value for each in call.keywords}
+            for name in written(helper, (*within, function)):
+                argument, dot, part = name.partition(".")
+                if argument in given:
+                    stored.add(ast.unparse(given[argument]) + dot + part)
+    return stored
 
 
 @cache
