@@ -295,7 +295,7 @@ def authored(what: str, when: Callable[[], str] | None = None) -> Iterator[None]
         yield
     except SteppeError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a model that ends the process ends its run in mid-step, with the code of success
         line = authors_line(error)
         if not line and not isinstance(error, TypeError):  # which a function with other arguments raises in the line that calls it
             raise

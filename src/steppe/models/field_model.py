@@ -71,7 +71,10 @@ class FieldModel(Defaults):
         cls.digest = source_digest(cls, FieldModel)
 
     def compute(self, where: tuple[slice, ...]) -> None:
-        """One step of a rectangle of own cells, from `now` with its halos to `new`; it may be empty. A model writes this, or `step`."""
+        """One step of a rectangle of own cells, from `now` with its halos to `new`; it may be empty. A model writes this, or `step`.
+
+        It cannot change what it reads: fields of this step, forcing, parameters.
+        """
         raise NotImplementedError  # `check_served` refuses a model that writes neither
 
     def mirror(self) -> None:
@@ -90,12 +93,28 @@ class FieldModel(Defaults):
         """From `now` to `new`: the interior while messages travel, then the rims; all at once where no message comes."""
         exchange = self.reach.exchange(self._held[0], self._parities)
         for band in self._bands:
-            self.compute(band)
+            self._compute(band)
             exchange.progress()
         exchange.finish()
         self.mirror()
         for rim in self._rims:
-            self.compute(rim)
+            self._compute(rim)
+
+    def _compute(self, where: tuple[slice, ...]) -> None:
+        """`compute`, which may not change what it reads: how often it saw the change would depend on the ranks."""
+        read = [*self._held[0], *self.before.values(), *self.forcing.values(), *self.maps.values(), *self.parameters.values()]
+        locked = [values for values in read if values.flags.writeable]  # an array before its views: NumPy unlocks them in this order
+        for values in locked:
+            values.flags.writeable = False
+        try:
+            self.compute(where)
+        except ValueError as error:
+            if "read-only" in str(error):
+                error.args = (f"{error}; `compute` cannot change fields of this step, forcing and parameters: change a copy",)
+            raise
+        finally:
+            for values in locked:
+                values.flags.writeable = True
 
     def initialise(
         self,

@@ -98,7 +98,7 @@ def _from_file(path: Path) -> ModuleType:
             lines = importlib.util.decode_source(text).splitlines(keepends=True)
             linecache.cache[str(whole)] = len(text), None, lines, str(whole)  # the text of this code, whatever becomes of the file
             exec(code, vars(module))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             del sys.modules[name]
             line = authors_line(error)
             raise ModelError(f'Model file "{path}" cannot be loaded: {line and line + ": "}{in_words(error)}') from error
