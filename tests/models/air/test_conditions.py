@@ -149,6 +149,7 @@ def test_a_small_pressure_needs_its_unit(of_air, tmp_path):
         Conditions.of(of_air, None, ["pressure=10"])
     assert Conditions.of(of_air, None, ["pressure=1013 Pa"]).air["pressure"] == 1013.0
     assert Conditions.of(of_air, None, ["pressure=1013 hPa"]).air["pressure"] == 101_300.0
+    assert Conditions.of(of_air, None, ["pressure=1013 mbar"]).air["pressure"] == 101_300.0
 
 
 def test_a_name_of_a_reaction_is_answered_with_its_label(of_air):
@@ -217,7 +218,7 @@ def test_a_setting_that_is_wrong_is_refused_by_name(setting, said):
         ("{start: -3600.0}", "start = -1 h is outside its limits, 0 to 24 h."),
         ("{initial: {A: -1.0e+9}}", "initial: A = -1e+09 molecule cm-3 is outside its limits, 0 to 1e+25 molecule cm-3."),
         ("{initial_others: 1.0e+30}", "initial: A = 1e+30 molecule cm-3 is outside its limits, 0 to 1e+25 molecule cm-3."),
-        ("{}\nconstants: {M: -1.0}", "M = -1 molecule cm-3 is outside its limits, 0 to 1e+22 molecule cm-3."),
+        ("{}\nconstants: {M: 1.0e+23}", "M = 1e+23 molecule cm-3 is outside its limits, 0 to 1e+22 molecule cm-3."),
     ],
 )
 def test_a_box_of_a_mechanism_has_the_limits_of_settings(box, said, tmp_path):
@@ -270,6 +271,50 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
         Conditions.of(EMEP, tmp_path / "latin.csv")
     with pytest.raises(ModelError, match=r'none\.csv" cannot be read: No such file or directory\.'):
         Conditions.of(EMEP, tmp_path / "none.csv")
+
+
+def of_outside(text, folder):
+    """The rates from outside of a mechanism, one of them from a file of this text."""
+    (folder / "o.yaml").write_text(
+        'species: ["A", "B"]\nreactions:\n- {eq: "-> A", rate: {type: given, id: EMIS.a}}\n'
+        '- {eq: "A + B ->", rate: {type: given, id: USER.ab}}\n- {eq: "A ->", rate: {type: given, id: USER.a}}\n',
+        encoding="utf-8",
+    )
+    others = [f"{each}=0" for each in ("EMIS.a", "USER.ab", "USER.a") if not text.startswith((f"{each},", f"{each} ", f"{each}."))]
+    return of_file(folder, text, read_mechanism(folder / "o.yaml"), others).given
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("EMIS.a,2e-10", 2e-10),
+        ("EMIS.a [mol m-3 s-1],2e-10", 2e-10),
+        ("EMIS.a.mol m-3 s-1,2e-10", 2e-10),
+        ("EMIS.a [molecule cm-3 s-1],6.02214076e7", 1e-10),
+        ("USER.a [min-1],6", 0.1),
+        ("USER.ab,6", 6.0),
+    ],
+)
+def test_a_rate_from_outside_may_have_its_unit(text, expected, tmp_path):
+    assert max(of_outside(text, tmp_path).values()) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("EMIS.a [mol m-2 s-1],1", 'EMIS.a has the unit "mol m-2 s-1". Write mol m-3 s-1, molecule cm-3 s-1.'),
+        ("USER.a [ppb],1", 'USER.a has the unit "ppb". Write s-1, 1/s, min-1.'),
+        ("USER.ab [s-1],1", 'USER.ab has the unit "s-1". Write no unit: the number is in that of the mechanism.'),
+    ],
+)
+def test_another_unit_of_a_rate_from_outside_is_refused(text, said, tmp_path):
+    with pytest.raises(ModelError, match=re.escape(said)):
+        of_outside(text, tmp_path)
+
+
+def test_parts_of_no_air_are_refused():
+    with pytest.raises(ModelError, match=re.escape("Mechanism emep66 has no air, M = 0, so there are no amounts in parts of it.")):
+        Conditions.of(EMEP, None, ["M=0"], parts=True)
 
 
 def test_a_rate_from_outside_that_lacks_is_named(given):

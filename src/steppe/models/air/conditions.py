@@ -55,8 +55,9 @@ LIMITS = {
 OF_SPECIES = 0.0, 1e25, "molecule cm-3"  # limits of what begins
 FACTORS = {  # to the unit of a name: of concentrations and of what else is written with a unit
     ("molecule cm-3", "mol m-3"): MOLECULES, ("molecule cm-3", "mol/m3"): MOLECULES, ("molecule cm-3", "molec cm-3"): 1.0,
-    ("Pa", "hPa"): 100.0, ("Pa", "atm"): 101_325.0, ("m", "cm"): 0.01, ("m", "km"): 1000.0, ("h", "s"): 1.0 / HOUR,
-    ("s-1", "1/s"): 1.0, ("s-1", "min-1"): 1.0 / 60.0, ("# m-3", "m-3"): 1.0, ("# m-3", "# cm-3"): 1e6,
+    ("Pa", "hPa"): 100.0, ("Pa", "mbar"): 100.0, ("Pa", "atm"): 101_325.0, ("m", "cm"): 0.01, ("m", "km"): 1000.0, ("h", "s"): 1.0 / HOUR,
+    ("s-1", "1/s"): 1.0, ("s-1", "min-1"): 1.0 / 60.0, ("mol m-3 s-1", "molecule cm-3 s-1"): 1.0 / MOLECULES,
+    ("# m-3", "m-3"): 1.0, ("# m-3", "# cm-3"): 1e6,
 }  # fmt: skip
 
 
@@ -114,6 +115,8 @@ class Conditions:
         found._refuse_unused(rows, parts)
         found._check_day(rows)
         found._remark(rows)
+        if parts and not found.here.M:
+            raise ModelError(f"Mechanism {mechanism.name} has no air, M = 0, so there are no amounts in parts of it. Choose other --units.")
         if lacking := [name for name in found._wanted() if name not in found.given]:
             more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
             raise ModelError(
@@ -264,7 +267,8 @@ class Conditions:
 
     def _take_rate(self, where: str, name: str, unit: str, values: list[str]) -> None:
         """A rate from outside, or the two numbers of a surface."""
-        known = sorted({process.rate.name for process in self.mechanism.processes if process.rate.form in ("given", "surface")})
+        outside = [process for process in self.mechanism.processes if process.rate.form in ("given", "surface")]
+        known = sorted({process.rate.name for process in outside})
         for ending in (f".{RADIUS}", f".{NUMBER}"):
             if name.endswith(ending) and name.removesuffix(ending) in known:
                 self.given[name] = self._number(where, name, values, unit, 0.0, 1e30, "m" if ending == f".{RADIUS}" else "# m-3")
@@ -280,7 +284,10 @@ class Conditions:
             self.given[f"{name}.{RADIUS}"] = self._number(where, name, values[:1], "m", 0.0, 1.0, "m")
             self.given[f"{name}.{NUMBER}"] = self._number(where, name, values[1:], "# m-3", 0.0, 1e30, "# m-3")
             return
-        wanted = "s-1" if name.startswith(("PHOTO.", "LOSS.")) else unit
+        first_order = all(len(each.reactants) + len(each.rate.third) == 1 for each in outside if each.rate.name == name)
+        wanted = "mol m-3 s-1" if name.startswith("EMIS.") else "s-1" if first_order or name.startswith(("PHOTO.", "LOSS.")) else ""
+        if unit and not wanted:
+            raise ModelError(f'{where}: {name} has the unit "{unit}". Write no unit: the number is in that of the mechanism.')
         self.given[name] = self._number(where, name, values, unit, 0.0, 1e30, wanted)
 
     def _number(self, where: str, name: str, values: list[str], unit: str, low: float, high: float, wanted: str) -> float:
