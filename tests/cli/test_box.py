@@ -131,6 +131,18 @@ def test_an_energy_of_activation_gives_the_result_of_its_temperature(call, folde
     assert ends[0] == ends[1] != ends[2]
 
 
+@pytest.mark.parametrize("rates", ["model", "exact"])
+@pytest.mark.parametrize(
+    ("rate", "value"),
+    [("arrhenius, A: 1.0, E: -2.0e-5", "-1.0265"), ("troe, k0_A: 0.0, kinf_A: 0.0", "nan")],
+)
+def test_a_rate_that_is_negative_or_no_number_is_named(rate, value, rates, call, folder):
+    (folder / "bad.yaml").write_text(THREE.replace("loss, k: 7.7e+4", rate), encoding="utf-8")
+    code, _, error = call("box", "bad.yaml", "--hours", "1", "--set", "NO2=1e12", "--rates", rates)
+    assert code == Exit.MISTAKE
+    assert f"the rate of reaction r2 is {value}, and 0 or more is expected." in error
+
+
 def test_a_solver_that_cannot_go_on_names_the_hour_and_the_species(call, folder):
     (folder / "bad.yaml").write_text(THREE.replace("7.7e+4", "1.0e+200"), encoding="utf-8")
     code, _, error = call("box", "bad.yaml", "--hours", "12", "--set", "NO2=1e12", "--set", "O=1e12")

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from steppe.errors import ModelError
-from steppe.models.air.mechanism import Process, Rate
+from steppe.models.air.mechanism import MOLECULES, Process, Rate
 from steppe.models.air.mechanism_file import read_mechanism
 
 SMALL = """\
@@ -161,6 +161,19 @@ MISTAKES = {
         "elements.N: it is empty, and a table of names and values is expected.",
     ),
     "no YAML": ("rates:\n  J3: {", "rates:\n  J3: {{", "this is no YAML:"),
+    "a number twice": ("A: 1.8e-12,", "A: 1.8e-12, A: 1.0e-12,", 'line 9: this is no YAML: "A" stands twice in a table.'),
+    "a table twice": ("box:", "constants: {}\nbox:", 'this is no YAML: "constants" stands twice in a table.'),
+    "a negative constant": ("{M: 2.55e+19", "{N2: -1.0", 'constants: "N2" is -1, and 0 or more is expected.'),
+    "no air": ("{M: 2.55e+19", "{M: 0.0", 'constants: "M" is 0, and a number above 0 is expected.'),
+    "a negative M": ("{M: 2.55e+19", "{M: -1.0", 'constants: "M" is -1, and 0 or more is expected.'),
+    "a constant that is a species": ("{M: 2.55e+19", "{O3: 1.0", 'constants: "O3" is a species. Rename the constant'),
+    "a constant that is a condition": ("{M: 2.55e+19", "{pressure: 1.0", 'constants: "pressure" is a condition of the air. Rename'),
+    "a negative yield of an emission": (
+        '"NO2 -> NO + O3", rate: J3',
+        '"-> NO - 0.5 O3", rate: {type: emission, flux: 1.0}',
+        '"-> NO - 0.5 O3" has a yield below 0, and 0 or more is expected of type emission.',
+    ),
+    "a negative reactant": ("NO + O3 ->", "NO - 2 O3 ->", "has -2 of a reactant, and 1, 2 or 3 is expected."),
     "no reactions": ("reactions:", "reactionen:", '"reactionen" is not known here. Did you mean "reactions"?'),
     "a reaction that is no table": ('{n: 1, eq: "NO2 -> NO + O3", rate: J3}', "J3", "reaction 1: 'J3' stands where a table"),
 }
@@ -183,6 +196,23 @@ def test_exponents_and_temperatures_of_a_rate_may_be_negative(tmp_path):
 def test_a_third_body_may_be_a_constant(tmp_path):
     text = SMALL.replace("constants: {M: 2.55e+19}", "constants: {M: 2.55e+19, N2: 1.99e+19}").replace("third: [M]", 'third: ["N2", H2O]')
     assert read_mechanism(written(tmp_path, text)).processes[2].rate.third == ("N2", "H2O")
+
+
+def test_a_yield_may_be_negative(tmp_path):
+    for right in ("0.9 NO2 - 0.66 O3", "0.9 NO2 + -0.66 O3"):
+        mechanism = read_mechanism(written(tmp_path, SMALL.replace("0.9 NO2", right)))
+        assert mechanism.processes[1].products == ((1, 0.9), (2, -0.66))
+
+
+def test_an_emission_from_outside_has_one_unit_in_both_formats(tmp_path):
+    """Of mol m-3 s-1."""
+    text = SMALL.replace("{type: loss, k: 1.0e-20,", "{type: given, id: EMIS.x, scale: 2.0,")
+    assert read_mechanism(written(tmp_path, text)).processes[2].rate.numbers == (2.0 * MOLECULES,)
+
+
+def test_a_name_of_json_that_stands_twice_is_named(tmp_path):
+    with pytest.raises(ModelError, match=re.escape('small.json": a table has "name" twice. Remove one.')):
+        read_mechanism(written(tmp_path, '{"name": "a", "__note": 1, "__note": 2, "name": "b"}', "small.json"))
 
 
 def test_a_negative_factor_of_an_openatmos_file_is_named(tmp_path):

@@ -106,6 +106,19 @@ def test_a_condition_that_lacks_is_named(tmp_path):
     mechanism = written(tmp_path, {"type": "PHOTOLYSIS", "name": "jx", **ONE})
     with pytest.raises(ModelError, match=r"needs PHOTO\.jx, which is not given"):
         rates_of(mechanism)
+    (tmp_path / "w.yaml").write_text('species: ["HO2"]\nreactions:\n- {eq: "2 HO2 ->", rate: {type: ho2_ho2}}\n')
+    with pytest.raises(ModelError, match="needs H2O, which is not given"):
+        rates_of(read_mechanism(tmp_path / "w.yaml"))
+
+
+def test_too_many_third_bodies_are_counted(tmp_path):
+    reaction = {
+        "type": "ARRHENIUS",
+        "A": 1.0,
+        "reactants": [{"name": "A"}, {"name": "M", "coefficient": 3}, {"name": "M", "coefficient": 2}],
+    }
+    with pytest.raises(ModelError, match="Reaction r1 has 5 third bodies; at most 4 are taken"):
+        rates_of(written(tmp_path, reaction))
 
 
 @pytest.mark.parametrize("kind", ["ARRHENIUS", "TAYLOR_SERIES"])
@@ -144,6 +157,13 @@ def test_a_key_that_is_not_known_is_refused_in_any_form(kind, tmp_path):
         ({"phases": [{"name": "gas", "species": [{"name": "A", "densty": 1.0}]}]}, 'phase 1, species: "densty" is not known here.'),
         ({"phases": [{"name": "gas", "species": ["C"]}]}, 'species "A" is not in phase gas. Add it to the species of the phase.'),
         ({"phases": [{"name": "gas", "species": ["A"]}]}, 'species "C" is not in phase gas.'),
+        (
+            {
+                "species": [{"name": "A", "constant concentration [mol m-3]": -1}, {"name": "C"}],
+                "phases": [{"name": "gas", "species": ["A", "C"]}],
+            },
+            '"constant concentration [mol m-3]" is -1, and 0 or more',
+        ),
         ({"phases": []}, '"gas phase" is missing, and the name of a phase is expected.'),
     ],
 )

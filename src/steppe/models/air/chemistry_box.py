@@ -108,6 +108,12 @@ class ChemistryBox:
             known["H2O"] = self._rates.humidity(temperature, seconds - midnight)
         out = np.zeros((self._program.processes, n))
         self._rates(known, out, self._factors)
+        if not (right := (out >= 0.0).all(axis=1)).all():
+            p = int(np.argmin(right))
+            raise ModelError(
+                f"At hour {seconds[0] / HOUR:.4f} the rate of reaction {self.conditions.mechanism.processes[p].label} is {out[p].min():g}, "
+                "and 0 or more is expected. Look at its numbers, and at what it depends on."
+            )
         return out
 
     def _stop(self, t: float, end: float) -> float:
@@ -155,7 +161,7 @@ class ChemistryBox:
             else:
                 h, rejected, after_rejection = min(tried * factor, tried), rejected + 1, True
             if h < SHORTEST:
-                return steps, rejected, int(np.nanargmax(abs(scaled[:, 0]))), clipped
+                return steps, rejected, int(np.argmax(np.nan_to_num(abs(scaled[:, 0]), nan=np.inf))), clipped
         carried[0] = h
         return steps, rejected, -1, clipped
 

@@ -1,8 +1,10 @@
 """Reads a mechanism: one that comes with Steppe, or a file of either format."""
 
 import json
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -46,10 +48,36 @@ def _of_tables(species: object) -> bool:
     return isinstance(species, list) and any(isinstance(each, dict) for each in species)
 
 
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+    """Refuses a name that stands twice in a table."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
+        keys = [key for key, _ in node.value]
+        if (n := _second([str(key.value) for key in keys])) is not None:
+            raise yaml.constructor.ConstructorError(problem=f'"{keys[n].value}" stands twice in a table', problem_mark=keys[n].start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def _second(names: Sequence[str]) -> int | None:
+    """The place at which a name stands again. Comments may."""
+    seen: set[str] = set()
+    for n, name in enumerate(names):
+        if name in seen and not name.startswith("__"):
+            return n
+        seen.add(name)
+    return None
+
+
 def _parsed(text: str, file: str) -> object:
     """Of JSON or YAML."""
+
+    def table(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        if (n := _second([name for name, _ in pairs])) is not None:
+            raise ModelError(f'Mechanism "{file}": a table has "{pairs[n][0]}" twice. Remove one.')
+        return dict(pairs)
+
     try:
-        return json.loads(text) if file.endswith(".json") else yaml.safe_load(text)
+        return json.loads(text, object_pairs_hook=table) if file.endswith(".json") else yaml.load(text, _Loader)
     except json.JSONDecodeError as error:
         raise ModelError(f'Mechanism "{file}", line {error.lineno}: this is no JSON: {error.msg}.') from None
     except yaml.YAMLError as error:

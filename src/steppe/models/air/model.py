@@ -324,10 +324,11 @@ class Air(FieldModel):
         for p, process in enumerate(self._reacting):
             if kind == "rate" and process.label == which:
                 found[p] = 1.0
-            if kind == "loss" and (times := [self.mechanism.species[i] for i in process.reactants].count(which)):
+            made = sum(amount for i, amount in process.products if self.mechanism.species[i] == which)
+            times = [self.mechanism.species[i] for i in process.reactants].count(which) - min(made, 0.0)
+            if kind == "loss" and times:
                 found[p] = float(times)
-            made = sum(amount for i, amount in process.products if self.mechanism.species[i] == which) if kind == "production" else 0.0
-            if made:
+            if kind == "production" and made > 0.0:
                 found[p] = made
         return found
 
@@ -345,6 +346,8 @@ def _given(table: object, mechanism: Mechanism) -> dict[str, float]:
     wanted = [name for name in Rates(mechanism).used if name not in (*KNOWN, "O2", *mechanism.constants)]
     if unknown := [name for name in table if name not in wanted]:
         raise ModelError(f'{where}: mechanism {mechanism.name} does not take "{unknown[0]}".{nearest(unknown[0], wanted)}')
+    if "H2O" in Rates(mechanism).used and not mechanism.humidity and "H2O" not in mechanism.constants:
+        raise ModelError(f"Mechanism {mechanism.name} takes H2O, and does not say how much there is. Add h2o, or H2O to its constants.")
     if lacking := [name for name in wanted if name not in table]:
         more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
         raise ModelError(

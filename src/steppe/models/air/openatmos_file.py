@@ -82,7 +82,7 @@ def read_openatmos(content: object, file: str) -> Mechanism:
     processes: list[Process] = []
     for n, each in enumerate(_list(whole, "reactions"), 1):
         processes += _processes(Entry(f'"{file}", reaction {n}', each, text=True), n, known)
-    constants = {name: MOLECULES * e.number(FIXED) for name, e in fixed.items() if FIXED in e.values}
+    constants = {name: MOLECULES * e.number(FIXED, at_least_0=True, above_0=name == "M") for name, e in fixed.items() if FIXED in e.values}
     return Mechanism(str(whole.values.get("name", file)), tuple(species), tuple(processes), constants)
 
 

@@ -17,13 +17,14 @@ from typing import Any
 from steppe.errors import ModelError, nearest
 from steppe.models.air.entry import Entry, checked_species, number_of
 from steppe.models.air.formulas import parsed
-from steppe.models.air.mechanism import NUMBERS, Mechanism, Process, Rate
+from steppe.models.air.mechanism import MOLECULES, NUMBERS, OF_GROUND, Mechanism, Process, Rate
 
 FORMS = {"loss": "constant"} | {form: form for form in NUMBERS if form not in ("branched", "surface", "taylor")}
 KEYS = ("name", "version", "constants", "h2o", "zenith", "species", "rates", "reactions", "elements", "box")
 THIRDS = ("M", "O2", "H2O")  # concentrations that any mechanism may name, beside its constants
+CONDITIONS = ("temperature", "pressure", "mixing_height", "day")  # that a constant must not hide
 REACTANTS = {"photolysis": 1, "deposition": 1, "emission": 0}  # of a form of rate that takes no other number
-TERM = re.compile(r"(?:([0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+) +)?([A-Za-z]\S*)")
+TERM = re.compile(r"(?:(-?(?:[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+)) +)?([A-Za-z]\S*)")
 
 
 def read_plain(content: object, file: str, lines: Sequence[int] = ()) -> Mechanism:
@@ -54,11 +55,18 @@ def read_plain(content: object, file: str, lines: Sequence[int] = ()) -> Mechani
         name=str(whole.values.get("name", file)),
         species=tuple(species),
         processes=tuple(processes.values()),
-        constants={name: constants.number(name) for name in constants.values},
+        constants={name: _constant(constants, name, species) for name in constants.values},
         humidity=_humidity(_table(whole, "h2o")),
         elements={name: _element(_table(whole, "elements", name), species) for name in _table(whole, "elements").values},
         box=_box(_table(whole, "box"), species),
     )
+
+
+def _constant(entry: Entry, name: str, species: Mapping[str, int]) -> float:
+    if name in species or name in CONDITIONS:
+        what = "a species" if name in species else "a condition of the air"
+        raise entry.refused(f'"{name}" is {what}. Rename the constant, or remove it.')
+    return entry.number(name, at_least_0=True, above_0=name in ("M", "mixing_height_cm"))
 
 
 def _where(file: str, number: int, each: object, lines: Sequence[int]) -> str:
@@ -94,13 +102,15 @@ def _process(entry: Entry, number: int, species: Mapping[str, int], rates: Mappi
     if len(reactants) != (most := REACTANTS.get(rate.form, len(reactants))):
         has = f"{len(reactants)} reactant{'s' * (len(reactants) != 1)}"
         raise entry.refused(f'"{equation.strip()}" has {has}, and {most} is expected of type {rate.form}. Change the equation or the type.')
+    if rate.form in OF_GROUND and any(times < 0.0 for _, times in right):
+        raise entry.refused(f'"{equation.strip()}" has a yield below 0, and 0 or more is expected of type {rate.form}.')
     return Process(label, equation.strip(), tuple(reactants), right, rate)
 
 
 def _side(entry: Entry, equation: str, side: str, species: Mapping[str, int], thirds: Sequence[str]) -> tuple[tuple[int, float], ...]:
     """(species, coefficient) of one side of an equation."""
     found = []
-    for term in re.split(r"\s\+\s", side.strip()) if side.strip() else ():
+    for term in re.split(r"\s\+\s", re.sub(r"\s-\s+", " + -", side).strip()) if side.strip() else ():
         match = TERM.fullmatch(term.strip())
         try:
             times = float(match[1] or 1.0) if match else 0.0
@@ -138,7 +148,10 @@ def _rate(entry: Entry, rates: Mapping[str, Entry], thirds: Sequence[str]) -> Ra
     name = str(found.values.get("id", given if isinstance(given, str) else ""))
     if form == "given" and not name:
         raise found.refused('"id" is missing. Add the name under which the rate is given, such as "PHOTO.jo2".')
-    return Rate(form, found.numbers(form), tuple(third), name)
+    numbers = found.numbers(form)
+    if form == "given" and name.startswith("EMIS."):
+        numbers = (MOLECULES * numbers[0],)  # of mol m-3 s-1, the unit of that name for any mechanism
+    return Rate(form, numbers, tuple(third), name)
 
 
 def _humidity(entry: Entry) -> dict[str, str]:

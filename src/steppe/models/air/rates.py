@@ -78,8 +78,9 @@ class Rates:
 
         for p, process in enumerate(processes):
             rate = process.rate
-            if len(rate.numbers) > WIDTH - 1 or len(rate.third) > THIRDS:
-                raise ModelError(f"Reaction {process.label} has {len(rate.numbers)} numbers; at most {WIDTH - 1} are taken.")
+            for what, given, most in (("numbers", rate.numbers, WIDTH - 1), ("third bodies", rate.third, THIRDS)):
+                if len(given) > most:
+                    raise ModelError(f"Reaction {process.label} has {len(given)} {what}; at most {most} are taken.")
             numbers[p, : len(rate.numbers)] = rate.numbers
             numbers[p, -1] = len(rate.numbers)
             columns[p, : len(rate.third)] = [column(name) for name in rate.third]
@@ -89,7 +90,7 @@ class Rates:
                 columns[p, THIRDS:] = column(f"{rate.name}.{RADIUS}"), column(f"{rate.name}.{NUMBER}")
         self.names = tuple(names)
         self._table = RateTable(len(processes), form, numbers, columns)
-        self.used = sorted({names[c] for c in columns[columns >= 0]})
+        self.used = sorted({names[c] for c in columns[columns >= 0]} | ({"H2O"} if HO2_HO2 in form else set()))
         self._humidity = parsed(mechanism.humidity)
 
     def __call__(self, conditions: Mapping[str, Floats | float], out: Floats, factors: Floats | None = None) -> None:

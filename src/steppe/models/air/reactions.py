@@ -189,6 +189,7 @@ class Reactions:
         if self._mechanism.humidity:
             known["H2O"] = self._rates.humidity(T, solar_time)
         self._rates(known, k, factors)
+        np.copyto(k, np.nan, where=k < 0.0)  # would make matter: the solver stops there
         return k
 
     def speeds(self, row: int, ratio: Floats, cosine: Floats, factors: Floats) -> Floats:
@@ -208,7 +209,7 @@ class Reactions:
             part = slice(first, first + self._most)
             some = np.ascontiguousarray(of_cells[..., part].reshape(3, -1))
             self._rates_of(some, np.tile(self.columns[SOLAR_TIME, row, part], levels), factors, k)
-            found[..., part] = k[:, : some.shape[1]].reshape(len(k), levels, -1)
+            found[..., part] = k[:, : some.shape[1]].reshape(len(k), levels, some.shape[1] // levels)
         found[self._rates.sunlit] *= shine[:, None, :]
         for p, process in enumerate(self._mechanism.processes):
             for reactant in process.reactants:
