@@ -166,8 +166,17 @@ every = "1 day"
         np.testing.assert_allclose(simulation["radon"], -1e-6 * np.expm1(-rate * 2.0 * 86_400.0) / rate, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("scheme", "wind"), [("best", "forcing"), ("best", "deforming"), ("ccm", "deforming")])
-def test_the_mass_of_a_tracer_is_kept(folder, scheme, wind):
+@pytest.mark.parametrize(
+    ("scheme", "wind", "limiter"),
+    [
+        ("best", "forcing", "on"),
+        ("best", "forcing", "off"),
+        ("best", "deforming", "on"),
+        ("best", "deforming", "off"),
+        ("ccm", "deforming", "on"),
+    ],
+)
+def test_the_mass_of_a_tracer_is_kept(folder, scheme, wind, limiter):
     forcing = '[forcing]\nfields = "winds.zarr"\n' if wind == "forcing" else ""
     Path("run.toml").write_text(
         f"""model = "transport"
@@ -175,6 +184,7 @@ time = {{ start = 2000-01-01, end = 2000-01-02, step = "3 hours" }}
 grid = {{ gaussian = 16 }}
 {forcing}[parameters]
 scheme = "{scheme}"
+limiter = "{limiter}"
 wind = "{wind}"
 tracers = {{ hills = "hills", slotted = "slotted" }}
 [output]

@@ -3,7 +3,7 @@
 ccm     what interpolation changed most is changed most again (Rasch and Williamson 1990, Q. J. R. Meteorol. Soc. 116); a value may leave
         the range of its tracer by a little
 best    each value moves toward the greatest or the least one before the step, as far as interpolation changed it and as far as it is from
-        there (after Bermejo and Conde 2002, Mon. Weather Rev. 130); no value leaves that range
+        there (after Bermejo and Conde 2002, Mon. Weather Rev. 130); no value leaves that range, or that of interpolation without limits
 
 Sums know no order, so results have the same bits on any number of ranks.
 """
@@ -96,11 +96,15 @@ class Mass:
         self.before, self.after = np.full(box.shape, P0), np.full(box.shape, P0)
         self._work = np.empty((3, *self._shape))
 
-    def fix(self, scheme: str, old: Floats, new: Floats) -> None:
-        """Changes `new` so that its mass is that of `old`, both (levels, y, x), in the way of a scheme."""
+    def fix(self, scheme: str, limited: bool, old: Floats, new: Floats) -> None:
+        """Changes `new` so that its mass is that of `old`, both (levels, y, x), in the way of a scheme.
+
+        limited: no value of `new` lies beyond those of `old`; else they set the range, too.
+        """
         highest = lowest = 0.0
         if scheme == "best":
-            highest, lowest = self._reach.largest(old, np.negative(old, out=self._work[0]))
+            high, low = (old, old) if limited else (np.maximum(old, new), np.minimum(old, new))
+            highest, lowest = self._reach.largest(high, np.negative(low, out=self._work[0]))
         weigh(self._shape, self._layers, self.before, self.after, old, new, self._work)
         had, has, changed = self._reach.total(*self._work)
         if scheme == "ccm" and changed != 0.0:

@@ -116,7 +116,7 @@ class Transport(FieldModel):
         self._advection.carry(middles, new, self.options["scheme"], self.options["limiter"] == "on")
         if self.options["fixer"] == "on":
             for former, values in zip(old, new, strict=True):
-                self._mass.fix(self.options["scheme"], former, values)
+                self._mass.fix(self.options["scheme"], self.options["limiter"] == "on", former, values)
         for tracer in self.tracers:
             self._change(tracer, self.after[tracer.name])
             self._mass.column(self.after[tracer.name], self.diagnostics[f"column_{tracer.name}"])
