@@ -171,6 +171,8 @@ def test_a_vector_is_drawn_as_arrows_that_point_where_it_flows(shaded: BrowserCo
     opened.press(",")  # the past has its own arrows
     opened.wait("steppe.store.now.shown[0].step === 3 && steppe.screen.arrows.every((each) => each.step === 3)")
     assert agrees(opened, "arrows[1]", "flow_y", "&time=step:3")
+    page.evaluate("steppe.store.change({run: {...steppe.store.now.run}})")  # as when the connection comes back
+    assert page.evaluate("steppe.screen.arrows.length") == 2
     page.get_by_label("Arrows").select_option("none")
     opened.wait("steppe.screen.arrows.length === 0")
     assert opened.complaints == []

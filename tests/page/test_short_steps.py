@@ -6,6 +6,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from tests.minutes import made
 from tests.page.house import House, Opened, wait_for
+from tests.page.test_windows import PLACE
 
 
 def test_the_page_shows_links_and_orders_instants(context: BrowserContext, tmp_path: Path) -> None:
@@ -27,6 +28,9 @@ def test_the_page_shows_links_and_orders_instants(context: BrowserContext, tmp_p
         opened.press("Enter")
         wait_for(lambda: house.main()["step"] == 180)
         assert house.main()["date"] == "2001-03-06T06:00"
+        opened.page.set_viewport_size({"width": 720, "height": 450})  # a date with its time leaves room for the legend, at 200 % too
+        expect(opened.chip).to_contain_text("6 Mar 2001, 06:00")
+        opened.wait(f"({PLACE})('#legend canvas').seen")
         assert opened.complaints == []
 
 

@@ -125,6 +125,8 @@ def test_time_line_tabs_and_what_is_pressed_are_told_apart_under_forced_colours(
     assert pressed != other
     ink = page.evaluate("steppe.map.theme.colours.ink")
     assert ink == "CanvasText"  # what is drawn on canvases follows, too
+    for name in ("arrow", "hatch", "swipe"):  # the lines of the keys and the line between two scenarios
+        assert "gradient" in page.evaluate(f"(s) => ({paint})(s).backgroundImage", f".{name}")
 
 
 def test_the_map_names_its_variable(window: Any) -> None:

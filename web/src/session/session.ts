@@ -56,6 +56,12 @@ export class Session {
         store.notify({ weight: "bad", text: "A message of the server cannot be read", detail: error.message, lasts: 10_000 }),
     });
     store.subscribe(
+      ({ look }) => [look.arrows, JSON.stringify(mapsOf(look))],
+      () => {
+        this.screen.arrows = [];
+      },
+    );
+    store.subscribe(
       ({ look, run, frame_rate }) => [run, frame_rate, look.arrows, JSON.stringify(mapsOf(look))],
       () => this.watch(),
     );
@@ -261,7 +267,7 @@ export class Session {
     if (look.variable !== this.opened) this.opened = "";
     this.wanted = hasMap(this.store.now) ? streamsOf(this.store.now, this.width()) : [];
     this.arrows = [];
-    this.screen.arrows = [];
+    if (this.store.now.preview === null) this.screen.arrows = []; // those of a past date stay when the connection comes back
     void this.number();
     this.answered = false;
     this.latest.clear();
