@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from steppe.engine import Simulation
 from steppe.engine.plan import Plan
-from steppe.errors import RunFileError
+from steppe.errors import ForcingError, RunFileError
 from steppe.grid import read_grid
 from steppe.ingest import generate
 from tests.scenario import copied
@@ -98,3 +99,59 @@ def test_results_of_another_grid_are_refused(recorded, tmp_path):
     run_file.write_text(text.partition("[[output.series]]")[0])
     with pytest.raises(RunFileError, match="are of another grid of 144 cells, this run has 1"):
         begun(run_file, '{ store = "before", date = 1990-05-31 }', "1990-06-01")
+
+
+def flow(folder: Path, out: str, date: str, tracer: str, more: str) -> Path:
+    """The run file of a tracer on four levels."""
+    path = folder / f"{out}.toml"
+    path.write_text(
+        f"""model = "transport"
+grid = {{ gaussian = 8 }}
+time = {{ start = {date}, end = {date}, step = "12 hours" }}
+output = {{ path = "{out}", variables = ["smoke", "path_x", "path_y", "path_z", "path_level"], every = "12 hours", reduce = "last" }}
+parameters.tracers.smoke = {tracer}
+{more}
+"""
+    )
+    return path
+
+
+LAYER = '{ initial = "layer" }'
+
+
+@pytest.fixture(scope="module")
+def flown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray, Path]:
+    """A folder with the results `before`, their last map of smoke on levels of height, and the last checkpoint."""
+    folder = tmp_path_factory.mktemp("flow")
+    with Simulation(flow(folder, "before", "2000-01-01", LAYER, "parameters.wind = 'dcmip11'\nparameters.levels = 4")) as run:
+        run.run()
+        return folder, run.get("smoke").copy(), sorted((folder / "before" / "checkpoints").iterdir())[-1]
+
+
+def after(folder: Path, state: str, tracer: str = LAYER, wind: str = "dcmip11", levels: int = 4) -> Plan:
+    more = f"parameters.wind = '{wind}'\nparameters.levels = {levels}\ninitial.state = {state}"
+    return Plan.of(flow(folder, "after", "2000-01-02", tracer, more))
+
+
+def test_recorded_levels_and_units_are_those_of_the_run(flown):
+    folder, smoke, _ = flown
+    state = '{ store = "before", date = 2000-01-01 }'
+    np.testing.assert_array_equal(after(folder, state).initial["smoke"], smoke)
+    np.testing.assert_allclose(after(folder, state, '{ units = "ppb" }').initial["smoke"], 1e9 * smoke, rtol=1e-12)
+    with pytest.raises(ForcingError, match='variable "smoke" is in "1", expected "kg m-3"'):
+        after(folder, state, '{ units = "kg m-3" }')
+    with pytest.raises(ForcingError, match='variable "smoke": "level" is in "m", expected "hPa"'):
+        after(folder, state, wind="rotation")
+    with pytest.raises(ForcingError, match='"level" differ: 4 of 1500, 4500, 7500, 10500 m, expected 5 of'):
+        after(folder, state, levels=5)
+
+
+def test_a_checkpoint_of_other_levels_is_refused_or_warned_of(flown):
+    folder, smoke, checkpoint = flown
+    same = after(folder, f'"{checkpoint}"')
+    assert not same.cautions
+    np.testing.assert_array_equal(same.initial["smoke"], smoke)
+    with pytest.raises(RunFileError, match='variable "smoke" has 4 levels, expected 5'):
+        after(folder, f'"{checkpoint}"', levels=5)
+    (caution,) = after(folder, f'"{checkpoint}"', '{ units = "ppb", source = "1 ppb s-1" }').cautions
+    assert "those that make its variables, which must have the same units and levels" in caution

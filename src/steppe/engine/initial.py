@@ -12,8 +12,10 @@ from steppe.clock import DAY, Clock, day_text, instant_text, is_day, length, par
 from steppe.errors import ModelError, RunFileError, nearest
 from steppe.grid import Grid
 from steppe.io import Checkpoint, StoredRecords, read_map
+from steppe.io.forcing.field import turned
+from steppe.io.forcing.units import SAME, conversion
 from steppe.levels import Space
-from steppe.variable import Role, Variable
+from steppe.variable import Role, Variable, Variables
 
 State = dict[str, float | Floats]
 
@@ -27,10 +29,12 @@ def initial_state(table: Mapping[str, object], variables: Mapping[str, Variable]
     ------
     RunFileError
         An unknown field, a value of the wrong kind, a checkpoint of another grid or model, or results that do not hold the state.
+    ForcingError
+        Results in a unit or on levels that do not become those of the model.
     ModelError
         A value outside its limits.
     """
-    known = {name: v for name, v in variables.items() if v.role is Role.STATE}
+    known = Variables({name: v for name, v in variables.items() if v.role is Role.STATE}, spaces)
     found: State = {}
     for key, value in table.items():
         if key == "state":
@@ -38,7 +42,7 @@ def initial_state(table: Mapping[str, object], variables: Mapping[str, Variable]
                 numbers = [
                     name for name, v in known.items() if v.dtype.startswith("float") and name not in table
                 ]  # not which cells are bad
-                found.update(_from_results(Path(value["store"]), value["date"], numbers, grid))
+                found.update(_from_results(Path(value["store"]), value["date"], numbers, known, grid))
             elif not isinstance(value, str):
                 raise RunFileError(
                     f'[initial] state = {value!r} must be "default", a checkpoint folder, or {{ store = "out", date = 1990-01-31 }}.'
@@ -64,10 +68,10 @@ def initial_state(table: Mapping[str, object], variables: Mapping[str, Variable]
     return found
 
 
-def departures(state: object, clock: Clock, parameters: Mapping[str, float | Array]) -> list[str]:
+def departures(state: object, clock: Clock, parameters: Mapping[str, float | Array], made_of: str) -> list[str]:
     """What is not as it would be if a run went on from the state that [initial] names: sentences to warn by.
 
-    parameters: of the run. A spin-up may mean both.
+    parameters, made_of: of the run, the latter as in its identity. A spin-up may mean all of these.
     """
     if clock.step is None or state in (None, "default"):
         return []
@@ -80,6 +84,8 @@ def departures(state: object, clock: Clock, parameters: Mapping[str, float | Arr
         there = str(checkpoint.manifest["date"])
         ends = (parse_date if is_day(there) else parse_instant)(there, clock.calendar)
         other = [text for name, value in parameters.items() if (text := _other(name, value, checkpoint))]
+        if checkpoint.identity.get("made_of", made_of) != made_of:
+            other.append("those that make its variables, which must have the same units and levels")
     begin, told = f'[initial] state "{where}"', list[str]()
     if ends != clock.date(0):
         at = day_text(ends) if clock.of_days else instant_text(ends)
@@ -99,7 +105,7 @@ def _other(name: str, value: float | Array, checkpoint: Checkpoint) -> str:
     return f"{name} is another map" if then.shape == now.shape and (then != now).any() else ""
 
 
-def _from_results(path: Path, date: Any, names: list[str], grid: Grid) -> State:
+def _from_results(path: Path, date: Any, names: list[str], known: Variables, grid: Grid) -> State:
     """The state at the end of a day, as a run recorded it: records of one step, or the last value of an interval that ends with it."""
     records = StoredRecords.open(path)
     lat, lon = records.small("cell_lat"), records.small("cell_lon")
@@ -123,11 +129,24 @@ def _from_results(path: Path, date: Any, names: list[str], grid: Grid) -> State:
                 f'[initial] state: the results "{path}" do not hold {name} at the end of {date}; they hold {held}, '
                 f'as "{method}". It must be recorded at every step, or as the last of an interval that ends then.'
             )
-        found[name] = records.read(name, slice(int(at[0]), int(at[0]) + 1))[0]
+        found[name] = _as_here(records.read(name, slice(int(at[0]), int(at[0]) + 1))[0], records, known, name)
     return found
 
 
-def _from_checkpoint(path: Path, known: Mapping[str, Variable], grid: Grid) -> State:
+def _as_here(values: Floats, records: StoredRecords, known: Variables, name: str) -> Floats:
+    """Recorded values in the unit of the model, and on its levels."""
+    where = f'[initial] state: the results "{records.path}", variable "{name}"'
+    line = conversion(str(records.attributes[name].get("units", "")), known[name].units, where, daily=False, cure="Give it by itself.")
+    there, here = records.levels.get(name), known.levels(name)
+    if bool(there) != bool(here):
+        told = ("has levels", "none") if there else ("has no levels", "some")
+        raise RunFileError(f"{where} {told[0]}, and that of the model has {told[1]}.")
+    if there and here:
+        values = values[turned(np.array(there[1].values), there[1].units, here[1].values, here[1].units, f'{where}: "{there[0]}"')]
+    return values if line == SAME else values * line.factor + line.offset
+
+
+def _from_checkpoint(path: Path, known: Variables, grid: Grid) -> State:
     if not path.is_dir():
         raise RunFileError(f'[initial] state = "{path}" is neither "default" nor a checkpoint folder.')
     checkpoint = Checkpoint.open(path, None)
@@ -136,4 +155,10 @@ def _from_checkpoint(path: Path, known: Mapping[str, Variable], grid: Grid) -> S
     missing = [name for name in known if f"state/{name}" not in checkpoint.arrays]
     if missing:
         raise RunFileError(f'[initial] state: checkpoint "{path}" has no {", ".join(missing)}; it is of another model.')
-    return {name: checkpoint.read(f"state/{name}").astype(np.float64) for name in known}
+    found: State = {}
+    for name in known:
+        found[name] = values = checkpoint.read(f"state/{name}").astype(np.float64)
+        there, here = ("no" if not shape else shape[0] for shape in (values.shape[:-1], known.leading(name)))
+        if there != here:
+            raise RunFileError(f'[initial] state: checkpoint "{path}", variable "{name}" has {there} levels, expected {here}.')
+    return found

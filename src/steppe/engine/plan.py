@@ -114,7 +114,7 @@ class Plan:
         plan = cls(run, grid, forcing, clock, steps, threads, cores, model, chosen, {}, actions, made_of)
         plan.initial = initial_state(run.initial, model.variables, model.spaces, grid)
         begun = {**plan.initial, **{name: value for action in actions for name, value in action.values.items()}}
-        plan.cautions = [*departures(run.initial.get("state"), clock, chosen.values), *remarks_of(module, model, begun)]
+        plan.cautions = [*departures(run.initial.get("state"), clock, chosen.values, _digest(made_of)), *remarks_of(module, model, begun)]
         plan.check_forcing(module)
         plan.cautions += weather_cautions(forcing, plan.of_weather, run.forcing.cadence if run.forcing else {}, clock.step)
         check_fits(plan)
