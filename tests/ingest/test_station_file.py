@@ -55,6 +55,7 @@ def test_a_line_of_units_is_followed(tmp_path: Path) -> None:
     [
         ([HEADER], "does not hold a day"),
         (["day,rain", "1990-01-01,0"], 'line 1: no column "date"'),
+        (["date;rain", "1990-01-01;0,5"], 'no column "date" in "date;rain". The columns are parted by semicolons: write commas'),
         (["date,rian", "1990-01-01,0"], 'column "rian" is not known. Did you mean "rain".* --map rain=rian'),
         (["date,tmin", "1990-01-01,0"], 'has no column "rain" with values'),
         ([HEADER, GOOD[0], GOOD[2]], r"lacks days: 1990-01-02 to 1990-01-02 \(1 such gaps\)"),
@@ -175,6 +176,7 @@ def test_sites_without_a_place_are_left_out(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("id,lat\na,-25\n", "There is no column longitude or lon"),
+        ("id;lat;lon\na;-25;149\n", "the columns are id;lat;lon. The columns are parted by semicolons: write commas"),
         ("id,lat,lon\na,-25,150\na,-26,151\n", 'line 3: station "a" comes a second time'),
         ("id,lat,lon\na,-25,150\nb,272.5,150\n", 'stations.csv", line 3: station "b" has latitude 272.5, longitude 150; expected are lat'),
         ("id,lat,lon\na,-25,1151.2\n", 'line 2: station "a" has latitude -25, longitude 1151.2;'),

@@ -21,7 +21,7 @@ from steppe.grid.lattice import UNEVEN, FileLattice, is_axis, is_gaussian, read_
 from steppe.grid.ownership import Cells, Ownership, spanned, writers_of
 from steppe.grid.partition import Partition, Share, tile_size, tiles
 from steppe.grid.plain import as_plain, from_plain
-from steppe.grid.points import Points, place_columns
+from steppe.grid.points import Points, place_columns, semicolons
 from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
 from steppe.grid.read import BUILTIN, builtin_grid, read_grid
@@ -79,6 +79,7 @@ __all__ = [
     "read_lattice",
     "references",
     "region_names",
+    "semicolons",
     "spanned",
     "tile_size",
     "tiles",

@@ -194,7 +194,13 @@ def _column(columns: Sequence[str], *choice: str) -> str:
     for name in choice:
         if found := [column for column in columns if column.strip().lower() == name]:
             return found[0]
-    raise GridError(f"There is no column {' or '.join(choice)}; the columns are {', '.join(columns) or 'none'}. Name the column so.")
+    advice = semicolons(columns) or " Name the column so."
+    raise GridError(f"There is no column {' or '.join(choice)}; the columns are {', '.join(columns) or 'none'}.{advice}")
+
+
+def semicolons(columns: Sequence[str]) -> str:
+    """Advice where the one column of a line of names holds semicolons, as spreadsheets write them; else empty."""
+    return " The columns are parted by semicolons: write commas, and points in numbers." if len(columns) == 1 and ";" in columns[0] else ""
 
 
 def _degrees(row: Mapping[str, str], column: str, identity: str) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.errors import ForcingError, GridError, nearest
-from steppe.grid import place_columns
+from steppe.grid import place_columns, semicolons
 from steppe.ingest.columns import ColumnNames, ColumnTable, read_columns
 from steppe.ingest.met_file import SUFFIX, read_met, read_met_site
 from steppe.ingest.station import ONE_DAY, Site, Station, check_place
@@ -97,7 +97,8 @@ def read_station(folder: Path, site: Site, said: ColumnNames | None = None) -> S
         raise ForcingError(f'"{path}" does not hold a day. It must have a header line and one line a day.')
     date = next((place for place, name in enumerate(names) if name.lower() == "date"), None)
     if date is None:
-        raise ForcingError(f'"{path}", line {top}: no column "date" in "{",".join(names)}". Name the columns: date,{",".join(WEATHER)}.')
+        advice = semicolons(names) or f" Name the columns: date,{','.join(WEATHER)}."
+        raise ForcingError(f'"{path}", line {top}: no column "date" in "{",".join(names)}".{advice}')
     if twice := [name for name in names if names.count(name) > 1]:
         raise ForcingError(f'"{path}", line {top}: the column "{twice[0]}" is there {names.count(twice[0])} times. Keep one.')
     units = dict(zip(names, rows.pop(0)[1], strict=False)) if _has_units(rows[0][1], date) else {}

@@ -20,6 +20,7 @@ from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
 from steppe.engine.session import Session
 from steppe.errors import BadCellError, FolderError, Mistake, ModelError, nearest
+from steppe.grid import semicolons
 from steppe.io import Ensemble, Member, expect_no_results
 from steppe.variable import Role, Variable
 
@@ -75,8 +76,8 @@ def _of_csv(path: Path, text: str) -> list[Scenario]:
     lines = csv.reader(text.splitlines())
     rows = [(lines.line_num, row) for row in lines if row and not row[0].startswith("#")]
     if not rows or rows[0][1][0].strip() != "name" or len(rows[0][1]) < 2:
-        semicolons = " Its columns are parted by semicolons: write commas, and points in numbers." if rows and ";" in rows[0][1][0] else ""
-        raise Mistake(f'"{path}" must begin with a line of column names: name, then states or parameters.{semicolons}')
+        advice = semicolons(rows[0][1] if rows else [])
+        raise Mistake(f'"{path}" must begin with a line of column names: name, then states or parameters.{advice}')
     columns = [column.strip() for column in rows[0][1][1:]]
     if twice := [column for column in columns if columns.count(column) > 1]:
         raise Mistake(f'"{path}" has two columns called "{twice[0]}". Remove one.')

@@ -154,8 +154,8 @@ def draw_map(
         _draw_coast(axes, drawn)
         south_first = bool(drawn.lat[0] < drawn.lat[-1])
         lat, lon = _edges(drawn)
-        place: dict[str, Any] = {"extent": [lon[0], lon[-1], lat.min(), lat.max()], "origin": "lower" if south_first else "upper", "aspect": axes.get_aspect()}
-        image = axes.imshow(np.ma.masked_invalid(drawn.values), interpolation="nearest", **place, **style)
+        style |= {"extent": [lon[0], lon[-1], lat.min(), lat.max()], "origin": "lower" if south_first else "upper"}
+        image = axes.imshow(np.ma.masked_invalid(drawn.values), interpolation="nearest", aspect=axes.get_aspect(), **style)
     for x, y in drawn.marks:
         axes.plot(x, y, marker="o", markersize=6, markerfacecolor="white", markeredgecolor=INK, markeredgewidth=1.4)
     axes.set_facecolor(SEA)
