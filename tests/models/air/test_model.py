@@ -152,34 +152,34 @@ def own_mechanism(folder, text):
     return Plan.of(run)
 
 
-def test_a_negative_yield_is_a_loss(tmp_path):
+def test_a_negative_yield_is_a_loss(folder):
     text = 'species: ["A", "B"]\nreactions:\n- {n: 1, eq: "B -> B - 0.25 A", rate: {type: loss, k: 1.0e-6}}\n'
-    _, model = advanced(Serial(), own_mechanism(tmp_path, text), steps=1, prepare=lambda model: [model.set(name, 50.0) for name in "AB"])
+    _, model = advanced(Serial(), own_mechanism(folder, text), steps=1, prepare=lambda model: [model.set(name, 50.0) for name in "AB"])
     np.testing.assert_array_equal(model.export("loss_A"), 0.25 * model.export("rate_r1"))
     assert model.export("loss_A").min() > 0.0
     assert model.export("production_A").max() == 0.0
 
 
-def test_a_mechanism_may_have_emissions_alone(tmp_path):
+def test_a_mechanism_may_have_emissions_alone(folder):
     text = 'species: ["A"]\nreactions:\n- {n: 1, eq: "-> A", rate: {type: emission, flux: 6.02214076e+12}}\n'
-    _, model = advanced(Serial(), own_mechanism(tmp_path, text), steps=1)
+    _, model = advanced(Serial(), own_mechanism(folder, text), steps=1)
     np.testing.assert_allclose(model.export("emitted_A"), 1e-7, rtol=1e-12)
     assert model.export("production_A").shape == model.state["A"].shape
     assert not model.export("production_A").any()
 
 
-def test_a_negative_rate_makes_no_matter(tmp_path):
+def test_a_negative_rate_makes_no_matter(folder):
     text = 'species: ["A"]\nreactions:\n- {n: 1, eq: "A ->", rate: {type: arrhenius, A: 1.0e-5, E: -2.0e-5}}\n'
-    _, model = advanced(Serial(), own_mechanism(tmp_path, text), steps=1, prepare=lambda model: model.set("A", 50.0))
+    _, model = advanced(Serial(), own_mechanism(folder, text), steps=1, prepare=lambda model: model.set("A", 50.0))
     assert "cannot go on for A[0]" in model.status().why
 
 
 @pytest.mark.parametrize("rate", ["{type: arrhenius, A: 1.0e-22, third: [H2O]}", "{type: ho2_ho2}"])
-def test_water_that_lacks_is_named_before_the_run(rate, tmp_path):
+def test_water_that_lacks_is_named_before_the_run(rate, folder):
     text = f'name: own\nspecies: ["A"]\nreactions:\n- {{n: 1, eq: "A ->", rate: {rate}}}\n'
     with pytest.raises(ModelError, match=re.escape("Mechanism own takes H2O, and does not say how much there is. Add h2o, or H2O to")):
-        own_mechanism(tmp_path, text)
-    assert own_mechanism(tmp_path, f"constants: {{H2O: 4.0e+17}}\n{text}").model.name == "air"
+        own_mechanism(folder, text)
+    assert own_mechanism(folder, f"constants: {{H2O: 4.0e+17}}\n{text}").model.name == "air"
 
 
 def test_a_step_in_which_air_passes_too_many_cells_names_the_cell(folder, tmp_path):
