@@ -101,3 +101,11 @@ def test_a_model_without_a_docstring_is_described_by_its_name_and_variables(call
     (tmp_path / "field.py").write_text("from examples.diffusion import Diffusion\nMODEL = Diffusion\n")
     code, said, _ = call("describe", str(tmp_path / "field.py"))
     assert (code, said.startswith("diffusion 1: A concentration that spreads; it asks")) == (Exit.DONE, True)
+
+
+def test_brackets_of_a_description_are_text(call, tmp_path):
+    text = (EXAMPLES / "bucket.py").read_text()
+    (tmp_path / "own.py").write_text(f'"""Water [mm], not [/m] :droplet:."""\n{text[text.index("from typing") :]}')
+    code, said, _ = call("describe", str(tmp_path / "own.py"))
+    assert code == Exit.DONE
+    assert said.startswith("bucket 1.0: Water [mm], not [/m] :droplet:.\n")

@@ -43,6 +43,11 @@ def test_a_terminal_gets_a_bar_with_date_part_and_rate(on_points):
     assert "days: 420 of 420" in said
 
 
+def test_a_terminal_gets_the_whole_sentence_of_a_warning(on_points):
+    said = on_a_terminal(on_points, "run", "run.toml", "--set", "output.variables=[]", "--set", "output.series=[]")
+    assert "[output] records nothing: variables is empty, and there are no [[output.maps]]" in re.sub(r"\x1b\[[\d;]*m", "", said)
+
+
 def test_a_quiet_run_is_quiet_on_a_terminal_too(on_points):
     assert on_a_terminal(on_points, "run", "run.toml", "--quiet") == ""
 

@@ -31,11 +31,11 @@ def describe(model: str, /, *, json: bool = False) -> None:
         sys.stdout.write(json_format.dumps(entry, indent=2) + "\n")
         return
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
-    console = Console(width=None if sys.stdout.isatty() else 140)
-    console.print(f"[bold]{made.name}[/bold] {made.version}: {_about(module)}\n")
+    console = Console(width=None if sys.stdout.isatty() else 140, markup=False, emoji=False)
+    console.print(Text.assemble((made.name, "bold"), f" {made.version}: {_about(module)}\n"))
     for role in ORDER:
         found = [variable for variable in entry["variables"] if variable["role"] == role]
         if not found:
@@ -44,7 +44,7 @@ def describe(model: str, /, *, json: bool = False) -> None:
         for v in grouped(found) if role == "diagnostic" else found:
             meaning = v["long_name"] + "".join(f", on each {dim}" for dim in v["dims"] if dim in made.spaces)
             first = "" if v["initial"] is None else f"{v['initial']:g}"
-            table.add_row(v["name"], v["units"], escape(meaning), first, _limits(v["low"], v["high"]), escape(v["source"]))
+            table.add_row(v["name"], v["units"], meaning, first, _limits(v["low"], v["high"]), v["source"])
         console.print(table, "")
     for name, space in made.spaces.items():
         labels = ", ".join(space.label(level) for level in range(len(space.values)))
@@ -53,7 +53,7 @@ def describe(model: str, /, *, json: bool = False) -> None:
         table = Table("name", "default", "meaning", "values", title="option", title_justify="left", box=None)
         for name, option in entry["options"].items():
             values = "\n".join(f"{word}: {meaning}" for word, meaning in option["words"].items())
-            table.add_row(name, option["default"], escape(option["long_name"]), escape(values))
+            table.add_row(name, option["default"], option["long_name"], values)
         console.print(table, "")
     for kind, names in entry["sets"].items():
         console.print(f"{kind} sets: {', '.join(names)}")

@@ -49,12 +49,13 @@ class CountBar:
 
             return Shares(self._what)
         from rich.console import Console
+        from rich.markup import escape
         from rich.progress import Progress
 
         bar = self._bar = Progress(console=Console(stderr=True))
         bar.start()
         task = bar.add_task(self._what, total=1.0)
-        return lambda part, now="": bar.update(task, completed=part, description=f"{self._what} {now}".rstrip())
+        return lambda part, now="": bar.update(task, completed=part, description=escape(f"{self._what} {now}".rstrip()))
 
     def __exit__(self, *exception: object) -> None:
         if self._bar is not None:

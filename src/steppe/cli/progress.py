@@ -94,7 +94,7 @@ class RunBar(AbstractContextManager[Tell]):
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
         columns = (TextColumn("{task.fields[date]}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"))
-        self._progress = Progress(*columns, console=Console(stderr=True))
+        self._progress = Progress(*columns, console=Console(stderr=True, markup=False, emoji=False))
         self._rate = StepRate(n_cells, unit)
         self._task: TaskID | None = None
 
