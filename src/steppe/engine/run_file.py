@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -338,15 +338,22 @@ def _sentence(item: ErrorDetails, table: Mapping[str, object]) -> str:
         return f'Key "{key}" is missing.'
     if item["type"] == "value_error":
         return f"{f'Table [{key}]: ' if key else ''}{item['ctx']['error']}."
+    given, name = item["input"], str(location[-1])
+    example = EXAMPLES.get(name, '"1 month" or "10 days"')
     wanted = {
-        "string_pattern_mismatch": "is not of the form that is expected here, such as "
-        + EXAMPLES.get(str(location[-1]), '"1 month" or "10 days"'),
+        "string_pattern_mismatch": f"is not of the form that is expected here, such as {example}",
         "date_type": "is not a date; write it as 1990-01-31",
         "too_short": "is empty; name one or more, or remove the table",
         "folder_name": 'is no name of a folder in the store; choose another than "zarr.json", of 255 bytes at most',
         "zone": "has a zone; write it without one, as 1990-01-31T06:00:00",
+        "list_type": f"is one table; write [[{key}]] instead of [{key}]" if isinstance(given, dict) else "is no list; write it in [ ]",
+        "model_type": f"is a list; write [{key}] once, not [[{key}]]" if isinstance(given, list) else "is no table of names and values",
+        "dict_type": "is no table of names and values",
+        "string_type": (no_text := "is no text; write it in quotes") + (f", such as {example}" if name in ("every", *EXAMPLES) else ""),
+        "path_type": no_text,
     }.get(item["type"], "does not fit: " + item["msg"][0].lower() + item["msg"][1:])
-    return f'Key "{key}" = {item["input"]!r} {wanted}.'
+    shown = "" if given and isinstance(given, dict | list) else f" = {given if isinstance(given, date) else repr(given)}"
+    return f'Key "{key}"{shown} {wanted}.'
 
 
 def _with_absolute_paths(run: RunFile, folder: Path) -> RunFile:
