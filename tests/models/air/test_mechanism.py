@@ -202,6 +202,7 @@ def test_a_yield_may_be_negative(tmp_path):
     for right in ("0.9 NO2 - 0.66 O3", "0.9 NO2 + -0.66 O3"):
         mechanism = read_mechanism(written(tmp_path, SMALL.replace("0.9 NO2", right)))
         assert mechanism.processes[1].products == ((1, 0.9), (2, -0.66))
+    assert read_mechanism(written(tmp_path, SMALL.replace("0.9 NO2", "- NO2 - O3"))).processes[1].products == ((1, -1.0), (2, -1.0))
 
 
 def test_an_emission_from_outside_has_one_unit_in_both_formats(tmp_path):

@@ -24,7 +24,7 @@ KEYS = ("name", "version", "constants", "h2o", "zenith", "species", "rates", "re
 THIRDS = ("M", "O2", "H2O")  # concentrations that any mechanism may name, beside its constants
 CONDITIONS = ("temperature", "pressure", "mixing_height", "day")  # that a constant must not hide
 REACTANTS = {"photolysis": 1, "deposition": 1, "emission": 0}  # of a form of rate that takes no other number
-TERM = re.compile(r"(?:(-?(?:[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+)) +)?([A-Za-z]\S*)")
+TERM = re.compile(r"(-?) *(?:([0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+) +)?([A-Za-z]\S*)")
 
 
 def read_plain(content: object, file: str, lines: Sequence[int] = ()) -> Mechanism:
@@ -110,17 +110,17 @@ def _process(entry: Entry, number: int, species: Mapping[str, int], rates: Mappi
 def _side(entry: Entry, equation: str, side: str, species: Mapping[str, int], thirds: Sequence[str]) -> tuple[tuple[int, float], ...]:
     """(species, coefficient) of one side of an equation."""
     found = []
-    for term in re.split(r"\s\+\s", re.sub(r"\s-\s+", " + -", side).strip()) if side.strip() else ():
+    for term in re.split(r"\s\+\s|\s(?=-\s)", side.strip()) if side.strip() else ():
         match = TERM.fullmatch(term.strip())
         try:
-            times = float(match[1] or 1.0) if match else 0.0
+            times = float(match[1] + (match[2] or "1")) if match else 0.0
         except ValueError:
             match = None
         if match is None:
             raise entry.refused(
-                f'"{equation.strip()}" cannot be read at "{term.strip()}". Write terms as "NO" or "0.5 HO2", with " + " between.'
+                f'"{equation.strip()}" cannot be read at "{term.strip()}". Write terms as "NO" or "0.5 HO2", with " + " or " - " between.'
             )
-        found.append((number_of(entry, match[2], species, f'"{equation.strip()}": ', thirds), times))
+        found.append((number_of(entry, match[3], species, f'"{equation.strip()}": ', thirds), times))
     return tuple(found)
 
 
