@@ -2,6 +2,7 @@
 
 import os
 import socket
+from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
@@ -12,14 +13,13 @@ from steppe.measure.messages.session import fit_series
 from steppe.measure.report.sentences import comparisons
 from steppe.measure.timing.rank_places import (
     RankPlace,
-    as_text,
     crowded,
     distance,
     here,
     last_cache,
     memory_node,
-    of_text,
     pairs,
+    places_of,
     places_text,
 )
 from tests.measure.ranks import printed, two_cores
@@ -68,7 +68,8 @@ def test_this_process_sits_on_a_core_that_it_may_use():
     assert found.host == socket.gethostname()
     assert found.core in found.cores
     assert set(found.cores) == os.sched_getaffinity(0)
-    assert of_text(as_text(found)) == found
+    (again,) = places_of(SimpleNamespace(texts=lambda text: [text]))
+    assert replace(again, core=found.core) == found
 
 
 def test_the_nearest_that_two_ranks_share_is_their_distance():

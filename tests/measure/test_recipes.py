@@ -1,9 +1,9 @@
 """The ways of two papers, on real ranks."""
 
-import json
 import socket
 
 import jsonschema
+import msgspec
 import numpy as np
 import pytest
 
@@ -12,7 +12,7 @@ from steppe.measure.messages.recipes import LENGTHS, SIZES, fit_recipe
 from steppe.measure.records.document import plain_values
 from steppe.measure.report.html_report import report_html
 from steppe.measure.report.message_text import recipe_text
-from steppe.measure.timing.rank_places import distance, of_text
+from steppe.measure.timing.rank_places import RankPlace, distance
 from tests.measure.made import series_of
 from tests.measure.ranks import SCHEMA, measured, refused, two_cores
 
@@ -59,7 +59,7 @@ def test_advise_has_the_first_message_apart_and_the_mean_of_a_thousand(tmp_path)
     (fit,) = [one for one in document.fits if one.name["variant"] == "advise, touched, later"]
     assert fit.protocol == "ack"
     assert "first / later" in report_html(document)
-    places = [of_text(json.dumps(one)) for one in document.machine["places"]]  # a document says where its ranks sit
+    places = [msgspec.convert(one, RankPlace) for one in document.machine["places"]]  # a document says where its ranks sit
     assert [one.host for one in places] == [socket.gethostname()] * 2
     assert {one.placement for one in document.series if one.p == 2} == {distance(*places)}
     assert f"rank 1: {places[1].host}, " in said

@@ -91,7 +91,7 @@ def test_the_tables_of_messages_give_these_figures(table, messages, measured):
     line = found.pieces[0].lines
     values = {
         "0 bytes, one way [us]": (points.t[0] / 2e-6, zero),
-        "t0 [us]": (found.latency[0] / 1e-6, intercept),
+        "t0 [us]": (line.t0[0] * found.one_way / 1e-6, intercept),
         "r_inf [MB/s]": (line.rate[0] / 1e6, weighted),
         "r_inf unweighted [MB/s]": (plain(found)[1] / 1e6, unweighted),
         "rate at 10^6 B [MB/s]": (points.n[-1] / points.t[-1] / 1e6, last),

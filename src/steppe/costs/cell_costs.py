@@ -29,18 +29,13 @@ class CostLattice:
     """Smoothed cost of one cell and step in buckets of 16 cells of the packed order.
 
     A share's busy time scales the costs of its buckets; their ratios stay until other cuts give new ones. Unmeasured cells all cost the
-    same.
+    same. picoseconds: the cost of a cell and step, (buckets,); 1 before the first measurement.
     """
 
     def __init__(self, n_cells: int) -> None:
         self.n_cells = n_cells
-        self._picoseconds = np.ones(-(-n_cells // BUCKET))
+        self.picoseconds = np.ones(-(-n_cells // BUCKET))
         self._evidence = 0.0  # the measured part of the cost, 1 after some half-lives
-
-    @property
-    def picoseconds(self) -> Floats:
-        """The cost of a cell and step, (buckets,); 1 before the first measurement."""
-        return self._picoseconds
 
     def feed(self, partition: Partition, busy: Sequence[float], steps: int) -> None:
         """Adds a measurement: the CPU seconds of each share for `steps` steps. Times of 0 or less are ignored.
@@ -56,7 +51,7 @@ class CostLattice:
                 f"is one time for each share of {self.n_cells} cells, and at least one step."
             )
         sizes = np.diff(partition.bounds)
-        known = self._of_cells(self._picoseconds)
+        known = self._of_cells(self.picoseconds)
         expected = partition.loads(known)
         found = np.asarray(busy, float) * 1e12 / steps
         measured = (sizes > 0) & (found > 0.0)
@@ -66,25 +61,25 @@ class CostLattice:
         decay = 0.5 ** (steps / HALF_LIFE)
         self._evidence = self._evidence * decay + 1.0 - decay
         new = self._of_buckets(known * np.repeat(ratio, sizes))
-        self._picoseconds += (1.0 - decay) / self._evidence * (new - self._picoseconds)
+        self.picoseconds += (1.0 - decay) / self._evidence * (new - self.picoseconds)
 
     def kept(self) -> dict[str, object]:
         """The whole state, for a file; `recall` restores it."""
-        return {"cells": self.n_cells, "evidence": self._evidence, "picoseconds": np.rint(self._picoseconds).astype(int).tolist()}
+        return {"cells": self.n_cells, "evidence": self._evidence, "picoseconds": np.rint(self.picoseconds).astype(int).tolist()}
 
     def recall(self, kept: Mapping[str, Any]) -> None:
         """Restores the state of an earlier session; ignores one of another number of cells."""
         if kept.get("cells") == self.n_cells:
-            self._picoseconds, self._evidence = np.array(kept["picoseconds"], float), float(kept["evidence"])
+            self.picoseconds, self._evidence = np.array(kept["picoseconds"], float), float(kept["evidence"])
 
     @property
     def seconds(self) -> float | None:
         """Mean of a cell and step as measured, with the decoding of its forcing where its rank does that; None before the first time."""
-        return float(self._of_cells(self._picoseconds).mean()) * 1e-12 if self._evidence and self.n_cells else None
+        return float(self._of_cells(self.picoseconds).mean()) * 1e-12 if self._evidence and self.n_cells else None
 
     def weights(self) -> Integers:
         """Whole picoseconds a step of each cell, (cells,), for `Partition.cells`."""
-        return np.maximum(1, np.rint(self._of_cells(self._picoseconds))).astype(np.int64)
+        return np.maximum(1, np.rint(self._of_cells(self.picoseconds))).astype(np.int64)
 
     def loads(self, partition: Partition) -> Array:
         """Picoseconds of a step on each rank, (ranks,)."""

@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from steppe.measure.files.ranked_session import measure_ranked_files as measure_ranked_files
     from steppe.measure.laws.formula import read_formulas as read_formulas
     from steppe.measure.laws.operation import OperationFit as OperationFit
-    from steppe.measure.laws.operation import Protocol as Protocol
     from steppe.measure.laws.operation import fit as fit
     from steppe.measure.laws.points import SamplePoints as SamplePoints
     from steppe.measure.laws.points import medians as medians
-    from steppe.measure.laws.prediction import Prediction as Prediction
     from steppe.measure.laws.prediction import predict as predict
     from steppe.measure.laws.rehearsal import rehearse as rehearse
     from steppe.measure.laws.times_table import read_table as read_table
@@ -49,7 +47,6 @@ if TYPE_CHECKING:
     from steppe.measure.report.law_text import rehearsals_text as rehearsals_text
     from steppe.measure.report.law_text import remarks_of as remarks_of
     from steppe.measure.report.law_text import weaknesses_text as weaknesses_text
-    from steppe.measure.report.message_text import measured_text as measured_text
     from steppe.measure.report.message_text import messages_text as messages_text
     from steppe.measure.report.rate_text import rates_text as rates_text
     from steppe.measure.timing.rounds import Tell as Tell

@@ -16,6 +16,7 @@ from steppe.errors import Mistake
 
 PAGE = mmap.PAGESIZE
 MIB = 1 << 20
+COLD, WARM = "cold", "warm"  # states of a file that is read
 ROOM = 2  # times the size of the largest file must be free
 NAPS = (0.0, 0.01, 0.1, 0.3)  # [s] before each request to the kernel to remove a file from memory
 

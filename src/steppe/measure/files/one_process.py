@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from steppe.array_types import Floats, Integers
 from steppe.comm.raw import page_buffer, pointers
 from steppe.errors import Failure
-from steppe.measure.files.disk import PAGE, describe_place, open_direct, put_out, workplace
+from steppe.measure.files.disk import COLD, MIB, PAGE, WARM, describe_place, open_direct, put_out, workplace
 from steppe.measure.records.document import Document, made_now
 from steppe.measure.records.measured import Measured, SeriesName, series_of
 from steppe.measure.records.sample import is_enough
@@ -27,7 +27,7 @@ from steppe.measure.timing.machine import Others, describe_machine
 from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds, take_blocks
 from steppe.measure.timing.system import READ, steady_clock, steady_ticks, transfer, write_durably
 
-KIB, MIB = 1 << 10, 1 << 20
+KIB = 1 << 10
 ROWS, WIDTH = 2_048, 512  # cells of a map like those that models read
 DRY = 0.4  # of the cells have no rain
 PAPER = (3_748, 29_016, 58_032, 88_144, 116_064, 232_128)  # the requests of ADVISE (1995), table 13
@@ -35,7 +35,7 @@ QUICK_SIZES, SIZES = (4 * KIB, 58_032, MIB, 16 * MIB), sorted({*(1 << i for i in
 QUICK_CHUNKS, CHUNKS = (58_032, MIB), (*PAPER, MIB)
 QUICK_WRITES, WRITES = (4 * KIB, MIB), tuple(1 << i for i in range(12, 25, 2))
 SEQUENTIAL, PERMUTED = "sequential", "permuted"
-COLD, WARM, DIRECT = "cold", "warm", "direct"
+DIRECT = "direct"
 BLOCK, AHEAD = MIB, 16 * MIB  # least bytes of a block of requests in order: from memory; from the disk, where the kernel reads ahead
 SCATTERED = 16  # most requests of a block in random order
 WRITTEN = 8 * MIB  # bytes of a block of writes, or one request

@@ -19,13 +19,13 @@ import numpy as np
 
 from steppe.array_types import Floats, Singles
 from steppe.comm.team import SendHandle, Team
-from steppe.measure.files.ranked import agree, samples
+from steppe.measure.files.ranked import PRIVATE, agree, samples
 from steppe.measure.records.measured import Measured, SeriesName, series_of
 from steppe.measure.timing.rounds import OF_RANKS
 
 LAYERS, ROWS, COLUMNS = 32, 64, 64
 FIELDS, QUICK_FIELDS = 66, 11
-GATHERED, PRIVATE, APART = "one gathers", "a file each", "a writer apart"
+GATHERED, APART = "one gathers", "a writer apart"
 SEEN, DURABLE = "output, seen by the computation", "output, until durable"
 SLICES = 40  # of the computation; after each a call lets messages proceed
 LEAST = 0.02  # [s] of the computation

@@ -16,14 +16,13 @@ from steppe.array_types import Bytes, Floats, Integers
 from steppe.comm.raw import ADDRESS, page_buffer, pointers
 from steppe.comm.team import Team
 from steppe.errors import Failure
-from steppe.measure.files.disk import put_out, resident_pages
+from steppe.measure.files.disk import COLD, put_out, resident_pages
 from steppe.measure.records.measured import Measured, SeriesName, series_of
 from steppe.measure.timing.rounds import OF_RANKS
 from steppe.measure.timing.system import READ, read_and_broadcast, steady_clock, transfer
 
 ALONE, TOGETHER, BROADCAST = "each reads it all", "all read together", "one reads and broadcasts"
 PRIVATE, SHARED = "a file each", "one file"
-COLD, WARM = "cold", "warm"
 FEWEST, MOST = 2, 30  # samples of a pass
 MIX = 0x9E3779B97F4A7C15  # makes a number of a place that no other place has
 

@@ -13,18 +13,16 @@ from steppe.comm.launch import find_library
 from steppe.comm.raw import Raw
 from steppe.comm.team import Team
 from steppe.errors import Failure, Mistake
-from steppe.measure.files.disk import describe_place, workplace
-from steppe.measure.files.rank_output import APART, FIELDS, GATHERED, PRIVATE, QUICK_FIELDS, OutputTimes, volume
-from steppe.measure.files.ranked import ALONE, BROADCAST, COLD, SHARED, TOGETHER, WARM, Ranked
-from steppe.measure.files.ranked import PRIVATE as OWN
+from steppe.measure.files.disk import COLD, MIB, WARM, describe_place, workplace
+from steppe.measure.files.rank_output import APART, FIELDS, GATHERED, QUICK_FIELDS, OutputTimes, volume
+from steppe.measure.files.ranked import ALONE, BROADCAST, PRIVATE, SHARED, TOGETHER, Ranked
 from steppe.measure.records.document import Document, made_now
 from steppe.measure.records.measured import Measured
-from steppe.measure.timing.machine import Others, describe_machine
-from steppe.measure.timing.rank_places import as_text, crowded, here, of_text
+from steppe.measure.timing.machine import Others, describe_library, describe_machine
+from steppe.measure.timing.rank_places import crowded, places_of
 from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds
 from steppe.measure.timing.system import steady_ticks
 
-MIB = 1 << 20
 QUICK_FILE, FILE = 16, 64  # [MiB] of the file that all read
 QUICK_REQUESTS, REQUESTS = (58_032, MIB), (58_032, 232_128, MIB, 4 * MIB)  # the first: a day's rain of ADVISE (1995)
 PRECISION = 0.02
@@ -53,9 +51,9 @@ def measure_ranked_files(
     """
     length = (size or (QUICK_FILE if quick else FILE)) * MIB
     fields, team = QUICK_FIELDS if quick else FIELDS, Team(raw)
-    places = [of_text(text) for text in raw.texts(as_text(here()))]
-    library, others = find_library(), Others()
-    warnings = crowded(places, oversubscribe=True, library=library.name)
+    places = places_of(raw)
+    others = Others()
+    warnings = crowded(places, oversubscribe=True, library=find_library().name)
     with _common_folder(raw, directory, max(length, volume(fields))) as folder:
         try:
             tasks = _plan(team, folder, quick, length, fields, warnings)
@@ -63,11 +61,15 @@ def measure_ranked_files(
         except OSError as error:
             raise Failure(f'Files in "{directory}" cannot be measured by rank {raw.rank}: {error.strerror or error}.') from None
         raw.barrier()
-    mpi = {"name": library.name, "version": library.version, "thread_level": raw.thread_level, "path": str(library.file)}
     return Document(
         made=made_now(),
         complete=complete,
-        machine={**describe_machine(), "filesystem": describe_place(directory), "mpi": mpi, "ranks": [place.binding for place in places]},
+        machine={
+            **describe_machine(),
+            "filesystem": describe_place(directory),
+            "mpi": describe_library(raw),
+            "ranks": [place.binding for place in places],
+        },
         clock=steady_ticks().kept(float(raw.together(np.array([others.share()])).max())),
         warnings=warnings,
         series=series,
@@ -116,7 +118,7 @@ def _plan(team: Team, folder: Path, quick: bool, length: int, fields: int, warni
                 for method in (ALONE, TOGETHER, BROADCAST):
                     tasks.append(list if ranked is None else partial(ranked.read, state, method))
             if request == MIB:
-                for method in (OWN, SHARED):
+                for method in (PRIVATE, SHARED):
                     tasks.append(list if ranked is None else partial(ranked.write, method))
         output = None if part is None else OutputTimes(part, folder, fields, budget)
         for way in (GATHERED, PRIVATE, APART):

@@ -55,7 +55,6 @@ class OperationFit:
     points: SamplePoints
     protocol: Protocol
     pieces: tuple[SizeRange, ...]
-    gain: float
     remarks: list[str] = field(default_factory=list)
 
     @property
@@ -77,11 +76,6 @@ class OperationFit:
     def one_way(self) -> float:
         """t0 one way, as a share of the t0 of its pieces: half if the times have acknowledgements."""
         return ONE_WAY[self.protocol]
-
-    @property
-    def latency(self) -> Floats:
-        """t0 (ranks,) [s] of the smallest messages, one way."""
-        return self.pieces[0].lines.t0 * self.one_way
 
     def piece_of(self, n: float) -> SizeRange:
         """The piece of a size [bytes]; the outer pieces hold beyond their ends."""
@@ -110,7 +104,7 @@ def fit(points: SamplePoints, name: dict[str, str] | None = None, protocol: Prot
         points = SamplePoints(points.n, points.p, points.t / 2.0, points.sigma / 2.0, points.repeats, points.known)
     found = fit_pieces(points)
     pieces = tuple(_piece(points.ranks, lines) for lines in found.lines)
-    return OperationFit(name or {}, points, protocol, pieces, found.gain, _remarks(points, found))
+    return OperationFit(name or {}, points, protocol, pieces, _remarks(points, found))
 
 
 def _piece(ranks: Floats, lines: RangeLines) -> SizeRange:

@@ -6,7 +6,6 @@ advise   ADVISE (1995): n bytes there, none back; the first message apart, then 
          (fresh, as malloc gives it) and memory that was (touched, as calloc did). 0, 100, 1,000 ... 10^6 bytes; packing apart.
 """
 
-import mmap
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
@@ -14,11 +13,12 @@ from typing import Literal
 import numpy as np
 from msgspec.structs import replace
 
-from steppe.array_types import Bytes, Floats
-from steppe.comm.raw import ADDRESS, PRIVATE, Raw, page_buffer, pointers
+from steppe.array_types import Floats
+from steppe.comm.raw import ADDRESS, Raw, page_buffer, pointers
 from steppe.measure.laws.operation import OperationFit, fit
 from steppe.measure.laws.points import medians
-from steppe.measure.messages.loops import of_all, pack, ping_pong, port_of
+from steppe.measure.messages.firsts import new_messages
+from steppe.measure.messages.loops import of_all, pack
 from steppe.measure.messages.messages import Messages
 from steppe.measure.messages.plan import PING_PONG, Task
 from steppe.measure.records.measured import Measured, SeriesName, grouped, series_of
@@ -74,7 +74,8 @@ def _advise(session: Messages, raw: Raw, precision: float, placement: str, n: in
         return []
     found = []
     for memory in (FRESH, TOUCHED):
-        runs = np.array([_acknowledged(part, memory, n, session.ticks.cost) for _ in range(RUNS)])
+        made = (new_messages(part, n, memory == TOUCHED, 1 + MESSAGES // RUNS, session.ticks.cost) for _ in range(RUNS))
+        runs = np.array([of_all(part, *each)[0] for each in made])
         for when, times in ((FIRST, runs[:, 0]), (LATER, runs[:, 1:].reshape(-1))):
             title = SeriesName("point-to-point", "point-to-point", f"advise, {memory}, {when}", placement, p=2, bytes=n)
             found.append(_series(title, times, precision, 1))
@@ -88,23 +89,6 @@ def _advise(session: Messages, raw: Raw, precision: float, placement: str, n: in
 
 def _series(name: SeriesName, times: Floats, precision: float, block: int) -> Measured:
     return series_of(name, times, block, is_enough(times, precision))
-
-
-def _acknowledged(part: Raw, memory: str, n: int, cost: float) -> Floats:
-    """Times of messages of n bytes (1 + `MESSAGES` / `RUNS`,) [s] in new memory."""
-    buffers = [page_buffer(n) if memory == TOUCHED else _fresh(n) for _ in range(2)]
-    status, times = np.zeros(part.status_size, np.uint8), np.empty(1 + MESSAGES // RUNS)
-    where = np.array(pointers(buffers), Int)
-    bad = ping_pong(port_of(part), (Int(n), Int(0), Int(1)), (where, Int(status.ctypes.data)), times, 1, cost)
-    return np.asarray(of_all(part, times, bad)[0])
-
-
-def _fresh(n: int) -> Bytes:
-    """Memory that was never written, on small pages."""
-    memory = mmap.mmap(-1, max(n, 1), flags=PRIVATE)
-    if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        memory.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(memory, np.uint8)
 
 
 def _packed(part: Raw, name: str, n: int, cost: float) -> Floats | None:

@@ -24,8 +24,8 @@ from steppe.measure.messages.rivals import find_slower
 from steppe.measure.records.clock_record import TimingClock
 from steppe.measure.records.document import Document, made_now, read_document, record_fit
 from steppe.measure.records.measured import Measured, Start, grouped
-from steppe.measure.timing.machine import describe_machine
-from steppe.measure.timing.rank_places import OTHER_SITE, RankPlace, as_text, crowded, here, of_text, pairs
+from steppe.measure.timing.machine import describe_library, describe_machine
+from steppe.measure.timing.rank_places import OTHER_SITE, RankPlace, crowded, pairs, places_of
 from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds
 
 PRECISION = 0.02
@@ -62,7 +62,7 @@ def measure_messages(raw: Raw, options: MessageOptions, tell: Tell, stop: Callab
     if raw.size < 2:
         raise Mistake("Messages need at least 2 ranks; start with mpiexec -n 2 steppe measure messages.")
     quick, recipe, start = options.quick, options.recipe, options.start
-    places = [of_text(text) for text in raw.texts(as_text(here()))]
+    places = places_of(raw)
     machine = _machine(raw, places)
     other = _beside(raw, options.beside, machine)
     warnings = crowded(places, options.oversubscribe, find_library().name)
@@ -158,7 +158,5 @@ def weaknesses_of(fits: Sequence[OperationFit], series: Sequence[Measured]) -> l
 
 
 def _machine(raw: Raw, places: Sequence[RankPlace]) -> dict[str, Any]:
-    library = find_library()
-    mpi = {"name": library.name, "version": library.version, "thread_level": raw.thread_level, "path": str(library.file)}
-    mpi["asynchronous_progress"] = " ".join(progress_settings()) or "not asked for"
+    mpi = {**describe_library(raw), "asynchronous_progress": " ".join(progress_settings()) or "not asked for"}
     return {**describe_machine(), "mpi": mpi, "ranks": [place.binding for place in places], "places": [asdict(place) for place in places]}

@@ -11,6 +11,7 @@ UNITS = {
     "pace": "s/s",
     **dict.fromkeys(("away", "others"), "of the time"),
 }
+STOPPED = "Stopped before the end: what was measured until then."
 OTHERS = 0.05  # share of the time in which others had the cores; above it a report warns
 
 
@@ -28,6 +29,12 @@ def warnings_of(document: Document) -> list[str]:
         *document.warnings,
         f"Others had this machine for {share:.0%} of the time: times are too long, medians above all. Measure while it is quiet.",
     ]
+
+
+def first_lines(document: Document) -> str:
+    """Warnings, and whether the measurement was stopped, as lines for a terminal."""
+    said = "".join(f"WARNING: {text}\n" for text in warnings_of(document))
+    return said + ("" if document.complete else f"{STOPPED}\n")
 
 
 def facts_of(told: Mapping[str, object], of: str = "") -> dict[str, str]:

@@ -12,7 +12,7 @@ from steppe.measure.laws.operation import ONE_WAY
 from steppe.measure.laws.points import MB, US
 from steppe.measure.records.document import Document, FitRecord, PieceRecord, document_json, plain_values
 from steppe.measure.records.measured import Measured, grouped
-from steppe.measure.report.facts import facts_of, warnings_of
+from steppe.measure.report.facts import STOPPED, facts_of, warnings_of
 from steppe.measure.report.law_text import line_text
 from steppe.measure.report.message_text import clocks_text, recipe_text
 from steppe.measure.report.pictures import bars_picture, clocks_picture, fit_picture, modes_picture, ranks_picture, sizes_picture
@@ -66,7 +66,7 @@ def write_report(document: Document, path: Path) -> None:
 
 
 def _warnings(document: Document) -> str:
-    stopped = [] if document.complete else ["Stopped before the end: what was measured until then."]
+    stopped = [] if document.complete else [STOPPED]
     said = [*warnings_of(document), *stopped]
     unsure = sum(not one.converged for one in document.series)
     told = f"{unsure} of {len(document.series)} series ended before their median was known to 2 %: their intervals are red."

@@ -9,7 +9,7 @@ from steppe.measure.laws.points import MB, US
 from steppe.measure.records.clock_record import ClockDrift, ClockOffset, TimingClock
 from steppe.measure.records.document import Document
 from steppe.measure.records.measured import Measured, grouped
-from steppe.measure.report.facts import warnings_of
+from steppe.measure.report.facts import first_lines
 from steppe.measure.report.law_text import laws_of, lines_of, weaknesses_text
 from steppe.measure.report.sentences import comparisons
 from steppe.measure.report.tables import aligned, series_columns, table
@@ -23,8 +23,7 @@ def measured_text(document: Document) -> str:
     """Machine, clock and warnings, then a table for each operation; an interval in () was not narrow enough in time."""
     machine, clock = document.machine, document.clock
     mpi = machine["mpi"]
-    said = "".join(f"WARNING: {text}\n" for text in warnings_of(document))
-    said += "" if document.complete else "Stopped before the end: what was measured until then.\n"
+    said = first_lines(document)
     version = mpi["version"].split(":")[-1].strip()
     said += f"{machine['cpu']}, {machine['cores']} cores; {mpi['name']} {version}, threads {mpi['thread_level']}{_progress(mpi)}\n"
     said += (

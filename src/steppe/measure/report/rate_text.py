@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from steppe.measure.records.document import Document, Roof
 from steppe.measure.records.measured import Measured, grouped
-from steppe.measure.report.facts import warnings_of
+from steppe.measure.report.facts import first_lines
 from steppe.measure.report.tables import aligned, rate_of, series_columns, table
 from steppe.measure.timing.rounds import OF_RANKS
 
@@ -14,8 +14,7 @@ MS = 1e-3
 def head_text(document: Document) -> str:
     """Warnings, the machine and its clock."""
     machine, clock = document.machine, document.clock
-    said = "".join(f"WARNING: {text}\n" for text in warnings_of(document))
-    said += "" if document.complete else "Stopped before the end: what was measured until then.\n"
+    said = first_lines(document)
     said += f"{machine['cpu']}, {len(machine['allowed'])} of {machine['cores']} cores, {machine['memory'] / 2**30:.1f} GiB\n"
     place = machine.get("filesystem")
     if place:

@@ -4,8 +4,13 @@ import os
 import platform
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steppe.comm import host_memory
+from steppe.comm.launch import find_library
+
+if TYPE_CHECKING:
+    from steppe.comm.raw import Raw
 
 CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -24,6 +29,12 @@ def describe_machine() -> dict[str, object]:
         "kernel": platform.release(),
         "clocksource": "".join(_lines(CLOCKSOURCE)),
     }
+
+
+def describe_library(raw: "Raw") -> dict[str, str]:
+    """The MPI library of the ranks and its thread level."""
+    library = find_library()
+    return {"name": library.name, "version": library.version, "thread_level": raw.thread_level, "path": str(library.file)}
 
 
 def largest_cache() -> int:

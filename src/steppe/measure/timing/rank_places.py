@@ -4,12 +4,16 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
 from steppe.comm import site_name
 from steppe.errors import Mistake
+
+if TYPE_CHECKING:
+    from steppe.comm.raw import Raw
 
 CPUS = Path("/sys/devices/system/cpu")
 OTHER_SITE = "other site"
@@ -43,14 +47,9 @@ def here(cpus: Path = CPUS) -> RankPlace:
     return RankPlace(socket.gethostname(), cores, _core(), *shared, site_name())
 
 
-def as_text(place: RankPlace) -> str:
-    """A place as text of a message."""
-    return msgspec.json.encode(place).decode()
-
-
-def of_text(text: str) -> RankPlace:
-    """The place in the text of a message."""
-    return msgspec.json.decode(text, type=RankPlace)
+def places_of(raw: "Raw") -> list[RankPlace]:
+    """The places of all ranks, on every rank."""
+    return [msgspec.json.decode(text, type=RankPlace) for text in raw.texts(msgspec.json.encode(here()).decode())]
 
 
 def last_cache(core: int, cpus: Path = CPUS) -> int | None:
