@@ -175,6 +175,8 @@ def test_a_surface_has_two_numbers(text, tmp_path):
     (tmp_path / "s.json").write_text(json.dumps(whole), encoding="utf-8")
     found = of_file(tmp_path, text, read_mechanism(tmp_path / "s.json"))
     assert found.given == {"SURF.s.effective radius": 2e-8, "SURF.s.particle number concentration": 1e11}
+    with pytest.raises(ModelError, match=re.escape('SURF.s has the unit "cm". Write no unit: its two numbers are in m and # m-3.')):
+        of_file(tmp_path, "SURF.s [cm],2.0e-6,1.0e11\n", read_mechanism(tmp_path / "s.json"))
 
 
 def test_a_day_begins_where_the_sun_gives_light(given):
@@ -197,6 +199,7 @@ def test_a_day_begins_where_the_sun_gives_light(given):
         ("O3=40ppb", "O3 is '40ppb'. Write a space before the unit: 40 ppb."),
         ("temperature=25 F", 'temperature has the unit "F". Write K, degC.'),
         ("rate_factor_r36=-0.5", "rate_factor_r36 = -0.5 is outside its limits, 0 to 1e+06."),
+        ("rate_factor_r36=50 %", 'rate_factor_r36 has the unit "%". Write 1.'),
         ("pressure=90000", "mechanism emep66 has its own M, 2.55e+19 molecule cm-3, so pressure has no effect. Set M instead."),
         ("temperature=25", "temperature = 25 K is outside its limits, 150 to 400 K."),
         ("ENV.temprature=290", "ENV.temprature is unknown. Known are temperature, pressure"),

@@ -255,7 +255,7 @@ class Conditions:
             if label not in labels:
                 more = self._by_name(label) or nearest(label, labels)
                 raise ModelError(f"{where}: mechanism {self.mechanism.name} has no reaction {label}.{more}")
-            self.factors[label] = self._number(where, name, values, "1", 0.0, 1e6, "1")
+            self.factors[label] = self._number(where, name, values, unit, 0.0, 1e6, "1")
         else:
             self._take_rate(where, name, unit, values)
 
@@ -279,6 +279,8 @@ class Conditions:
                 names = tuple(f"rate_factor_{each.label}" for each in self.mechanism.processes)
             raise ModelError(f"{where}: mechanism {self.mechanism.name} has no {name}.{nearest(name, names)}")
         if name.startswith("SURF."):
+            if unit:
+                raise ModelError(f'{where}: {name} has the unit "{unit}". Write no unit: its two numbers are in m and # m-3.')
             if len(values) < 2:
                 raise ModelError(f"{where}: {name} needs two numbers, its {RADIUS} [m] and its {NUMBER} [# m-3].")
             self.given[f"{name}.{RADIUS}"] = self._number(where, name, values[:1], "m", 0.0, 1.0, "m")
