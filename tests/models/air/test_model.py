@@ -168,6 +168,14 @@ def test_a_mechanism_may_have_emissions_alone(folder):
     assert not model.export("production_A").any()
 
 
+def test_amounts_of_a_box_are_parts_of_its_air(folder):
+    text = 'species: ["A"]\nreactions:\n- {eq: "A ->", rate: {type: loss, k: 0.0}}\nbox: {temperature: 250.0, initial: {A: 1.0e+12}}\n'
+    model = own_mechanism(folder, text).model
+    air = 1e-6 * 101_325.0 / (1.380649e-23 * 250.0)
+    for name in ("A", "boundary_A"):
+        assert model.variables[name].initial == pytest.approx(1e21 / air, rel=1e-12)
+
+
 def test_a_negative_rate_makes_no_matter(folder):
     text = 'species: ["A"]\nreactions:\n- {n: 1, eq: "A ->", rate: {type: arrhenius, A: 1.0e-5, E: -2.0e-5}}\n'
     _, model = advanced(Serial(), own_mechanism(folder, text), steps=1, prepare=lambda model: model.set("A", 50.0))
