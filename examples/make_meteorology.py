@@ -78,6 +78,8 @@ if __name__ == "__main__":
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--every", type=float, default=60.0, help="minutes between records")
     asked = parser.parse_args()
+    if not (asked.hours > 0.0 and asked.every > 0.0):
+        parser.error(f"--hours {asked.hours:g} --every {asked.every:g}: write numbers above 0.")
     made = meteorology(64 if asked.wide else 32, asked.hours, asked.every)
     chunks = {name: (1, *values.shape[1:]) for name, values in made.items()}
     made.to_zarr(asked.store, mode="w", consolidated=False, encoding={name: {"chunks": each} for name, each in chunks.items()})
