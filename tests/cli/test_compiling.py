@@ -1,12 +1,15 @@
 """A first run says that it compiles, and for how long; the next ones have nothing to say."""
 
 import json
+import logging
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from steppe.cli.compiling import compiling_is_said
 
 SAID = "Compiling the bucket kernel for this processor; it is kept for the next run.\n"
 
@@ -47,3 +50,14 @@ def test_a_first_run_says_that_it_compiles_and_counts_that_time_apart_from_the_r
     computing = found["seconds"] - found["compiling_seconds"]
     assert found["cell_days_per_second"] == pytest.approx(3 * 420 / computing, rel=0.2)
     assert f"s after {found['compiling_seconds']:.1f} s of compiling, " in first.stdout
+
+
+def test_an_engine_announces_each_kernel_and_names_the_same_one_once(monkeypatch):
+    """A change in some cells needs another kernel of the same name: an engine that does not announce it would be taken for one that hangs."""
+    log, heard = logging.getLogger("steppe.kernels.cell_kernel"), []
+    monkeypatch.setattr(logging.getLogger("steppe"), "disabled", False)
+    with compiling_is_said(heard.append, lambda: heard.append("")):
+        for _ in range(2):
+            log.info("Compiling the bucket kernel.")
+        log.debug("Compiling the kernel paths.")
+    assert heard == ["", "Compiling the bucket kernel.", "", ""]

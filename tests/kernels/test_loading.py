@@ -1,5 +1,7 @@
+import logging
 import subprocess
 import sys
+import time
 from threading import Event
 
 import pytest
@@ -75,3 +77,11 @@ def test_a_program_that_ends_waits_for_nothing_that_nobody_needs() -> None:
 def test_a_thread_that_outlives_the_program_gets_what_it_needs() -> None:
     done = subprocess.run([sys.executable, "-c", LATER], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "made\n"), done.stderr
+
+
+def test_a_thread_that_waits_long_for_a_value_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "steppe")
+    assert Background(lambda: 1).result() == 1
+    assert caplog.messages == []
+    assert Background(lambda: time.sleep(0.5) or 2).result() == 2
+    assert caplog.messages == ["Waiting for a kernel that is compiled or read."]

@@ -213,6 +213,10 @@ describe("where things stand", () => {
     expect(at({ info: info({ state: "compiling" }) }).text).toBe("Starting: compiling the model");
     expect(at({ info: info({ state: "compiling", deaths: 1 }) }).text).toBe("Engine died, coming back: compiling the model");
     expect(standingOf(state({ info: info({ state: "loading" }), since: 1000 }), 13_400).text).toBe("Starting: reading inputs, 12 s");
+    const changed = info({ state: "compiling", deaths: 1, scenarios: [scenario("dry", 2, 1, { step: 40, target: 60 })] });
+    expect(standingOf(state({ info: changed, since: 1000 }), 13_400)).toEqual({
+      ...{ weight: "good", text: "Running: compiling the model, 12 s", stale: false },
+    });
     const back = info({ deaths: 1, scenarios: [scenario("dry", 2, 1, { step: 1400, at: 1030 })] });
     expect(at({ info: back })).toEqual({ weight: "warn", text: "Coming back: step 1 030 of 1 400", stale: true });
     expect(at({ info: info({ silent: true }) }).text).toBe("Engine is silent");

@@ -28,5 +28,5 @@ def engine(folder: Path, *, epoch: int) -> Exit:
 
         with Stop(says=False) as stop:
             made = EngineLoop(folder, epoch, Ranks(rank.world, where=rank.where), stop)
-            with compiling_is_said(made.compiles):
+            with compiling_is_said(made.note, made.compiles):
                 return made.run(rank.cores)

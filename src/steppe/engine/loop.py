@@ -169,12 +169,15 @@ class EngineLoop:
             self._line.send(Data(get.id, position, head), body)
         return True
 
-    def compiles(self, text: str) -> None:
+    def compiles(self) -> None:
         """Announces that the stepping thread compiles: no heartbeat may come while it holds the interpreter."""
         self._doing = "compiling"
         if self._session:
             self._session.watch.grant(LOADING)
         self._line.send(Busy("compiling", LOADING))
+
+    def note(self, text: str) -> None:
+        """Passes a sentence to the clients."""
         self._line.send(News(0, "note", text))
 
     def _beat(self) -> None:

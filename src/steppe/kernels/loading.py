@@ -4,11 +4,14 @@ The thread is no daemon, since LLVM must not run while the interpreter shuts dow
 when the program has ended and no thread waits for the value.
 """
 
+import logging
 from collections.abc import Callable
 from contextvars import ContextVar
 from threading import Thread, main_thread
 from typing import Generic, TypeVar
 
+LOG = logging.getLogger("steppe")
+SHORT = 0.2  # [s] of waiting that is not worth a message
 T = TypeVar("T")
 _WANTED: ContextVar[Callable[[], bool]] = ContextVar("wanted", default=lambda: True)
 
@@ -50,7 +53,10 @@ class Background(Generic[T]):
     def result(self) -> T:
         """The value; raises the exception of `make`, if there was one."""
         self._awaited = True
-        self._thread.join()
+        self._thread.join(SHORT)
+        if self._thread.is_alive():
+            LOG.debug("Waiting for a kernel that is compiled or read.")  # an engine announces that it may be silent
+            self._thread.join()
         if isinstance(self._error, AbandonedError):
             return self._make()
         if self._error:

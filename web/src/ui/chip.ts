@@ -63,6 +63,9 @@ export function standingOf(state: State, now: number): Standing {
       const doing = { starting: "starting the engine", loading: "reading inputs", compiling: "compiling the model" }[info.state];
       const waited = state.since === null ? 0 : (now - state.since) / 1000;
       const long = waited >= 1 ? `, ${lengthText(waited)}` : "";
+      if (info.state === "compiling" && at && at.target > at.step && typeof at.at !== "number") {
+        return { weight: "good", text: `Running: ${doing}${long}`, stale: false }; // a change may need another kernel
+      }
       return {
         weight: "warn",
         text: `${info.deaths > 0 ? "Engine died, coming back" : "Starting"}: ${doing}${long}`,
