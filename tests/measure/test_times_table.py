@@ -45,6 +45,7 @@ def test_first_messages_and_packing_stand_beside(tmp_path):
         (GOOD.replace("11", "-11"), "line 3: t_us = -11 must be above 0"),
         (GOOD.replace("64,", "-64,"), "line 4: bytes = -64 must be 0 or more"),
         (GOOD.replace("t_us", "t"), "does not say the unit of column t. Name it t_us, t_ms or t_s, or give --unit us."),
+        (GOOD.replace(",", ";"), "has the column bytes;t_us alone. Separate the columns by commas"),
         (GOOD.replace("t_us", "x"), "has the columns bytes, x, and none of times"),
         (GOOD.replace("bytes", "x"), "none of sizes (n or bytes) or ranks (p)"),
         (GOOD + "8\n", "line 5: 1 values, the header names 2 columns."),

@@ -52,7 +52,11 @@ def read_table(path: Path, unit: str | None = None, spread: float | None = None)
     size, ranks, time, first, pack = (_column(path, header, what) for what in MEANINGS)
     if (size is None and ranks is None) or time is None:
         wanted = "sizes (n or bytes) or ranks (p)" if time is not None else "times (t, time or average, with the unit: t_us)"
-        raise Mistake(f'"{path}" has the columns {", ".join(header)}, and none of {wanted}.')
+        raise Mistake(
+            f'"{path}" has the column {header[0]} alone. Separate the columns by commas, as n,t_us.'
+            if len(header) == 1
+            else f'"{path}" has the columns {", ".join(header)}, and none of {wanted}.'
+        )
     scales = _scales(path, header, [column for column in (time, first, pack) if column is not None], unit)
     taken = {size, ranks, *scales}
     names = [column for column in range(len(header)) if column not in taken]

@@ -6,6 +6,7 @@ Streams go through arrays far larger than the largest cache, a piece a block, an
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
@@ -97,7 +98,7 @@ class Processor:
 
         cores.time([partial(touch, number) for number in range(cores.size)])
         for name, (loop, moved) in STREAMS.items():
-            works = [_Turn(loop, arrays, each) for arrays in held]
+            works = [_in_turn(loop, arrays, each) for arrays in held]
             yield self._task(cores, works, partial(series_of, SeriesName("memory", name, title, bytes=8 * moved * PIECE * cores.size)))
 
     def _random_reads(self, cores: Cores, title: str) -> Iterator[Task]:
@@ -131,16 +132,15 @@ class Processor:
                 yield self._task(cores, works, series)
 
 
-class _Turn:
-    """A stream's next piece, at each call."""
+def _in_turn(loop: Callable[..., None], arrays: Sequence[Floats], size: int) -> Callable[[], None]:
+    """A stream through the next piece of its arrays, at each call."""
+    f, places = addresses(), cycle(range(0, size - PIECE + 1, PIECE))
 
-    def __init__(self, loop: Callable[..., None], arrays: Sequence[Floats], size: int) -> None:
-        self._f, self._loop, self._arrays, self._pieces, self._next = addresses(), loop, arrays, size // PIECE, 0
+    def stream() -> None:
+        place = next(places)
+        loop(f, *(array[place : place + PIECE] for array in arrays))
 
-    def __call__(self) -> None:
-        part = slice(self._next * PIECE, (self._next + 1) * PIECE)
-        self._loop(self._f, *(array[part] for array in self._arrays))
-        self._next = (self._next + 1) % self._pieces
+    return stream
 
 
 def measure_processor(cells: Cell | None, quick: bool, tell: Tell, stop: Callable[[], bool], passes: int | None = None) -> Document:
