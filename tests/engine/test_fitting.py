@@ -46,6 +46,38 @@ DECLARED = '"extra": Variable("extra", %s, "1", "%s", Role.%s, "More", initial=0
 WEATHER = '[forcing]\nstore = "weather.zarr"\n'
 
 
+TANK = """\
+from typing import Annotated, NamedTuple
+
+from steppe.variable import Var
+
+NAME, VERSION, LONG_NAME = "tank", "1", "Tank"
+
+class State(NamedTuple):
+    '''State.'''
+
+    water: Annotated[float, Var("mm", "Water", initial=64.0)]
+
+class Forcing(NamedTuple):
+    '''No weather.'''
+
+class Parameters(NamedTuple):
+    '''Parameters.'''
+
+    leak: Annotated[float, Var("d-1", "Leak", initial=0.5)]
+
+class Diagnostics(NamedTuple):
+    '''Diagnostics.'''
+
+    outflow: Annotated[float, Var("mm d-1", "Outflow")]
+
+def step(s: State, f: Forcing, p: Parameters) -> tuple[State, Diagnostics]:
+    '''One day.'''
+    outflow = s.water * p.leak
+    return State(water=s.water - outflow), Diagnostics(outflow=outflow)
+"""
+
+
 @pytest.fixture
 def air(tmp_path: Path) -> Path:
     """A run file of a field model, a mask and weather."""
@@ -65,6 +97,14 @@ def with_weather(run_file: Path) -> None:
 def changed(file: Path, old: str, new: str) -> None:
     assert old in file.read_text()
     file.write_text(file.read_text().replace(old, new))
+
+
+def test_a_declared_beginning_beyond_its_limits_is_refused(air, capfd, monkeypatch):
+    below = '{"concentration": Variable("concentration", ("y", "x"), "kg", "float64", Role.STATE, "c", low=0.0, initial=-1.0)}'
+    changed(air.parent / "air.py", "{**Diffusion.variables}", f"Diffusion.variables | {below}")
+    monkeypatch.chdir(air.parent)
+    assert run_command(["check", "run.toml"]) == Exit.MISTAKE
+    assert '"concentration" is -1 kg; it must be a number, 0 kg or more.' in capfd.readouterr().err
 
 
 def test_every_door_refuses_what_a_model_declares_and_steppe_ignores(air, capfd, monkeypatch):
@@ -153,3 +193,21 @@ def test_a_field_without_a_value_to_begin_with_is_named(air):
     changed(air.parent / "air.py", "}", ", " + (DECLARED % ('("y", "x")', "float64", "STATE")).replace(", initial=0.0", ""))
     with pytest.raises(ModelError, match=r'"extra" has no initial value\. Give one in'):
         Simulation(air)
+
+
+def test_a_cell_model_without_weather_runs(tmp_path: Path) -> None:
+    (tmp_path / "tank.py").write_text(TANK)
+    with_output = RUN.replace("air.py", "tank.py").replace('"concentration"', '"water", "outflow"')
+    (tmp_path / "run.toml").write_text(
+        with_output.replace('file = "box.zarr"', "rectangle = { north = 1, west = 0, rows = 1, columns = 3, cell = 1 }")
+    )
+    assert run_command(["check", str(tmp_path / "run.toml")]) == Exit.DONE
+    with Simulation(tmp_path / "run.toml") as simulation:
+        simulation.step(7)
+        simulation.set("leak", 0.0)
+        simulation.run()
+        with steppe.open(simulation.folder.path) as results:
+            halves = 64.0 * 0.5 ** np.arange(1, 21)
+            np.testing.assert_array_equal(results["water"][:7, 0], halves[:7])
+            np.testing.assert_array_equal(results["water"][7:, 2], halves[6])
+            np.testing.assert_array_equal(results["outflow"][:7, 1], halves[:7])

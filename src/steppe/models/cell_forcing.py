@@ -11,6 +11,8 @@ from steppe.kernels import ForcingRows
 from steppe.models.handed import ForcingStream, Inputs
 from steppe.packed import Packed, values_of
 
+PIECE = 64  # steps
+
 
 class ForcingWindows:
     """The forcing of some cells, tile by tile: the variables of the model among those that the inputs hold.
@@ -47,6 +49,32 @@ class ForcingWindows:
         row_of = np.ascontiguousarray(packed.row_of[self._places], np.int32)
         scale, offset = (np.asarray(line, np.float64)[self._places].astype(self._real) for line in (packed.scale, packed.offset))
         return ForcingRows(self._wanted, packed.rows, row_of, scale, offset, 0)
+
+
+class NoWeather:
+    """The inputs of a run without weather, for a model that needs none: an empty row on every cell."""
+
+    names: tuple[str, ...] = ()
+    in_turns = False
+
+    def __init__(self, n_cells: int) -> None:
+        self._rows = np.zeros((1, n_cells), np.float32)
+
+    def pieces(self, steps: range) -> list[range]:
+        """`steps` in parts that a kernel takes at once."""
+        return [steps[i : i + PIECE] for i in range(0, len(steps), PIECE)]
+
+    def turn_to(self, piece: range) -> None:
+        """Nothing is made ready."""
+
+    def stream(self, cells: range) -> "NoWeather":
+        """The same for any cells."""
+        return self
+
+    def tiles(self, steps: range) -> Iterator[tuple[range, Packed]]:
+        """One tile of all cells."""
+        none = np.zeros(0)
+        yield range(self._rows.shape[1]), Packed(self._rows, np.zeros((0, len(steps)), np.int32), none, none)
 
 
 def one_step(window: ForcingRows, step: int, cells: range) -> ForcingRows:

@@ -30,7 +30,7 @@ from steppe.models.cell_bad import BAD, bad_status, found_bad
 from steppe.models.cell_constants import Constants
 from steppe.models.cell_declaration import CellDeclaration, Chosen
 from steppe.models.cell_exports import LastStepExports
-from steppe.models.cell_forcing import ForcingWindows
+from steppe.models.cell_forcing import ForcingWindows, NoWeather
 from steppe.models.cell_piece import Bad, CellArrays, LastStep, StepRange, Sweep, go_through, shares_of
 from steppe.models.cell_values import check_known, checked_values
 from steppe.models.contract import Increment, Needs, Status
@@ -206,7 +206,7 @@ class CellModel:
 
     def advance_together(self, others: Sequence[Self], steps: range, inputs: Inputs, clock: Clock, recorders: Sequence[Recorder]) -> None:
         """See `Model`: each tile of forcing is decoded once. A single model stands where a piece of the inputs begins when it raises."""
-        models = (self, *others)
+        models, inputs = (self, *others), inputs or NoWeather(self._shares[-1].stop)
         wanted = [model._wanted(inputs) for model in models]
         streams = [ForcingWindows(inputs, cells, wanted[0], self._real) for cells in self._shares]
         for model in models:
