@@ -71,6 +71,9 @@ def each_task_is_given_once_again_and_again(world: World) -> None:
         assert len(queue.take()) == 0
         queue.reset()
     assert list(WorkQueue(world, 0)) == []
+    whole = WorkQueue(world, 10, least=2**62)
+    every = world.exchange([np.array([task for _ in range(6) for task in whole.take()], np.int64)] * world.size)
+    assert np.concatenate(every).tolist() == list(range(10))
 
 
 def updates_with_keys_have_the_bits_of_one_rank(world: World) -> None:
@@ -135,6 +138,16 @@ def many_elements_and_every_way_to_ask_for_them(world: World) -> None:
     assert (traffic.hits > 0, traffic.misses > 0) == (several, several)
 
 
+def a_context_within_read_only_leaves_the_array_read_only(world: World) -> None:
+    array = GlobalArray(world, 3)
+    with array.read_only() as seen:
+        with array.read_only() as again:
+            assert seen[0] == again[0] == 0.0
+        with pytest.raises(ArrayError, match="is read-only until all ranks leave"):
+            array.scatter([0], 1.0)
+    array.scatter([world.rank % 3], 1.0)
+
+
 def a_kernel_is_handed_an_array(world: World) -> None:
     array = GlobalArray(world, 11, page=32)
     array.update([10], [1.0])
@@ -173,13 +186,19 @@ def a_kernel_reads_pages_of_other_hosts_while_the_next_come(world: World) -> Non
 
 def mistakes_of_one_rank_are_told_to_it_and_change_nothing(world: World) -> None:
     array = GlobalArray(world, 10, "int32", name="counts")
+    real, point = GlobalArray(world, 10), GlobalArray(world, ())
     cases: list[tuple[Callable[[], object], str]] = [
         (lambda: array.gather([3, -1, 11]), '"counts" has 10 elements, index -1 at position 1 is not from 0 to 9'),
         (lambda: array.update([2, 10], 1), "index 10 at position 1"),
         (lambda: array.gather(np.array([2**40], np.uint64)), f"index {2**40}"),
         (lambda: array.scatter([2], [1.5]), "holds int32, it was given values of float64"),
         (lambda: array.scatter([2, 3], [1, 2**31]), "holds int32, which has no 2147483648"),
+        (lambda: array.scatter([2, 3], [5, -(2**63)]), "which has no -9223372036854775808"),
         (lambda: array.update([2], [1], a=0.5), "the factor a is 0.5"),
+        (lambda: real.update([2], [1], a="x", key=[0]), "the factor a is 'x'. Give one number"),
+        (lambda: real.update([2], [1], b=[1, 2], key=[0]), r"the factor b is \[1, 2\]"),
+        (lambda: real.update([2], [1], a=None), "the factor a is None"),
+        (lambda: point[0], "too many indices"),
         (lambda: array.update([2], [1], a=2**40 + 3), '"counts" holds int32, which has no factor a = 1099511627779'),
         (lambda: array.update([2], [1], b=-(2**64) - 3, key=[0]), "has no factor b = -18446744073709551619"),
         (lambda: array.gather([1.0]), "takes integers as indices, it was given float64"),

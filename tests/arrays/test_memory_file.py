@@ -143,6 +143,43 @@ def test_permissions_and_links_stay(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["link", "real"]
 
 
+def test_a_file_is_open_for_writing_once(tmp_path):
+    make(tmp_path / "x", 3)
+    (tmp_path / "link").symlink_to("x")
+
+    def rank(world: World) -> None:
+        with MemoryFile(tmp_path / "x", "r+", world) as file:
+            for mode, size in (("r+", None), ("w", 3)):
+                with pytest.raises(ArrayError, match=r'link" is open for writing already. Close it before it is opened again'):
+                    MemoryFile(tmp_path / "link", mode, world, size=size)
+            with MemoryFile(tmp_path / "link", "r", world) as other:
+                assert other.read(1) == content(1).tobytes()
+            file.write_at(world.rank, 1, b"x")
+        MemoryFile(tmp_path / "link", "r+", world).close()
+
+    run_threads(2, rank)
+    assert (tmp_path / "x").read_bytes()[:2] == b"xx"
+
+
+def test_a_pipe_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for mode, size in (("r", None), ("r+", None), ("w", 3)):
+        with pytest.raises(ArrayError, match=r'pipe" is a device or a pipe, not a file'):
+            MemoryFile(tmp_path / "pipe", mode, Serial(), size=size)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_file_of_before_1970_is_read(tmp_path):
+    data = make(tmp_path / "x")
+    os.utime(tmp_path / "x", (-1e9, -1e9))
+
+    def rank(world: World) -> None:
+        with MemoryFile(tmp_path / "x", "r", world) as file:
+            assert file.read() == data.tobytes()
+
+    run_threads(2, rank)
+
+
 def test_a_file_without_permission_to_write_is_refused(tmp_path, monkeypatch):
     make(tmp_path / "x")
     monkeypatch.setattr(os, "access", lambda path, kind: kind != os.W_OK)  # root may write any file
@@ -266,6 +303,7 @@ def test_writes_of_several_ranks_to_the_same_bytes_are_found_on_every_rank(tmp_p
         (lambda w, p: MemoryFile(p / "y", "w", w), 'cannot be opened with mode "w" and size=None'),
         (lambda w, p: MemoryFile(p, "w", w, size=3), "is a folder, not a file. Give the path of a file."),
         (lambda w, p: MemoryFile(p / "y", "w", w, size=-1), 'mode "w" and size=-1'),
+        (lambda w, p: MemoryFile(p / "y", "w", w, size=2**63), "size=9223372036854775808. Give"),
         (lambda w, p: MemoryFile(p / "y", "w", w, size=1.5), 'mode "w" and size=1.5. Give .* a whole number of bytes'),
         (lambda w, p: MemoryFile(p / "x", "r", w, size=3), 'x" is opened with mode "r" and size=3. Leave `size` out'),
         (
@@ -276,6 +314,8 @@ def test_writes_of_several_ranks_to_the_same_bytes_are_found_on_every_rank(tmp_p
         (lambda w, p: MemoryFile(p / "x", "r", w).write(b"a"), 'is open for reading, mode "r"'),
         (lambda w, p: MemoryFile(p / "x", "r", w).read_at(96, 5), 'Record 0 of ".*x" has 5 bytes from byte 96 on, but the file has 100'),
         (lambda w, p: MemoryFile(p / "x", "r", w).seek(-1), "Position -1 lies before the begin"),
+        (lambda w, p: MemoryFile(p / "x", "r", w).seek(0, 3), r"cannot seek\(0, 3\). Give a whole number of bytes, and 0, 1 or 2"),
+        (lambda w, p: MemoryFile(p / "x", "r", w).seek(0.5), "Give a whole number of bytes"),
         (lambda w, p: MemoryFile(p / "x", "r+", w).write_at([0, 5], 2, b"abc"), "3 bytes are given for records of .* of 4 bytes"),
         (lambda w, p: MemoryFile(p / "x", "r", w).read_at(0, 8, np.empty(1)), r"are read into float64 \(1,\). Give .* uint8 \(8,\)"),
         (lambda w, p: MemoryFile(p / "x", "r", w).read_at(0, 8, np.empty(16, np.uint8)[::2]), "Give a contiguous, writeable array"),

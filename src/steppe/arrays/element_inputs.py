@@ -80,8 +80,8 @@ class ElementInputs:
         chosen, x = self.indices(index), np.asarray(value)
         if x.size and (x.dtype.kind not in "iufb" or not np.can_cast(x.dtype, self._dtype, "same_kind")):
             raise ArrayError(f'"{self._name}" holds {self._dtype}, it was given values of {x.dtype}. Convert them.')
-        if self._dtype.kind == "i" and not np.can_cast(x.dtype, self._dtype) and (x.astype(self._dtype) != x).any():
-            raise ArrayError(f'"{self._name}" holds {self._dtype}, which has no {x.reshape(-1)[np.argmax(np.abs(x))]}.')
+        if self._dtype.kind == "i" and not np.can_cast(x.dtype, self._dtype) and (wrong := x.astype(self._dtype) != x).any():
+            raise ArrayError(f'"{self._name}" holds {self._dtype}, which has no {x[wrong][0]}.')
         try:
             x = np.broadcast_to(x, chosen.shape)
         except ValueError:
@@ -91,7 +91,10 @@ class ElementInputs:
         return chosen, np.ascontiguousarray(x, self._dtype).reshape(-1)
 
     def factor(self, name: str, value: float) -> float:
-        """A factor of an update; raises `ArrayError` if the array holds integers and the factor is no integer of that dtype."""
+        """A factor of an update; raises `ArrayError` if it is no number, or none of the dtype of an array of integers."""
+        number: Any = value if isinstance(value, int) else np.asarray(value)[()]  # of an array without dimensions its element
+        if not isinstance(number, int | np.integer | np.floating):
+            raise ArrayError(f'"{self._name}": the factor {name} is {value!r}. Give one number.')
         if self._dtype.kind == "i":
             if not isinstance(value, int | np.integer):
                 raise ArrayError(f'"{self._name}" holds {self._dtype}, the factor {name} is {value!r}. Give an integer.')
@@ -116,9 +119,9 @@ def flat_index(name: str, shape: tuple[int, ...], key: Any) -> Integers:
     IndexOutOfRangeError
         The key does not fit the shape.
     """
-    found = np.zeros((), np.int64)
     stride = 1
     try:
+        found = np.zeros((), np.int64) if shape else np.zeros((), np.int64)[key]
         for axis in reversed(range(len(shape))):
             along = np.arange(shape[axis]).reshape((-1, *[1] * (len(shape) - axis - 1)))
             found = found + stride * np.broadcast_to(along, shape)[key]

@@ -100,7 +100,7 @@ class GlobalArray:
         self.inputs = ElementInputs(self.name, self.dtype, self.size)
         self.layout = PageLayout(self.size, self.dtype.itemsize, self._site.hosts, layout, page)
         self._make(world)
-        self._reading = False
+        self._reading = 0
 
     def _make(self, world: World) -> None:
         """Gets the memory. Every rank touches all of its host's, so that no later access pays for it."""
@@ -330,11 +330,12 @@ class GlobalArray:
         self._check()
         room = size_of(cache)
         self._meet("read_only", patience)
-        self._reading, seen = True, ReadOnly(self, self._far, room)
+        seen = ReadOnly(self, self._far, room)
+        self._reading += 1  # a context may be entered within another one
         try:
             yield seen
         finally:
-            self._reading = False
+            self._reading -= 1
             seen.end()
         self._site.meet(f'the end of read_only of "{self.name}"')
 

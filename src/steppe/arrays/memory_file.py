@@ -5,7 +5,7 @@ DONIO of D'Azevedo and Romine (1994). Its do_open, do_read, do_write, do_lseek, 
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import Literal, Self, get_args
 
@@ -15,7 +15,7 @@ from typing_extensions import Buffer
 
 from steppe.array_types import Array, Bytes
 from steppe.arrays.byte_records import ByteRecords, first_overlap, flat_bytes, merged, records_of
-from steppe.arrays.disk import NO_FILE, BlockWriter, Identity, NewFile, identity_of, read_part
+from steppe.arrays.disk import LARGEST, NO_FILE, BlockWriter, Identity, NewFile, identity_of, read_part
 from steppe.arrays.far_bytes import SpreadImage
 from steppe.arrays.image import FileImage, part_of, pool_of
 from steppe.arrays.site import site_of
@@ -73,13 +73,15 @@ class MemoryFile:
         self._image: FileImage | None = None
         name, what = int.from_bytes(os.urandom(4)), f'the opening (mode "{mode}", size={size}, check={check})'
         first, used = world.rank == 0, self._pool.in_use()
-        about, (name, *in_use) = self._met(what, lambda: _about(self.path, mode, size) if first else None, name, *used)
+        about, (name, *in_use) = self._met(
+            what, lambda: _about(self.path, mode, size, self._site.unwritten) if first else None, name, *used
+        )
         self.size, self._new = about[2], NewFile(self.path, f"{name:08x}")
         self._image = self._made(in_use) if mode == "w" else self._pool.take(about, in_use, mode == "r+") or self._read(about, in_use)
         part = part_of(self.size, max(self._site.hosts) + 1)
         self._spread = SpreadImage(self._site, self._image, part) if self._site.several else None
         if mode != "r":
-            self._site.unwritten[self.path] = self._discard
+            self._site.unwritten[self._new.path] = self._discard
 
     def write_at(self, offsets: ArrayLike, lengths: ArrayLike, data: Buffer | Array) -> None:
         """Writes records. All ranks see them after the next `sync`, this rank at once. A later record of a call wins over an earlier one.
@@ -164,9 +166,12 @@ class MemoryFile:
         Raises
         ------
         ArrayError
-            The new position lies before the file.
+            The new position lies before the file, or is none.
         """
-        position = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.size}[whence]
+        begin = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.size}.get(whence)
+        if begin is None or not isinstance(offset, int | np.integer):
+            raise ArrayError(f'"{self.path}" cannot seek({offset!r}, {whence!r}). Give a whole number of bytes, and 0, 1 or 2.')
+        position = begin + int(offset)
         if position < 0:
             raise ArrayError(f'Position {position} lies before the begin of "{self.path}". Positions are 0 or more.')
         self._position = position
@@ -225,7 +230,7 @@ class MemoryFile:
             self._spread.close()
         self._pool.keep(image)
         self._image = None
-        self._site.unwritten.pop(self.path, None)
+        self._site.unwritten.pop(self._new.path, None)
 
     def __enter__(self) -> Self:
         return self
@@ -237,7 +242,7 @@ class MemoryFile:
         else:
             self._discard()
             self._image = None
-            self._site.unwritten.pop(self.path, None)
+            self._site.unwritten.pop(self._new.path, None)
 
     def _made(self, in_use: list[int]) -> FileImage:
         """Zeros for a new file, which is begun aside."""
@@ -296,23 +301,29 @@ class MemoryFile:
         return (told[0], told[1], told[2], told[3], told[4]), told[5:]
 
 
-def _about(path: str, mode: str, size: int | None) -> Identity:
-    """Identity and size of a file that is to be read, or the size alone of one that is made; raises `ArrayError` for what does not fit."""
+def _about(path: str, mode: str, size: int | None, written: Collection[str]) -> Identity:
+    """Identity and size of a file that is to be read, or the size alone of one that is made; raises `ArrayError` for what does not fit.
+
+    written: the files that are open for writing.
+    """
     if mode in ("r", "r+") and size is not None:
         raise ArrayError(f'"{path}" is opened with mode "{mode}" and size={size}. Leave `size` out: the file has one; mode "w" takes it.')
     if mode not in get_args(FileMode) or (size is None) is (mode == "w") or not _is_size(size or 0):
         raise ArrayError(
             f'"{path}" cannot be opened with mode "{mode}" and size={size}. Give "r", "r+", or "w" with a whole number of bytes.'
         )
-    if os.path.isdir(path):
-        raise ArrayError(f'"{path}" is a folder, not a file. Give the path of a file.')
+    if os.path.exists(path) and not os.path.isfile(path):
+        kind = "a folder" if os.path.isdir(path) else "a device or a pipe"
+        raise ArrayError(f'"{path}" is {kind}, not a file. Give the path of a file.')
+    if mode != "r" and os.path.realpath(path) in written:
+        raise ArrayError(f'"{path}" is open for writing already. Close it before it is opened again.')
     if mode != "r" and os.path.exists(path) and not os.access(path, os.W_OK):
         raise ArrayError(f'"{path}" may not be written. Change its permissions, or choose another file.')
     return identity_of(path) if size is None else (0, 0, size, 0, 0)
 
 
 def _is_size(size: object) -> bool:
-    return isinstance(size, int | np.integer) and int(size) >= 0
+    return isinstance(size, int | np.integer) and 0 <= int(size) <= LARGEST
 
 
 def _filled(image: FileImage, path: str, about: Identity) -> None:

@@ -37,7 +37,7 @@ class WorkQueue:
         if not all(isinstance(each, int | np.integer) for each in (n, least)) or n < 0 or least < 1:
             raise ArrayError(f"A queue has {n} tasks in chunks of at least {least}. Expected whole numbers, 0 or more and 1 or more.")
         site = site_of(world)
-        self.n, self._least = n, least
+        self.n, self._least = n, min(least, max(n, 1))
         self._ranks = len(site.mates) if within_host else world.size
         self._leads = world.rank == (site.mates[0] if within_host else 0)
         self._at = ELEMENTS * site.mates[0] if within_host else 0  # of the counter: each rank has a page, which only a host's first uses
@@ -48,6 +48,8 @@ class WorkQueue:
 
     def take(self) -> range:
         """The next chunk of tasks; empty when none is left."""
+        if self._seen >= self.n:
+            return range(self.n, self.n)
         chunk = max(self._least, (self.n - self._seen) // (SHARE * self._ranks))
         found = self._next.update([self._at], [chunk], fetch=True)
         assert found is not None
