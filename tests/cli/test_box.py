@@ -143,8 +143,9 @@ def test_a_rate_that_is_negative_or_no_number_is_named(rate, value, rates, call,
     assert f"the rate of reaction r2 is {value}, and 0 or more is expected." in error
 
 
-def test_a_solver_that_cannot_go_on_names_the_hour_and_the_species(call, folder):
+@pytest.mark.parametrize("rates", ["model", "exact"])
+def test_a_solver_that_cannot_go_on_names_the_hour_and_the_species(rates, call, folder):
     (folder / "bad.yaml").write_text(THREE.replace("7.7e+4", "1.0e+200"), encoding="utf-8")
-    code, _, error = call("box", "bad.yaml", "--hours", "12", "--set", "NO2=1e12", "--set", "O=1e12")
+    code, _, error = call("box", "bad.yaml", "--hours", "12", "--set", "NO2=1e12", "--set", "O=1e12", "--rates", rates)
     assert code == Exit.MISTAKE
     assert "The solver cannot go on at hour" in error

@@ -59,8 +59,9 @@ def test_a_mechanism_brings_its_own():
         "CONC.O3 [mol m-3],1.0e-6\nENV.temperature [degC],11.85\n",
         "CONC.O3.mol m-3,1.0e-6\nENV.temperature.K,285\n",
         "time [s],ENV.temperature [K],CONC.O3 [mol m-3]\n0,285,1.0e-6\n",
+        "temperature [K],O3 [mol m-3]\n285,1.0e-6\n",
     ],
-    ids=["lines", "lines with a title", "units", "units behind dots", "columns"],
+    ids=["lines", "lines with a title", "units", "units behind dots", "columns", "columns without prefixes"],
 )
 def test_a_file_has_them_on_lines_or_in_columns(text, tmp_path):
     found = of_file(tmp_path, text)

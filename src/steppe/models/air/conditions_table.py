@@ -30,7 +30,7 @@ def read_rows(path: Path, names: Collection[str], units: Collection[str]) -> lis
     """
     numbered = _cells(path)
     header, rest = numbered[0][1], numbered[1:]
-    if len(header) > 1 and rest and all(_prefixed(cell) for cell in header if cell):
+    if len(header) > 1 and rest and all(_prefixed(cell) or _split(cell, units)[0] in names for cell in header if cell):
         return _of_columns(path, header, rest, units)
     found: dict[str, tuple[int, Row]] = {}
     for n, row in numbered:
