@@ -149,3 +149,7 @@ def test_a_solver_that_cannot_go_on_names_the_hour_and_the_species(rates, call, 
     code, _, error = call("box", "bad.yaml", "--hours", "12", "--set", "NO2=1e12", "--set", "O=1e12", "--rates", rates)
     assert code == Exit.MISTAKE
     assert "The solver cannot go on at hour" in error
+    (folder / "one.yaml").write_text('species: ["A"]\nreactions:\n- {eq: "A -> 2 A", rate: {type: loss, k: 1.0e+300}}\n', encoding="utf-8")
+    code, _, error = call("box", "one.yaml", "--set", "A=1e12", "--rates", rates)
+    assert code == Exit.MISTAKE
+    assert "for A at 1e+12 molecule cm-3" in error
