@@ -374,6 +374,13 @@ def test_a_file_that_is_there_stays_unless_it_may_go(made, tmp_path):
     assert xarray.open_dataset(tmp_path / "a.nc").sizes["time"] == 2
 
 
+def test_a_pipe_is_not_replaced_by_a_file(made, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FolderError, match=r'pipe" is a device or a pipe, whose place a file would take\. Give another name\.'):
+        write_cells(ExportSource(made[0]), tmp_path / "pipe", [(141.0, -20.5)], overwrite=True)
+    assert (tmp_path / "pipe").is_fifo()
+
+
 def test_damage_in_the_store_leaves_the_old_file(tmp_path):
     make_run(tmp_path / "run", raster())
     shard = next((tmp_path / "run/output.zarr/growth/c").glob("1/0"))

@@ -18,6 +18,8 @@ def refuse_existing(paths: list[Path], overwrite: bool) -> None:
     for path in paths:
         if path.is_dir():
             raise FolderError(f'"{path}" is a folder, a file is to be written there. Give another name.')
+        if path.exists() and not path.is_file():
+            raise FolderError(f'"{path}" is a device or a pipe, whose place a file would take. Give another name.')
         if path.exists() and not overwrite:
             others = f" (and {len(paths) - 1:,} more are to be written)" if len(paths) > 1 else ""
             raise FolderError(f'"{path}" is there already{others}. Give another name, or --overwrite to replace it.')
