@@ -203,6 +203,7 @@ def test_the_version_is_that_of_the_package(call):
         (["ingest", "genrate"], 'Unknown command "genrate". Did you mean "generate"?'),
         (["run"], 'Command "run" parameter RUN_FILE requires an argument. `steppe run --help` shows what it takes.'),
         (["run", "x.toml", "--untill", "1990-02-01"], "Unknown option: --untill. Did you mean --until?"),
+        (["check", "x.toml", "y.toml"], "The command takes no 'y.toml' here. `steppe check --help` shows what it takes."),
         (["serve", "--output", "x"], "Unknown option: --output. `steppe serve --help` shows"),
         (["plot", "-o", "x.png"], "Unknown option: -o. `steppe plot --help` shows"),
         (["run", "x.toml", "y.toml"], "y.toml"),

@@ -82,8 +82,10 @@ def _call(arguments: list[str]) -> Exit:
 
 def _sentence(error: "CycloptsError") -> str:
     """Its text. For an unknown option an own one: names are compared without their dashes, which make all of them alike."""
-    from cyclopts.exceptions import UnknownOptionError
+    from cyclopts.exceptions import UnknownOptionError, UnusedCliTokensError
 
+    if isinstance(error, UnusedCliTokensError):
+        return f"The command takes no {' '.join(map(repr, error.unused_tokens or ()))} here."
     if not isinstance(error, UnknownOptionError):
         return str(error)
     given = (error.token.keyword or error.token.value).partition("=")[0]
