@@ -193,7 +193,7 @@ def test_what_it_writes_is_in_good_form(call, folder):
         assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("name", ["my-grass", "2grass", "class", "json", "steppe", "a/b"])
+@pytest.mark.parametrize("name", ["my-grass", "2grass", "class", "json", "numpy", "steppe", "a/b"])
 def test_a_name_that_python_cannot_import_is_refused(call, folder, name):
     code, _, wrong = call("new", "model", name)
     assert code == Exit.MISTAKE

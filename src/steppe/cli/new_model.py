@@ -3,6 +3,7 @@
 import keyword
 import shutil
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 from steppe.errors import FolderError, Mistake
@@ -141,8 +142,10 @@ def write_model(name: str, folder: Path) -> None:
     FolderError
         There is something at `folder` already, or it cannot be made.
     """
-    if not name.isidentifier() or keyword.iskeyword(name) or name in (*sys.stdlib_module_names, "steppe"):
+    if not name.isidentifier() or keyword.iskeyword(name):
         raise Mistake(f'"{name}" cannot name a model: it must be a Python name of its own, of letters, digits and _, such as my_grass.')
+    if name in (*sys.stdlib_module_names, *packages_distributions(), "steppe"):  # Python would import the file instead of the package
+        raise Mistake(f'"{name}" cannot name a model: it is the name of a module of Python or of a package. Choose one such as my_grass.')
     if folder.exists():
         raise FolderError(f'"{folder}" is there already; it stays as it is. Give another name with --output.')
     from steppe.grid import read_grid
