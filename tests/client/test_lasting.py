@@ -129,3 +129,14 @@ def test_a_run_file_is_no_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(Mistake, match=rf'"{name}" names a file; connect takes the address of a server.*steppe\.Simulation\("{name}"\)'):
         steppe.connect(name)
     assert time.monotonic() - begin < AT_ONCE
+
+
+@pytest.mark.parametrize("wrong", ["ftp://somewhere", "http://127.0.0.1:83900", "http://127.0.0.1:0", "http://[::1"])
+def test_what_is_no_address_is_refused(wrong: str) -> None:
+    with pytest.raises(Mistake, match=r"is no address of a server\. Give one such as http://"):
+        steppe.connect(wrong)
+
+
+def test_a_socket_that_is_not_there_is_named() -> None:
+    with pytest.raises(UnreachableError, match=r"unix:/nowhere did not answer for 0\.1 s: .*No such file"):
+        steppe.connect("unix:/nowhere", patience=0.1)

@@ -62,8 +62,12 @@ class Address(NamedTuple):
         if "://" not in whole and (whole.endswith(".toml") or Path(whole).is_file()):
             text = f'"{whole}" names a file; connect takes the address of a server, such as http://127.0.0.1:8090.'
             raise Mistake(f'{text} Open a run file with steppe.Simulation("{whole}"), or serve it: steppe serve {whole}.')
-        parts = urlsplit(whole if "://" in whole else f"http://{whole}")
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
+        try:
+            parts = urlsplit(whole if "://" in whole else f"http://{whole}")
+            fits = parts.scheme in ("http", "https") and parts.hostname and not parts.query and parts.port != 0
+        except ValueError:  # a bracket that is not closed, or a port that is no number up to 65535
+            fits = False
+        if not fits:
             raise Mistake(f'"{whole}" is no address of a server. Give one such as http://127.0.0.1:8090 or unix:/run/steppe.sock.')
         return cls(f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", token, "")
 
@@ -83,7 +87,7 @@ class HttpClient:
         Seconds for which a request is sent again while no server answers or it is not ready.
     """
 
-    address: Address  # of a line that `to` made
+    address = Address("", "", "")  # of a line that `to` made
     verify: "bool | ssl.SSLContext" = True  # whether certificates are, or what verifies them
 
     def __init__(self, url: str, transport: Connections, headers: Mapping[str, str], patience: float) -> None:
@@ -145,7 +149,8 @@ class HttpClient:
                 wait = min(_seconds(reply.headers["retry-after"]), pause if reply.status == 503 else 1.0)
                 pause = min(2 * pause, PAUSES[1])
             if time.monotonic() + wait > give_up:
-                raise UnreachableError(f"{self.url} did not answer for {patience:g} s: {last.rstrip('.')}. Is steppe serve running there?")
+                where = f"unix:{self.address.socket}" if self.address.socket else self.url
+                raise UnreachableError(f"{where} did not answer for {patience:g} s: {last.rstrip('.')}. Is steppe serve running there?")
             await self._transport.sleep(wait * random.uniform(0.8, 1.0))  # not all clients at the same moment
 
     async def pass_on(self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]) -> Reply:
