@@ -464,3 +464,14 @@ def test_the_buffers_of_many_species_on_many_levels_stay_within_256_mb(tmp_path)
     assert group.layout(group.outputs[0]).shard == (12, 32, 256)  # a divisor of the records of a shard
     assert group.memory == 2 * 12 * record < 256 << 20
     assert outputs.memory == group.memory + record  # of one step; the last value of an interval needs no more
+
+
+@pytest.mark.parametrize("name", ["hyai", "hybrid"])
+def test_a_field_may_have_the_name_of_a_coefficient_of_hybrid_levels(run_file, name):
+    for path in (run_file, run_file.with_name("column.py")):
+        path.write_text(path.read_text().replace("ground", name))
+    with Simulation(run_file) as run:
+        run.run()
+    with steppe.open(run_file.with_name("out")) as found:
+        assert set(found.data_vars) == {"gas", name, "flow"}
+    assert ExportSource(run_file.with_name("out")).store.levels["gas"][1].interfaces == ()

@@ -63,7 +63,10 @@ class StoredRecords:
             rows = slice(0, whole[axis].rows if counts is None else counts.get(variable, 0))
             axes[variable] = whole[axis].part(rows)
         attributes = {name: what["attributes"] for name, what in described.items()}
-        levels = {name: (of[1], _space(group, of[1], attributes[of[1]])) for name, of in dims.items() if name in values and len(of) == 3}
+        hybrid = dims.get("hyai") == ["interface"]
+        levels = {
+            name: (of[1], _space(group, of[1], attributes[of[1]], hybrid)) for name, of in dims.items() if name in values and len(of) == 3
+        }
         static = tuple(name for name, of in dims.items() if list(of) == ["cell"] and attributes[name].get("steppe_role") == "forcing")
         for name, (_, space) in levels.items():
             for level in range(len(space.values)):
@@ -160,11 +163,11 @@ class StoredRecords:
         return found
 
 
-def _space(group: Path, name: str, said: Mapping[str, object]) -> Space:
-    """The levels that a coordinate says."""
+def _space(group: Path, name: str, said: Mapping[str, object], hybrid: bool) -> Space:
+    """The levels that a coordinate says. hybrid: they have coefficients."""
     bounds = read_small(group, f"{name}_bnds").tolist() if "bounds" in said else ()
     words = {key: str(said.get(key, "")) for key in ("standard_name", "positive", "long_name")}
-    ends = tuple(zip(*(read_small(group, end).tolist() for end in ("hyai", "hybi")), strict=True)) if (group / "hyai").exists() else ()
+    ends = tuple(zip(*(read_small(group, end).tolist() for end in ("hyai", "hybi")), strict=True)) if hybrid else ()
     return Space(tuple(read_small(group, name).tolist()), str(said.get("units", "1")), bounds=bounds, interfaces=ends, **words)
 
 
