@@ -112,3 +112,14 @@ def test_the_fit_of_a_span_is_the_middle_of_what_is_shown() -> None:
     assert apart == pytest.approx(7.0, abs=0.05)
     assert len(fit_of(levels[:1], span, 16)) == 2
     assert fit_of([np.full(4, (1 << 16) - 2, np.uint16)], span, 16) == ()
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_the_fit_of_a_plume_in_few_cells_is_from_its_least_to_its_greatest_value(bits: int) -> None:
+    maps = np.zeros((2, 1000))
+    maps[:, 7], maps[1, 9] = 80.0, 30.0
+    span = following(None, 0.0, 80.0)
+    levels = [levels_of(values, None, span, bits) for values in maps]
+    assert fit_of(levels, span, bits) == pytest.approx((0.0, 80.0, 30.0), abs=float(scale_of(span, bits)[0]))
+    constant = [levels_of(np.full(9, 5.0), None, following(None, 5.0, 5.0), bits)]
+    assert fit_of(constant, following(None, 5.0, 5.0), bits) == pytest.approx((5.0, 5.0), rel=1e-6)

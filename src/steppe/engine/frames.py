@@ -88,8 +88,9 @@ def _with_records(fit: tuple[float, ...], branches: Sequence[Branch], name: str)
                 break
             record = each.recorded(name, int(step))
             if record is not None and np.isfinite(record).any():
-                low, high = np.nanpercentile(record[np.isfinite(record)], [100 * share for share in SHARES])
-                ends.append((float(low), float(high)))
+                values = record[np.isfinite(record)]
+                low, high = np.percentile(values, [100 * share for share in SHARES])
+                ends.append((float(low), float(high)) if low < high else (float(values.min()), float(values.max())))
     return (min(low for low, _ in ends), max(high for _, high in ends), *fit[2:]) if ends else fit
 
 

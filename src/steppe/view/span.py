@@ -23,7 +23,8 @@ LARGEST, NARROWEST, FINEST = 1e37, 1e-30, 1e-4  # limits for float32: values, wi
 class Span(NamedTuple):
     """Round ends. idle: consecutive frames that used less than half; least, most: their values. fixed: it never changes and has no margin.
 
-    fit: 2nd and 98th percentile of the map; for two maps also the 98th of their differences. Empty for a map without values.
+    fit: 2nd and 98th percentile of the map, if these are equal its ends; for two maps also the 98th of their differences, if that is 0
+    the greatest. Empty for a map without values.
     """
 
     low: float
@@ -91,6 +92,8 @@ def fit_of(levels: Sequence[Array], span: Span, bits: int) -> tuple[float, ...]:
     if not counts[-1]:
         return ()
     low, high = np.searchsorted(counts, np.array(SHARES) * counts[-1])
+    if low == high:  # a plume in few cells: from the least to the greatest value
+        low, high = np.searchsorted(counts, [1, counts[-1]])
     half = scale / 2 if low < high else 0.0  # rounding to levels must not move an end beyond the values
     found = offset + scale * float(low) + half, offset + scale * float(high) - half
     if low == high and abs(found[0]) <= scale / 2:
@@ -99,7 +102,10 @@ def fit_of(levels: Sequence[Array], span: Span, bits: int) -> tuple[float, ...]:
         return found
     both = (levels[0] <= most) & (levels[1] <= most)
     apart = np.bincount(np.abs(levels[0][both].astype(np.int64) - levels[1][both])).cumsum()
-    return (*found, scale * max(float(np.searchsorted(apart, SHARES[1] * apart[-1])) - 0.5, 0.0)) if len(apart) else found
+    if not len(apart):
+        return found
+    far = int(np.searchsorted(apart, SHARES[1] * apart[-1])) or len(apart) - 1
+    return (*found, scale * max(far - 0.5, 0.0))
 
 
 def extremes(values: Array) -> tuple[NDArray[np.bool_] | None, float, float]:
