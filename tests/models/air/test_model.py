@@ -190,6 +190,13 @@ def test_water_that_lacks_is_named_before_the_run(rate, folder):
     assert own_mechanism(folder, f"constants: {{H2O: 4.0e+17}}\n{text}").model.name == "air"
 
 
+@pytest.mark.parametrize("value", ["-1.0e-5", "nan", "inf"])
+def test_a_rate_from_outside_that_cannot_be_is_refused(value, folder):
+    (folder / "given.yaml").write_text('species: ["A"]\nreactions:\n- {eq: "A ->", rate: {type: given, id: PHOTO.a}}\n')
+    with pytest.raises(ModelError, match=rf"PHOTO\.a is {float(value):g}, and a number of 0 or more is expected\."):
+        Plan.of(air_run(folder, f'mechanism = "given.yaml"\ngiven = {{ "PHOTO.a" = {value} }}'))
+
+
 def test_a_step_in_which_air_passes_too_many_cells_names_the_cell(folder, tmp_path):
     def storm(fields):
         fields["u"][:, 2] = 149.0

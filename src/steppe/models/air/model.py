@@ -346,6 +346,8 @@ def _given(table: object, mechanism: Mechanism) -> dict[str, float]:
     wanted = [name for name in Rates(mechanism).used if name not in (*KNOWN, "O2", *mechanism.constants)]
     if unknown := [name for name in table if name not in wanted]:
         raise ModelError(f'{where}: mechanism {mechanism.name} does not take "{unknown[0]}".{nearest(unknown[0], wanted)}')
+    if wrong := [name for name, value in table.items() if not 0.0 <= value < np.inf]:
+        raise ModelError(f"{where}: {wrong[0]} is {table[wrong[0]]:g}, and a number of 0 or more is expected.")
     if "H2O" in Rates(mechanism).used and not mechanism.humidity and "H2O" not in mechanism.constants:
         raise ModelError(f"Mechanism {mechanism.name} takes H2O, and does not say how much there is. Add h2o, or H2O to its constants.")
     if lacking := [name for name in wanted if name not in table]:
