@@ -130,6 +130,10 @@ def test_pin_makes_a_series(opened: Opened) -> None:
     assert remove is not None
     assert end is not None
     assert remove["x"] + remove["width"] <= end["x"] + end["width"]
+    opened.page.evaluate("() => steppe.store.change({series: steppe.store.now.series.map((line) => ({...line, end: 0, steps: []}))})")
+    opened.press("x")
+    opened.page.get_by_role("button", name="Series as CSV").click()
+    expect(opened.page.get_by_role("alert").filter(has_text="have not come yet")).to_be_visible()
 
 
 def test_range_change_moves_no_bytes(opened: Opened) -> None:

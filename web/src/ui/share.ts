@@ -234,7 +234,12 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
   const draw = async (how: "screen" | "double" | "print") => {
     if (picture) save(await picture(how), `${name}${today ? `-${today}` : ""}.png`);
   };
-  const csv = () => save(new Blob([seriesCsv(now)], { type: "text/csv" }), `${name}-series.csv`);
+  const csv = () => {
+    const { now } = store; // lines have come since the window was opened
+    const absent = now.series.some(({ end }) => end === 0);
+    refused.textContent = absent ? "The values of the series have not come yet." : "";
+    if (!absent) save(new Blob([seriesCsv(now)], { type: "text/csv" }), `${name}-series.csv`);
+  };
   const unit = variableOf({ run }, look.variable)?.units ?? "";
   const [film, said] = [filmOf(now), h("span", { role: "status" })];
   const [begin, end] = [field("film-from", "First day", ""), field("film-to", "Last day", "")];
