@@ -3,6 +3,7 @@
 A modeller writes `Annotated[float, Var(units, long_name, ...)]` in a NamedTuple; `declared(group, role)` makes `Variable`s of it.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -170,13 +171,14 @@ def declared(group: type, role: Role, dtype: str = "float32", dims: tuple[str, .
     found: dict[str, Variable] = {}
     for name, hint in get_type_hints(group, include_extras=True).items():
         notes = [note for note in get_args(hint)[1:] if isinstance(note, Var)]
-        if len(notes) != 1 or get_args(hint)[0] is not float:
-            raise ModelError(
-                f"{group.__module__}.{group.__qualname__}.{name} must be Annotated[float, Var(units, long_name)], it is {hint!r}."
-            )
+        kind, *_ = get_args(hint) or (hint,)
+        where = f'"{getattr(sys.modules.get(group.__module__), "__file__", group.__module__)}": {group.__qualname__}.{name}'
+        if len(notes) != 1 or kind is not float:
+            given = getattr(kind, "__name__", kind) if hint is kind else f"Annotated[{getattr(kind, '__name__', kind)}, ...]"
+            raise ModelError(f"{where} must be Annotated[float, Var(units, long_name)], it is {given}.")
         var = notes[0]
         if not var.units or not var.long_name:
-            raise ModelError(f'{group.__module__}.{group.__qualname__}.{name} needs a unit ("1" when it has none) and a long name.')
+            raise ModelError(f'{where} needs a unit ("1" when it has none) and a long name.')
         found[name] = Variable(
             name,
             dims,

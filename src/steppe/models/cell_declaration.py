@@ -32,6 +32,7 @@ ROLES = {
     "Diagnostics": Role.DIAGNOSTIC,
 }
 CONSTANTS = ("Parameters", "Derived")  # computed in float64
+BAD_NAMES = {"bad_code", "bad_step"}  # of states that every cell model has; see `cell_bad`
 IN_PYTHON = {"derive": ("p", "o"), "start": ("p", "d", "o"), "requirements": ("o",)}  # functions before the first step, their arguments
 
 Constant = tuple[Floats | np.float64, ...]
@@ -56,10 +57,15 @@ class CellDeclaration:
         self.groups = {group: getattr(module, group) for group in (*ROLES, "Today", "Options") if hasattr(module, group)}
         for group in ("State", "Forcing", "Parameters", "Diagnostics"):
             self._part(group)
+        for name, group in self.groups.items():
+            if not (isinstance(group, type) and issubclass(group, tuple) and hasattr(group, "_fields")):
+                raise ModelError(f'"{self._file}": {name} is no NamedTuple. Write class {name}(NamedTuple): and its fields below.')
         self.variables: dict[str, Variable] = {}
         for group, role in ROLES.items():
             if group in self.groups:
                 found = declared(self.groups[group], role, "float64" if group in CONSTANTS else dtype)
+                for name in found.keys() & BAD_NAMES:
+                    raise ModelError(f'"{self._file}": {group}.{name} has the name of a state that Steppe adds. Choose another one.')
                 for name in found.keys() & self.variables.keys():
                     raise ModelError(
                         f'"{name}" is declared twice in {self.name}, the second time in {group}. Give each variable its own name.'
@@ -72,16 +78,19 @@ class CellDeclaration:
         self.arguments = self._arguments()
         self._check_text()
 
+    @property
+    def _file(self) -> object:
+        return getattr(self.module, "__file__", self.module)
+
     def _part(self, name: str) -> Any:
         if not hasattr(self.module, name):
-            raise ModelError(f'Model "{getattr(self.module, "__name__", self.module)}" has no {name}. A cell model needs it.')
+            raise ModelError(f'"{self._file}" has no {name}. A cell model needs it.')
         return getattr(self.module, name)
 
     def _text(self, name: str) -> str:
         found = self._part(name)
         if not isinstance(found, str):
-            file = getattr(self.module, "__file__", self.module)
-            raise ModelError(f'"{file}": {name} must be text, it is {found!r}. Write {name} = "{found}".')
+            raise ModelError(f'"{self._file}": {name} must be text, it is {found!r}. Write {name} = "{found}".')
         return found
 
     def _choices(self) -> dict[str, Choice]:

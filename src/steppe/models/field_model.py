@@ -129,13 +129,18 @@ class FieldModel(Defaults):
         for name, variable in self._of(Role.PARAMETER).items():
             self.set(name, np.asarray(parameters.get(name, variable.initial)))
         for name, variable in self._of(Role.STATE).items():
-            start = (state or {}).get(name, variable.initial)
-            if start is None:
-                raise ModelError(f'"{name}" has no initial value. Give one in [initial], or in its declaration.')
-            self._own(name)[...] = start
+            self._own(name)[...] = state[name] if state and name in state else self._initial(variable)
             if not self.in_place:
                 self.after[name][last(share.own)] = np.nan  # a state that the first step leaves out is a bad value, not an older one
         self._clear()
+
+    def _initial(self, variable: Variable) -> float:
+        """The declared value before the first step, within the limits; a state that is given may lie beyond, as in a checkpoint."""
+        if variable.initial is None:
+            raise ModelError(f'"{variable.name}" has no initial value. Give one in [initial], or in its declaration.')
+        if variable.unfit(variable.initial).any():
+            raise RangeError(variable.refusal(variable.initial))
+        return variable.initial
 
     def _allocate(self, share: Box, reach: Reach, options: Mapping[str, str]) -> None:
         self.box, self.reach, self._bad, self._stepped = share, reach, Status(), False
