@@ -223,6 +223,19 @@ def the_byte_order_of_an_array_does_not_matter(world: World) -> None:
         assert world.reduce(mine, "max").tolist() == [world.size - 0.5]
 
 
+def objects_of_python_are_no_message(world: World) -> None:
+    given = np.array([{}, None])
+    for wrong in (
+        lambda: world.gather(given),
+        lambda: world.exchange([given] * world.size),
+        lambda: world.reduce(given, "max"),
+        lambda: world.broadcast(given),
+        lambda: world.receive(given, 0),
+    ):
+        with pytest.raises(Failure, match="A message carries numbers, this array holds Python objects"):
+            wrong()
+
+
 def a_rank_that_waits_can_look_at_the_others(world: World) -> None:
     assert world.reduce(np.array([world.rank]), "max", watch=lambda: None).tolist() == [world.size - 1]
 

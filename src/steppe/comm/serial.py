@@ -15,6 +15,7 @@ from steppe.comm.world import (
     check_summable,
     check_target,
     deliver,
+    native,
 )
 from steppe.errors import Failure
 
@@ -58,17 +59,17 @@ class Serial(InProcessWorld):
     def gather(self, array: Array, root: int = 0, lengths: Sequence[int] | None = None) -> list[Array]:
         """A copy of `array`."""
         check_rank(root, 1)
-        return [np.array(array)]
+        return [np.array(native(array))]
 
     def exchange(self, parts: Sequence[Array]) -> list[Array]:
         """A copy of the only part."""
         check_parts(parts, 1)
-        return [np.array(parts[0])]
+        return [np.array(native(parts[0]))]
 
     def reduce(self, array: Array, operation: Operation, asleep: bool = False, watch: Callable[[], None] | None = None) -> Array:
         """A copy of `array`."""
         check_summable(array, operation)
-        return np.array(array)
+        return np.array(native(array))
 
     def barrier(self) -> None:
         """Returns at once."""

@@ -249,8 +249,15 @@ def check_rank(rank: int, size: int) -> None:
         raise Failure(f"There is no rank {rank}: the world has {'one rank, 0' if size == 1 else f'{size} ranks, 0 to {size - 1}'}.")
 
 
+def check_plain(array: Array) -> None:
+    """Raises `Failure` for an array of Python objects: a message carries bytes alone."""
+    if array.dtype.hasobject:
+        raise Failure(f"A message carries numbers, this array holds Python objects ({array.dtype}). Convert it to a dtype of numbers.")
+
+
 def check_target(into: Array) -> None:
     """Raises `Failure` when a message cannot be written directly to `into`."""
+    check_plain(into)
     if not (into.flags.c_contiguous and into.flags.writeable):
         raise Failure(
             f"A message fills a contiguous, writeable array; this one {into.shape} is a view with gaps or read-only. Pass a copy."
@@ -264,7 +271,8 @@ def check_summable(array: Array, operation: Operation) -> None:
 
 
 def native(array: Array) -> Array:
-    """`array` in the byte order of this machine: a message carries bytes alone."""
+    """`array` in the byte order of this machine; raises as `check_plain` does."""
+    check_plain(array)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 

@@ -30,6 +30,7 @@ from steppe.comm.world import (
     RepeatedMessages,
     World,
     check_parts,
+    check_plain,
     check_rank,
     check_summable,
     check_target,
@@ -269,7 +270,7 @@ class ReplayWorld(InProcessWorld):
         return self._kept[name]
 
     def _compare(self, name: str, array: Array) -> None:
-        if self._past(name) != _sum(array):
+        if _sum(array) != self._past(name):
             raise Failure(
                 f"Rank {self.rank} gives something else than was recorded: {name} is {array.dtype} {array.shape} of other values."
             )
@@ -293,5 +294,6 @@ class ReplayedRequest:
 
 
 def _sum(array: Array) -> Array:
-    """A checksum of dtype, shape and values."""
+    """A checksum of dtype, shape and values; raises as `check_plain` does."""
+    check_plain(array)
     return np.array(crc32(array.tobytes(), crc32(f"{array.dtype} {array.shape}".encode())))
