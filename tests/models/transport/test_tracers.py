@@ -76,6 +76,12 @@ def test_coefficients_of_pressure_are_taken_in_their_unit(unit, factor):
     np.testing.assert_allclose(found.a, A, rtol=1e-15)
 
 
+@pytest.mark.parametrize("name", ["level", "plev", "pressure_level", "lev", "isobaricInhPa", "pressure"])
+def test_levels_of_pressure_have_one_of_the_usual_names(name):
+    found = levels.chosen(None, "forcing", {name: (np.array([1000.0, 850.0, 500.0, 200.0]), "hPa")})
+    np.testing.assert_allclose(found.coordinate, [0.2, 0.5, 0.85, 1.0], rtol=1e-15)
+
+
 @pytest.mark.parametrize(("p0", "unit"), [(101_325.0, "Pa"), (1013.25, "hPa"), (101_325.0, "")])
 def test_coefficients_are_of_the_p0_of_the_winds(p0, unit):
     columns = {"hyai": (A, ""), "hybi": (B, "1"), "P0": (np.array(p0), unit)}

@@ -19,6 +19,7 @@ from steppe.models.transport.sphere import slopes
 P0 = 100_000.0  # [Pa]
 HIGHEST = 120_000.0  # [Pa] of air anywhere
 PASCALS = {"Pa": 1.0, "hPa": 100.0, "mbar": 100.0, "mb": 100.0, "millibars": 100.0}
+PRESSURES = ("level", "plev", "pressure_level", "lev", "isobaricInhPa", "pressure")  # names of coordinates
 GRAVITY = 9.80616  # [m s-2] as in CCM
 # Coefficients of the 18 levels of CCM3 at their interfaces from the top (Kiehl et al. 1996, NCAR/TN-420+STR, table 1).
 CCM_A = (
@@ -172,7 +173,7 @@ def _of_winds(columns: Mapping[str, tuple[Floats, str]]) -> HybridLevels:
         return hybrid(a, columns["hybi"][0])
     if {"hyam", "hybm"} <= set(columns):
         raise ModelError("The winds have hyam and hybm, which are of the middles of levels. Give hyai and hybi, those of the interfaces.")
-    for values, unit in (columns[name] for name in ("level", "plev", "pressure_level", "lev") if name in columns):
+    for values, unit in (columns[name] for name in PRESSURES if name in columns):
         if unit in PASCALS:
             found = (values if values[-1] > values[0] else values[::-1]) * PASCALS[unit]
             if not 0.0 < found.min() <= found.max() <= HIGHEST:
