@@ -104,6 +104,12 @@ def test_what_is_no_such_file_is_refused(tmp_path, text, said):
         read_document(path)
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('\ufeff{"schema": "steppe.measure/1", "made": "2026-01-01"}', encoding="utf-8")
+    assert read_document(path).made == "2026-01-01"
+
+
 @pytest.mark.parametrize("text", ["AAA", "AAAA"], ids=["letters that are missing", "three bytes of a number"])
 def test_samples_that_are_none_are_found_when_a_file_is_read(tmp_path, text):
     held = json.loads(STORED.read_text())

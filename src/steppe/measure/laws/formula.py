@@ -1,7 +1,7 @@
 """Known laws as formulas in p, and times made from them, which test the fits.
 
 A file of laws is JSON: objects `{"t0": "41 + 42*p", "r_inf": "1.05"}`, t0 in microseconds, r_inf in MB/s, null where it is not known, under
-their names, in groups or not. Names may be grouped. `p` is the number of ranks, `log` the natural logarithm.
+their names, in groups or not. `p` is the number of ranks, `log` the natural logarithm.
 """
 
 import ast
@@ -54,7 +54,7 @@ def read_formulas(path: Path) -> list[Formula]:
         The file cannot be read or has no laws, or a formula cannot be read.
     """
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        held = json.loads(path.read_text(encoding="utf-8-sig"))  # editors may write a byte order mark
     except (OSError, ValueError) as error:
         raise Mistake(f'"{path}" cannot be read as JSON: {getattr(error, "strerror", None) or error}.') from None
     found = [_formula(path, names, law) for names, law in _laws(held, [])]

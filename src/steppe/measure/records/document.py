@@ -196,7 +196,7 @@ def read_document(path: Path) -> Document:
         The file cannot be read, or is no such document, or of a newer version.
     """
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        held = json.loads(path.read_text(encoding="utf-8-sig"))  # editors may write a byte order mark
     except (OSError, ValueError) as error:
         raise Mistake(f'"{path}" cannot be read as JSON: {getattr(error, "strerror", None) or error}.') from None
     name, _, version = str(held.get("schema", "") if isinstance(held, dict) else "").partition("/")
