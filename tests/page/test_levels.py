@@ -48,6 +48,9 @@ def test_levels_are_looked_at_one_by_one_and_a_pin_has_a_profile(context: Browse
     expect(level).to_have_value("flow[2]")
     page.evaluate("() => steppe.store.look({variable: 'ground'})")
     expect(level).to_be_hidden()
+    page.evaluate("() => steppe.store.look({variable: 'ground', other: 'flow[2]', maps: 5})")
+    expect(page.get_by_label("Beside it")).to_have_value("flow[2]")  # what is beside keeps its level and is named
+    page.get_by_label("Beside it").select_option("")
     page.evaluate("() => steppe.store.look({variable: 'gas[1]'})")
     opened.wait("steppe.store.now.shown[0]?.variable === 'gas[1]'")
 

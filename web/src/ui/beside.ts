@@ -4,9 +4,10 @@ import type { Range } from "../decode/statistics";
 import { prettyUnit, rounded } from "../decode/units";
 import { APART, type Arrows } from "../draw/arrows";
 import { type Scale, scaleOf, suitable } from "../draw/palette";
-import { mapName } from "../state/levels";
+import { mapName, parted } from "../state/levels";
 import { besides, componentsOf, variableOf } from "../state/scenario";
 import type { Run, State, Store } from "../state/store";
+import type { Variable } from "../state/told";
 import { fill, h, say } from "./dom";
 import { nameOf } from "./wording";
 
@@ -25,11 +26,13 @@ export function choices(store: Store): HTMLElement {
   store.subscribe(
     ({ run, look, ranges }) => [run, look.variable, look.other, look.maps, look.arrows, ranges],
     (_, { run, look, ranges }) => {
-      const maps = (run?.variables ?? []).filter((each) => each.map && mapName(each, look.variable) !== look.variable);
+      const shown = besides(look) ? look.other : "";
+      const isShown = ({ name }: Variable) => name === parted(shown)[0]; // its level may be another one than that of the first map
+      const maps = (run?.variables ?? []).filter((each) => each.map && (isShown(each) || mapName(each, look.variable) !== look.variable));
       list(
         other,
-        maps.map((each) => [mapName(each, look.variable), nameOf([each], each.name)]),
-        besides(look) ? look.other : "",
+        maps.map((each) => [isShown(each) ? shown : mapName(each, look.variable), nameOf([each], each.name)]),
+        shown,
       );
       const vectors = [...new Set((run?.variables ?? []).map((each) => each.vector))].filter((name) => componentsOf({ run, look }, name));
       list(
