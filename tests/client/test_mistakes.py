@@ -32,6 +32,14 @@ def test_reduce_without_pixels_is_refused(run: Run) -> None:
     assert run.get("water", box=(143.4, -23.1, 144.1, -21.9), reduce="max", width=1, height=1).shape == (1, 1)
 
 
+def test_a_box_with_latitude_first_is_refused(run: Run) -> None:
+    for ask in (run.get, lambda name, box: run.set(name, 1.0, box=box), run.series):
+        with pytest.raises(
+            Mistake, match=r"^The box -23, 143, -21, 144 has a latitude beyond 90 degrees\. Give west, south, east, north\."
+        ):
+            ask("water", box=(-23.0, 143.0, -21.0, 144.0))
+
+
 def test_keys_that_give_no_map_of_numbers_are_refused_by_name(run: Run) -> None:
     for key, value in {"dtype": "int16", "time": "step:3", "format": "csv", "packed": True, "style": "oslo", "chosen": b""}.items():
         with pytest.raises(Mistake, match=rf"^get takes no `{key}`\. "):

@@ -80,7 +80,7 @@ def region(box: Box | None = None, polygon: Polygon | None = None, cells: ArrayL
     Raises
     ------
     Mistake
-        More than one is given, a box has not four numbers, a cell is no whole number, or cells are counted row by row.
+        More than one is given, a box has not four numbers or a latitude beyond 90, a cell is no whole number, or cells are counted by rows.
     """
     given = {name: value for name, value in (("box", box), ("polygon", polygon), ("cells", cells)) if value is not None}
     if len(given) > 1:
@@ -88,7 +88,11 @@ def region(box: Box | None = None, polygon: Polygon | None = None, cells: ArrayL
     if box is not None and len(box) != 4:
         raise Mistake(f"A box is west, south, east, north; it has {len(box)} numbers.")
     if box is not None:
-        return {"box": [float(number) for number in box]}
+        numbers = [float(number) for number in box]
+        if max(map(abs, numbers[1::2])) > 90.0:
+            given = ", ".join(f"{number:g}" for number in numbers)
+            raise Mistake(f"The box {given} has a latitude beyond 90 degrees. Give west, south, east, north.")
+        return {"box": numbers}
     if polygon is not None:
         corners = [*polygon.exterior.coords][:-1] if hasattr(polygon, "exterior") else polygon
         return {"polygon": [[float(number) for number in corner[:2]] for corner in corners]}
