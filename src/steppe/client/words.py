@@ -90,8 +90,8 @@ def region(box: Box | None = None, polygon: Polygon | None = None, cells: ArrayL
     if box is not None:
         numbers = [float(number) for number in box]
         if max(map(abs, numbers[1::2])) > 90.0:
-            given = ", ".join(f"{number:g}" for number in numbers)
-            raise Mistake(f"The box {given} has a latitude beyond 90 degrees. Give west, south, east, north.")
+            said = ", ".join(f"{number:g}" for number in numbers)
+            raise Mistake(f"The box {said} has a latitude beyond 90 degrees. Give west, south, east, north.")
         return {"box": numbers}
     if polygon is not None:
         corners = [*polygon.exterior.coords][:-1] if hasattr(polygon, "exterior") else polygon
