@@ -164,6 +164,7 @@ MISTAKES = {
     "a number twice": ("A: 1.8e-12,", "A: 1.8e-12, A: 1.0e-12,", 'line 9: this is no YAML: "A" stands twice in a table.'),
     "a table twice": ("box:", "constants: {}\nbox:", 'this is no YAML: "constants" stands twice in a table.'),
     "a negative constant": ("{M: 2.55e+19", "{N2: -1.0", 'constants: "N2" is -1, and 0 or more is expected.'),
+    "no temperature": ("temperature: 298.0", "temperature: 0.0", 'box: "temperature" is 0, and a number above 0 is expected.'),
     "no air": ("{M: 2.55e+19", "{M: 0.0", 'constants: "M" is 0, and a number above 0 is expected.'),
     "a negative M": ("{M: 2.55e+19", "{M: -1.0", 'constants: "M" is -1, and 0 or more is expected.'),
     "a constant that is a species": ("{M: 2.55e+19", "{O3: 1.0", 'constants: "O3" is a species. Rename the constant'),

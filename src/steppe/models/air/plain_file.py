@@ -177,7 +177,7 @@ def _box(entry: Entry, species: Mapping[str, int]) -> dict[str, Any]:
     """The conditions of a run of one cell; `initial_others` becomes the initial concentration of all species that have none."""
     known = ("latitude", "declination", "temperature", "start", "end", "day", "initial", "initial_others")
     entry.only(known)
-    found: dict[str, Any] = {key: entry.number(key) for key in known[:5] if key in entry.values}
+    found: dict[str, Any] = {key: entry.number(key, above_0=key == "temperature") for key in known[:5] if key in entry.values}
     if "day" in entry.values:
         hours = entry.values["day"]
         if not isinstance(hours, list) or len(hours) != 2 or not all(type(each) in (int, float) for each in hours):
