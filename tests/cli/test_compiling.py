@@ -53,7 +53,7 @@ def test_a_first_run_says_that_it_compiles_and_counts_that_time_apart_from_the_r
 
 
 def test_an_engine_announces_each_kernel_and_names_the_same_one_once(monkeypatch):
-    """A change in some cells needs another kernel of the same name: an engine that does not announce it would be taken for one that hangs."""
+    """A change in some cells needs another kernel of the same name; an engine that does not announce it seems to hang."""
     log, heard = logging.getLogger("steppe.kernels.cell_kernel"), []
     monkeypatch.setattr(logging.getLogger("steppe"), "disabled", False)
     with compiling_is_said(heard.append, lambda: heard.append("")):

@@ -109,3 +109,14 @@ def test_brackets_of_a_description_are_text(call, tmp_path):
     code, said, _ = call("describe", str(tmp_path / "own.py"))
     assert code == Exit.DONE
     assert said.startswith("bucket 1.0: Water [mm], not [/m] :droplet:.\n")
+
+
+def test_a_run_file_shows_the_variables_and_levels_of_its_model(call):
+    code, said, wrong = call("describe", str(EXAMPLES / "transport.toml"))
+    assert (code, wrong) == (Exit.DONE, "")
+    assert {"hills", "slotted", "radon", "age"} <= set(rows(said, "state"))
+    assert " s-1 " in rows(said, "parameter")["source_radon"]
+    assert "level: 4.8093 hPa, " in said
+    found = json.loads(call("describe", str(EXAMPLES / "transport.toml"), "--json")[1])
+    assert {"hills", "column_radon"} <= {variable["name"] for variable in found["variables"]}
+    assert len(found["spaces"]["level"]["values"]) == 18

@@ -2,6 +2,7 @@
 
 import json as json_format
 import sys
+from pathlib import Path
 from types import ModuleType
 
 ORDER = ("state", "diagnostic", "forcing", "parameter", "derived")
@@ -14,19 +15,24 @@ def describe(model: str, /, *, json: bool = False) -> None:
 
         steppe describe pasture
         steppe describe examples/bucket.py --json
+        steppe describe run.toml
 
     Parameters
     ----------
     model
-        Name of a model, or a Python file that holds one.
+        Name of a model, or a Python file that holds one; or a run file, for the variables and levels that its model has in this run.
     json
         The same as JSON on standard output.
     """
+    from steppe.engine import Plan
     from steppe.jobs.catalogue import entry_of, grouped
     from steppe.models import find_model, make_model
 
-    module = find_model(model)
-    made, entry = make_model(module), entry_of(model)
+    plan = Plan.of(Path(model)) if model.endswith(".toml") else None
+    name = plan.run.model if plan else model
+    module = find_model(name)
+    made = plan.model if plan else make_model(module)
+    entry = entry_of(name, made)
     if json:
         sys.stdout.write(json_format.dumps(entry, indent=2) + "\n")
         return

@@ -9,14 +9,16 @@ from typing import Any
 
 from steppe.engine.options import described
 from steppe.errors import SteppeError, in_words
-from steppe.models import find_model, make_model, sets_of
+from steppe.models import Model, find_model, make_model, sets_of
 from steppe.models.registry import OWN
 
 MANY = 20  # names of one kind, which then have one line
 
 
-def entry_of(name: str) -> dict[str, Any]:
+def entry_of(name: str, made: Model | None = None) -> dict[str, Any]:
     """Name, version, declarations of all variables, options and named parameter sets of a model; without infinities.
+
+    made: the model of this name of a run; default: that of a run whose [parameters] are empty.
 
     Raises
     ------
@@ -24,7 +26,7 @@ def entry_of(name: str) -> dict[str, Any]:
         There is no such model.
     """
     module = find_model(name)
-    made = make_model(module)
+    made = made or make_model(module)
     options = described(module, made.choices)
     sets = {kind: list(names) for kind, names in sets_of(module).items()}
     variables = [{**asdict(variable), "role": variable.role.value} for variable in made.variables.values()]
