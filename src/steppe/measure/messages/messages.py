@@ -16,7 +16,6 @@ import numpy as np
 from steppe.array_types import Floats
 from steppe.comm.raw import ADDRESS, Raw, huge_buffer, page_buffer, pointers
 from steppe.measure.messages import plan
-from steppe.measure.messages.firsts import first_messages
 from steppe.measure.messages.loops import collective, empty, exchange, of_all, ping_pong, port_of, started, ticks, window, window_both
 from steppe.measure.messages.objects import object_loop
 from steppe.measure.messages.offsets import Clocks, crooked_clocks
@@ -33,6 +32,7 @@ TICKS = 100_000
 WARM_UP, WARMING = 10, 0.1  # most blocks that do not count; share of the time of a pass for those after the first
 MOST = MOST_BLOCKS // ROUNDS  # of a pass
 LONG = 100.0  # a block lasts so many times the cost of reading the clock
+BEFORE = 3  # messages before the later one that a first one is compared with
 Int = np.int64
 
 
@@ -199,7 +199,7 @@ class Messages:
         if task.group == "Python objects":
             return object_loop(part, task)
         if task.variant.startswith((plan.FIRST, plan.LATER)):
-            return first_messages(part, task, cost)
+            return _first_messages(part, task, cost)
         if task.variant in (plan.PING_PONG, plan.ACKNOWLEDGED):
             sizes = (n, n, Int(2)) if task.variant == plan.PING_PONG else (n, Int(0), Int(1))
             return lambda times, k: int(ping_pong(port, sizes, (self._pointers, status), times, k, cost))
@@ -223,3 +223,29 @@ class Messages:
             "barrier": (),
         }.get(task.operation, numbers)
         return tuple(Int(one) for one in (*found, part.comm))
+
+
+def new_messages(raw: Raw, size: int, touched: bool, count: int, cost: float) -> tuple[Floats, int]:
+    """Times of messages of `size` bytes with empty answers (count,) [s], on buffers fresh from the system; and the calls that failed.
+
+    A touched buffer was written once; the pages of others come into memory when the message is read and written.
+    """
+    buffers, status, times = [page_buffer(size, touched) for _ in range(2)], np.zeros(raw.status_size, np.uint8), np.empty(count)
+    where = np.array(pointers(buffers), Int)
+    sizes = Int(size), Int(0), Int(1)
+    return times, int(ping_pong(port_of(raw), sizes, (where, Int(status.ctypes.data)), times, 1, cost))
+
+
+def _first_messages(raw: Raw, task: Task, cost: float) -> Callable[[Floats, int], int]:
+    """The loop of a task; a block has one message, whatever its length."""
+    count = 1 if task.variant.startswith(plan.FIRST) else BEFORE + 1
+
+    def loop(times: Floats, _k: int) -> int:
+        bad = 0
+        for block in range(times.size):
+            each, failed = new_messages(raw, task.bytes, plan.TOUCHED in task.variant, count, cost)
+            times[block] = each[-1]
+            bad += failed
+        return bad
+
+    return loop

@@ -17,9 +17,8 @@ from steppe.array_types import Floats
 from steppe.comm.raw import ADDRESS, Raw, page_buffer, pointers
 from steppe.measure.laws.operation import OperationFit, fit
 from steppe.measure.laws.points import medians
-from steppe.measure.messages.firsts import new_messages
 from steppe.measure.messages.loops import of_all, pack
-from steppe.measure.messages.messages import Messages
+from steppe.measure.messages.messages import Messages, new_messages
 from steppe.measure.messages.plan import PING_PONG, Task
 from steppe.measure.records.measured import Measured, SeriesName, grouped, series_of
 from steppe.measure.records.sample import is_enough
