@@ -35,6 +35,9 @@ def test_the_folder_of_an_ensemble_is_shown_drawn_and_exported_as_one(call, comp
     code, said, wrong = call("export", "ens", "--netcdf", "ens.nc")
     assert (code, wrong) == (Exit.DONE, "")
     assert said.startswith("ens.nc: ")
+    for command in (["check"], ["serve", "--bind", "203.0.113.1:1"]):  # the run file of a scenario names the folder of the ensemble
+        code, _, wrong = call(*command, "ens/branches/2/run.toml")
+        assert (code, f'"{computed}" holds an ensemble. Choose another folder' in wrong) == (Exit.MISTAKE, True)
 
 
 def test_a_table_of_an_ensemble_is_written_from_python_as_the_error_says(call, computed):

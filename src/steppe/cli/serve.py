@@ -53,6 +53,7 @@ def serve(
     from steppe.control.sockets import tcp_listener
     from steppe.engine.run_file import read_run_file
     from steppe.files import make_folder
+    from steppe.io import expect_no_ensemble
     from steppe.server.doors import Origins, Prefix, Proxies
     from steppe.server.role_tokens import Tokens
     from steppe.server.serve import serve_runs
@@ -60,6 +61,8 @@ def serve(
     if find_launch():
         raise Mistake('The launcher starts engines, not servers. Write `steppe serve ... --launcher "mpiexec -n 4"`.')
     run = read_run_file(run_file, changes_of(set)) if run_file else None
+    if run:
+        expect_no_ensemble(run.output.path)
     options.check()
     if run_file is None and options.runs is None:
         raise Mistake("Give a run file, or --runs with a folder for the runs that clients begin.")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from steppe.engine.plan import Plan
-from steppe.io import OtherRunError, RunFolder, check_place, expect_checkpoint
+from steppe.io import OtherRunError, RunFolder, check_place, expect_checkpoint, expect_no_ensemble
 
 KEYS = {
     "model": ("model", "engine.dtype"),
@@ -47,6 +47,7 @@ def open_folder(plan: Plan, path: Path, fresh: bool = False) -> RunFolder:
 def check_folder(plan: Plan) -> None:
     """Checks that the run folder of a plan is or can be made; it is not touched. Raises as `open_folder` does."""
     path = plan.run.output.path
+    expect_no_ensemble(path)
     with _by_value(plan, path):
         check_place(path, plan.identity)
     expect_checkpoint(path)

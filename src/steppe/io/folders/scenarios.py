@@ -91,7 +91,7 @@ class Ensemble:
 def expect_no_ensemble(path: Path) -> None:
     """Raises `FolderError` for the folder of an ensemble: readers would not see the results of a run there."""
     if (path / FILE).is_file():
-        raise FolderError(f'"{path}" holds an ensemble. Choose another folder for the run, or start with --fresh to remove the ensemble.')
+        raise FolderError(f'"{path}" holds an ensemble. Choose another folder for the run; `steppe run --fresh` would remove the ensemble.')
 
 
 def expect_no_results(path: Path) -> None:
