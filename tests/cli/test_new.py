@@ -106,6 +106,20 @@ def test_the_grid_of_the_weather_is_the_default_of_points_too(call, folder):
     assert said.endswith("Nothing is wrong.\n")
 
 
+@pytest.mark.parametrize(("model", "kind"), [("tracers.py", ()), ("transport", ("--globe",))])
+def test_a_model_of_fields_takes_the_grid_and_the_hours_of_its_fields(call, folder, model, kind):
+    shutil.copy(EXAMPLES / "tracers.py", folder)
+    subprocess.run([sys.executable, EXAMPLES / "make_winds.py", "winds.zarr", *kind], check=True)
+    assert call("new", "run", model, "--weather", "winds.zarr")[0] == Exit.DONE
+    plan = steppe.Plan.of("run.toml")
+    assert plan.forcing.path == folder / "winds.zarr"
+    assert (plan.clock.name(0), plan.clock.name(plan.steps - 1)) == (
+        ("2000-01-01T01:00", "2000-01-13T00:00") if kind else ("2001-03-05T01:00", "2001-03-06T00:00")
+    )
+    assert plan.grid.shape == ({"lat": 64, "lon": 128} if kind else {"lat": 48, "lon": 96})
+    assert plan.chosen.options.get("wind", "") == ("forcing" if kind else "")
+
+
 def test_weather_that_the_model_cannot_use_is_refused_before_anything_is_written(call, folder):
     write_maps(folder / "rain.nc", {"daily_rain": known_maps("daily_rain", 5)})
     assert call("ingest", "netcdf", "rain.nc", "-o", "rain.zarr", "--day-shift", "rain=0")[0] == Exit.DONE

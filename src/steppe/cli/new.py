@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Mapping
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,6 +15,7 @@ from steppe.errors import FolderError, ForcingError
 from steppe.variable import Role, Variable
 
 if TYPE_CHECKING:
+    from steppe.io import FieldStore
     from steppe.models import Choice, Model
 
 COLUMN = 43  # where the comments begin
@@ -25,7 +26,7 @@ TEMPLATE = """\
 
 [time]
 start = {start}
-{end}# inclusive
+{end}
 {step}
 {grid}
 {forcing}[parameters]                               # a named set, a number for all cells, or a variable of a store for each cell
@@ -86,7 +87,7 @@ gaussian = 64                              # 64 x 128 cells round the Earth; or
 """
 FIELDS = """\
 [forcing]
-fields = "fields.zarr"                     # CF fields on the grid
+{store}# CF fields on the grid
 
 """
 STEP = """\
@@ -97,12 +98,12 @@ GRID_OF_WEATHER = "# The grid is that of the forcing store: {cells}.\n"
 
 
 class WeatherOfRun(NamedTuple):
-    """The weather of a run file. start, end: first and last day, as TOML. grid: the table, or a comment. store: its path, as written."""
+    """The weather of a run file. start, end: as TOML. grid: the table, or a comment. store: its key and path, as written."""
 
     start: str = "1990-01-01"
     end: str = "1999-12-31"
     grid: str = GRID
-    store: str = "weather.zarr"
+    store: tuple[str, str] = "store", "weather.zarr"
 
 
 DAYS_OF_FIELDS = "2000-01-01", "2000-01-12"
@@ -127,7 +128,8 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
     output
         The file to write, default run.toml; an existing file is not changed.
     weather
-        A forcing store: the run takes its weather, its grid and its days. The store must hold the variables that the model needs.
+        A forcing store, or fields for a model of fields: the run takes the weather, the grid and the days. The store must hold the
+        variables that the model needs.
     """
     from steppe.cli.schema import schema_text
     from steppe.models import find_model, make_model, sets_of
@@ -136,18 +138,19 @@ def run(model: str = "pasture", /, *, output: Path = Path("run.toml"), weather: 
     made = make_model(module)
     fields = made.needs.neighbours
     reads = any(v.role is Role.FORCING for v in made.variables.values())
-    of_fields = WeatherOfRun(*DAYS_OF_FIELDS, OF_FIELDS if reads else GRID_OF_FIELDS)
+    of_fields = WeatherOfRun(*DAYS_OF_FIELDS, OF_FIELDS if reads else GRID_OF_FIELDS, ("fields", "fields.zarr"))
     ground = _ground(weather, output, module, made) if weather else of_fields if fields else WeatherOfRun()
-    forcing = FIELDS if ground is of_fields else FORCING.format(store=_commented(f"store = {_quoted(ground.store)}"))
+    kind, path = ground.store
+    forcing = (FIELDS if kind == "fields" else FORCING).format(store=_commented(f"{kind} = {_quoted(path)}"))
     help_of_editors = Path(".steppe") / f"{made.name}.json"
     text = TEMPLATE.format(
         schema=help_of_editors,
         file=output.name,
         start=ground.start,
-        end=_commented(f"end = {ground.end}"),
+        end=_commented(f"end = {ground.end}") + ("# the end of the last step" if "T" in ground.end else "# inclusive"),
         grid=ground.grid,
         step=STEP if fields else "",
-        forcing=forcing if reads else "",
+        forcing=forcing if reads or weather else "",  # whether transport reads winds depends on them
         name=model,
         model=_commented(f"model = {_quoted(_path_from(output, model))}"),
         parameters="\n".join(
@@ -203,10 +206,11 @@ def model(name: str, /, *, output: Path | None = None) -> None:
 
 def _ground(weather: Path, output: Path, module: ModuleType, made: "Model") -> WeatherOfRun:
     """Returns the days and the grid of a store. Raises ForcingError if a variable that the model needs is missing."""
-    from steppe.io import ForcingStore
+    from steppe.io import FieldStore, ForcingStore
     from steppe.models import needed_weather, picks_of
 
-    store = ForcingStore.open(weather)
+    of_fields = made.needs.neighbours and not ForcingStore.is_at(weather)
+    store = FieldStore.open(weather) if of_fields else ForcingStore.open(weather)
     picks = picks_of(module, set(store.variables))
     options = {name: pick.word for name, pick in picks.items()}
     missing = [name for name in needed_weather(module, made, options) if name not in store.names]
@@ -215,9 +219,25 @@ def _ground(weather: Path, output: Path, module: ModuleType, made: "Model") -> W
             f'"{weather}" has no {", ".join(missing)}, which model "{made.name}" needs; it holds {", ".join(store.names)}. '
             "Make the store with them, or name another model: steppe new run MODEL."
         )
+    path = os.path.relpath(weather, output.parent)
+    if isinstance(store, FieldStore):
+        grid = f"[grid]\ngaussian = {store.gaussian}\n" if store.gaussian else OF_FIELDS
+        return WeatherOfRun(*_hours(store), grid, ("fields", path))
     days = [_toml_day(day) for day in store.period]
     cells = f"{store.n_cells:,} cell{'s' if store.n_cells > 1 else ''}"
-    return WeatherOfRun(days[0], days[1], GRID_OF_WEATHER.format(cells=cells), os.path.relpath(weather, output.parent))
+    return WeatherOfRun(days[0], days[1], GRID_OF_WEATHER.format(cells=cells), ("store", path))
+
+
+def _hours(store: "FieldStore") -> tuple[str, str]:
+    """The first and the last whole hour of fields, as TOML."""
+    from steppe.clock import instant_text
+
+    if store.period is None:  # nothing changes in time
+        return DAYS_OF_FIELDS
+    first, last = store.period
+    whole = (each.replace(minute=0, second=0, microsecond=0) for each in (first + timedelta(hours=1, microseconds=-1), last))
+    begin, end = (f'"{instant_text(each)}"' for each in whole)
+    return begin, end
 
 
 def _toml_day(day: str) -> str:

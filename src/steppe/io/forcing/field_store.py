@@ -150,6 +150,22 @@ class FieldStore:
             return None
 
     @property
+    def period(self) -> tuple[cftime.datetime, cftime.datetime] | None:
+        """The first and the last instant of its records; None if nothing changes in time.
+
+        Raises
+        ------
+        ForcingError
+            Its times cannot be read.
+        """
+        times = [time for dim in sorted(map(str, self.dataset.dims)) if (time := self.time(dim)) is not None and time.size]
+        try:
+            ends = [cftime.num2date(time.values[[0, -1]], time.attrs["units"], self.calendar) for time in times]
+        except (ValueError, OverflowError) as error:
+            raise ForcingError(f'"{self.path}": the times cannot be read ({reason(error)}). Write them as CF does.') from None
+        return (max(first for first, _ in ends), min(last for _, last in ends)) if ends else None
+
+    @property
     def digest(self) -> str:
         """SHA-256 (hex) of descriptions and coordinates. Values of fields do not count."""
         found = hashlib.sha256()
@@ -162,6 +178,12 @@ class FieldStore:
                 found.update(np.ascontiguousarray(values.values).tobytes())
         return found.hexdigest()
 
+    @property
+    def gaussian(self) -> int:
+        """The number of its latitudes if they are those of a Gaussian grid, else 0."""
+        latitudes = next((values.values for values in self.dataset.coords.values() if is_axis(values, "latitude")), np.empty(0))
+        return latitudes.size if is_gaussian(latitudes.astype(np.float64)) else 0
+
     def grid(self) -> Raster:
         """Its rows and columns; every cell takes part.
 
@@ -173,9 +195,8 @@ class FieldStore:
         try:
             lattice = read_lattice(self.dataset)
         except GridError as error:
-            latitudes = next((values.values for values in self.dataset.coords.values() if is_axis(values, "latitude")), np.empty(0))
-            if is_gaussian(latitudes.astype(np.float64)):
-                text = f"has the latitudes of a Gaussian grid. Write [grid] gaussian = {latitudes.size} beside [forcing]."
+            if self.gaussian:
+                text = f"has the latitudes of a Gaussian grid. Write [grid] gaussian = {self.gaussian} beside [forcing]."
                 raise GridError(f'"{self.path}" {text}') from None
             raise GridError(f'"{self.path}": {error}') from None
         if lattice.crs is not None:

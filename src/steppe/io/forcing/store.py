@@ -15,6 +15,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -94,6 +95,13 @@ class ForcingStore:
         }
         static = tuple(name for name in data if name not in variables)
         return cls(path, attributes, variables, static, read_small(path, "cell_lat"), read_small(path, "cell_lon"))
+
+    @staticmethod
+    def is_at(path: Path) -> bool:
+        """Whether there is a forcing store."""
+        with suppress(ForcingError, DamagedError):
+            return bool(_group_attributes(path))
+        return False
 
     @property
     def n_cells(self) -> int:
