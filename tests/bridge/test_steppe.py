@@ -93,9 +93,9 @@ from steppe.comm.raw import open_raw
 from steppe.measure.messages.messages import Messages
 from steppe.measure.messages.plan import PING_PONG, UNDER_WAY, plan
 from steppe.measure.messages.session import fit_series
-from steppe.measure.timing.rank_places import as_text, here, of_text, pairs
+from steppe.measure.timing.rank_places import pairs, places_of
 raw = open_raw(find_launch())
-places = [of_text(text) for text in raw.texts(as_text(here()))]
+places = places_of(raw)
 session = Messages(raw, 0.02, 0.05, 1 << 20)
 tasks = [task for task in plan(raw.size, True, False, pairs(places)) if task.placement == "other site" and task.bytes in (8, 1024)]
 series = [session.measure(task) for task in tasks if task.variant in (PING_PONG, UNDER_WAY)]

@@ -117,10 +117,10 @@ import json
 from steppe.comm import find_launch
 from steppe.comm.raw import open_raw
 from steppe.measure.messages.messages import Messages
-from steppe.measure.timing.rank_places import as_text, here, of_text, pairs
+from steppe.measure.timing.rank_places import pairs, places_of
 from steppe.measure.messages.plan import PING_PONG, Task
 raw = open_raw(find_launch())
-places = [of_text(text) for text in raw.texts(as_text(here()))]
+places = places_of(raw)
 messages = Messages(raw, 0.05, 2.0, 64)
 ((placement, pair),) = pairs(places)
 found = messages.measure(Task("point-to-point", "point-to-point", PING_PONG, 2, 8, pair, placement))
