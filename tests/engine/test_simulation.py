@@ -577,6 +577,13 @@ def test_a_sum_of_a_state_is_warned_of(scenario):
     assert told.startswith('[output]: reduce = "sum" adds up the state "water". A sum is of rates, as mm d-1')
 
 
+def test_a_sum_of_a_rate_a_second_is_warned_of(scenario):
+    model = scenario.with_name("bucket.py")
+    model.write_text(model.read_text().replace('Var("mm d-1", "Runoff"', 'Var("kg m-2 s-1", "Runoff"'))
+    (told,) = cautions(changed(scenario, {"output.reduce": '"sum"', "output.variables": '["actual_evaporation", "runoff"]'}))
+    assert told.startswith('[output]: reduce = "sum" adds up "runoff" of all steps, in kg m-2 s-1. Rates a day alone become amounts')
+
+
 def test_a_bad_cell_is_named_and_the_last_checkpoint_is_good(scenario):
     with Simulation(scenario) as simulation:
         simulation.step(10)

@@ -128,19 +128,24 @@ def cautions(plan: Plan) -> list[str]:
     for section in (*plan.maps, *output.series):
         told += [f'{section.where}: variables has "{name}" twice; it is recorded once.' for name in _twice(section.variables)]
     for section in (*plan.maps, *output.series):
-        states = [name for name in section.variables if section.reduce == "sum" and _is_state(plan, name)]
-        if states:
-            told.append(
-                f'{section.where}: reduce = "sum" adds up the state "{states[0]}". A sum is of rates, as mm d-1: take "mean" or "last".'
-            )
+        if section.reduce == "sum":
+            told += [*filter(None, (_unfit_sum(plan, section.where, name) for name in section.variables))][:1]
     for series in output.series:
         labels = [label_of(each) for each in listed(series)]
         told += [f"{series.where}: region has {label} twice; it is recorded once." for label in _twice(labels)]
     return told
 
 
-def _is_state(plan: Plan, name: str) -> bool:
-    return name in plan.variables and plan.variables[name].role is Role.STATE
+def _unfit_sum(plan: Plan, where: str, name: str) -> str:
+    """A sentence on a sum that is most probably not meant: of a state, or of a rate in another time than a day."""
+    if name not in plan.variables:
+        return ""
+    variable = plan.variables[name]
+    if variable.role is Role.STATE:
+        return f'{where}: reduce = "sum" adds up the state "{name}". A sum is of rates, as mm d-1: take "mean" or "last".'
+    if {"W", "s-1", "h-1"}.isdisjoint(variable.units.split()):
+        return ""
+    return f'{where}: reduce = "sum" adds up "{name}" of all steps, in {variable.units}. Rates a day alone become amounts: take "mean".'
 
 
 def _twice(names: Sequence[str]) -> list[str]:
