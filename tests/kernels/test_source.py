@@ -1,8 +1,11 @@
 """What the key of a kernel and the identity of a model depend on."""
 
+import gc
 import importlib.util
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from enum import IntEnum
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from steppe.kernels import FieldKernel, fingerprint
+from steppe.kernels import FieldKernel, fingerprint, tree_of
 from steppe.kernels.source import in_memory
 
 
@@ -117,3 +120,22 @@ def test_a_local_of_a_function_is_nothing_that_it_reads(written: Callable) -> No
 
 def test_a_function_without_defaults_is_its_code_alone() -> None:
     assert in_memory(divide) == in_memory(divide.__code__)
+
+
+def test_threads_read_syntax_side_by_side():
+    """CPython 3.11 raises SystemError where a thread builds a tree while another one does, as they can when garbage is collected."""
+    text = "\n".join(f"x{n} = {'(' * 40}{n}{')' * 40} + {'+'.join(map(str, range(60)))}" for n in range(200))
+    before = gc.get_threshold()
+    gc.callbacks.append(let_others_run)
+    gc.set_threshold(50)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            trees = list(threads.map(lambda _: tree_of(text), range(12)))
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(let_others_run)
+    assert {len(tree.body) for tree in trees} == {200}
+
+
+def let_others_run(*_: object) -> None:
+    time.sleep(0)

@@ -17,7 +17,7 @@ from steppe.kernels.cell_kernel import BoundKernel, CellKernel, ForcingRows, Rec
 from steppe.kernels.cell_loop import BLOCK, OPERATIONS, STATE_NOT_FINITE, TODAY, TURN, CellStep
 from steppe.kernels.field_kernel import FieldKernel, field_kernel
 from steppe.kernels.loading import Background
-from steppe.kernels.source import attributes, fingerprint, with_imports
+from steppe.kernels.source import attributes, fingerprint, tree_of, with_imports
 from steppe.kernels.syntax import StepRules, check_text
 
 __all__ = [
@@ -40,5 +40,6 @@ __all__ = [
     "check_text",
     "field_kernel",
     "fingerprint",
+    "tree_of",
     "with_imports",
 ]

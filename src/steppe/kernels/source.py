@@ -10,8 +10,9 @@ import textwrap
 from collections.abc import Callable, Iterator
 from enum import EnumMeta
 from pathlib import Path
+from threading import Lock
 from types import CodeType, FunctionType, MappingProxyType, ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,7 @@ Function = Callable[..., object]  # of numbers, as its author wrote it or as a c
 PYTHONS_OWN: set[object] = {abs, min, max, bool, range, len, zip, enumerate, tuple}  # functions of Python that compiled code has as well
 CONSTANTS = (int, float, complex, str, bytes, tuple, list, set, frozenset, dict, MappingProxyType, np.generic, np.ndarray)
 ADVICE = "exp, log, power, tanh, sin, cos, arctan2, sqrt are in steppe.kernels.vecmath"
+_PARSING = Lock()
 GIVEN: set[object] = {*FORMULAS, constants, *(f for f in vars(primitives).values() if isinstance(f, FunctionType))}
 
 
@@ -134,12 +136,18 @@ def _defaults(function: Function) -> list[object]:
     return [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
 
 
+def tree_of(text: str | bytes, file: str = "<unknown>", mode: str = "exec") -> Any:
+    """The syntax of a text, read by one thread at a time: CPython 3.11 counts the depth of the trees of all threads together."""
+    with _PARSING:
+        return ast.parse(text, file, mode)
+
+
 def _has_named_default(function: Function) -> bool:
     """True if its text lacks a default value, which it takes from a name."""
     if not _defaults(function):
         return False
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        tree = tree_of(textwrap.dedent(inspect.getsource(function)))
     except SyntaxError:  # a lambda within an expression
         return True
     arguments = next(node for node in ast.walk(tree) if isinstance(node, ast.arguments))
@@ -169,7 +177,7 @@ def with_imports(file: Path | str) -> list[Path]:
     found, folder = [Path(file)], Path(file).parent
     for path in found:
         try:
-            tree = ast.parse(path.read_bytes())
+            tree = tree_of(path.read_bytes())
         except SyntaxError:  # a file of that name that is not what is imported
             continue
         for name, level in (each for node in ast.walk(tree) for each in _imported(node)):

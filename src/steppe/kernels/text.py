@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from types import CodeType, FunctionType
 
-from steppe.kernels.source import GIVEN, in_memory, named
+from steppe.kernels.source import GIVEN, in_memory, named, tree_of
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -60,7 +60,7 @@ def written(function: FunctionType, within: tuple[object, ...] = ()) -> set[str]
 def _definitions(text: str, file: str) -> tuple[tuple[Definition, CodeType], ...]:
     """Each function of a file, as text and compiled; empty for a file that is not Python."""
     try:
-        tree = ast.parse(text, file)
+        tree = tree_of(text, file)
         codes = {(code.co_name, code.co_firstlineno): code for code in _codes(compile(tree, file, "exec", dont_inherit=True))}
     except (SyntaxError, ValueError):
         return ()

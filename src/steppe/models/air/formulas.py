@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from steppe.array_types import Floats
 from steppe.errors import ModelError, nearest
-from steppe.kernels import field_kernel
+from steppe.kernels import field_kernel, tree_of
 from steppe.kernels.vecmath import cos, exp, log, power, sin, sqrt
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt")
@@ -35,7 +35,7 @@ def read_formula(text: str, known: Collection[str]) -> ast.expr:
         It does not parse, or has a name, a function or anything else that is not known here.
     """
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree: ast.expr = tree_of(text.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:
         raise ModelError(f'"{text}" is no formula: {getattr(error, "msg", error)}.') from None
     _check(tree, text, known)

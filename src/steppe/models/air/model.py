@@ -343,12 +343,13 @@ def _given(table: object, mechanism: Mechanism) -> dict[str, float]:
     where = f"[parameters] given = {table!r}"
     if not isinstance(table, dict) or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in table.values()):
         raise ModelError(f'{where} must be a table of names and numbers, such as {{ "PHOTO.jno2" = 0.01 }}.')
-    wanted = [name for name in Rates(mechanism).used if name not in (*KNOWN, "O2", *mechanism.constants)]
+    used = Rates(mechanism).used
+    wanted = [name for name in used if name not in (*KNOWN, "O2", *mechanism.constants)]
     if unknown := [name for name in table if name not in wanted]:
         raise ModelError(f'{where}: mechanism {mechanism.name} does not take "{unknown[0]}".{nearest(unknown[0], wanted)}')
     if wrong := [name for name, value in table.items() if not 0.0 <= value < np.inf]:
         raise ModelError(f"{where}: {wrong[0]} is {table[wrong[0]]:g}, and a number of 0 or more is expected.")
-    if "H2O" in Rates(mechanism).used and not mechanism.humidity and "H2O" not in mechanism.constants:
+    if "H2O" in used and not mechanism.humidity and "H2O" not in mechanism.constants:
         raise ModelError(f"Mechanism {mechanism.name} takes H2O, and does not say how much there is. Add h2o, or H2O to its constants.")
     if lacking := [name for name in wanted if name not in table]:
         more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
