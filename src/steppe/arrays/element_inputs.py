@@ -121,7 +121,7 @@ def flat_index(name: str, shape: tuple[int, ...], key: Any) -> Integers:
     """
     stride = 1
     try:
-        found = np.zeros((), np.int64) if shape else np.zeros((), np.int64)[key]
+        found = np.zeros((), np.int64)[() if shape else key]
         for axis in reversed(range(len(shape))):
             along = np.arange(shape[axis]).reshape((-1, *[1] * (len(shape) - axis - 1)))
             found = found + stride * np.broadcast_to(along, shape)[key]

@@ -24,15 +24,17 @@ def describe(model: str, /, *, json: bool = False) -> None:
     json
         The same as JSON on standard output.
     """
-    from steppe.engine import Plan
     from steppe.jobs.catalogue import entry_of, grouped
     from steppe.models import find_model, make_model
 
-    plan = Plan.of(Path(model)) if model.endswith(".toml") else None
-    name = plan.run.model if plan else model
-    module = find_model(name)
-    made = plan.model if plan else make_model(module)
-    entry = entry_of(name, made)
+    if model.endswith(".toml"):
+        from steppe.engine import Plan  # reads all that the run names
+
+        plan = Plan.of(Path(model))
+        name, made = plan.run.model, plan.model
+    else:
+        name, made = model, make_model(find_model(model))
+    module, entry = find_model(name), entry_of(name, made)
     if json:
         sys.stdout.write(json_format.dumps(entry, indent=2) + "\n")
         return

@@ -221,7 +221,7 @@ def _ground(weather: Path, output: Path, module: ModuleType, made: "Model") -> W
         )
     path = os.path.relpath(weather, output.parent)
     if isinstance(store, FieldStore):
-        grid = f"[grid]\ngaussian = {store.gaussian}\n" if store.gaussian else OF_FIELDS
+        grid = f"[grid]\ngaussian = {rows}\n" if (rows := store.gaussian) else OF_FIELDS
         return WeatherOfRun(*_hours(store), grid, ("fields", path))
     days = [_toml_day(day) for day in store.period]
     cells = f"{store.n_cells:,} cell{'s' if store.n_cells > 1 else ''}"
@@ -232,9 +232,10 @@ def _hours(store: "FieldStore") -> tuple[str, str]:
     """The first and the last whole hour of fields, as TOML."""
     from steppe.clock import instant_text
 
-    if store.period is None:  # nothing changes in time
+    period = store.period
+    if period is None:  # nothing changes in time
         return DAYS_OF_FIELDS
-    first, last = store.period
+    first, last = period
     whole = (each.replace(minute=0, second=0, microsecond=0) for each in (first + timedelta(hours=1, microseconds=-1), last))
     begin, end = (f'"{instant_text(each)}"' for each in whole)
     return begin, end

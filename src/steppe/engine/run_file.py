@@ -340,6 +340,7 @@ def _sentence(item: ErrorDetails, table: Mapping[str, object]) -> str:
         return f"{f'Table [{key}]: ' if key else ''}{item['ctx']['error']}."
     given, name = item["input"], str(location[-1])
     example = EXAMPLES.get(name, '"1 month" or "10 days"')
+    no_table, no_text = "is no table of names and values", "is no text; write it in quotes"
     wanted = {
         "string_pattern_mismatch": f"is not of the form that is expected here, such as {example}",
         "date_type": "is not a date; write it as 1990-01-31",
@@ -347,9 +348,9 @@ def _sentence(item: ErrorDetails, table: Mapping[str, object]) -> str:
         "folder_name": 'is no name of a folder in the store; choose another than "zarr.json", of 255 bytes at most',
         "zone": "has a zone; write it without one, as 1990-01-31T06:00:00",
         "list_type": f"is one table; write [[{key}]] instead of [{key}]" if isinstance(given, dict) else "is no list; write it in [ ]",
-        "model_type": f"is a list; write [{key}] once, not [[{key}]]" if isinstance(given, list) else "is no table of names and values",
-        "dict_type": "is no table of names and values",
-        "string_type": (no_text := "is no text; write it in quotes") + (f", such as {example}" if name in ("every", *EXAMPLES) else ""),
+        "model_type": f"is a list; write [{key}] once, not [[{key}]]" if isinstance(given, list) else no_table,
+        "dict_type": no_table,
+        "string_type": no_text + (f", such as {example}" if name in ("every", *EXAMPLES) else ""),
         "path_type": no_text,
     }.get(item["type"], "does not fit: " + item["msg"][0].lower() + item["msg"][1:])
     shown = "" if given and isinstance(given, dict | list) else f" = {given if isinstance(given, date) else repr(given)}"

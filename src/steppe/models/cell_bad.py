@@ -10,14 +10,6 @@ from steppe.models.cell_declaration import CellDeclaration
 from steppe.models.cell_forcing import unpacked
 from steppe.models.cell_piece import Bad, CellArrays
 from steppe.models.contract import Status
-from steppe.variable import Role, Variable
-
-BAD = {
-    "bad_code": Variable(
-        "bad_code", ("cell",), "1", "int32", Role.STATE, "What made a cell bad: 0 nothing, k the k-th forcing, 100 its state"
-    ),
-    "bad_step": Variable("bad_step", ("cell",), "1", "int32", Role.STATE, "Step from which a cell is frozen, -1 while it is good"),
-}
 
 
 def bad_status(declaration: CellDeclaration, arrays: CellArrays, first: Status) -> Status:

@@ -32,7 +32,12 @@ ROLES = {
     "Diagnostics": Role.DIAGNOSTIC,
 }
 CONSTANTS = ("Parameters", "Derived")  # computed in float64
-BAD_NAMES = {"bad_code", "bad_step"}  # of states that every cell model has; see `cell_bad`
+BAD = {  # states that every cell model has
+    "bad_code": Variable(
+        "bad_code", ("cell",), "1", "int32", Role.STATE, "What made a cell bad: 0 nothing, k the k-th forcing, 100 its state"
+    ),
+    "bad_step": Variable("bad_step", ("cell",), "1", "int32", Role.STATE, "Step from which a cell is frozen, -1 while it is good"),
+}
 IN_PYTHON = {"derive": ("p", "o"), "start": ("p", "d", "o"), "requirements": ("o",)}  # functions before the first step, their arguments
 
 Constant = tuple[Floats | np.float64, ...]
@@ -64,7 +69,7 @@ class CellDeclaration:
         for group, role in ROLES.items():
             if group in self.groups:
                 found = declared(self.groups[group], role, "float64" if group in CONSTANTS else dtype)
-                for name in found.keys() & BAD_NAMES:
+                for name in found.keys() & BAD.keys():
                     raise ModelError(f'"{self._file}": {group}.{name} has the name of a state that Steppe adds. Choose another one.')
                 for name in found.keys() & self.variables.keys():
                     raise ModelError(

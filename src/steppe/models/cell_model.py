@@ -26,9 +26,9 @@ from steppe.errors import ComputedError, ModelError, NotComputedError
 from steppe.html_summary import html_summary
 from steppe.kernels import TODAY, Background, CellKernel, RecordRow, attributes
 from steppe.levels import Space
-from steppe.models.cell_bad import BAD, bad_status, found_bad
+from steppe.models.cell_bad import bad_status, found_bad
 from steppe.models.cell_constants import Constants
-from steppe.models.cell_declaration import CellDeclaration, Chosen
+from steppe.models.cell_declaration import BAD, CellDeclaration, Chosen
 from steppe.models.cell_exports import LastStepExports
 from steppe.models.cell_forcing import ForcingWindows, NoWeather
 from steppe.models.cell_piece import Bad, CellArrays, LastStep, StepRange, Sweep, go_through, shares_of

@@ -68,7 +68,8 @@ class FieldModel(Defaults):
     in_place = False
 
     def __init_subclass__(cls) -> None:
-        cls.digest = source_digest(cls, FieldModel)
+        if "digest" not in vars(cls):
+            cls.digest = source_digest(cls, FieldModel)
 
     def compute(self, where: tuple[slice, ...]) -> None:
         """One step of a rectangle of own cells, from `now` with its halos to `new`; it may be empty. A model writes this, or `step`.

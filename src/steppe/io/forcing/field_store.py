@@ -107,8 +107,7 @@ class FieldStore:
         ForcingError
             Steppe does not know it, or there are several.
         """
-        times = [time for dim in sorted(map(str, self.dataset.dims)) if (time := self.time(dim)) is not None]
-        found = {str(time.attrs.get("calendar", "standard")).lower() for time in times}
+        found = {str(time.attrs.get("calendar", "standard")).lower() for time in self._times}
         calendars = {ALIASES.get(each, each) for each in found} or {"standard"}
         if len(calendars) > 1 or not calendars <= set(CALENDARS):
             told = ", ".join(f'"{each}"' for each in sorted(found))
@@ -158,9 +157,8 @@ class FieldStore:
         ForcingError
             Its times cannot be read.
         """
-        times = [time for dim in sorted(map(str, self.dataset.dims)) if (time := self.time(dim)) is not None and time.size]
         try:
-            ends = [cftime.num2date(time.values[[0, -1]], time.attrs["units"], self.calendar) for time in times]
+            ends = [cftime.num2date(time.values[[0, -1]], time.attrs["units"], self.calendar) for time in self._times if time.size]
         except (ValueError, OverflowError) as error:
             raise ForcingError(f'"{self.path}": the times cannot be read ({reason(error)}). Write them as CF does.') from None
         return (max(first for first, _ in ends), min(last for _, last in ends)) if ends else None
@@ -195,8 +193,8 @@ class FieldStore:
         try:
             lattice = read_lattice(self.dataset)
         except GridError as error:
-            if self.gaussian:
-                text = f"has the latitudes of a Gaussian grid. Write [grid] gaussian = {self.gaussian} beside [forcing]."
+            if rows := self.gaussian:
+                text = f"has the latitudes of a Gaussian grid. Write [grid] gaussian = {rows} beside [forcing]."
                 raise GridError(f'"{self.path}" {text}') from None
             raise GridError(f'"{self.path}": {error}') from None
         if lattice.crs is not None:
@@ -210,6 +208,11 @@ class FieldStore:
         """The times of a dim; None if the dim is no time."""
         found = self.dataset.coords.get(dim)
         return found if found is not None and " since " in str(found.attrs.get("units", "")) else None
+
+    @property
+    def _times(self) -> "list[xarray.DataArray]":
+        """The times of all dims that have some."""
+        return [time for dim in sorted(map(str, self.dataset.dims)) if (time := self.time(dim)) is not None]
 
     def _time_of(self, name: str) -> "xarray.DataArray | None":
         """The times of a variable; None if it does not change in time."""

@@ -51,6 +51,7 @@ class Air(FieldModel):
 
     name = "air"
     version = "1"
+    digest = ""  # each has that of all modules here and of its mechanism
     needs = Needs(unit="boxes", halo={"y": HALO, "x": HALO})
     choices = CHOICES
     in_place = True

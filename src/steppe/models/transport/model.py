@@ -34,6 +34,7 @@ class Transport(FieldModel):
 
     name = "transport"
     version = "1"
+    digest = ""  # each has that of all modules here
     needs = Needs(unit="boxes", halo={"y": 0, "x": 0})
     choices = CHOICES
 
