@@ -6,6 +6,7 @@ import pytest
 
 from steppe.engine import Simulation
 from steppe.errors import FolderError
+from steppe.models import pasture
 from tests.scenario import EXAMPLES
 
 EVENT = "\n[[event]]\ndate = 1990-03-01\nset = { irrigation = 50.0 }\n"
@@ -49,6 +50,25 @@ def test_where_the_run_files_agree_the_source_or_the_data_changed(begun):
     model.write_text(source.replace("0.0", "0.1", 1))
     with pytest.raises(FolderError, match=r'other .*model.*: .*the run files agree, so the source of model ".*bucket\.py" has changed'):
         Simulation(begun)
+
+
+def test_a_run_of_another_steppe_is_told_by_its_version_and_can_begin_again_at_its_checkpoint(begun, monkeypatch):
+    begun.write_text(
+        begun.read_text().replace('model = "bucket.py"', 'model = "pasture"').replace("capacity = 120.0", "").replace('"water", ', "")
+    )
+    begun.write_text(begun.read_text().replace(', "water"', "").replace('"out"', '"theirs"'))
+    with monkeypatch.context() as patched:
+        patched.setattr(pasture, "VERSION", "0.9")
+        with Simulation(begun) as sim:
+            sim.step(3)
+    with pytest.raises(
+        FolderError, match=r'source of model "pasture" has changed \(version 0\.9 there, 1\.\d here\)\. .*version of Steppe'
+    ) as refused:
+        Simulation(begun)
+    assert "begin a new run at one of its checkpoints (`[initial] state`), choose another folder" in str(refused.value)
+    begun.write_text(begun.read_text().replace('"theirs"', '"ours"') + '\n[initial]\nstate = "theirs/checkpoints/0000000003"\n')
+    with Simulation(begun) as sim:
+        sim.step()
 
 
 def test_without_its_run_file_the_digests_are_told(begun):

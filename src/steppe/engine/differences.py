@@ -28,6 +28,7 @@ KEYS = {
 """Name in the identity of a run -> the keys of the run file that decide it."""
 PLAIN = ("time", "step", "options")  # whose entries in the identity are words, not digests
 MOST = 5  # differences that a message shows
+OF_STEPPE = "Continue it with the version of Steppe that made it, begin a new run at one of its checkpoints (`[initial] state`)"
 
 
 def open_folder(plan: Plan, path: Path, fresh: bool = False) -> RunFolder:
@@ -63,8 +64,15 @@ def _by_value(plan: Plan, path: Path) -> Iterator[None]:
             there = tomllib.loads((path / "run.toml").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             raise other from None
-        values = _values(there, tomllib.loads(plan.run.as_toml()), other)
-        raise OtherRunError(path, other.differing, other.found, other.expected, values) from None
+        here = tomllib.loads(plan.run.as_toml())
+        cure = {"cure": OF_STEPPE} if _is_of_another_steppe(there, here, other) else {}
+        raise OtherRunError(path, other.differing, other.found, other.expected, _values(there, here, other), **cure) from None
+
+
+def _is_of_another_steppe(there: Mapping[str, object], here: Mapping[str, object], other: OtherRunError) -> bool:
+    """True if both run files name the same model of Steppe, and it has changed since."""
+    model = str(here["model"])
+    return "model" in other.differing and there.get("model") == model and not model.endswith(".py")
 
 
 def flat(table: Mapping[str, object]) -> dict[str, object]:
@@ -95,9 +103,15 @@ def _values(there: Mapping[str, object], here: Mapping[str, object], other: Othe
         if name in PLAIN:
             shown[name] = f'{name} is "{other.found.get(name)}" there, "{other.expected.get(name)}" here'
         else:
-            shown[name] = f"the run files agree, so the {_behind(name, new)} has changed"
+            shown[name] = f"the run files agree, so the {_behind(name, new)} has changed{_versions(other) if name == 'model' else ''}"
     more = [f"and {len(shown) - MOST} more"] if len(shown) > MOST else []
     return "; ".join([*list(shown.values())[:MOST], *more])
+
+
+def _versions(other: OtherRunError) -> str:
+    """The versions of both models, from `NAME VERSION DIGEST`, if they differ."""
+    old, new = (identity.get("model", "").rpartition(" ")[0].rpartition(" ")[2] for identity in (other.found, other.expected))
+    return f" (version {old} there, {new} here)" if old != new else ""
 
 
 def _behind(name: str, run: Mapping[str, object]) -> str:

@@ -14,15 +14,16 @@ class OtherRunError(FolderError):
     """The files at a path belong to another run.
 
     differing: names of the identity that differ; found, expected: both identities; values: the difference in words, for the message;
-    default: the first name, as both identities have it.
+    default: the first name, as both identities have it. cure: what to do beside choosing another folder or --fresh.
     """
 
-    def __init__(self, path: Path, differing: list[str], found: Identity, expected: Identity, values: str = "") -> None:
+    def __init__(
+        self, path: Path, differing: list[str], found: Identity, expected: Identity, values: str = "", cure: str = "Put it back as it was"
+    ) -> None:
         name = differing[0]
         values = values or f'{name} is "{found.get(name)}" there and "{expected.get(name)}" in this run'
         super().__init__(
-            f'"{path}" belongs to a run with other {", ".join(differing)}: {values}. '
-            "Put it back as it was, choose another folder, or start with --fresh."
+            f'"{path}" belongs to a run with other {", ".join(differing)}: {values}. {cure}, choose another folder, or start with --fresh.'
         )
         self.differing, self.found, self.expected = differing, found, expected
 
