@@ -145,6 +145,18 @@ def test_a_box_over_the_first_meridian_has_its_columns_from_west_to_east(server:
             assert json.loads(content)["domain"]["axes"]["x"]["values"] == EAST
 
 
+@pytest.mark.parametrize("step", [2, 3, 4])
+def test_a_table_of_a_box_over_the_first_meridian_has_the_columns_of_its_map(server: Served, run: Run, step: int) -> None:
+    token = {"Authorization": f"Bearer {TOKENS['view']}"}
+    address = f"{server.address}/api/v1/runs/out/data/concentration?format=csv&box=-25,40,25,90&stride={step}"
+    table = np.array([line.split(",")[1:] for line in httpx.get(address, headers=token).text.splitlines()[1:]], float)
+    there = run.get("concentration", **ACROSS, stride=step).stack(place=("lat", "lon"))
+    expected = np.stack([there.lon, there.lat, there.values], axis=1)
+    for each in (table, expected):
+        each[:, 0] %= 360.0
+    np.testing.assert_allclose(sorted(table.tolist()), sorted(expected.tolist()), rtol=1e-9)
+
+
 def test_a_box_over_the_first_meridian_is_watched_and_set_as_it_was_got(run: Run) -> None:
     seen = next(run.watch("concentration", **ACROSS))
     assert seen["lon"].values.tolist() == EAST

@@ -142,7 +142,7 @@ def _cut(grid: Grid, query: MapQuery) -> Cut:
     inside = None if query.box is None else grid.select({"box": list(query.box)})
     if not query.packed:
         return _map(grid, inside, query)
-    every = inside if query.stride == 1 else every_nth(grid, inside, query.stride)
+    every = inside if query.stride == 1 else every_nth(grid, inside, query.stride, query.box)
     return Cut(("cell",), (grid.n_cells if every is None else len(every),), every)
 
 

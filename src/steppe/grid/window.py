@@ -101,15 +101,14 @@ def pixels_of(places: Integers, count: int, pixels: int) -> Integers:
     return found
 
 
-def every_nth(grid: Grid, inside: Integers | None, stride: int) -> Integers:
-    """The packed cells on every n-th row and column of the window of some cells (None: of all); of points, every n-th."""
+def every_nth(grid: Grid, inside: Integers | None, stride: int, box: Sequence[float] | None = None) -> Integers:
+    """The packed cells on every n-th row and column of the window of some cells (None: of all), those of `box`; of points, every n-th."""
     cells: Integers = np.arange(grid.n_cells) if inside is None else inside
     if grid.active.ndim < 2:
         return cells[::stride]
-    row, column = np.divmod(grid.order[cells], grid.active.shape[1])
-    if inside is not None:
-        row, column = row - row.min(), column - column.min()
-    found: Integers = cells[(row % stride == 0) & (column % stride == 0)]
+    window, (row, column) = window_of(grid, inside, box=box), np.divmod(grid.order[cells], grid.active.shape[1])
+    down, across = row - window.rows.start, (column - window.columns.start) % grid.active.shape[1]
+    found: Integers = cells[(down % stride == 0) & (across % stride == 0)]
     return found
 
 

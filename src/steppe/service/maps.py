@@ -123,7 +123,7 @@ def _placed(known: RunDescription, what: Meant, piece: MapValues) -> encode.Cell
     boxed = regions.asked(grid, query)
     inside = None if boxed is None else boxed.astype(np.int64)
     if what.inner.packed:
-        return encode.CellPlaces(cells=every_nth(grid, inside, stride))
+        return encode.CellPlaces(cells=every_nth(grid, inside, stride, query.box))
     if query.in_pixels or not isinstance(grid, Raster):
         box = head.get("box")
         if box is None:
