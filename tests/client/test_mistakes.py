@@ -1,6 +1,7 @@
 """Mistakes in Python are refused in the sentences of `steppe.Simulation`, before anything is ordered."""
 
 import asyncio
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import xarray
 import steppe
 from steppe.client import RefusedError, Run, StaleError, UnknownError
 from steppe.client.refusals import raised
+from steppe.client.words import region
 from steppe.errors import Mistake, ModelError, RangeError, RequestError
 from tests.client.served import TOKENS, Served
 
@@ -64,6 +66,14 @@ def test_a_region_that_is_too_long_for_an_address_is_refused_with_its_length(run
     with pytest.raises(Mistake, match=r"cells= takes packed numbers; .* Give the coordinate `packed`"):
         run.get("water", cells=some.cell)
     assert run.set("water", 3.0, polygon=circle).state == "done"
+
+
+def test_a_polygon_with_holes_or_parts_is_refused_and_not_filled() -> None:
+    ring = SimpleNamespace(coords=[(0, 0), (9, 0), (9, 9), (0, 0)])  # as shapely has it
+    assert region(polygon=SimpleNamespace(exterior=ring, interiors=[]))["polygon"] == [[0, 0], [9, 0], [9, 9]]
+    for polygon in (SimpleNamespace(exterior=ring, interiors=[ring]), SimpleNamespace(geoms=[ring])):
+        with pytest.raises(Mistake, match=r"A polygon is one outline without holes\. Give its parts"):
+            region(polygon=polygon)
 
 
 def test_a_data_set_is_no_value(run: Run) -> None:

@@ -80,7 +80,8 @@ def region(box: Box | None = None, polygon: Polygon | None = None, cells: ArrayL
     Raises
     ------
     Mistake
-        More than one is given, a box has not four numbers or a latitude beyond 90, a cell is no whole number, or cells are counted by rows.
+        More than one is given, a box has not four numbers or a latitude beyond 90, a polygon has holes or parts, a cell is no whole number,
+        or cells are counted by rows.
     """
     given = {name: value for name, value in (("box", box), ("polygon", polygon), ("cells", cells)) if value is not None}
     if len(given) > 1:
@@ -94,6 +95,8 @@ def region(box: Box | None = None, polygon: Polygon | None = None, cells: ArrayL
             raise Mistake(f"The box {said} has a latitude beyond 90 degrees. Give west, south, east, north.")
         return {"box": numbers}
     if polygon is not None:
+        if len(getattr(polygon, "interiors", ())) or hasattr(polygon, "geoms"):
+            raise Mistake("A polygon is one outline without holes. Give its parts one after the other, or the region as cells=.")
         corners = [*polygon.exterior.coords][:-1] if hasattr(polygon, "exterior") else polygon
         return {"polygon": [[float(number) for number in corner[:2]] for corner in corners]}
     if cells is None:
