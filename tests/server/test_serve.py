@@ -202,7 +202,7 @@ def test_a_checkpoint_that_is_pinned_stays_whatever_follows(scenario: Path) -> N
             ordered(client, "/checkpoints", f"c{number}", {"pin": number == 1})
         answer = client.get(f"{RUN}/checkpoints")
         documented("GET", f"/api/v1{RUN}/checkpoints", answer)
-        assert {each["step"]: each["pinned"] for each in answer.json()["checkpoints"]} == {step: step == 10 for step in range(10, 60, 10)}
+        assert {each["step"]: each["pinned"] for each in answer.json()["checkpoints"]} == {step: step == 10 for step in (10, 40, 50)}
         kept = sorted(path.name for path in (scenario.parent / "out" / "checkpoints").iterdir())
         assert [int(name[:10]) for name in kept] == [10, 40, 50]
 

@@ -1,4 +1,4 @@
-"""A durable checkpoint as one file: a tar of its folder, made while it is sent."""
+"""The durable checkpoints that are kept, and each as one file: a tar of its folder, made while it is sent."""
 
 import asyncio
 import os
@@ -8,6 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+import msgspec
+
+from steppe.api.documents import CheckpointStatus
 from steppe.control import Refused
 from steppe.control.orders import folder_of
 from steppe.server.query import BRANCH, read_query
@@ -31,6 +34,13 @@ class TarPart(NamedTuple):
         return bytes(-self.size % BLOCK)
 
 
+async def kept(request: Request) -> Response:
+    """GET checkpoints."""
+    made = request.run.checkpoints()
+    found = await asyncio.to_thread(lambda: [each for each in made if _folder(request, each).is_dir()])
+    return Response(200, msgspec.json.encode({"checkpoints": found}))
+
+
 async def download(request: Request) -> Response:
     """GET checkpoints/{checkpoint}."""
     name, branch = request.parameters["checkpoint"], read_query(request.scope["query_string"], BRANCH)["branch"]
@@ -40,9 +50,8 @@ async def download(request: Request) -> Response:
         names = [each["name"] for each in request.run.checkpoints()]
         raise Refused("unknown-checkpoint", f'There is no checkpoint "{name[:64]}"{where}.', value=name[:64], allowed=names)
     found = known[-1]  # of several branches the one that was made last
-    above = folder_of(request.run.folder, found["branch"])
     try:
-        parts = await asyncio.to_thread(_opened, above / "checkpoints" / found["name"])
+        parts = await asyncio.to_thread(_opened, _folder(request, found))
     except FileNotFoundError:
         text = f'The checkpoint "{name}" of step {found["step"]} was removed when newer ones were made.'
         raise Refused("expired-checkpoint", text, value=name) from None
@@ -51,6 +60,10 @@ async def download(request: Request) -> Response:
     await anext(stream)
     headers = ((b"content-length", b"%d" % length), (b"content-disposition", f'attachment; filename="{name}.tar"'.encode()))
     return Response(200, media=b"application/x-tar", headers=headers, stream=stream)
+
+
+def _folder(request: Request, checkpoint: CheckpointStatus) -> Path:
+    return folder_of(request.run.folder, checkpoint["branch"]) / "checkpoints" / checkpoint["name"]
 
 
 def _opened(folder: Path) -> list[TarPart]:

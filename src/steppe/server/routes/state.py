@@ -58,11 +58,6 @@ async def scenarios(request: Request) -> Response:
     return Response(200, msgspec.json.encode({"scenarios": [request.context.told(name, each) for each in request.run.scenarios()]}))
 
 
-async def checkpoints(request: Request) -> Response:
-    """GET checkpoints."""
-    return Response(200, msgspec.json.encode({"checkpoints": request.run.checkpoints()}))
-
-
 async def log(request: Request) -> Response:
     """GET log: one JSON object a line; the header Link names the rows behind these."""
     asked_for = read_query(request.scope["query_string"], LOG)
