@@ -64,6 +64,26 @@ def test_an_ensemble_that_was_stopped_goes_on(scenario, made_scenario, tmp_path)
             np.testing.assert_array_equal(values, two[name], err_msg=f"{number}: {name}")
 
 
+def test_an_ensemble_that_was_killed_goes_on_from_its_checkpoints(scenario, made_scenario, tmp_path):
+    def die(far):
+        if far.step > 100:
+            raise ConnectionError("as SIGKILL: nothing more is saved")
+
+    often = {"engine.checkpoint": '"30 days"'}
+    with pytest.raises(ConnectionError):
+        run_ensemble(Plan.of(steppe.read_run_file(scenario, often)), SCENARIOS, tell=die)
+    far = []
+    assert run_ensemble(Plan.of(steppe.read_run_file(scenario, often)), SCENARIOS, tell=lambda each: far.append(each.step))
+    assert far[0] >= 90
+    assert far[0] % 30 == 0
+    other = copied(made_scenario, tmp_path / "whole")
+    assert run_ensemble(Plan.of(steppe.read_run_file(other)), SCENARIOS)
+    for number in (2, 3, 4):
+        one, two = (results(each.parent / "out" / "branches" / str(number)) for each in (scenario, other))
+        for name, values in one.items():
+            np.testing.assert_array_equal(values, two[name], err_msg=f"{number}: {name}")
+
+
 def test_ranks_share_the_cells_of_all_scenarios(wide_scenario, made_wide_scenario, tmp_path):
     def work(world):
         if world.rank:
@@ -149,6 +169,9 @@ def test_scenarios_are_read_from_tables(tmp_path):
         ("name;capacity\na;1\n", "parted by semicolons: write commas"),
         ('extra = 1\n[[scenario]]\nname = "a"\nset = { capacity = 1 }\n', 'key "extra" is not known'),
         ('[[scenario]]\nname = "a"\nset = { capacity = "1" }\n', "capacity is '1', expected a number"),
+        ('[[scenario]]\nname = "a"\nset = { capacity = [1] }\n', r"\[\[scenario\]\] 1: capacity is \[1\], expected a number"),
+        ('[[scenario]]\nname = "a"\n', r"\[\[scenario\]\] 1 must have a name and a table of values"),
+        ("scenario = 5  # no [[scenario]]\n", r"scenario is 5, expected tables \[\[scenario\]\]"),
     ],
 )
 def test_a_table_that_is_none_is_refused(tmp_path, text, said):
@@ -162,7 +185,7 @@ def test_a_bad_cell_ends_its_scenario_alone(scenario):
     model = scenario.parent / "bucket.py"
     model.write_text(model.read_text().replace("exp(-p.leak)", "exp(1000.0 * p.leak)"))
     scenarios = [Scenario("calm", {"leak": 0.0}), Scenario("mad", {"leak": 0.5}), Scenario("still", {"leak": 0.0, "capacity": 50.0})]
-    with pytest.raises(BadCellError, match=r'^1 of 3 scenarios stopped at a bad cell; the other 2 go on\. "mad": On'):
+    with pytest.raises(BadCellError, match=r'^1 of 3 scenarios stopped at a bad cell; the other 2 are computed\. "mad": On'):
         run_ensemble(Plan.of(steppe.read_run_file(scenario)), scenarios)
     with steppe.open(scenario.parent / "out") as found:
         assert found.attrs["unfinished_scenarios"].startswith("mad")

@@ -6,15 +6,15 @@ Every scenario is a branch that leaves the run before its first step. Its result
 
 import csv
 import sys
+import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
 from steppe.control import OPEN_END, Leg, Position
+from steppe.engine.cadence import Cadence
 from steppe.engine.open_branches import Budget
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
@@ -99,23 +99,26 @@ def _of_csv(path: Path, text: str) -> list[Scenario]:
 def _of_toml(path: Path, text: str) -> list[Scenario]:
     try:
         content = tomllib.loads(text)
-        found = TypeAdapter(list[Scenario]).validate_python(content.get("scenario", []))
-        for number, table in enumerate(content.get("scenario", []), 1):
-            if unknown := [key for key in table if key not in ("name", "set")]:
-                raise Mistake(f'"{path}", [[scenario]] {number}: key "{unknown[0]}" is not known. It has name and set.')
-            for key, value in table["set"].items():
-                if isinstance(value, bool | str):
-                    raise Mistake(f'"{path}", [[scenario]] {number}: {key} is {value!r}, expected a number.')
-        if unknown := [key for key in content if key != "scenario"]:
-            raise Mistake(
-                f'"{path}": key "{unknown[0]}" is not known. The file has tables [[scenario]].{nearest(unknown[0], ["scenario"])}'
-            )
-        return found
     except tomllib.TOMLDecodeError as error:
         raise Mistake(f'"{path}" is no TOML: {error}.') from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise Mistake(f'"{path}", [[scenario]] {".".join(map(str, first["loc"]))}: {first["msg"]}.') from None
+    tables = content.get("scenario", [])
+    if unknown := [key for key in content if key != "scenario"]:
+        raise Mistake(f'"{path}": key "{unknown[0]}" is not known. The file has tables [[scenario]].{nearest(unknown[0], ["scenario"])}')
+    if not isinstance(tables, list):
+        raise Mistake(f'"{path}": scenario is {tables!r:.60}, expected tables [[scenario]].')
+    found = []
+    for number, table in enumerate(tables, 1):
+        where = f'"{path}", [[scenario]] {number}'
+        if unknown := [key for key in table if key not in ("name", "set")]:
+            raise Mistake(f'{where}: key "{unknown[0]}" is not known. It has name and set.')
+        name, values = table.get("name"), table.get("set")
+        if not isinstance(name, str) or not isinstance(values, dict):
+            raise Mistake(f'{where} must have a name and a table of values, such as name = "small" and set = {{ capacity = 80 }}.')
+        for key, value in values.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise Mistake(f"{where}: {key} is {value!r}, expected a number.")
+        found.append(Scenario(name, {key: float(value) for key, value in values.items()}))
+    return found
 
 
 def run_ensemble(
@@ -206,6 +209,7 @@ def _advance(
     session: Session, plan: Plan, names: Mapping[int, str], tell: Callable[[EnsembleProgress], None], stop: Callable[[], bool]
 ) -> bool:
     failed: dict[int, BadCellError] = {}
+    cadence, seconds = Cadence(plan.run.engine.checkpoint, plan.run.time.length), 0.0
     while True:
         steps = {number: session.position(number).step for number in names if number not in failed}
         first = min(steps.values(), default=plan.steps)
@@ -213,15 +217,22 @@ def _advance(
         if first == plan.steps or stop():
             break
         behind = [number for number in steps if steps[number] == first]
-        until = min([step for step in steps.values() if step > first], default=plan.steps)
+        until = cadence.border(first, min([step for step in steps.values() if step > first], default=plan.steps))
         try:
             session.advance(behind, until, looked=0.0)
         except BadCellError as error:
             failed |= {number: error for number in behind if not session.has(number)}
+        good = [number for number in steps if number not in failed]
+        if good and cadence.due(min(session.position(number).step for number in good), seconds):
+            begin = time.monotonic()
+            for number in good:
+                session.save(number)
+            seconds = time.monotonic() - begin
+            cadence.made()
     for number in steps:
         session.save(number)
     if failed:
-        others = f"; the other {len(steps):,} go on" if steps else ""
+        others = f"; the other {len(steps):,} are computed" if first == plan.steps and steps else ""
         errors = " ".join(f'"{names[number]}": {error}' for number, error in [*failed.items()][:SHOWN])
         more = f" And {len(failed) - SHOWN:,} more." if len(failed) > SHOWN else ""
         raise BadCellError(f"{len(failed):,} of {len(names):,} scenarios stopped at a bad cell{others}. {errors}{more}")
