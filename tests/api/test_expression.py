@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from steppe.api.expression import ExpressionError, Node, names_of, parse
 
-NAMES = ("water", "runoff", "mean_rain")
+NAMES = ("water", "runoff", "mean_rain", "größe_2")
 
 
 def shape(node: Node) -> str:
@@ -26,6 +26,7 @@ def shape(node: Node) -> str:
         ("min(water / (runoff + 1)) > -.5", "(> (min (/ water (+ runoff 1))) (negative 0.5))"),
         ("--1 > mean(water - mean(water))", "(> (negative (negative 1)) (mean (- water (mean water))))"),
         ("max(mean_rain) > 0", "(> (max mean_rain) 0)"),
+        ("max(größe_2) > 0", "(> (max größe_2) 0)"),
     ],
 )
 def test_an_expression_is_read_as_people_mean_it(text, tree):

@@ -39,6 +39,7 @@ from steppe.api.replies import (
     by_name,
 )
 from steppe.api.requests import (
+    ARRAY,
     DATE,
     EXACTLY_ONE,
     VARIABLE,
@@ -71,6 +72,7 @@ from steppe.api.requests import (
 ROLES = ("view", "steer", "admin")  # each may do what those before it may
 
 __all__ = [
+    "ARRAY",
     "DATE",
     "DROPPED",
     "DROPPED_MAGIC",

@@ -21,7 +21,7 @@ DEPTH = 25
 AGGREGATES = ("mean", "min", "max", "sum")
 WORDS = ("and", "or", *AGGREGATES)
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*(?:\[\d+\])?)|(?P<sign>[-+*/<>()]))", re.ASCII
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>(?u:[^\W\d]\w*)(?:\[\d+\])?)|(?P<sign>[-+*/<>()]))", re.ASCII
 )
 
 Kind = Literal["truth", "number", "cells"]

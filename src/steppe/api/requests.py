@@ -19,7 +19,9 @@ Name = Annotated[
         description="1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit",
     ),
 ]
-VARIABLE = r"[A-Za-z_][A-Za-z0-9_]{0,127}(\[[0-9]{1,6}\])?"
+_LETTER = r"A-Za-z_\u0080-\uffff"  # Python has letters of all scripts in names
+ARRAY = rf"[{_LETTER}][0-9{_LETTER}]{{0,127}}"
+VARIABLE = rf"{ARRAY}(\[[0-9]{{1,6}}\])?"
 VariableName = Annotated[
     str,
     Meta(

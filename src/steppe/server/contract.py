@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from steppe.api import EXACTLY_ONE, KINDS, VARIABLE, Problem
+from steppe.api import ARRAY, EXACTLY_ONE, KINDS, VARIABLE, Problem
 from steppe.api.query import SCENARIO
 from steppe.server.request import JSON_PROBLEM
 from steppe.server.routes import TABLE
@@ -34,7 +34,7 @@ _IN_PATH: dict[str, tuple[dict[str, object], str]] = {
     "image": ({**_TEXT, "pattern": "^[0-9]{1,18}-[0-9]{1,18}-[0-9]{1,18}$"}, "Name of the image."),
     "checkpoint": ({**_TEXT, "pattern": "^[0-9]{10}(-[0-9]{1,18})?$"}, "Name of the checkpoint."),
     "asset": ({**_TEXT, "pattern": "^[A-Za-z0-9._-]{1,128}$"}, "Name of the file."),
-    "array": ({**_TEXT, "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$"}, "Name of the variable or coordinate."),
+    "array": ({**_TEXT, "pattern": f"^{ARRAY}$"}, "Name of the variable or coordinate."),
     "part": ({**_TEXT, "pattern": "^(zarr[.]json|c([.][0-9]{1,9})*)$"}, "The description, or a chunk: c.<step>.0.0, steps counted from 0."),
     "code": ({**_TEXT, "enum": list(KINDS)}, "Name of the kind of problem."),
 }

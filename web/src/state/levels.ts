@@ -3,7 +3,7 @@ import type { Levels, Variable } from "./told";
 
 /** The name of a variable and the level that is meant, null for none. */
 export function parted(name: string): [string, number | null] {
-  const found = /^(\w+)\[(\d+)\]$/.exec(name);
+  const found = /^(.+)\[(\d+)\]$/.exec(name);
   return found ? [found[1] ?? name, Number(found[2])] : [name, null];
 }
 
