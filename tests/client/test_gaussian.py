@@ -13,7 +13,7 @@ import xarray
 
 import steppe
 from steppe.cli import run_command
-from steppe.client import Run
+from steppe.client import RefusedError, Run
 from steppe.grid import Gaussian
 from tests.client.served import TOKENS, Served
 from tests.engine.test_ranks import on_ranks
@@ -143,6 +143,13 @@ def test_a_box_over_the_first_meridian_has_its_columns_from_west_to_east(server:
             np.testing.assert_array_equal(json.loads(content)["values"], expected)
         else:
             assert json.loads(content)["domain"]["axes"]["x"]["values"] == EAST
+
+
+def test_one_number_of_the_whole_grid_is_not_set_in_a_region(run: Run) -> None:
+    orders = len(run.log())
+    with pytest.raises(RefusedError, match=r'^"rate" is one number for the whole grid\. Set it without a region\.'):
+        run.set("rate", 0.2, **ACROSS)
+    assert len(run.log()) == orders
 
 
 @pytest.mark.parametrize("step", [2, 3, 4])

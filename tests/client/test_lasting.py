@@ -100,6 +100,14 @@ def test_a_watch_whose_certificate_is_not_trusted_ends_at_once(secure: Served) -
 
 
 @pytest.mark.parametrize("connect", [waited, awaited])
+def test_a_server_without_tls_is_named_at_once(shared_server: Served, connect: Callable[[str], None]) -> None:
+    begin = time.monotonic()
+    with pytest.raises(UnreachableError, match=r"^https://127\.0\.0\.1:\d+ speaks no TLS\. Is its address http://\.\.\.\?$"):
+        connect(shared_server.address.replace("http:", "https:"))
+    assert time.monotonic() - begin < AT_ONCE
+
+
+@pytest.mark.parametrize("connect", [waited, awaited])
 def test_an_unknown_host_name_is_refused_at_once(monkeypatch: pytest.MonkeyPatch, connect: Callable[[str], None]) -> None:
     def unknown(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")

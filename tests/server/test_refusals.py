@@ -14,6 +14,7 @@ from tests.server.toy import Toy
 
 SQUARE = [[138.0, -20.0], [143.0, -20.0], [143.0, -10.0], [138.0, -10.0]]
 SET = {"variable": "green", "value": 1.0}
+WHEN = "after: after all earlier orders; now: at the end of the next step; or a future step or date"
 
 
 def crossed(count: int) -> list[list[float]]:
@@ -134,6 +135,7 @@ def test_what_cannot_be_answered_is_explained(client: Client, address: str, code
         ("/set", {**SET, "when": {"step": 365}}, "step-passed", {}),
         ("/set", {**SET, "when": {"date": "2003-01-01"}}, "date-outside-forcing", {}),
         ("/set", {**SET, "when": {}}, "bad-field", {"position": "$.when"}),
+        ("/set", {**SET, "when": "2001-03-10"}, "bad-field", {"detail": f"when is '2001-03-10'. Expected: {WHEN}."}),
         ("/events", SET, "bad-field", {}),
         ("/events", {**SET, "when": {}}, "bad-field", {"position": "$.when"}),
         ("/events", {**SET, "when": {"step": 5, "yearly": "03-01"}}, "bad-field", {"position": "$.when"}),

@@ -118,6 +118,8 @@ def lasting(error: BaseException, url: str, met: bool) -> str:
         if isinstance(each, ssl.SSLCertVerificationError):
             text = f"The certificate of {url} is not accepted: {each.verify_message.rstrip('.')}."
             return f"{text} Give an ssl.SSLContext that trusts it: steppe.connect(address, verify=...)."
+        if isinstance(each, ssl.SSLError) and each.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
+            return f"{url} speaks no TLS. Is its address http://...?"
         if isinstance(each, socket.gaierror) and each.errno in UNKNOWN and not met:
             return f'The host name "{urlsplit(url).hostname}" of {url} is not known. Give the address that steppe serve printed.'
     return ""

@@ -41,6 +41,9 @@ async def checked(service: Service, run: str, change: Change) -> tuple[ChangeArg
         raise Refused("derived-variable", text, variable=variable.name, settable_by=variable.settable_by)
     grid = service.known(run).grid
     cells = None if change.region == "all" else await service.in_thread(regions.cells_of, grid, change.region)
+    if cells is not None and not variable.dims:
+        text = f'"{variable.name}" is one number for the whole grid. Set it without a region.'
+        raise Refused("region-invalid", text, variable=variable.name, position="$.region")
     count = grid.n_cells if cells is None else len(cells)
     value, upload = change.value, change.upload or ""
     if value is not None:

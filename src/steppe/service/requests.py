@@ -83,7 +83,7 @@ def _misfit(text: str, value: Any, kind: type[Struct]) -> Refused:
 def _expected(kind: type[Struct], where: str) -> tuple[str, list[str] | None]:
     """What the member at a path may be, as its declaration says, and its words where there are but some."""
     parts = [part for each in _types_at(kind, where)[:1] for part in _parts(each)]
-    for words in [get_args(part) for part in parts if get_origin(part) is Literal]:
+    for words in [get_args(part) for part in parts if get_origin(part) is Literal and not _structs(parts)]:
         return f"one of {', '.join(map(str, words))}", [*map(str, words)]
     for meta in [part for part in parts if isinstance(part, msgspec.Meta) and part.description]:
         examples = f", such as {', '.join(map(str, meta.examples))}" if meta.examples else ""
