@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from steppe.cli.control import VARIABLE
+from steppe.engine import Plan
 from steppe.errors import Exit
+from steppe.jobs.ensemble import read_scenarios, run_ensemble
 from tests.comm.mpis import run_ranks
 
 TABLE = "name,capacity\nsmall,80\nlarge,200\n"
@@ -76,6 +78,16 @@ def test_a_request_to_stop_is_answered_by_the_supervisor_alone(call, here, monke
     monkeypatch.setenv(VARIABLE, str(here / "gone"))  # a rank stops if it cannot reach its supervisor
     code, said, wrong = call("ensemble", "run.toml", "table.csv")
     assert (code, said, wrong) == (Exit.STOPPED, "", "Stopped with all states kept. The same command continues.\n")
+
+
+def test_an_ensemble_that_continues_says_where(call, here):
+    (here / "table.csv").write_text(TABLE)
+    far: list[int] = []
+    plan, scenarios = Plan.of(here / "run.toml"), read_scenarios(here / "table.csv")
+    assert not run_ensemble(plan, scenarios, tell=lambda each: far.append(each.step), stop=lambda: max(far) > 10)
+    code, _, wrong = call("ensemble", "run.toml", "table.csv")
+    assert code == Exit.DONE
+    assert f"The run continues at {plan.clock.begin(far[-1])}.\n" in wrong
 
 
 def chunks(store: Path) -> dict[Path, bytes]:

@@ -81,6 +81,7 @@ def test_a_finished_run_is_silent_when_asked(call, here):
 
 def test_the_summary_as_json(call, here):
     code, said, wrong = call("run", "run.toml", "--json")
+    assert json.loads(call("run", "run.toml", "--json", "--quiet")[1])["days"] == 420
     found = json.loads(said)
     assert (code, wrong) == (Exit.DONE, "")
     assert found["model"] == "bucket 1.0"

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from steppe.cli.compiling import compiling_is_said
 from steppe.cli.control import supervised
 from steppe.cli.progress import progress
 from steppe.cli.rank import rank_of_run
@@ -70,11 +71,20 @@ def ensemble(
             plan = Plan.of(read_with(run_file, set, output), cores=rank.cores)
             with Stop(says=not supervised()) as stop, progress(plan.grid.n_cells * len(wanted), plan.clock.unit, quiet) as tell:
 
+                begun = False
+
                 def show(far: EnsembleProgress) -> None:
-                    tell(Event("progress", far.date, far.step, far.steps, far.date))
+                    nonlocal begun
+                    kind = "progress" if begun else "resumed" if far.step else "started"
+                    begun = True
+                    tell(Event(kind, far.date, far.step, far.steps, far.date))
+
+                def say(kind: str, text: str) -> None:
+                    tell(Event(kind, text, 0, plan.steps, ""))
 
                 all_ranks = Ranks(rank.world, stop, rank.where)
-                done = run_ensemble(plan, wanted, all_ranks, show, stop, lambda kind, text: tell(Event(kind, text, 0, plan.steps, "")))
+                with compiling_is_said(lambda text: say("compiling", text)):
+                    done = run_ensemble(plan, wanted, all_ranks, show, stop, say)
         except SteppeError as error:  # rank 0 says it, and the others end as after any command
             failure = error
     if failure:

@@ -94,7 +94,7 @@ def run(
                     sys.stdout.write(whole.as_toml())
                     code = Exit.DONE
                 else:
-                    shows: Shows = "warnings" if quiet else "json" if json else "all"
+                    shows: Shows = "json" if json else "warnings" if quiet else "all"
                     code = _run(Plan.of(whole, cores=rank.cores), all_ranks, stop, until=until, timeline=timeline, fresh=fresh, shows=shows)
             except SteppeError as error:
                 failure, code = error, error.exit_code
