@@ -70,7 +70,6 @@ def ensemble(
             wanted = read_scenarios(scenarios)
             plan = Plan.of(read_with(run_file, set, output), cores=rank.cores)
             with Stop(says=not supervised()) as stop, progress(plan.grid.n_cells * len(wanted), plan.clock.unit, quiet) as tell:
-
                 begun = False
 
                 def show(far: EnsembleProgress) -> None:
