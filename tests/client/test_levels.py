@@ -2,14 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray
 
 from steppe.client import RefusedError, Run
 from steppe.errors import Mistake, RequestError
 from tests.client.served import Served
 from tests.engine.test_own_maps import MODEL, RUN, store
+from tests.models.transport.test_winds_of_a_store import run_file
+from tests.models.transport.winds import write_winds
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +33,24 @@ def run(served: Served) -> Iterator[Run]:
         run.restart()
         run.step(1)
         yield run
+
+
+def test_a_data_set_has_the_coefficients_of_hybrid_levels(tmp_path: Path) -> None:
+    write_winds(tmp_path / "winds.zarr")
+    with xarray.open_zarr(tmp_path / "winds.zarr", consolidated=False) as winds:
+        ends = 1e5 * winds["hyai"].values, winds["hybi"].values
+    server = Served(run_file(tmp_path))
+    try:
+        with server.connect() as run:
+            run.step(1)
+            found = run.dataset().load()
+    finally:
+        server.stop()
+    np.testing.assert_allclose((found["hyai"], found["hybi"]), ends, rtol=1e-15)
+    for name, end in zip(("hyam", "hybm"), ends, strict=True):
+        assert found[name].dims == ("level",)
+        np.testing.assert_allclose(found[name], 0.5 * (end[1:] + end[:-1]), rtol=1e-13)
+    assert {"hyai", "hybi", "hyam", "hybm"} < set(found.coords)
 
 
 def meanwhile(run: Run, monkeypatch: pytest.MonkeyPatch, change: Callable[[], object], times: int = 1) -> None:

@@ -11,6 +11,7 @@ const levelsOf = (units: string, ...values: number[]): Levels => ({
   long_name: "",
   positive: "",
   bounds: [],
+  interfaces: [],
 });
 
 test("a level is written in six digits, as the server writes it", () => {

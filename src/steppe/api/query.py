@@ -106,9 +106,9 @@ class MapQuery(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     polygon: Polygon | None = None
     cells: Cells | None = None
     stride: Annotated[int, _key("Every k-th row and column only.", low=1, high=1000)] = 1
-    width: Annotated[int, _key("Columns of the answer; `reduce` combines cells.", low=1, high=PIXELS)] | None = None
+    width: Annotated[int, _key("Columns of the answer at most; `reduce` combines cells.", low=1, high=PIXELS)] | None = None
     height: (
-        Annotated[int, _key("Rows of the answer; from the width and the shape of the region when absent.", low=1, high=PIXELS)] | None
+        Annotated[int, _key("Rows of the answer at most; from the width and the shape of the region if absent.", low=1, high=PIXELS)] | None
     ) = None
     reduce: Annotated[Literal["mean", "min", "max", "first"], _key("The operation that combines cells; mean weighs by area.")] = "mean"
     packed: Annotated[bool, _key("1: active cells only, in packed order; 0: rows and columns.")] = False

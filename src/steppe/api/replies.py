@@ -126,6 +126,9 @@ class Levels(Struct, kw_only=True):
     long_name: str = ""
     positive: Annotated[Literal["up", "down", ""], Meta(description="Direction in which a vertical coordinate grows.")] = ""
     bounds: Annotated[list[tuple[float, float]], Meta(description="Both ends of each level, if the model declares them.")] = []
+    interfaces: Annotated[
+        list[tuple[float, float]], Meta(description="Of hybrid levels ap [Pa] and b at each interface; the pressure is ap + b ps.")
+    ] = []
 
 
 class VariableInfo(Struct, kw_only=True):
@@ -392,4 +395,5 @@ def by_name(variables: Iterable[VariableInfo]) -> Layered[VariableInfo]:
 
 
 def _space(levels: Levels) -> Space:
-    return Space(tuple(levels.values), levels.units, levels.standard_name, levels.positive, tuple(levels.bounds), levels.long_name)
+    said = levels.units, levels.standard_name, levels.positive, tuple(levels.bounds), levels.long_name, tuple(levels.interfaces)
+    return Space(tuple(levels.values), *said)

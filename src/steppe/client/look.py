@@ -31,7 +31,7 @@ from steppe.client.picture import Picture
 from steppe.client.remote import Remote
 from steppe.errors import Mistake
 from steppe.html_summary import html_summary
-from steppe.levels import layer
+from steppe.levels import HYBRID, layer
 
 if TYPE_CHECKING:
     import xarray
@@ -315,7 +315,8 @@ class AsyncLook:
         line = self._remote.line
         store: Any = RunStore(path, line.address, line.patience, line.verify)
         # no cache: what was NaN may have come since
-        return xarray.open_dataset(store, engine="zarr", decode_coords="all", cache=False)
+        found = xarray.open_dataset(store, engine="zarr", decode_coords="all", cache=False)
+        return found.set_coords([name for name in HYBRID if name in found])
 
     async def scenario(self, name: str) -> Self:
         """The run seen from another scenario.

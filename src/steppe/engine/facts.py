@@ -66,7 +66,8 @@ def _of_levels(levels: tuple[str, Space] | None) -> dict[str, object] | None:
         return None
     name, space = levels
     said = {key: getattr(space, key) for key in ("units", "standard_name", "positive", "long_name")}
-    return {"name": name, "values": list(space.values), "bounds": [list(pair) for pair in space.bounds], **said}
+    pairs = {key: [list(pair) for pair in getattr(space, key)] for key in ("bounds", "interfaces")}
+    return {"name": name, "values": list(space.values), **pairs, **said}
 
 
 def _of_variable(variable: Variable, single: bool, own: bool, whole: bool) -> dict[str, object]:

@@ -119,7 +119,8 @@ def arrays(known: RunDescription) -> dict[str, dict[str, object]]:
     """Name -> description of each array."""
     shape, coordinates = known.grid.shape, coordinates_of(known)
     levels = {name: len(space.values) for name, space in known.variables.spaces.items()}
-    lengths = {**levels, **shape, "time": known.facts["steps"], "bnds": 2}
+    interfaces = max((len(space.interfaces) for space in known.variables.spaces.values()), default=0)
+    lengths = {**levels, **shape, "interface": interfaces, "time": known.facts["steps"], "bnds": 2}
     found = {}
     for name, (dims, said, _) in coordinates.items():
         whole = tuple(lengths[dim] for dim in dims)

@@ -88,6 +88,8 @@ export interface Levels {
   positive: "" | "down" | "up";
   /** Both ends of each level, if the model declares them. */
   bounds: [number, number][];
+  /** Of hybrid levels ap [Pa] and b at each interface; the pressure is ap + b ps. */
+  interfaces: [number, number][];
 }
 
 /** A variable as the model declares it. */
