@@ -159,11 +159,17 @@ def _csv(values: Array, head: ArrayHead, known: RunDescription, places: CellPlac
 
 
 def csv_rows(
-    name: str, units: str, dates: Sequence[object], places: Sequence[tuple[float, float]], values: Array, levels: Sequence[float] = ()
+    name: str,
+    units: str,
+    dates: Sequence[object],
+    places: Sequence[tuple[float, float]],
+    values: Array,
+    levels: Sequence[float] = (),
+    axis: str = "",
 ) -> bytes:
     """A table time,longitude,latitude,name [units]: a row for each date and place; values (dates, places). What has no value has no number.
 
-    levels: of each place, for a column of them behind the time.
+    levels: of each place, for a column of them behind the time; axis: its name and unit.
     """
     none = "nan" if values.dtype.kind == "f" else str(np.iinfo(values.dtype).min)
     numbers = [["" if text == none else text for text in map(str, row)] for row in values]
@@ -173,7 +179,7 @@ def csv_rows(
         for date, row in zip(dates, numbers, strict=True)
         for (longitude, latitude), height, number in zip(places, heights, row, strict=True)
     ]
-    return "\n".join([f"time,{'level,' if levels else ''}longitude,latitude,{name} [{units}]", *rows, ""]).encode()
+    return "\n".join([f"time,{f'{axis},' if levels else ''}longitude,latitude,{name} [{units}]", *rows, ""]).encode()
 
 
 def _coverage(values: Array, head: ArrayHead, known: RunDescription, places: CellPlaces) -> bytes:

@@ -147,7 +147,8 @@ def _csv(
     variable: VariableInfo, when: Sequence[str | int], places: Sequence[tuple[float, float]], values: Array, levels: Sequence[float]
 ) -> bytes:
     if places:
-        return encode.csv_rows(variable.name, variable.units, when, places, values, levels)
+        axis = f"{variable.levels.name} [{variable.levels.units}]" if variable.levels else ""
+        return encode.csv_rows(variable.name, variable.units, when, places, values, levels, axis)
     columns = [f"{each}({variable.name}) [{variable.units}]" for each in REDUCED]
     rows = (f"{date},{','.join('' if text == 'nan' else text for text in map(str, row))}" for date, row in zip(when, values, strict=True))
     return "\n".join([f"time,{','.join(columns)}", *rows, ""]).encode()
