@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from steppe.errors import Failure
-from steppe.measure import Document, fit, lines_of, record_fit, write_report
+from steppe.measure import Document, SamplePoints, find_weaknesses, fit, lines_of, record_fit, write_report
 from steppe.measure.records.document import Roof, document_json, document_of, plain_values
 from steppe.measure.report.html_report import report_html
 from steppe.measure.report.pictures import fit_picture
@@ -52,6 +52,24 @@ def test_a_machine_that_others_had_is_told_at_the_top_with_its_units():
         "<td>clock: others</td><td>0.314 of the time</td>",
     ):
         assert row in html
+
+
+def test_weaknesses_are_not_listed_of_a_machine_that_others_had():
+    found = fit(points_of(lambda p: 40 * p), {"operation": "scan"})
+    quiet = Document(made="2026-01-01", fits=[record_fit(found)], weaknesses=find_weaknesses([found]))
+    assert "Weaknesses, the greatest first" in report_html(quiet)
+    busy = report_html(replace(quiet, clock={"others": 0.3}))
+    assert "Weaknesses, the greatest first" not in busy
+    assert "Measure while it is quiet. Weaknesses are not listed." in busy
+
+
+def test_a_fit_of_very_many_sizes_has_pictures_of_some():
+    n = 16.0 * np.arange(1, 50_001)
+    found = fit(SamplePoints(n, np.full(n.size, 2.0), 3e-6 + n / 2.5e9, np.full(n.size, 1e-7), np.ones(n.size), False))
+    html = report_html(Document(made="2026-01-01", fits=[record_fit(found)]))
+    assert "The pictures have every 50th of 50,000 points." in html
+    assert "measured beside fitted [%]" in html
+    assert len(html) < 3e6
 
 
 def test_a_large_measurement_stays_below_3_mb_and_says_what_it_lacks():

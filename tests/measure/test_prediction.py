@@ -61,7 +61,7 @@ def test_a_size_far_beyond_the_measured_ones_is_doubted(ranks, most):
     largest = found.points.sizes[-1]
     assert not any("bytes is" in doubt for doubt in predict(found, most * largest, 2).doubts)
     (doubt,) = [doubt for doubt in predict(found, 100 * largest, 2).doubts if "bytes is" in doubt]
-    assert doubt == "6.5536e+06 bytes is 100 times what was measured; the interval takes the line for granted."
+    assert doubt == "6553600 bytes is 100 times what was measured; the interval takes the line for granted."
 
 
 def test_less_than_was_measured_is_doubted_and_one_rank_refused():

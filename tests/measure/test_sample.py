@@ -8,6 +8,7 @@ import pytest
 
 from steppe.measure.records.sample import FIRST_LOOK, MOST_BLOCKS, count_outliers, figures, is_enough, median_interval, modes
 from steppe.measure.timing.machine import Others
+from tests.measure.made import series_of
 
 
 def lognormal(random, sigma, size):
@@ -65,6 +66,11 @@ def test_one_mode_is_not_split(kind):
             times *= np.where(random.random(500) < 0.05, random.uniform(3, 10, 500), 1.0)
         split += bool(modes(times))
     assert split <= 5
+
+
+def test_two_passes_that_differ_give_an_interval_of_a_size_that_can_be_read():
+    one = series_of("memory", "copy", "", 8, np.repeat([1e-6, 1e-3], 30), 1, True, passes=[30, 30])
+    assert 10.0 < one.statistics.half_width / one.statistics.median < 100.0  # 12.7 times half of ln 1000, not e to the power of it
 
 
 def test_outliers_are_counted_and_kept():

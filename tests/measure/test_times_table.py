@@ -96,3 +96,20 @@ def test_a_table_without_sizes_says_that_they_are_taken_as_0(tmp_path):
         series = read_table(written(tmp_path / "a.csv", text))
         remarks = remarks_of(series, [fit(series[0].points)])
         assert ("no column of sizes (n or bytes): every message is taken to have 0 bytes." in remarks) == said
+
+
+def said_of(path, text):
+    series = read_table(written(path / "a.csv", text))
+    return remarks_of(series, [fit(one.points, one.name) for one in series])
+
+
+def test_an_operation_of_another_name_is_named_with_those_that_are_compared(tmp_path):
+    rows = "".join(f"{name},8,1\n{name},64,2\n" for name in ("bcast", "scan"))
+    assert "Not compared with other operations: bcast. Known: point-to-point, broadcast, " in said_of(tmp_path, "operation,n,t_us\n" + rows)
+    assert "Not compared" not in said_of(tmp_path, "library,n,t_us\n" + rows)
+
+
+def test_ranks_and_sizes_that_seem_to_have_changed_places_are_named(tmp_path):
+    rows = "".join(f"{p},{n},{n + p}\n" for p in (8, 64, 512) for n in (2, 4, 8))
+    assert "make sure that the columns of ranks and of sizes" in said_of(tmp_path, "p,n,t_us\n" + rows)
+    assert "make sure" not in said_of(tmp_path, "n,p,t_us\n" + rows)

@@ -97,7 +97,7 @@ def fit(points: SamplePoints, name: dict[str, str] | None = None, protocol: Prot
         whose = "".join(f"{column} {text}: " for column, text in (name or {}).items())
         there = f"{whose}there" if whose else "There"
         raise Mistake(
-            f"{there} are times of one size, {n:g} bytes, on {ranks} number{'s' if ranks > 1 else ''} of ranks: a line needs at least "
+            f"{there} are times of one size, {n:.12g} bytes, on {ranks} number{'s' if ranks > 1 else ''} of ranks: a line needs at least "
             "2 sizes, a law in p at least 3 values of p."
         )
     if protocol == "pingpong":
@@ -147,7 +147,7 @@ def _remarks(points: SamplePoints, found: Pieces) -> list[str]:
         few = "No repeats: each time is" if points.repeats.max() == 1.0 else f"Fewer than {FEW} repeats of a size: their times are"
         said.append(f"{few} taken to scatter by 3 % (--spread says otherwise); changes of protocol are not looked for.")
     if len(found.lines) > 1:
-        cuts = ", ".join(f"{lines.high:g}" for lines in found.lines[:-1])
+        cuts = ", ".join(f"{lines.high:.12g}" for lines in found.lines[:-1])
         said.append(
             f"The protocol changes after {cuts} bytes."
             if found.sure
@@ -157,7 +157,7 @@ def _remarks(points: SamplePoints, found: Pieces) -> list[str]:
         at = int(np.argmax(lines.worst))
         if lines.worst[at] > WRONG:
             below = " and begins below zero" if lines.t0[at] < -2.0 * lines.t0_error[at] else ""
-            where = f"{lines.low:g} to {lines.high:g} bytes on {points.ranks[at]:g} ranks"
+            where = f"{lines.low:.12g} to {lines.high:.12g} bytes on {points.ranks[at]:g} ranks"
             said.append(f"No line describes {where}: the best one misses a time by {lines.worst[at]:.0%}{below}.")
     first = found.lines[0]
     two = int((first.sizes == 2).sum())

@@ -33,7 +33,7 @@ def predict(fit: OperationFit, n: float, p: float) -> Prediction:
         time is not above zero.
     """
     if not (0.0 <= n < np.inf and 1.0 <= p < np.inf):
-        raise Mistake(f"{n:g} bytes on {p:g} ranks is nothing to predict. Give 0 bytes or more, on 1 rank or more.")
+        raise Mistake(f"{n:.12g} bytes on {p:g} ranks is nothing to predict. Give 0 bytes or more, on 1 rank or more.")
     piece = fit.piece_of(n)
     measured = fit.points.ranks
     if measured.size == 1 and p == measured[0]:
@@ -45,7 +45,7 @@ def predict(fit: OperationFit, n: float, p: float) -> Prediction:
         raise Mistake(f"{fit.title}: nothing can be said about p = {p:g}. {why}")
     only_latency = fit.points.sizes.size == 1
     if only_latency and n != fit.points.sizes[0]:
-        raise Mistake(f"{fit.title}: only {fit.points.sizes[0]:g} bytes were measured, nothing can be said about {n:g}.")
+        raise Mistake(f"{fit.title}: only {fit.points.sizes[0]:.12g} bytes were measured, nothing can be said about {n:.12g}.")
     if piece.rate is None and not only_latency:
         raise Mistake(f"{fit.title}: nothing can be said about p = {p:g}. {' '.join(piece.reasons)}")
     laws = [law for law in (piece.t0, piece.rate) if law is not None]
@@ -81,7 +81,7 @@ def _of_line(fit: OperationFit, piece: SizeRange, n: float, p: float) -> Predict
 
 def _above_zero(fit: OperationFit, n: float, time: float) -> float:
     if time <= 0.0:
-        raise Mistake(f"{fit.title}: the line gives {time * 1e6:.4g} us for {n:g} bytes, which cannot be. Measure such sizes, too.")
+        raise Mistake(f"{fit.title}: the line gives {time * 1e6:.4g} us for {n:.12g} bytes, which cannot be. Measure such sizes, too.")
     return time
 
 
@@ -91,4 +91,4 @@ def _far(fit: OperationFit, n: float, most: float) -> list[str]:
     if n <= most * largest:
         return []
     times = f"{n / largest:.3g} times" if largest > 0.0 else "beyond"
-    return [f"{n:g} bytes is {times} what was measured; the interval takes the line for granted."]
+    return [f"{n:.12g} bytes is {times} what was measured; the interval takes the line for granted."]

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from steppe.array_types import Floats
-from steppe.measure.laws.operation import OperationFit
+from steppe.measure.laws.operation import AGGREGATE, OperationFit
 
 LEAST = 1.1
 LARGE = 65_536  # [bytes] at which compositions are compared, besides 0
@@ -25,6 +25,7 @@ MIRROR = (  # the first must not take longer than the others together, of n p^k 
     ("allreduce", (("reduction", 0), ("broadcast", 0))),
     ("barrier", (("allreduce", 0),)),
 )
+OPERATIONS = (*AGGREGATE, "allreduce", "barrier")  # that a table may name, to have them compared
 
 
 class WeakPoint(Struct, frozen=True, forbid_unknown_fields=True):

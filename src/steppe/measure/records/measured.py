@@ -92,8 +92,7 @@ def series_of(
     """
     found, between, two = figures(times), of_passes(times, passes), modes(times)
     if between is not None:
-        width = found.median * float(np.expm1(min(700.0, student(between[1]) * between[0])))
-        found = replace(found, half_width=max(width, found.half_width))
+        found = replace(found, half_width=max(found.median * student(between[1]) * between[0], found.half_width))
     return Measured(
         **asdict(name),
         block=block,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from steppe.measure.laws.weakness import WeakPoint
 from steppe.measure.records.document import Document
 
 UNITS = {
@@ -20,6 +21,11 @@ def share_of_others(document: Document) -> float:
     return max(document.clock.get("others", 0.0), document.clock.get("away", 0.0))
 
 
+def shown_weaknesses(document: Document) -> list[WeakPoint]:
+    """The weaknesses of a document; none if others had the machine, since they make some operations longer than others by chance."""
+    return [] if share_of_others(document) > OTHERS else document.weaknesses
+
+
 def warnings_of(document: Document) -> list[str]:
     """The warnings of a document, and one if others had the machine."""
     share = share_of_others(document)
@@ -27,7 +33,8 @@ def warnings_of(document: Document) -> list[str]:
         return document.warnings
     return [
         *document.warnings,
-        f"Others had this machine for {share:.0%} of the time: times are too long, medians above all. Measure while it is quiet.",
+        f"Others had this machine for {share:.0%} of the time: times are too long, medians above all. Measure while it is quiet."
+        + " Weaknesses are not listed." * bool(document.weaknesses),
     ]
 
 

@@ -12,10 +12,18 @@ from steppe.measure.laws.operation import ONE_WAY
 from steppe.measure.laws.points import MB, US
 from steppe.measure.records.document import Document, FitRecord, PieceRecord, document_json, plain_values
 from steppe.measure.records.measured import Measured, grouped
-from steppe.measure.report.facts import STOPPED, facts_of, warnings_of
+from steppe.measure.report.facts import STOPPED, facts_of, shown_weaknesses, warnings_of
 from steppe.measure.report.law_text import line_text
 from steppe.measure.report.message_text import clocks_text, recipe_text
-from steppe.measure.report.pictures import bars_picture, clocks_picture, fit_picture, modes_picture, ranks_picture, sizes_picture
+from steppe.measure.report.pictures import (
+    bars_picture,
+    clocks_picture,
+    every_nth_point,
+    fit_picture,
+    modes_picture,
+    ranks_picture,
+    sizes_picture,
+)
 from steppe.measure.report.rate_text import roof_text
 from steppe.measure.report.sentences import comparisons
 from steppe.measure.report.tables import rate_of, series_columns
@@ -41,8 +49,8 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 def report_html(document: Document) -> str:
     """The whole file."""
     parts = [f"<h1>Measured {escape(document.made)}</h1>", _where(document), _warnings(document)]
-    if document.weaknesses:
-        items = "".join(f"<li>{escape(one.sentence)}</li>" for one in document.weaknesses)
+    if shown := shown_weaknesses(document):
+        items = "".join(f"<li>{escape(one.sentence)}</li>" for one in shown)
         parts.append(f"<h2>Weaknesses, the greatest first</h2><ol>{items}</ol>")
     if said := comparisons(document.series):
         parts.append(f"<h2>Variants beside each other</h2><ul>{''.join(f'<li>{escape(text)}</li>' for text in said)}</ul>")
@@ -97,6 +105,8 @@ def _fits(document: Document) -> list[str]:
             if law is not None
         ]
         reasons = [reason for piece in fit.pieces for reason in piece.reasons]
+        if number in pictures and (every := every_nth_point(fit)) > 1:
+            reasons.append(f"The pictures have every {every}th of {fit.points.n.size:,} points.")
         remarks = "".join(f"<br>{escape(text)}" for text in [*lines, *laws, *reasons, *fit.remarks])
         title = ", ".join(fit.name.values()) or "all times"
         parts.append(f'<h3>{escape(title)}</h3>{pictures.get(number, "")}<p class="faint">{remarks.removeprefix("<br>")}</p>')
@@ -104,7 +114,7 @@ def _fits(document: Document) -> list[str]:
 
 
 def _sizes(piece: PieceRecord) -> str:
-    return f"from {piece.low:g} to {piece.high:g} bytes"
+    return f"from {piece.low:.12g} to {piece.high:.12g} bytes"
 
 
 def _fit_pictures(fits: Sequence[FitRecord]) -> dict[int, str]:

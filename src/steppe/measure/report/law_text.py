@@ -11,7 +11,7 @@ from steppe.measure.laws.prediction import Prediction
 from steppe.measure.laws.rehearsal import Rehearsal
 from steppe.measure.laws.size_lines import SizeLine
 from steppe.measure.laws.times_table import Series
-from steppe.measure.laws.weakness import WeakPoint
+from steppe.measure.laws.weakness import OPERATIONS, WeakPoint
 from steppe.measure.report.tables import aligned, table
 
 NO_SIZES = "The table has no column of sizes (n or bytes): every message is taken to have 0 bytes."
@@ -30,7 +30,7 @@ def lines_of(fits: Sequence[OperationFit]) -> str:
     columns: dict[str, Callable[[Fitted], str]] = {
         "": lambda row: row[0].title,
         "p": lambda row: f"{row[2].p:g}",
-        "bytes": lambda row: f"{row[1].lines.low:g}-{row[1].lines.high:g}",
+        "bytes": lambda row: f"{row[1].lines.low:.12g}-{row[1].lines.high:.12g}",
         "t(0) us": _zero,
         "t0 us": lambda row: f"{row[2].t0 * row[0].one_way / US:.4g}",
         "+- 95 %": lambda row: f"{1.96 * row[2].t0_error * row[0].one_way / US:.2g}",
@@ -64,7 +64,7 @@ def laws_of(found: OperationFit) -> str:
     """The laws in p of a fit, that of t0 one way, the reasons of their choice, and the doubts."""
     said = ""
     for piece in found.pieces:
-        where = f", {piece.lines.low:g} to {piece.lines.high:g} bytes" if len(found.pieces) > 1 else ""
+        where = f", {piece.lines.low:.12g} to {piece.lines.high:.12g} bytes" if len(found.pieces) > 1 else ""
         for what, law, scale, unit in (("t0", piece.t0, US / found.one_way, "us"), ("r_inf", piece.rate, MB, "MB/s")):
             if law is not None:
                 said += f"{found.title}{where}: {what}(p) = {law.curve.formula(scale)} {unit}\n" + _why(law, scale)
@@ -102,12 +102,16 @@ def remarks_of(series: Sequence[Series], fits: Sequence[OperationFit]) -> str:
     """
     unsized = bool(series) and not series[0].has_sizes
     every = [NO_SIZES] if unsized else []
+    unknown = dict.fromkeys(one.name["operation"] for one in series if one.name.get("operation", "barrier") not in OPERATIONS)
+    every += [f"Not compared with other operations: {', '.join(unknown)}. Known: {', '.join(OPERATIONS)}."] if unknown else []
+    if any(one.points.sizes.size > 1 and one.points.ranks[-1] > one.points.sizes[-1] for one in series):
+        every.append("There are more ranks than bytes: make sure that the columns of ranks and of sizes are not in each other's place.")
     every += [remark for remark in (fits[0].remarks if fits else []) if all(remark in found.remarks for found in fits)]
     said = "".join(f"{remark}\n" for remark in every)
     beside: Sequence[Series | None] = series or [None] * len(fits)
     for one, found in zip(beside, fits, strict=True):
         own = [remark for remark in found.remarks if remark not in every]
-        slow = [f"{ratio:.3g} at {n:g}" for n, ratio in one.first_to_later if ratio > FIRST] if one else []
+        slow = [f"{ratio:.3g} at {n:.12g}" for n, ratio in one.first_to_later if ratio > FIRST] if one else []
         own += [f"First message / later ones: {', '.join(slow)} bytes."] if slow else []
         own += [f"Packing: {one.pack_rate / MB:.3g} MB/s."] if one and one.pack_rate is not None else []
         said += "".join(f"{found.title}: {remark}\n" for remark in own)
@@ -139,5 +143,5 @@ def prediction_text(fit: OperationFit, found: Prediction) -> str:
     """One prediction; of times with acknowledgements it states that the time is one way."""
     band = f"95 %: {found.low / US:.4g} to {found.high / US:.4g} us"
     way = " one way" if fit.protocol == "ack" else ""
-    text = f"{fit.title}: {found.n:g} bytes on {found.p:g} ranks: {found.time / US:.4g} us{way}, {band}\n"
+    text = f"{fit.title}: {found.n:.12g} bytes on {found.p:g} ranks: {found.time / US:.4g} us{way}, {band}\n"
     return text + "".join(f"  {doubt}\n" for doubt in found.doubts)

@@ -9,7 +9,7 @@ from steppe.measure.laws.points import MB, US
 from steppe.measure.records.clock_record import ClockDrift, ClockOffset, TimingClock
 from steppe.measure.records.document import Document
 from steppe.measure.records.measured import Measured, grouped
-from steppe.measure.report.facts import first_lines
+from steppe.measure.report.facts import first_lines, shown_weaknesses
 from steppe.measure.report.law_text import laws_of, lines_of, weaknesses_text
 from steppe.measure.report.sentences import comparisons
 from steppe.measure.report.tables import aligned, series_columns, table
@@ -46,7 +46,7 @@ def messages_text(document: Document, fits: Sequence[OperationFit]) -> str:
     """The whole text of a measurement of messages: tables, lines, laws, weaknesses."""
     told = [one for one in fits if any(piece.t0 is not None or not piece.lines.has_rate for piece in one.pieces)]
     laws = "".join(f"\n{laws_of(one)}" for one in told)
-    return f"{measured_text(document)}\n{lines_of(fits) if fits else ''}{laws}{weaknesses_text(document.weaknesses)}"
+    return f"{measured_text(document)}\n{lines_of(fits) if fits else ''}{laws}{weaknesses_text(shown_weaknesses(document))}"
 
 
 def clocks_text(offsets: Sequence[ClockOffset], drifts: Sequence[ClockDrift]) -> str:

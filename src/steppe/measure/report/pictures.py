@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 11.0, 3.0  # [inch] of a row of panels
 MOST = 6  # lines of a panel
+MOST_POINTS = 1_000  # of the pictures of a fit
 FEW = 0.4  # bytes: place of a size of 0 on a logarithmic axis
 WORST = 100.0  # [%] off its line: points further off are drawn here
 INK, FAINT = "#22282d", "#b8c0c6"
@@ -33,8 +34,17 @@ CYCLE = ("#1f5f8b", "#c2622d", "#3f8361", "#8a4f7d", "#a98a1f", "#5c6670")
 Draw = Callable[["Axes"], None]
 
 
+def every_nth_point(fit: FitRecord) -> int:
+    """Of how many points of a fit its pictures draw one."""
+    return -(-fit.points.n.size // MOST_POINTS)
+
+
 def fit_picture(fit: FitRecord) -> str:
     """Times, rates and residuals against bytes; t0, r_inf and n_half against p where there are several."""
+    every = every_nth_point(fit)
+    fit = replace(
+        fit, points=replace(fit.points, **{name: getattr(fit.points, name)[::every] for name in ("n", "p", "t", "sigma", "repeats")})
+    )
     n, p = fit.points.n, fit.points.p
     ranks = _some(sorted(set(p.tolist())))
     panels: list[Draw] = []

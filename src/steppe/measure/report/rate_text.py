@@ -47,7 +47,7 @@ def _whose(one: Measured, text: str) -> str:
     if text.startswith("Suspect"):
         return one.variant
     ranks = f", {one.p} rank{'s' if one.p > 1 else ''}" if one.group == OF_RANKS else ""
-    return f"{one.variant}{ranks}, {one.bytes} bytes" if one.group in (OF_RANKS, "files") else one.variant
+    return f"{one.variant}{ranks}, {one.bytes} bytes" if one.group in (OF_RANKS, "files", "codecs") else one.variant
 
 
 def roof_text(roof: Roof) -> str:
