@@ -67,8 +67,8 @@ class Driven:
 
 def air(model: Transport, ps: Any = 100_000.0) -> Any:
     """The mass of air of each cell (levels, rows, columns) on the whole Earth, up to a factor. ps: surface pressure [Pa]."""
-    a, b = (np.abs(np.diff(each))[:, None, None] for each in (model.levels.a, model.levels.b))
-    return (a * 100_000.0 + b * np.broadcast_to(ps, model.sphere.shape)) * model.sphere.weights[:, None]
+    a, b = (np.diff(each)[:, None, None] for each in (model.levels.a, model.levels.b))
+    return np.abs(a * 100_000.0 + b * np.broadcast_to(ps, model.sphere.shape)) * model.sphere.weights[:, None]
 
 
 def fastest(grid: Raster, seconds: float, courant: float) -> float:

@@ -3,7 +3,9 @@
 ccm     what interpolation changed most is changed most again (Rasch and Williamson 1990, Q. J. R. Meteorol. Soc. 116); a value may leave
         the range of its tracer by a little
 best    each value moves toward the greatest or the least one before the step, as far as interpolation changed it and as far as it is from
-        there (after Bermejo and Conde 2002, Mon. Weather Rev. 130); no value leaves that range, or that of interpolation without limits
+        there (after Bermejo and Conde 2002, Mon. Weather Rev. 130); no value leaves that range, or that of interpolation without limits.
+        It moves by a tenth of its change at most: else a tracer that hardly changes from step to step would get holes that grow. Mass
+        that is still missing comes from all values between the greatest and the least one, a little from each, and then from all others
 
 Sums know no order, so results have the same bits on any number of ranks.
 """
@@ -20,7 +22,8 @@ from steppe.models.transport.levels import P0, HybridLevels
 from steppe.models.transport.paths import within
 from steppe.models.transport.sphere import BoxShape, Sphere
 
-MOST = 0.1  # the part of a value that the fixer of CCM may change
+MOST = 0.1  # the part of a value that the fixer of CCM may change, and of a change by interpolation that the fixer of `best` may
+LITTLE = 0.01  # the part of its distance to the greatest or the least value by which it may move any value between the two
 
 
 class Layers(NamedTuple):
@@ -105,16 +108,31 @@ class Mass:
         if scheme == "best":
             high, low = (old, old) if limited else (np.maximum(old, new), np.minimum(old, new))
             highest, lowest = self._reach.largest(high, np.negative(low, out=self._work[0]))
+            lowest = -lowest
         weigh(self._shape, self._layers, self.before, self.after, old, new, self._work)
         had, has, changed = self._reach.total(*self._work)
         if scheme == "ccm" and changed != 0.0:
             share(self._shape.levels, self.before.size, (had - has) / changed, self._layers.eta, old, new)
-        if scheme == "best":
-            bound = highest if had > has else -lowest
-            room(self._shape, self._layers, bound, self.after, old, new, self._work[0])
-            free = self._reach.total(self._work[0])
-            if free != 0.0:
-                move(old.size, (had - has) / free, bound, -lowest, highest, old, new)
+        if lowest < highest:
+            bound, far = (highest, lowest) if had > has else (lowest, highest)
+            missing = self._move(had - has, MOST, bound, far, old, new)
+            if missing:
+                missing = self._move(missing, LITTLE, bound, far, np.full_like(new, far), new)
+            if missing:
+                self._move(missing, 1.0, bound, far, new + (highest - lowest), new)
+
+    def _move(self, missing: float, most: float, bound: float, far: float, old: Floats, new: Floats) -> float:
+        """Moves values toward `bound`, by the part `most` of how far they are from `old` at most; returns the mass that is still missing.
+
+        far: the other end of their range.
+        """
+        room(self._shape, self._layers, bound, self.after, old, new, self._work[0])
+        free = self._reach.total(self._work[0])
+        if free == 0.0:
+            return missing
+        wanted, limit = missing / free, most / abs(bound - far)
+        move(old.size, min(wanted, limit), bound, min(bound, far), max(bound, far), old, new)
+        return missing - limit * free if wanted > limit else 0.0
 
     def column(self, values: Floats, found: Floats) -> None:
         """found (y, x): the mass of a tracer above a square metre at the end of the step."""
