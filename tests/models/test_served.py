@@ -160,7 +160,7 @@ def test_half_a_vector_is_refused(parts: dict[str, str], sentence: str) -> None:
         check_served(field_model(**{name: variable(name=name, vector=("flow", toward)) for name, toward in parts.items()}))
 
 
-@pytest.mark.parametrize("name", ["time", "lat_bnds", "maps", "state"])
+@pytest.mark.parametrize("name", ["time", "lat_bnds", "maps", "state", "region", "scenario"])
 def test_a_name_that_files_or_run_files_use_is_refused(name):
     with pytest.raises(ModelError, match=f'"{name}" is a name that files or run files use for something else'):
         check_served(field_model(**{name: variable(name=name)}))

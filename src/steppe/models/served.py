@@ -19,12 +19,12 @@ from steppe.models.field_model import FieldModel
 from steppe.variable import Role, Variable, vectors
 
 DIMS = {"cells": ("cell",), "boxes": ("y", "x")}  # of a value for each cell, by the unit that a model needs
-AXES = ("time", "lat", "lon", "cell", "crs", "bnds")
+AXES = ("time", "lat", "lon", "cell", "crs", "bnds", "region", "scenario")
 TAKEN = {  # names of axes and groups of a store, and keys of run files
     *AXES,
     *("time_bnds", "lat_bnds", "lon_bnds", "cell_lat", "cell_lon", "cell_area", "maps", "series", "state", "land_type"),
 }
-RESERVED = {*AXES, "region", "scenario", "x", "y", "station", "point"}  # dims of results, and axes
+RESERVED = {*AXES, "x", "y", "station", "point"}  # dims of results, and axes
 LEVELLED = (Role.STATE, Role.DIAGNOSTIC, Role.FORCING, Role.PARAMETER)  # may have levels
 BETWEEN, FORCING_AT = ("linear", "last"), ("begin", "middle", "end")
 FLOATS = ("float32", "float64")

@@ -90,6 +90,11 @@ def test_coefficients_are_of_the_p0_of_the_winds(p0, unit):
     np.testing.assert_array_equal(levels.chosen(None, "forcing", columns).a, A)
 
 
+def test_a_level_that_was_chosen_from_a_store_is_one_level():
+    found = levels.chosen(None, "forcing", {"level": (np.array(850.0), "hPa")})
+    assert found.space.values == (850.0,)
+
+
 @pytest.mark.parametrize(
     ("columns", "says"),
     [

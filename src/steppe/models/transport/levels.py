@@ -175,7 +175,8 @@ def _of_winds(columns: Mapping[str, tuple[Floats, str]]) -> HybridLevels:
         raise ModelError("The winds have hyam and hybm, which are of the middles of levels. Give hyai and hybi, those of the interfaces.")
     for values, unit in (columns[name] for name in PRESSURES if name in columns):
         if unit in PASCALS:
-            found = (values if values[-1] > values[0] else values[::-1]) * PASCALS[unit]
+            found = np.atleast_1d(values) * PASCALS[unit]
+            found = found if found[-1] > found[0] else found[::-1]
             if not 0.0 < found.min() <= found.max() <= HIGHEST:
                 told = f"from {values.min():g} to {values.max():g} {unit}"
                 raise ModelError(
