@@ -195,7 +195,7 @@ int failed_raise_all(int error, int n, const int *indices, MPI_Status *statuses)
 bool type_is_dense(MPI_Datatype type, MPI_Count *size); /* its values lie in memory as they are sent */
 MPI_Datatype type_keep(MPI_Datatype type, bool *own);
 char *type_pack(const void *buffer, MPI_Count count, MPI_Datatype type, uint64_t *bytes);
-void type_unpack(const char *packed, uint64_t bytes, void *buffer, MPI_Count count, MPI_Datatype type);
+int type_unpack(const char *packed, uint64_t bytes, void *buffer, MPI_Count count, MPI_Datatype type);
 void type_copy(const void *from, MPI_Count count, MPI_Datatype type, void *to);
 void *type_allocate(MPI_Count count, MPI_Datatype type, void **memory); /* room for values; free(*memory) */
 MPI_Count type_extent(MPI_Datatype type);

@@ -28,9 +28,8 @@ const void *call_send_place(const struct call *a, int rank) {
     return a->bytes_places ? (const char *)a->send + values : place(a->send, values, call_send_type(a, rank));
 }
 
-void call_unpack(const struct call *a, int rank, const char *block, uint64_t bytes) {
-    uint64_t room = (uint64_t)(type_size(call_receive_type(a, rank)) * call_receive_count(a, rank));
-    type_unpack(block, bytes < room ? bytes : room, call_receive_place(a, rank), call_receive_count(a, rank), call_receive_type(a, rank));
+int call_unpack(const struct call *a, int rank, const char *block, uint64_t bytes) {
+    return type_unpack(block, bytes, call_receive_place(a, rank), call_receive_count(a, rank), call_receive_type(a, rank));
 }
 
 struct values values_of(const char *packed, uint64_t bytes, const struct call *a) {

@@ -10,7 +10,7 @@ MPI_Datatype call_send_type(const struct call *a, int rank);
 MPI_Datatype call_receive_type(const struct call *a, int rank);
 const void *call_send_place(const struct call *a, int rank);
 void *call_receive_place(const struct call *a, int rank);
-void call_unpack(const struct call *a, int rank, const char *block, uint64_t bytes); /* at most what the call has room for */
+int call_unpack(const struct call *a, int rank, const char *block, uint64_t bytes); /* an error if the call has no room for all */
 
 struct values { /* a vector of values, owned: free(memory) */
     void *at, *memory;

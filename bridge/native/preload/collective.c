@@ -201,11 +201,12 @@ static int collect(struct communicator *c, const struct call *a, int tag, bool t
     char *packed = in_place ? type_pack(call_receive_place(a, c->rank), call_receive_count(a, c->rank), a->receive_type, &bytes)
                             : type_pack(a->send, a->send_count, a->send_type, &bytes);
     struct blocks b = to_all ? blocks_allgather(c, packed, bytes, tag) : blocks_gather(c, packed, bytes, a->root, tag);
+    int error = MPI_SUCCESS;
     for (int r = 0; r < b.n; r++)
         if (!in_place || r != c->rank)
-            call_unpack(a, r, b.at[r], b.sizes[r]);
+            error |= call_unpack(a, r, b.at[r], b.sizes[r]);
     blocks_free(&b), free(packed);
-    return MPI_SUCCESS;
+    return error;
 }
 
 int gather(struct communicator *c, const struct call *a, int tag) { return collect(c, a, tag, false); }
@@ -222,12 +223,9 @@ int scatter(struct communicator *c, const struct call *a, int tag) {
             b.at[r] = b.package[r] = type_pack(call_send_place(a, r), call_send_count(a, r), a->send_type, &b.sizes[r]);
     }
     struct package mine = blocks_scatter(c, &b, a->root, tag);
-    if (a->receive != MPI_IN_PLACE) {
-        uint64_t room = (uint64_t)(type_size(a->receive_type) * a->receive_count);
-        type_unpack(mine.data, mine.bytes < room ? mine.bytes : room, a->receive, a->receive_count, a->receive_type);
-    }
+    int error = a->receive == MPI_IN_PLACE ? MPI_SUCCESS : type_unpack(mine.data, mine.bytes, a->receive, a->receive_count, a->receive_type);
     blocks_free(&b), free(mine.data);
-    return MPI_SUCCESS;
+    return error;
 }
 
 int alltoall(struct communicator *c, const struct call *a, int tag) {
@@ -236,14 +234,14 @@ int alltoall(struct communicator *c, const struct call *a, int tag) {
     MPI_Request *local = grow(NULL, 2 * (size_t)c->size * sizeof *local);
     char **packed = grow(NULL, (size_t)c->size * sizeof *packed);
     uint64_t bytes;
-    int locals = 0;
+    int locals = 0, error = MPI_SUCCESS;
     for (int r = 0; r < c->size; r++) {
         packed[r] = in_place ? type_pack(call_receive_place(a, r), call_receive_count(a, r), call_receive_type(a, r), &bytes)
                              : type_pack(call_send_place(a, r), call_send_count(a, r), call_send_type(a, r), &bytes);
         if (c->to_local[r] < 0)
             post_bytes(&sends[r], c, packed[r], bytes, r, tag);
         else if (r == c->rank)
-            call_unpack(a, r, packed[r], bytes);
+            error |= call_unpack(a, r, packed[r], bytes);
         else
             PMPI_Isend_c(packed[r], (MPI_Count)bytes, MPI_BYTE, c->to_local[r], tag, c->inner, &local[locals++]);
     }
@@ -253,15 +251,15 @@ int alltoall(struct communicator *c, const struct call *a, int tag) {
     for (int r = 0; r < c->size; r++)
         if (c->to_local[r] < 0) {
             char *block = receive_taken(c, r, tag, &bytes);
-            call_unpack(a, r, block, bytes);
+            error |= call_unpack(a, r, block, bytes);
             free(block);
         }
-    int error = await_locals(locals, local);
+    int error_here = await_locals(locals, local);
     for (int r = 0; r < c->size; r++) {
         if (c->to_local[r] < 0)
             await(&sends[r], true);
         free(packed[r]);
     }
     free(packed), free(local), free(sends);
-    return error;
+    return error ? error : error_here;
 }

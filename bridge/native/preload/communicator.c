@@ -98,13 +98,15 @@ struct communicator *communicator_enter(MPI_Comm handle, MPI_Comm inner, int siz
     return c;
 }
 
-/* Its members come straight from making the handle: none waits for another here. */
+/* Its members come straight from making the handle: none waits for another here. Its errors are raised through the handle. */
 MPI_Comm communicator_inner(MPI_Comm handle) {
     MPI_Comm inner = MPI_COMM_NULL;
     int rank, size;
     PMPI_Comm_rank(handle, &rank), PMPI_Comm_size(handle, &size);
-    if (size > 1)
+    if (size > 1) {
         PMPI_Comm_split(handle, 0, rank, &inner);
+        PMPI_Comm_set_errhandler(inner, MPI_ERRORS_RETURN);
+    }
     return inner;
 }
 
@@ -123,14 +125,18 @@ struct communicator *communicator_enter_inter(MPI_Comm handle, int size, const i
     return c;
 }
 
+/* While the library frees the handle, the program's functions for its attributes may use the communicator as before. */
 void communicator_release(struct communicator *c) {
-    if (--c->uses || c->holds)
+    MPI_Comm handle = c->handle;
+    if (c->uses > 1 || c->holds) {
+        c->uses--;
         return;
+    }
+    if (handle != MPI_COMM_WORLD)
+        PMPI_Comm_free(&handle);
     map_remove(&table, (uintptr_t)c->handle);
     if (c->inner != MPI_COMM_NULL)
         PMPI_Comm_free(&c->inner);
-    if (c->handle != MPI_COMM_WORLD)
-        PMPI_Comm_free(&c->handle);
     if (c->merged)
         communicator_release(c->merged);
     if (c->peer_world != c->world)
@@ -204,6 +210,7 @@ static int dup(struct communicator *c, MPI_Info info, bool with_info, MPI_Comm *
 struct communicator *communicator_private(struct communicator *c) {
     collectives_end(c);
     MPI_Comm handle = copy_here(c->inner == MPI_COMM_NULL ? MPI_COMM_SELF : c->inner);
+    inherit_handler(c->handle, handle);
     struct communicator *d = communicator_enter(handle, copy_here(c->inner), c->size, c->world, communicator_new_context(c, 0));
     topology_copy(d, c);
     return d;

@@ -101,23 +101,21 @@ char *type_pack(const void *buffer, MPI_Count count, MPI_Datatype type, uint64_t
     return packed;
 }
 
-/* What comes may end within a value: the rest of that value stays as it is in the buffer. It may be longer than the buffer. */
-void type_unpack(const char *packed, uint64_t bytes, void *buffer, MPI_Count count, MPI_Datatype type) {
+/* What comes may end within a value: the rest of that value stays as it is in the buffer. What is longer than the buffer is an error. */
+int type_unpack(const char *packed, uint64_t bytes, void *buffer, MPI_Count count, MPI_Datatype type) {
     if (buffer == MPI_BOTTOM && bytes) {
         MPI_Datatype moved = from_origin(type);
-        type_unpack(packed, bytes, &origin, count, moved);
+        int error = type_unpack(packed, bytes, &origin, count, moved);
         PMPI_Type_free(&moved);
-        return;
+        return error;
     }
     MPI_Count size, place = 0;
-    bool dense = type_is_dense(type, &size);
-    bytes = bytes < (uint64_t)(size * count) ? bytes : (uint64_t)(size * count);
-    if (dense) {
+    bool dense = type_is_dense(type, &size), fits = bytes <= (uint64_t)(size * count);
+    bytes = fits ? bytes : (uint64_t)(size * count);
+    if (dense)
         memcpy(buffer, packed, bytes);
-        return;
-    }
-    if (!bytes || !size)
-        return;
+    if (dense || !bytes)
+        return fits ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
     MPI_Count whole = (MPI_Count)bytes / size, rest = (MPI_Count)bytes % size;
     int error = pack_all(buffer, whole, type, (char *)(uintptr_t)packed, true);
     if (rest && whole < count && !error) {
@@ -131,6 +129,7 @@ void type_unpack(const char *packed, uint64_t bytes, void *buffer, MPI_Count cou
     }
     if (error)
         stop("rank %d of the world cannot unpack %llu bytes.", world.rank, (unsigned long long)bytes);
+    return fits ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
 }
 
 void type_copy(const void *from, MPI_Count count, MPI_Datatype type, void *to) {

@@ -236,10 +236,11 @@ static int inter_broadcast(struct communicator *c, const struct call *a, int tag
     uint64_t bytes = 0;
     char *given = a->root == MPI_ROOT ? type_pack(a->receive, a->receive_count, a->receive_type, &bytes) : NULL;
     struct blocks b = share(c, given, bytes, tag);
+    int error = MPI_SUCCESS;
     if (a->root >= 0)
-        type_unpack(b.at[c->peers_first + a->root], b.sizes[c->peers_first + a->root], a->receive, a->receive_count, a->receive_type);
+        error = type_unpack(b.at[c->peers_first + a->root], b.sizes[c->peers_first + a->root], a->receive, a->receive_count, a->receive_type);
     blocks_free(&b);
-    return MPI_SUCCESS;
+    return error;
 }
 
 static int inter_gather(struct communicator *c, const struct call *a, int tag, bool to_all) {
@@ -247,10 +248,11 @@ static int inter_gather(struct communicator *c, const struct call *a, int tag, b
     uint64_t bytes = 0;
     char *given = gives ? type_pack(a->send, a->send_count, a->send_type, &bytes) : NULL;
     struct blocks b = share(c, given, bytes, tag);
+    int error = MPI_SUCCESS;
     for (int p = 0; takes && p < c->peers; p++)
-        call_unpack(a, p, b.at[c->peers_first + p], b.sizes[c->peers_first + p]);
+        error |= call_unpack(a, p, b.at[c->peers_first + p], b.sizes[c->peers_first + p]);
     blocks_free(&b);
-    return MPI_SUCCESS;
+    return error;
 }
 
 static int inter_gather_one(struct communicator *c, const struct call *a, int tag) { return inter_gather(c, a, tag, false); }
@@ -260,24 +262,26 @@ static int inter_scatter(struct communicator *c, const struct call *a, int tag) 
     uint64_t bytes = 0, size;
     char *given = a->root == MPI_ROOT ? one_each(c, a, &bytes) : NULL;
     struct blocks b = share(c, given, bytes, tag);
+    int error = MPI_SUCCESS;
     if (a->root >= 0) {
         const char *block = mine_of(c, b.at[c->peers_first + a->root], &size);
-        type_unpack(block, size, a->receive, a->receive_count, a->receive_type);
+        error = type_unpack(block, size, a->receive, a->receive_count, a->receive_type);
     }
     blocks_free(&b);
-    return MPI_SUCCESS;
+    return error;
 }
 
 static int inter_alltoall(struct communicator *c, const struct call *a, int tag) {
     uint64_t bytes, size;
     char *given = one_each(c, a, &bytes);
     struct blocks b = share(c, given, bytes, tag);
+    int error = MPI_SUCCESS;
     for (int p = 0; p < c->peers; p++) {
         const char *block = mine_of(c, b.at[c->peers_first + p], &size);
-        call_unpack(a, p, block, size);
+        error |= call_unpack(a, p, block, size);
     }
     blocks_free(&b);
-    return MPI_SUCCESS;
+    return error;
 }
 
 static int inter_reduction(struct communicator *c, const struct call *a, int tag, bool to_all) {

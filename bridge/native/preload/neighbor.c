@@ -27,7 +27,7 @@ static struct part *to_itself(const struct communicator *c, struct part *parts, 
 static int source_of_turn(const struct communicator *c, int i) { return c->topology && c->topology->kind == MPI_CART ? i ^ 1 : i; }
 
 static int exchange(struct communicator *c, const struct call *a, int tag, bool same) {
-    int *sources, *dests, m, n = topology_neighbors(c, &sources, &dests, &m), locals = 0, own = 0;
+    int *sources, *dests, m, n = topology_neighbors(c, &sources, &dests, &m), locals = 0, own = 0, error = MPI_SUCCESS;
     struct part *parts = grow(NULL, (size_t)m * sizeof *parts);
     MPI_Request *local = grow(NULL, (size_t)(n + m) * sizeof *local);
     for (int i = 0; i < m; i++) {
@@ -44,7 +44,7 @@ static int exchange(struct communicator *c, const struct call *a, int tag, bool 
         int i = source_of_turn(c, k);
         if (sources[i] == c->rank) {
             struct part *p = to_itself(c, parts, m, own++);
-            call_unpack(a, i, p->packed, p->bytes);
+            error |= call_unpack(a, i, p->packed, p->bytes);
         } else if (is_here(c, sources[i]))
             PMPI_Irecv_c(call_receive_place(a, i), call_receive_count(a, i), call_receive_type(a, i), c->to_local[sources[i]], tag, c->inner,
                          &local[locals++]);
@@ -54,18 +54,18 @@ static int exchange(struct communicator *c, const struct call *a, int tag, bool 
         if (is_there(c, sources[i])) {
             uint64_t bytes;
             char *block = receive_taken(c, sources[i], tag, &bytes);
-            call_unpack(a, i, block, bytes);
+            error |= call_unpack(a, i, block, bytes);
             free(block);
         }
     }
-    int error = await_locals(locals, local);
+    int error_here = await_locals(locals, local);
     for (int i = 0; i < m; i++) {
         if (is_there(c, parts[i].peer))
             await(&parts[i].send, true);
         free(parts[i].packed);
     }
     free(sources), free(dests), free(parts), free(local);
-    return error;
+    return error ? error : error_here;
 }
 
 int neighbor_allgather(struct communicator *c, const struct call *a, int tag) { return exchange(c, a, tag, true); }

@@ -37,6 +37,27 @@ static void free_early(void) {
         free(blocks[i]);
 }
 
+/* What a program does with the communicator whose attribute is deleted: it still spans the sites. */
+static int uses(MPI_Comm comm, int key, void *value, void *unused) {
+    int size, total, one = 1;
+    (void)key, (void)unused;
+    MPI_Comm_size(comm, &size);
+    MPI_Allreduce(&one, &total, 1, MPI_INT, MPI_SUM, comm);
+    MPI_Comm_free(value);
+    return !(size == 3 && total == 3);
+}
+
+static void free_with_attribute(void) {
+    MPI_Comm comm, within;
+    int key;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm), MPI_Comm_dup(comm, &within);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, uses, &key, NULL);
+    MPI_Comm_set_attr(comm, key, &within);
+    MPI_Comm_free(&comm);
+    CHECK(comm == MPI_COMM_NULL && within == MPI_COMM_NULL);
+    MPI_Comm_free_keyval(&key);
+}
+
 static int calls, raised;
 static MPI_Comm raised_on;
 
@@ -147,7 +168,7 @@ int main(int count, char **words) {
     for (int i = 0; count == 1 && i < 50; i++)
         free_early();
     if (count == 1)
-        cut_short(), buffer_automatically(), match_many();
+        free_with_attribute(), cut_short(), buffer_automatically(), match_many();
     else
         send_much();
     return finished();

@@ -57,6 +57,30 @@ static void messages(void) {
     }
 }
 
+/* A rank has no room for what it gets. Values of its own site go by the library, whose errors have the handler of the communicator. */
+static void too_short(void) {
+    double one[8] = {rank}, others[8];
+    int last = rank == size - 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS, root = rank == 0, sends[8], places[] = {0, 1, 2, 3}, none[] = {0, 0, 0, 0};
+    MPI_Request request;
+    MPI_Comm comm;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    EXPECT(root ? MPI_ERR_TRUNCATE : MPI_SUCCESS, MPI_Gather(one, 2, MPI_DOUBLE, others, 1, MPI_DOUBLE, 0, comm));
+    EXPECT(last, MPI_Scatter(one, 2, MPI_DOUBLE, others, 2 - (last != MPI_SUCCESS), MPI_DOUBLE, 0, comm));
+    for (int r = 0; r < size; r++)
+        sends[r] = rank == 0 && r == size - 1;
+    EXPECT(last, MPI_Alltoallv(one, sends, none, MPI_DOUBLE, others, none, places, MPI_DOUBLE, comm));
+    MPI_Iallgather(one, 2, MPI_DOUBLE, others, 2 - (last != MPI_SUCCESS), MPI_DOUBLE, comm, &request);
+    EXPECT(last, MPI_Wait(&request, MPI_STATUS_IGNORE));
+    for (int r = 0; r < size; r++)
+        sends[r] = rank == 0 && r == 1;
+    int code = MPI_Alltoallv(one, sends, none, MPI_DOUBLE, others, none, places, MPI_DOUBLE, comm);
+    failures += (code == MPI_SUCCESS) != (rank != 1);
+    MPI_Comm_free(&comm);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+}
+
 static void no_mistakes(void) {
     int value = rank, all[] = {rank, rank, rank, rank}, sum = -1, root = rank == 0, wanted = size * (size - 1) / 2;
     MPI_Datatype none = MPI_DATATYPE_NULL;
@@ -78,6 +102,6 @@ int main(int count, char **words) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    operations(), counts_and_types(), messages(), no_mistakes();
+    operations(), counts_and_types(), messages(), too_short(), no_mistakes();
     return finished();
 }
