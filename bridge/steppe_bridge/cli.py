@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from steppe_bridge import doctor
-from steppe_bridge.errors import MISTAKE, Mistake
+from steppe_bridge.errors import Mistake
 from steppe_bridge.key import make_key
-from steppe_bridge.mpi import KINDS
+from steppe_bridge.mpi import KINDS, named_command
 from steppe_bridge.run import NAME, Run, read_places, run_sites
 from steppe_bridge.site import Site, run_site
 
@@ -75,7 +75,7 @@ def main(arguments: list[str] | None = None, name: str = "steppe-bridge") -> int
         return _run(options, words[end + 1 :]) if options.command == "run" else _site(options, words[end + 1 :])
     except Mistake as error:
         sys.stderr.write(f"steppe bridge: {error}\n")
-        return MISTAKE
+        return error.code
 
 
 def _place_of_program(name: str, command: str) -> str:
@@ -153,7 +153,10 @@ def _shared(options: argparse.Namespace) -> list[str]:
 
 def _run(options: argparse.Namespace, program: list[str]) -> int:
     shared = [*_shared(options), *(["--quiet"] if options.quiet else [])]
-    return run_sites(Run(read_places(options.site), program, shared, shlex.split(options.ssh), options.quiet, not options.no_prefix))
+    places = read_places(options.site)
+    afar = any(place.host != "local" for place in places)
+    ssh = named_command(options.ssh or SSH, "--ssh") or [] if afar else []
+    return run_sites(Run(places, program, shared, ssh, options.quiet, not options.no_prefix))
 
 
 def _site(options: argparse.Namespace, program: list[str]) -> int:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steppe_bridge import native
-from steppe_bridge.errors import Mistake
+from steppe_bridge.errors import BRIDGE_FAILED, MISTAKE, Mistake
 from steppe_bridge.rank import BYE, CREDIT, HEADER, MESSAGE, PAYLOAD, Frame, Rank
 
 CONNECTIONS = (1, 2, 4, 8, 16)
@@ -91,7 +91,8 @@ def _end(doctor: Doctor, connections: int, compress: str) -> Iterator[Rank]:
         except (OSError, subprocess.TimeoutExpired):
             gateway.kill()
             words = gateway.communicate()[1].strip().removeprefix("steppe bridge: ")
-            raise Mistake(_without_names(doctor, words) or "The gateway ended and did not say why.") from None
+            code = MISTAKE if gateway.returncode == MISTAKE else BRIDGE_FAILED
+            raise Mistake(_without_names(doctor, words) or "The gateway ended and did not say why.", code) from None
         finally:
             gateway.kill()
             gateway.wait()

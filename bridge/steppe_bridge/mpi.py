@@ -61,10 +61,10 @@ def kind_of_program(program: str) -> str:
     return ""
 
 
-def named_launcher(named: str, option: str = "--{}", folder: str = ".") -> list[str] | None:
-    """The words of the launcher that is `named`, else of STEPPE_MPIEXEC; None if there is no such name.
+def named_command(named: str, option: str = "--{}", folder: str = ".") -> list[str] | None:
+    """The words of the command that is `named`, else of STEPPE_MPIEXEC; None if there is no such name.
 
-    option: how the user writes an option of a site. folder: where the launcher is started.
+    option: how the user writes an option of a site. folder: where the command is started.
 
     Raises
     ------
@@ -76,9 +76,9 @@ def named_launcher(named: str, option: str = "--{}", folder: str = ".") -> list[
     try:
         words = shlex.split(named)
     except ValueError:
-        raise Mistake(f"The launcher {named} has a quote that is not closed. Correct {where}, or {otherwise}.") from None
-    if named and not (words and shutil.which(Path(folder, words[0]) if "/" in words[0] else words[0])):
-        raise Mistake(f'The launcher "{named}" is not found. Correct {where}, or {otherwise}.')
+        raise Mistake(f"The command {named} has a quote that is not closed. Correct {where}, or {otherwise}.") from None
+    if named and not (words and shutil.which(os.path.join(folder, words[0]) if "/" in words[0] else words[0])):
+        raise Mistake(f'The command "{named}" is not found. Correct {where}, or {otherwise}.')
     return words or None
 
 
@@ -95,7 +95,7 @@ def find_launcher(program: str, kind: str, named: str, option: str = "--{}") -> 
         There is none, the named one belongs to another MPI, or nothing shows the kind.
     """
     kind = kind or kind_of_program(program)
-    chosen = named_launcher(named, option)
+    chosen = named_command(named, option)
     places = [[f"{sys.prefix}/bin/mpiexec"], ["mpiexec"], *([["srun"]] if "SLURM_JOB_ID" in os.environ else [])]
     seen = []
     for command in [chosen] if chosen else places:

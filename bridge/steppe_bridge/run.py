@@ -22,7 +22,7 @@ from typing import TextIO
 
 from steppe_bridge.errors import BRIDGE_FAILED, MISTAKE, Mistake, quoted
 from steppe_bridge.key import make_key
-from steppe_bridge.mpi import KINDS, named_launcher
+from steppe_bridge.mpi import KINDS, named_command
 from steppe_bridge.output import Event, pass_on, say_link, say_world
 from steppe_bridge.process import ENDING, on_signals, send, start
 
@@ -71,7 +71,7 @@ def _check_mpi(place: Place) -> None:
     if kind not in KINDS:
         raise Mistake(f"--site {place.name} has mpi={kind}, expected one of {', '.join(KINDS)}.")
     if place.host == "local":
-        named_launcher(place.options.get("mpiexec", ""), f"{{}}= of --site {place.name}", place.options.get("folder", "."))
+        named_command(place.options.get("mpiexec", ""), f"{{}}= of --site {place.name}", place.options.get("folder", "."))
 
 
 def _read_place(text: str) -> Place:

@@ -5,7 +5,7 @@
 
     the gateway fails ── 1 s ── TERM to the launcher ── 0.8 s ── KILL to all
     the launch ends ── 0.3 s ── TERM to the gateway ── 2 s ── KILL to all
-    INT, TERM ── the same to the launcher; the second one ── KILL to all
+    INT, TERM ── the same to the launcher, and to the gateway before the world stands; the second one ── KILL to all
 
 In the first of these times a process may end by itself, with the code of the program and a sentence.
 """
@@ -199,6 +199,7 @@ class _Supervisor:
             self._kill()
         elif number in ENDING:
             self._asked = 128 + number
+            self._told |= not self._world and send(self._gateway, signal.SIGTERM)  # it would blame the rank that ends
         send(self._launch, number)
 
     async def _hear(self) -> None:

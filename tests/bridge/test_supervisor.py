@@ -7,10 +7,12 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -320,6 +322,35 @@ def test_a_site_that_never_comes_is_named_at_the_limit(program: Compiler, runtim
     assert gone(runtime, 0)
 
 
+def test_nothing_is_launched_where_the_gateway_cannot_listen(program: Compiler, runtime: Path, tmp_path: Path) -> None:
+    launcher, words = tmp_path / "launcher", by_hand(runtime)
+    launcher.write_text(f'#!/bin/sh\n[ "$1" = --version ] || touch {tmp_path}/launched\nexec {MPICH}/mpiexec "$@"\n')
+    launcher.chmod(0o700)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        words[words.index("--listen") + 1] = address
+        done = bridge("site", *words, "--mpiexec", launcher, "--", program(MPICH / "mpicc"), seconds=WITHIN)
+    assert (done.returncode, done.stderr) == (75, f"steppe bridge: Site a cannot listen at {address}: Address already in use.\n")
+    assert not (tmp_path / "launched").exists()
+
+
+def test_a_site_that_is_ended_before_the_world_stands_says_so(program: Compiler, runtime: Path) -> None:
+    words = by_hand(runtime)
+    words[words.index("--expect") + 1] = "a,late"
+    path, names = program(MPICH / "mpicc"), list[str]()
+    command = [*COMMAND, *map(str, ["site", *words, "--", path])]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while Path(path).name[:15] not in names:
+        with suppress(FileNotFoundError):
+            names = [Path(f"/proc/{pid}/comm").read_text().strip() for pid in processes(runtime)]
+    time.sleep(1)  # its rank waits for the world
+    process.terminate()
+    _, wrong = process.communicate(timeout=WITHIN)
+    assert process.returncode != 0
+    assert [line for line in wrong.splitlines() if line.startswith("steppe bridge")] == ['steppe bridge: Site "a" was ended by signal 15.']
+    assert gone(runtime, 1)
+
+
 def test_output_that_nothing_reads_ends_the_sites(program: Compiler, runtime: Path) -> None:
     process = begun(*two("--", "sh", "-c", f"{program(MPICH / 'mpicc')}; while echo more; do sleep 0.1; done"))
     assert process.stdout is not None
@@ -350,7 +381,7 @@ def test_lines_stay_whole_and_events_are_taken_out_wherever_they_stand() -> None
         asyncio.run(passed(size))
 
 
-def test_the_kind_of_mpi_is_what_the_program_loads(program: Compiler) -> None:
+def test_the_kind_of_mpi_is_what_the_program_loads(program: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     from steppe_bridge.mpi import find_launcher, kind_of_program
 
     found = {name: kind_of_program(program(compiler)) for name, compiler in (("mpich", MPICH / "mpicc"), ("abi", MPICH / "mpicc_abi"))}
@@ -359,6 +390,8 @@ def test_the_kind_of_mpi_is_what_the_program_loads(program: Compiler) -> None:
     assert [kind_of_program(name) for name in (sys.executable, str(MPICH / "steppe"), "sh")] == ["", "", ""]
     assert find_launcher(sys.executable, "", "") == ([str(MPICH / "mpiexec")], "mpich")
     options = ["--oversubscribe", "--bind-to", "none", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])]
+    monkeypatch.chdir(MPICH)
+    assert find_launcher(sys.executable, "", "./mpiexec") == (["./mpiexec"], "mpich")
     assert find_launcher(sys.executable, "", str(OPENMPI / "mpiexec")) == ([str(OPENMPI / "mpiexec"), *options], "openmpi")
 
 
@@ -375,7 +408,7 @@ def test_what_cannot_be_started_is_refused_by_name(
     assert refused(*site, "--", "no-such-program").startswith('The program "no-such-program" is not found on the PATH or in "')
     assert refused(*site, "--", tmp_path / "empty.c") == f'The program "{tmp_path}/empty.c" is not executable.'
     assert refused(*site, "--mpiexec", "no-mpiexec", "--", mpich).endswith(
-        'The launcher "no-mpiexec" is not found. Correct --mpiexec, or leave it out.'
+        'The command "no-mpiexec" is not found. Correct --mpiexec, or leave it out.'
     )
     if OPENMPI.exists():
         assert f'Found: "{OPENMPI}/mpiexec of Open MPI".' in refused(*site, "--mpiexec", OPENMPI / "mpiexec", "--", mpich)
@@ -412,9 +445,11 @@ def test_a_site_that_refuses_ends_the_others(program: Compiler, runtime: Path) -
         (["--site", "a=local:1", "--site", "b=far:1,mpi=foo"], "--site b has mpi=foo, expected one of mpich, openmpi, abi."),
         (
             ["--site", "a=local:1", "--site", "b=local:1,mpiexec=/nope/mpiexec"],
-            'The launcher "/nope/mpiexec" is not found. Correct mpiexec= of --site b, or leave it out.',
+            'The command "/nope/mpiexec" is not found. Correct mpiexec= of --site b, or leave it out.',
         ),
-        (["--site", "a=local:1,mpiexec=mpi'exec"], "The launcher mpi'exec has a quote that is not closed. Correct mpiexec= of --site a"),
+        (["--site", "a=local:1,mpiexec=mpi'exec"], "The command mpi'exec has a quote that is not closed. Correct mpiexec= of --site a"),
+        (["--site", "a=far:1", "--ssh", "ssh 'x"], "The command ssh 'x has a quote that is not closed. Correct --ssh, or leave it out."),
+        (["--site", "a=far:1", "--ssh", "no-ssh -T"], 'The command "no-ssh -T" is not found. Correct --ssh, or leave it out.'),
         (["--site", "a=local:1,join=x:1"], 'The first site, "a", may have listen=, the others join=.'),
         (["--site", "a=local:1", "--timeout", "soon"], '"soon" must be a whole number of seconds, at least 1'),
         ([], "The following arguments are required: --site. `steppe-bridge run --help` shows what it takes."),

@@ -33,7 +33,7 @@ static int try_listen(const char *host, const char *port) {
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM}, *found;
     int fd = -1, yes = 1, no = 0;
     if (getaddrinfo(host[0] ? host : NULL, port, &hints, &found))
-        return -1;
+        return errno = EADDRNOTAVAIL, -1;
     for (struct addrinfo *at = found; at && fd < 0; at = at->ai_next) {
         fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
@@ -76,14 +76,15 @@ static void listen_to_sites(void) {
     getsockname(fd, (struct sockaddr *)&address, &length);
     g.port = ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port : ((struct sockaddr_in *)&address)->sin_port);
     connection_open(LISTENS_TO_SITES, fd);
-    event("{\"event\": \"listening\", \"port\": %d}", g.port);
 }
 
+/* To the ranks last: their socket shows the supervisor that nothing stands against a launch. */
 void listen_to_all(void) {
-    listen_to_ranks();
     if (g.nodes)
         listen_to_nodes();
     listen_to_sites();
+    listen_to_ranks();
+    event("{\"event\": \"listening\", \"port\": %d}", g.port);
 }
 
 static void tune(int fd) {

@@ -113,8 +113,8 @@ int main(int count, char **words) {
     g.source_limit = g.source_limit > SOURCE_MAX ? SOURCE_MAX : g.source_limit < FRAME_MAX ? FRAME_MAX : g.source_limit;
     open_signals();
     tls_prepare();
-    listen_to_all();
     sites_begin();
+    listen_to_all();
     for (int64_t next_tick = 0;;) {
         struct epoll_event events[EVENTS];
         bool more = false;
