@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyproj
 import pytest
 import xarray as xr
 
@@ -11,6 +12,7 @@ from steppe.errors import GridError
 from steppe.grid import Projected, Raster, read_grid
 from steppe.grid.earth import band_areas
 from steppe.grid.keep import keep, kept
+from steppe.grid.projected import parse_crs, project
 
 ALBERS = {
     "grid_mapping_name": "albers_conical_equal_area",
@@ -95,6 +97,18 @@ def test_rows_and_columns_may_run_either_way_and_in_kilometres(tmp_path: Path, g
         "kilometres": {"y": Y / 1000.0, "x": X / 1000.0, "units": "km"},
     }[change]
     assert read(write(tmp_path / "a.nc", **how)) == grid
+
+
+@pytest.mark.parametrize("units", ["m", "km"])
+def test_a_projection_in_kilometres_has_its_cells_where_that_in_metres_has_them(tmp_path: Path, grid: Projected, units: str) -> None:
+    wkt = pyproj.CRS.from_proj4("+proj=aea +lat_0=0 +lon_0=132 +lat_1=-18 +lat_2=-36 +ellps=GRS80 +units=km").to_wkt()
+    length = {"m": 1.0, "km": 1000.0}[units]
+    found = read(write(tmp_path / "a.nc", y=Y / length, x=X / length, units=units, crs={"crs_wkt": wkt}))
+    np.testing.assert_allclose(found.cell_lat, grid.cell_lat, atol=1e-9)
+    np.testing.assert_allclose(found.cell_lon, grid.cell_lon, atol=1e-9)
+    np.testing.assert_allclose(found.cell_area, grid.cell_area, rtol=1e-9)
+    x, y = project(parse_crs(found.crs), found.cell_lon, found.cell_lat)
+    np.testing.assert_allclose([x[0], y[0]], [X[grid.order[0] % 80], Y[grid.order[0] // 80]], atol=1e-3)
 
 
 def test_a_place_is_found_and_one_outside_is_not(grid: Projected) -> None:

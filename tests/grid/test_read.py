@@ -62,9 +62,36 @@ def test_longitudes_from_0_to_360_become_those_from_180_west(tmp_path: Path) -> 
         assert (grid.active[:, at] == mask[:, column]).all()
 
 
-def test_a_map_of_one_row_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    path = store(tmp_path, {"mask": np.ones((1, 4), bool)}, lat=[10.0], lon=np.arange(4) * 10.0)
-    with pytest.raises(GridError, match=r"Latitude has 1 value; .* Take more of the map, or a table of the place"):
+@pytest.mark.parametrize("latitude", [10.0, -90.0])
+@pytest.mark.parametrize("high", [None, 4.0])
+def test_a_single_row_is_as_high_as_its_bounds_say_or_as_a_cell_is_wide(tmp_path: Path, latitude: float, high: float | None) -> None:
+    path = store(tmp_path, {"mask": np.ones((1, 4), bool)}, lat=[latitude], lon=np.arange(4) * 10.0)
+    if high:
+        bounds = np.clip([[latitude + high / 2, latitude - high / 2]], -90.0, 90.0)
+        dataset = xr.open_zarr(path, consolidated=False).load().assign(lat_bnds=(("lat", "bnds"), bounds))
+        dataset["lat"].attrs["bounds"] = "lat_bnds"
+        dataset.to_zarr(path, mode="w", consolidated=False)
+    assert read(path) == Raster(latitude, -(high or 10.0), 0.0, 10.0, np.ones((1, 4), bool))
+
+
+def test_a_single_column_is_as_wide_as_a_cell_is_high(tmp_path: Path) -> None:
+    assert read(store(tmp_path, {"mask": MASK[:3, :1] | True}, lat=GRID.lat[:3], lon=[200.0])) == Raster(
+        -10.05, -0.1, -160.0, 0.1, np.ones((3, 1), bool)
+    )
+
+
+def test_a_single_cell_of_unknown_size_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = store(tmp_path, {"mask": np.ones((1, 1), bool)}, lat=[10.0], lon=[20.0])
+    with pytest.raises(GridError, match=r'"lat" and "lon" have one value each, .* take more of the map, or make a table of the place'):
+        read(path)
+
+
+def test_axes_of_a_rotated_pole_are_no_latitudes(tmp_path: Path) -> None:
+    path = store(tmp_path)
+    dataset = xr.open_zarr(path, consolidated=False).load()
+    dataset["lat"].attrs |= {"standard_name": "grid_latitude", "units": "degrees_north"}
+    dataset.to_zarr(path, mode="w", consolidated=False)
+    with pytest.raises(GridError, match="No one-dimensional latitude was found"):
         read(path)
 
 
@@ -191,12 +218,14 @@ def test_a_file_of_a_gaussian_grid_names_the_key_that_needs_no_file(tmp_path: Pa
         read(path)
 
 
-def test_a_file_without_axes_or_with_one_row_is_explained(tmp_path: Path) -> None:
+def test_a_file_without_axes_or_with_places_alone_is_explained(tmp_path: Path) -> None:
     xr.Dataset({"a": (("y", "x"), np.ones((2, 2)))}).to_zarr(tmp_path / "a.zarr", consolidated=False)
     with pytest.raises(GridError, match=r"No one-dimensional latitude was found among a\."):
         read(tmp_path / "a.zarr")
-    with pytest.raises(GridError, match="Latitude has 1 value"):
-        read(store(tmp_path, {"mask": MASK[:1]}, lat=GRID.lat[:1]))
+    places = {"lat": ("station", [1.0, 5.0, 2.0]), "lon": ("station", [1.0, 2.0, 7.0])}
+    xr.Dataset({"a": (("station",), np.ones(3))}, places).to_zarr(tmp_path / "b.zarr", consolidated=False)
+    with pytest.raises(GridError, match='"lat" and "lon" lie along one dimension, "station", so these are single places and no map'):
+        read(tmp_path / "b.zarr")
 
 
 def test_a_file_that_is_no_raster_is_explained(tmp_path: Path) -> None:

@@ -5,14 +5,16 @@ import resource
 from pathlib import Path
 
 import numpy as np
+import pyproj
 import pytest
 import xarray
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steppe.cli.ingest_maps import named
 from steppe.clock import Clock
 from steppe.errors import DamagedError, Failure, FolderError, ForcingError
-from steppe.grid import FileLattice, Gaussian, Points, Raster, read_lattice
+from steppe.grid import FileLattice, Gaussian, Points, Raster, read_grid, read_lattice
 from steppe.ingest import Choices, Product, ingest_maps, map_transfer
 from steppe.ingest.regrid import Regrid
 from steppe.io import Axis, ForcingReader, ForcingStore
@@ -311,6 +313,48 @@ def test_variables_of_other_names_and_kinds_are_taken_by_map(tmp_path):
     store = ForcingStore.open(tmp_path / "w.zarr")
     assert set(store.variables) == {"rain", "wind_speed"}
     assert store["wind_speed"].units == "m s-1"
+
+
+def test_a_variable_of_the_files_has_one_name_in_the_store(tmp_path):
+    file = write_maps(tmp_path / "a.nc", {"temp": known_maps("max_temp", 3)}, units={"temp": "degC"})
+    with pytest.raises(ForcingError, match=r"--map tmax=temp and --map tmin=temp take one variable twice"):
+        ingest([file], tmp_path / "w.zarr", names={"tmax": "temp", "tmin": "temp"}, day_shift={})
+    with pytest.raises(ForcingError, match=r'--map is given twice for tmax: "temp" and "other"'):
+        named("map", ("tmax=temp", "tmax=other"))
+
+
+def test_files_of_one_variable_have_one_projection(tmp_path):
+    axes = {
+        name: (name, centres, {"units": "m", "standard_name": f"projection_{name}_coordinate"})
+        for name, centres in (("y", -1000.0 * np.arange(3)), ("x", 500_000.0 + 1000.0 * np.arange(4)))
+    }
+    files = []
+    for day, zone in enumerate((55, 56)):
+        time = ("time", [float(day)], {"units": "days since 1990-01-01"})
+        maps = {"rain": (("time", "y", "x"), np.ones((1, 3, 4)), {"units": "mm", "grid_mapping": "utm"})}
+        utm = ((), 0, pyproj.CRS.from_epsg(32700 + zone).to_cf())
+        files.append(tmp_path / f"{zone}.nc")
+        xarray.Dataset({**maps, "utm": utm}, {**axes, "time": time}).to_netcdf(files[-1])
+    with pytest.raises(ForcingError, match=r'56S", but .* of the projection "WGS 84 / UTM zone 55S"\. All files of a variable must'):
+        ingest(files, tmp_path / "w.zarr", day_shift={"rain": 0})
+
+
+def test_a_point_at_the_south_pole_gets_the_row_beside_it(tmp_path):
+    lat, lon = 75.0 - 30.0 * np.arange(6), -165.0 + 30.0 * np.arange(12)
+    rain = known_maps("daily_rain", 2, lat, lon)
+    file = write_maps(tmp_path / "a.nc", {"daily_rain": rain}, lat=lat, lon=lon)
+    ingest([file], tmp_path / "w.zarr", Points(("south", "north"), np.array([-90.0, 90.0]), np.array([20.0, 20.0])), day_shift={"rain": 0})
+    np.testing.assert_allclose(values(tmp_path / "w.zarr", "rain"), rain[:, [-1, 0], 6], atol=1e-5)
+
+
+def test_maps_of_one_row_and_one_column_make_a_store_whose_grid_a_run_takes(tmp_path):
+    for rows, columns in ((1, 4), (3, 1)):
+        lat, lon = 40.0 - 0.25 * np.arange(rows), 10.0 + 0.25 * np.arange(columns)
+        rain = known_maps("daily_rain", 2, lat, lon)
+        store = tmp_path / f"{rows}.zarr"
+        ingest([write_maps(tmp_path / f"{rows}.nc", {"daily_rain": rain}, lat=lat, lon=lon)], store, day_shift={"rain": 0})
+        np.testing.assert_allclose(values(store, "rain"), cells_of(rain, store), atol=1e-5)
+        assert read_grid(file=store).digest == ForcingStore.open(store).attributes["grid_digest"]
 
 
 @pytest.mark.parametrize("fill", ["previous", "climatology"])

@@ -207,6 +207,8 @@ def named(option: str, pairs: tuple[str, ...]) -> dict[str, str]:
         name, _, value = pair.rpartition("=")
         if not value or (option != "method" and not name):
             raise ForcingError(f'--{option} "{pair}" must be NAME=VALUE, such as rain={EXAMPLES[option]}.')
+        if name in found:
+            raise ForcingError(f'--{option} is given twice for {name or "all variables"}: "{found[name]}" and "{value}". Keep one.')
         found[name] = value
     return found
 

@@ -13,7 +13,7 @@ from steppe.files import write_whole
 from steppe.grid.projected import Projected
 from steppe.grid.raster import Raster
 
-VERSION = 2  # of the cache, and of the reader of files; another one reads the file again
+VERSION = 3  # of the cache, and of the reader of files; another one reads the file again
 
 
 def stamp(path: Path) -> str:

@@ -1,6 +1,6 @@
 """Even rows and columns of a file: latitude and longitude in any order, 0 to 360 or -180 to 180, or y and x of a projection."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ from steppe.array_types import Floats, Integers
 from steppe.errors import GridError
 from steppe.given import LATITUDE, LONGITUDE
 from steppe.grid.gaussian import MOST, quadrature
+from steppe.grid.projected import parse_crs
 from steppe.grid.region import DIGITS, TURN
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class FileLattice(NamedTuple):
         """Size, spacing and extent, for messages."""
         size = f"{self.lat.size} x {self.lon.size} cells of {-self.dlat:g} x {self.dlon:g}"
         if self.crs is not None:
-            return f"{size} m from y {self.lat[0]:.10g}, x {self.lon[0]:.10g}"
+            return f'{size} m from y {self.lat[0]:.10g}, x {self.lon[0]:.10g} of the projection "{parse_crs(self.crs).name}"'
         return f"{size} degrees from latitude {self.lat[0]:g}, longitude {self.lon[0]:g}"
 
 
@@ -59,6 +60,11 @@ def read_lattice(dataset: "xarray.Dataset") -> FileLattice:
     if projected := _projected_axes(dataset):
         return _projected(dataset, *projected)
     lat, lon = (_axis(dataset, kind) for kind in _AXES)
+    if lat.dims == lon.dims:
+        raise GridError(
+            f'"{lat.name}" and "{lon.name}" lie along one dimension, "{lat.dims[0]}", so these are single places and no map. '
+            "Make a table of each place: `steppe ingest stations`."
+        )
     joint = _joint(lon.values.astype(np.float64))
     rows, columns = _even("latitude", lat), _even("longitude", lon.roll({lon.dims[0]: -joint}, roll_coords=True))
     rows, columns, row_of, column_of, turned = _southward_and_eastward(rows, columns)
@@ -66,6 +72,7 @@ def read_lattice(dataset: "xarray.Dataset") -> FileLattice:
         column_of = np.roll(column_of, -joint)
         turned.append("columns join over the ends of the file")
     (rows, dlat), dlon = _between_poles(rows), _around(columns)
+    dlat, dlon = _sizes(dataset, (lat, lon), (dlat, dlon))
     if round((columns.size - 1) * dlon, 6) >= TURN:
         raise GridError(
             f'"{lon.name}" goes from {float(lon[0]):g} to {float(lon[-1]):g}, more than once round: places come twice. '
@@ -126,7 +133,7 @@ def _projected(dataset: "xarray.Dataset", y: "xarray.DataArray", x: "xarray.Data
         lengths.append(_METRES[unit])
     rows, columns = _even("y", y) * lengths[0], _even("x", x) * lengths[1]
     rows, columns, row_of, column_of, turned = _southward_and_eastward(rows, columns)
-    steps = _spacing(rows), _spacing(columns)
+    steps = _sizes(dataset, (y, x), (_spacing(rows), _spacing(columns)), lengths)
     crs = {
         key: value.tolist() if isinstance(value, np.ndarray | np.generic) else value
         for key, value in dataset[names[0]].attrs.items()
@@ -150,7 +157,8 @@ def _southward_and_eastward(rows: Centres, columns: Centres) -> tuple[Centres, C
 
 def is_axis(values: "xarray.DataArray", kind: str) -> bool:
     """True for an axis of "latitude" or "longitude", by its name, CF standard name or unit."""
-    return values.ndim == 1 and bool({values.name, values.attrs.get("standard_name"), values.attrs.get("units")} & set(_AXES[kind]))
+    known = {values.name, values.attrs.get("standard_name"), values.attrs.get("units")}
+    return values.ndim == 1 and bool(known & set(_AXES[kind])) and f"grid_{kind}" not in known  # which is of another pole
 
 
 def _axis(dataset: "xarray.Dataset", kind: str) -> "xarray.DataArray":
@@ -169,11 +177,10 @@ def _axis(dataset: "xarray.Dataset", kind: str) -> "xarray.DataArray":
 def _even(kind: str, axis: "xarray.DataArray") -> Floats:
     """The centres of an axis, checked for even spacing, without the noise of float32."""
     values = axis.values.astype(np.float64)
-    if values.size < 2:
-        raise GridError(
-            f"{kind.capitalize()} has {values.size} value; the size of a cell needs two or more. "
-            "Take more of the map, or a table of the place: `steppe ingest stations`."
-        )
+    if not values.size:
+        raise GridError(f'"{axis.name}" is empty, expected is the centre of each cell.')
+    if values.size == 1:
+        return values
     if kind == "longitude" and (np.diff(values) < 0).sum() == 1:
         values = np.where(values < values[0], values + 360.0, values)  # 170 .. 179, -180 .. -170: over the date line
     spacing = (values[-1] - values[0]) / (values.size - 1)
@@ -203,7 +210,28 @@ def _spacing(centres: Centres) -> float:
 
 
 def _mean_spacing(centres: Centres) -> float:
-    return float(centres[-1] - centres[0]) / (centres.size - 1)
+    return float(centres[-1] - centres[0]) / (centres.size - 1) if centres.size > 1 else np.nan
+
+
+def _sizes(
+    dataset: "xarray.Dataset", axes: "tuple[xarray.DataArray, ...]", steps: tuple[float, float], lengths: Sequence[float] = (1.0, 1.0)
+) -> tuple[float, float]:
+    """The spacing of rows and columns. A single row or column has the size in its bounds, else that of a cell along the other axis.
+
+    steps: NaN of a single one. lengths: units of the bounds.
+    """
+    found = []
+    for axis, step, other, length in zip(axes, steps, reversed(steps), lengths, strict=True):
+        bounds = dataset.variables.get(str(axis.attrs.get("bounds", "")))
+        if np.isnan(step) and bounds is not None:  # of a row on a pole one half lies beyond
+            other = 2.0 * length * float(np.round(np.abs(bounds.values - axis.values[0]).max(), DIGITS))
+        found.append(abs(other) if np.isnan(step) else abs(step))
+    if not np.isfinite(found).all():
+        raise GridError(
+            f'"{axes[0].name}" and "{axes[1].name}" have one value each, so the size of the cell is not known. '
+            "Add their bounds (CF 7.1), take more of the map, or make a table of the place: `steppe ingest stations`."
+        )
+    return -found[0], found[1]
 
 
 def _around(columns: Centres) -> float:
@@ -218,7 +246,7 @@ def _around(columns: Centres) -> float:
 def _between_poles(rows: Centres) -> tuple[Centres, float]:
     """Rows from north to south and their spacing; those that reach over a pole by rounding alone end there exactly."""
     spacing = _spacing(rows)
-    if _fit(rows, spacing):
+    if rows.size < 2 or _fit(rows, spacing):
         return rows, spacing
     beside = [(end - 90.0) / _mean_spacing(rows) for end in (rows[0], -rows[-1])]  # 0 of a row on the pole, 1/2 of one that ends there
     north, south = (next((part for part in (0.0, 0.5) if abs(each - part) < UNEVEN), None) for each in beside)

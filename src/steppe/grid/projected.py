@@ -158,7 +158,7 @@ class Projected:
 
 
 def parse_crs(attributes: Mapping[str, object]) -> "pyproj.CRS":
-    """The projection of a CF grid mapping.
+    """The projection of a CF grid mapping, with axes in metres whatever unit its own have.
 
     Raises
     ------
@@ -177,6 +177,11 @@ def _parse_crs(text: str) -> "pyproj.CRS":
     try:
         wkt = attributes.get("crs_wkt") or attributes.get("spatial_ref")
         found = pyproj.CRS.from_wkt(wkt) if wkt else pyproj.CRS.from_cf(attributes)
+        if any(axis.unit_conversion_factor != 1.0 for axis in found.axis_info) and found.is_projected:
+            about = found.to_json_dict()
+            for axis in about.get("source_crs", about)["coordinate_system"]["axis"]:
+                axis["unit"] = "metre"
+            found = pyproj.CRS.from_json_dict({key: value for key, value in about.items() if key != "id"})
     except (pyproj.exceptions.CRSError, KeyError, TypeError, ValueError) as error:
         raise GridError(f"The grid mapping is no projection that PROJ knows ({error}). Give crs_wkt, or CF's parameters of it.") from None
     if not found.is_projected:
@@ -185,7 +190,7 @@ def _parse_crs(text: str) -> "pyproj.CRS":
 
 
 def project(crs: "pyproj.CRS", longitude: Array, latitude: Array) -> tuple[Array, Array]:
-    """Places [degrees of WGS 84] as x and y [unit of the projection]."""
+    """Places [degrees of WGS 84] as x and y [m]."""
     import pyproj
 
     x, y = pyproj.Transformer.from_crs("EPSG:4326", crs, always_xy=True).transform(longitude, latitude)
@@ -193,7 +198,7 @@ def project(crs: "pyproj.CRS", longitude: Array, latitude: Array) -> tuple[Array
 
 
 def unproject(crs: "pyproj.CRS", x: Array, y: Array) -> tuple[Array, Array]:
-    """x and y as longitude and latitude [degrees of WGS 84]."""
+    """x and y [m] as longitude and latitude [degrees of WGS 84]."""
     import pyproj
 
     longitude, latitude = pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True).transform(x, y)

@@ -8,6 +8,8 @@ import numpy as np
 
 from steppe.array_types import Floats
 from steppe.errors import ForcingError, nearest
+from steppe.grid import FileLattice
+from steppe.grid.projected import parse_crs, unproject
 from steppe.ingest.cf_file import CfFile
 from steppe.ingest.cf_names import DEFICIT, DOUBTFUL, weather_name
 from steppe.ingest.map_series import MapSeries, SeriesPart
@@ -67,7 +69,14 @@ def choose_series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, 
     """
     parts: defaultdict[str, list[SeriesPart]] = defaultdict(list)
     described: dict[str, Variable] = {}
-    wanted = {theirs: ours for ours, theirs in choices.names.items()}
+    wanted: dict[str, str] = {}
+    for ours, theirs in choices.names.items():
+        if theirs in wanted:
+            raise ForcingError(
+                f"--map {wanted[theirs]}={theirs} and --map {ours}={theirs} take one variable twice. Copy it in the file: "
+                f'dataset["{ours}"] = dataset["{theirs}"].'
+            )
+        wanted[theirs] = ours
     seen: set[str] = set()
     untaken: set[str] = set()
     for file in files:
@@ -142,8 +151,9 @@ def _check_lattices(parts: Sequence[SeriesPart]) -> None:
         if (
             one.lat.size != other.lat.size
             or one.lon.size != other.lon.size
-            or not _close(one.lat, other.lat)
-            or not _close(one.lon, other.lon)
+            or not _close(one.lat, other.lat, one.dlat)
+            or not _close(one.lon, other.lon, one.dlon)
+            or (one.crs != other.crs and not _close(_ends(one), _ends(other), 1.0))
         ):
             raise ForcingError(
                 f'"{part.file.path}" has {other}, but "{first.path}" has {one}. '
@@ -151,8 +161,14 @@ def _check_lattices(parts: Sequence[SeriesPart]) -> None:
             )
 
 
-def _close(one: Floats, other: Floats) -> bool:
-    return bool(np.allclose(one, other, rtol=0.0, atol=1e-3 * abs(one[1] - one[0])))
+def _close(one: Floats, other: Floats, step: float) -> bool:
+    return bool(np.allclose(one, other, rtol=0.0, atol=1e-3 * abs(step)))
+
+
+def _ends(lattice: FileLattice) -> Floats:
+    """Longitude and latitude of the first and the last cell [degrees], since a projection has many spellings."""
+    x, y = lattice.lon[[0, -1]], lattice.lat[[0, -1]]
+    return np.array([x, y] if lattice.crs is None else unproject(parse_crs(lattice.crs), x, y))
 
 
 def choose_axis(series: Mapping[str, MapSeries], choices: Choices) -> Axis:

@@ -159,6 +159,7 @@ def _positions(lattice: FileLattice, grid: Grid) -> tuple[Integers, Integers]:
         row, column = (np.floor(np.round(np.nan_to_num(along, nan=-9.0, posinf=-9.0, neginf=-9.0) + 0.5, 6)) for along in found)
         return row.astype(np.int64), column.astype(np.int64)
     row = np.floor(np.round((grid.cell_lat - lattice.lat[0]) / lattice.dlat + 0.5, 6)).astype(np.int64)
+    row -= (grid.cell_lat == -90.0) & (row == lattice.lat.size)  # the South Pole belongs to the row beside it
     east = np.round((grid.cell_lon - lattice.lon[0]) / lattice.dlon + 0.5, 6)
     column = np.floor(np.mod(east, np.round(360.0 / lattice.dlon, 6))).astype(np.int64)
     return row, column
