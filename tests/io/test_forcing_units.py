@@ -12,6 +12,9 @@ from steppe.io.forcing.units import SAME, conversion
         ("Degrees Celsius", "degC"),
         ("Deg. C", "degC"),
         ("celcius", "degC"),
+        ("degrees Kelvin", "K"),
+        ("deg K", "K"),
+        ("degree_F", "degF"),
         ("mm", "mm d-1"),
         ("kg m-2 d-1", "mm d-1"),
         ("MJ/m2", "MJ m-2 d-1"),
@@ -28,6 +31,8 @@ def test_spellings_of_one_unit_need_no_conversion(found: str, wanted: str) -> No
     [
         ("K", "degC", 300.0, 26.85),
         ("degF", "degC", 212.0, 100.0),
+        ("degrees Fahrenheit", "degC", 212.0, 100.0),
+        ("degrees Kelvin", "degC", 300.0, 26.85),
         ("W m-2", "MJ m-2 d-1", 100.0, 8.64),
         ("J m-2", "MJ m-2 d-1", 2e7, 20.0),
         ("kPa", "hPa", 1.5, 15.0),

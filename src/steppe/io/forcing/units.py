@@ -9,15 +9,18 @@ from typing import NamedTuple
 from steppe.errors import ForcingError
 
 # with a space UDUNITS reads the product of an angle and a temperature or a charge
-_DEGREES = (
-    *("degC", "deg C", "deg_C", "°C", "oC", "C", "celsius", "Celsius", "celcius", "Celcius", "deg. C", "Deg. C"),
-    *(f"{degree}{space}{of}" for degree in ("degree", "degrees", "Degrees") for space in " _" for of in ("C", "celsius", "Celsius")),
-)
+_OF = {"C": "degC", "celsius": "degC", "Celsius": "degC", "F": "degF", "fahrenheit": "degF", "Fahrenheit": "degF"}
+_OF |= {"K": "K", "kelvin": "K", "Kelvin": "K"}
+_DEGREES = {
+    **dict.fromkeys(("degC", "°C", "oC", "C", "celsius", "Celsius", "celcius", "Celcius"), "degC"),
+    **{f"{word}{by}{of}": unit for word in ("deg", "degree", "degrees", "Degrees") for by in " _" for of, unit in _OF.items()},
+    **{f"{word} {of}": unit for word in ("deg.", "Deg.") for of, unit in _OF.items()},
+}
 _WATER = ("mm d-1", "mm", "mm/d", "mm/day", "mm day-1", "mm d**-1", "kg m-2", "kg/m2", "kg m**-2", "kg m-2 d-1", "kg m-2 day-1")
 _RADIATION = ("MJ m-2 d-1", "MJ m-2", "MJ/m2", "MJ/m^2", "MJ m**-2", "MJ/m2/d", "MJ/m2/day", "MJ m-2 day-1", "MJ m^-2")
 
 SPELLINGS = {
-    **dict.fromkeys(_DEGREES, "degC"),
+    **_DEGREES,
     **dict.fromkeys(("K", "kelvin", "Kelvin", "degK"), "K"),
     **dict.fromkeys(_WATER, "mm d-1"),
     **dict.fromkeys(("kg m-2 s-1", "kg/m2/s", "kg m**-2 s**-1", "mm s-1", "mm/s"), "mm s-1"),
