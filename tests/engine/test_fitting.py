@@ -126,14 +126,17 @@ def test_weather_for_a_model_without_forcing_is_refused(air):
         Simulation(air)
 
 
-def test_a_cell_model_whose_forcing_is_optional_says_that_it_needs_weather(air):
+def test_a_cell_model_whose_forcing_is_optional_runs_without_weather(air):
     bucket = (EXAMPLES / "bucket.py").read_text()
     (air.parent / "air.py").write_text(
         bucket.replace("high=2000, logarithmic=True)", "high=2000, initial=0)").replace('evaporation", low=0, high=50)', 'e", initial=0)')
     )
     changed(air, '"concentration"', '"water"')
-    with pytest.raises(RunFileError, match='Model "bucket" declares the forcing rain, pan, irrigation, so its run needs weather'):
-        Simulation(air)
+    with Simulation(air) as simulation:
+        simulation.set("rain", 7.0)
+        simulation.step(2)
+        water = np.float32(np.exp(np.float32(-0.01))) ** 2
+        np.testing.assert_allclose(simulation["water"].values[simulation.grid.active], 57.0 * water, rtol=1e-6)
 
 
 def test_an_event_input_that_the_weather_holds_is_refused_before_the_run(air):

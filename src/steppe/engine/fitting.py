@@ -49,9 +49,10 @@ def _check_weather(plan: "Plan") -> None:
     forcing = [name for name, v in plan.model.variables.items() if v.role is Role.FORCING]
     if plan.forcing is not None and not forcing:
         raise RunFileError(f'[forcing] is given, but model "{plan.model.name}" declares no forcing. Remove the [forcing] table.')
-    if plan.forcing is None and forcing:
+    needed = [name for name in forcing if plan.model.variables[name].initial is None]
+    if plan.forcing is None and needed:
         raise RunFileError(
-            f'Model "{plan.model.name}" declares the forcing {", ".join(forcing)}, so its run needs weather. Give a [forcing] table.'
+            f'Model "{plan.model.name}" declares the forcing {", ".join(needed)}, so its run needs weather. Give a [forcing] table.'
         )
 
 
