@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { type Label, type Legend, labelsOf } from "../src/draw/legend";
+import { heightOf, type Label, type Legend, labelsOf } from "../src/draw/legend";
+import { colourAt, scaleOf, shareOf } from "../src/draw/palette";
 import { fitting } from "../src/ui/legend";
 
 const legend = (range: readonly [number, number], more: Partial<Legend> = {}): Legend => ({
@@ -44,4 +45,16 @@ it("no number of a legend touches another", () => {
       });
     }),
   );
+});
+
+it("each class has a colour of its own, however far apart their numbers are, and a row of the legend", () => {
+  const classes = { 111: "town", 112: "village", 121: "works", 523: "sea", 3999: "rock" };
+  const scale = scaleOf({ classes } as never, "batlow", null, [0, 1]);
+  const colours = scale.names.map(([number]) => colourAt(scale.palette, shareOf(scale, number)));
+  expect(new Set(colours).size).toBe(5);
+  for (const [index, [number]] of scale.names.entries()) {
+    for (const near of [number - 0.4, number + 0.4]) expect(colourAt(scale.palette, shareOf(scale, near))).toBe(colours[index]);
+  }
+  expect(heightOf(scale)).toBe(3 * 17);
+  expect(scaleOf({ classes: { 7: "rock" } } as never, "batlow", null, [0, 1]).range).toEqual([7, 8]);
 });

@@ -92,5 +92,5 @@ void main() {
 #else
   float share = clamp((x - range.x) / (range.y - range.x), 0.0, 1.0);
 #endif
-  colour = vec4(texelFetch(palette, ivec2(int(share * 255.0 + 0.5), 0), 0).rgb, 1.0);
+  colour = vec4(texelFetch(palette, ivec2(int(share * float(textureSize(palette, 0).x - 1) + 0.5), 0), 0).rgb, 1.0);
 }`;

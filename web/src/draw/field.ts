@@ -103,7 +103,8 @@ export class FieldMap {
       return;
     if (this.colours !== style.palette) {
       gl.activeTexture(gl.TEXTURE0 + COLOURS);
-      gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 256, 1, gl.RGB, gl.UNSIGNED_BYTE, paletteOf(style.palette));
+      const table = paletteOf(style.palette);
+      gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGB8, table.length / 3, 1, 0, gl.RGB, gl.UNSIGNED_BYTE, table);
       this.colours = style.palette;
     }
     const places = this.use(mode, style.smooth && style.names.length === 0, style.logarithmic, !!disc);
@@ -181,8 +182,7 @@ export class FieldMap {
       gl.bindTexture(gl.TEXTURE_2D, gl.createTexture());
       for (const filter of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, filter, gl.NEAREST);
       for (const edge of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(gl.TEXTURE_2D, edge, gl.CLAMP_TO_EDGE);
-      if (unit === COLOURS) gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGB8, 256, 1, 0, gl.RGB, gl.UNSIGNED_BYTE, null);
-      else gl.texImage2D(gl.TEXTURE_2D, 0, gl.R8UI, 1, 1, 0, gl.RED_INTEGER, gl.UNSIGNED_BYTE, new Uint8Array([255]));
+      if (unit !== COLOURS) gl.texImage2D(gl.TEXTURE_2D, 0, gl.R8UI, 1, 1, 0, gl.RED_INTEGER, gl.UNSIGNED_BYTE, new Uint8Array([255]));
     }
     this.held = [null, null];
     this.shapes = ["", ""];

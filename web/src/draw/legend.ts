@@ -13,8 +13,17 @@ export interface Legend extends Scale {
   signed: boolean;
 }
 export const HEIGHT = 68; // [CSS pixel]
+const ROW = 17; // [CSS pixel] of a class
 const [TOP, BAR, END] = [33, 13, 7];
 const [APART, GAP] = [50, 8]; // [CSS pixel] between ticks, and between their texts
+
+/** How many classes stand one above the other: in two columns where they are more than four. */
+const rowsOf = (classes: number) => (classes > 4 ? Math.ceil(classes / 2) : classes);
+
+/** How tall a legend is [CSS pixel]. */
+export function heightOf({ names }: Pick<Scale, "names">): number {
+  return names.length ? ROW * rowsOf(names.length) : HEIGHT;
+}
 
 /** Draws at x, y in CSS pixels of a context that is scaled to them. */
 export function drawLegend(pen: CanvasRenderingContext2D, legend: Legend, x: number, y: number, width: number, colours: Colours): void {
@@ -107,12 +116,12 @@ function drawClasses(pen: CanvasRenderingContext2D, legend: Legend, x: number, y
   const wide = names.length > 4 ? width / 2 : width;
   pen.font = "11px Inter, system-ui, sans-serif";
   pen.textAlign = "left";
-  names.slice(0, 8).forEach(([number, name], k) => {
-    const [left, top] = [x + Math.floor(k / 4) * wide, y + (k % 4) * 17];
+  const rows = rowsOf(names.length);
+  names.forEach(([number, name], k) => {
+    const [left, top] = [x + Math.floor(k / rows) * wide, y + (k % rows) * ROW];
     pen.fillStyle = colourAt(palette, shareOf(legend, number));
     pen.fillRect(left, top + 2, 11, 11);
     pen.fillStyle = colours.ink;
-    const more = k === 7 && names.length > 8 ? `, and ${names.length - 8} more` : "";
-    pen.fillText(`${number} ${name}${more}`, left + 17, top + 11, wide - 24);
+    pen.fillText(`${number} ${name}`, left + 17, top + 11, wide - 24);
   });
 }

@@ -43,7 +43,7 @@ export function scaleOf(variable: Variable | undefined, name: string, logarithmi
   const names = Object.entries(variable?.classes ?? {}).map(([number, text]) => [Number(number), text] as const);
   if (names.length) {
     const numbers = names.map(([number]) => number);
-    const range = [Math.min(...numbers) - 0.5, Math.max(...numbers) + 0.5] as const;
+    const range = [Math.min(...numbers), Math.max(...numbers, Math.min(...numbers) + 1)] as const;
     return { palette: `classes ${numbers.join(",")}`, range, logarithmic: false, names };
   }
   const palette = isPalette(name) ? name : "batlow";
@@ -58,20 +58,22 @@ export function shareOf({ range: [low, high], logarithmic }: Pick<Scale, "range"
   return Math.min(Math.max(share, 0), 1);
 }
 
-/** Colours that are told apart, as many as there are classes: ends of a table first, then the middle, then between. */
+const WIDEST = 4096; // entries of a table that every graphics processor takes
+
+/** An entry for each number from the least class to the greatest. Colours are told apart: ends of a table first, then the middle, then between. */
 function tableOf(numbers: readonly number[]): Uint8Array {
-  const [table, base] = [new Uint8Array(768).fill(128), paletteOf("batlow")];
-  const [least, count] = [Math.min(...numbers), Math.max(...numbers) - Math.min(...numbers) + 1];
+  const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
+  const count = Math.min(most - least + 1, WIDEST);
+  const [table, base] = [new Uint8Array(3 * count).fill(128), paletteOf("batlow")];
   const halved = (at: number): number => (at < 2 ? at / 2 : ((at % 2) + halved(Math.floor(at / 2))) / 2); // bits in reverse
-  for (let entry = 0; entry < 256; entry++) {
-    const which = numbers.indexOf(least + Math.floor((entry / 256) * count));
+  numbers.forEach((number, which) => {
     const at = 3 * Math.round(255 * (which < 2 ? which : halved(which - 1)));
-    if (which >= 0) table.set(base.subarray(at, at + 3), 3 * entry);
-  }
+    table.set(base.subarray(at, at + 3), 3 * Math.round(((number - least) * (count - 1)) / (most - least || 1)));
+  });
   return table;
 }
 
-/** Red, green, blue of 256 entries. */
+/** Red, green, blue of 256 entries; of classes of one entry a number. */
 export function paletteOf(name: PaletteName): Uint8Array {
   let table = read.get(name);
   if (!table) {
@@ -89,10 +91,9 @@ function summed(steps: string): Uint8Array {
 
 /** The entry at a share from 0 to 1 as a colour of CSS. */
 export function colourAt(name: PaletteName, share: number): string {
-  const at = 3 * Math.round(Math.min(Math.max(share, 0), 1) * 255);
-  return `rgb(${paletteOf(name)
-    .subarray(at, at + 3)
-    .join(",")})`;
+  const table = paletteOf(name);
+  const at = 3 * Math.round(Math.min(Math.max(share, 0), 1) * (table.length / 3 - 1));
+  return `rgb(${table.subarray(at, at + 3).join(",")})`;
 }
 
 /** The palette that suits a variable by its name, unit and standard name. */

@@ -7,7 +7,7 @@ import { type Arrows, drawArrows } from "./arrows";
 import type { Coast } from "./coast";
 import { type Context, drawContext } from "./context";
 import { FieldMap, type Mode, placementOf } from "./field";
-import { drawLegend, HEIGHT, type Legend } from "./legend";
+import { drawLegend, heightOf, type Legend } from "./legend";
 import { type Colours, drawMarks, drawOutline, drawOver, drawUnder, type Mark } from "./lines";
 import type { Scale } from "./palette";
 import { drawPoints } from "./points";
@@ -36,13 +36,15 @@ export interface Plate {
 const FONT = "Inter, system-ui, sans-serif";
 const FONTS = { title: `600 13px ${FONT}`, text: `12px ${FONT}` };
 const [MARGIN, LINE] = [16, 16]; // [CSS pixel]
-const LEGEND = HEIGHT + 24; // [CSS pixel] with its title
+const TITLE = 24; // [CSS pixel] of a legend
+
+const tallest = ({ legends }: Plate) => TITLE + Math.max(...legends.map(({ legend }) => heightOf(legend)));
 
 /** Raises NoWebGL, or an error when the browser makes no picture of this size. */
 export async function picture(plate: Plate): Promise<Blob> {
   const { size, ratio, colours } = plate;
   const [width, height] = size;
-  const foot = LEGEND + 2 * MARGIN + plate.notes.length * LINE;
+  const foot = tallest(plate) + 2 * MARGIN + plate.notes.length * LINE;
   const canvas = Object.assign(document.createElement("canvas"), {
     width: Math.round(width * ratio),
     height: Math.round((height + foot) * ratio),
@@ -126,7 +128,8 @@ function wrapped(pen: CanvasRenderingContext2D, text: string, width: number): st
   return lines;
 }
 
-function drawFoot(pen: CanvasRenderingContext2D, { size, legends, notes, colours }: Plate): void {
+function drawFoot(pen: CanvasRenderingContext2D, plate: Plate): void {
+  const { size, legends, notes, colours } = plate;
   const [width, height] = size;
   const wide = Math.min(420, (width - MARGIN * (legends.length + 1)) / legends.length);
   legends.forEach(({ title, unit, legend }, index) => {
@@ -144,5 +147,5 @@ function drawFoot(pen: CanvasRenderingContext2D, { size, legends, notes, colours
   pen.font = `11px ${FONT}`;
   pen.fillStyle = colours.muted;
   pen.textAlign = "left";
-  for (const [index, note] of notes.entries()) pen.fillText(note, MARGIN, height + LEGEND + MARGIN + 8 + index * LINE);
+  for (const [index, note] of notes.entries()) pen.fillText(note, MARGIN, height + tallest(plate) + MARGIN + 8 + index * LINE);
 }

@@ -10,7 +10,7 @@ import { fill, h, say } from "./dom";
 import { aligned } from "./lines";
 import type { Theme } from "./theme";
 
-const DATE = 70; // [CSS pixel] of a date on the axis
+const DATE = 90; // [CSS pixel] of a date on the axis
 const STATISTIC = 6; // digits of what is told of a region; the CSV file has all
 const EDGE = 35; // [CSS pixel] of a date that stands at the edge
 const NUMBER = 26; // [CSS pixel] between two numbers on the axis
@@ -61,6 +61,19 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
     const { classes } = lines();
     const named = Object.keys(classes).length > 0;
     const ticks = (from: number, to: number) => (run ? dateTicks(run.clock, from, to, Math.max(2, host.clientWidth / DATE)) : []);
+    /** The classes that the lines have, as many as there is room for. */
+    const classTicks = (from: number, to: number) => {
+      const [found, apart] = [lines().series.flatMap(({ values }) => values), ((to - from) * NUMBER) / host.clientHeight];
+      let last = Number.NEGATIVE_INFINITY;
+      return Object.keys(classes)
+        .map(Number)
+        .sort((one, other) => one - other)
+        .filter((each) => {
+          const fits = found.includes(each) && each >= from && each <= to && each - last >= apart;
+          if (fits) last = each;
+          return fits;
+        });
+    };
     const alone = (column: uPlot.AlignedData[number], at: number) => {
       const known = (from: number, by: number): boolean => {
         for (let k = from; k in column; k += by) if (column[k] !== undefined) return column[k] !== null;
@@ -108,8 +121,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
         },
         {
           ...{ ...axis, incrs: () => [Number.MAX_VALUE] }, // unused: uPlot only draws an axis for which it finds a step
-          splits: (_, __, from, to) =>
-            roundTicks(from, to, host.clientHeight / NUMBER - 1).filter((each) => !named || Number.isInteger(each)),
+          splits: (_, __, from, to) => (named ? classTicks(from, to) : roundTicks(from, to, host.clientHeight / NUMBER - 1)),
           values: (_, values) => (named ? values.map((value) => classes[value] ?? "") : axisTexts(values)),
           size: (self, texts) => widest(self.ctx, texts ?? []),
         },
@@ -224,14 +236,12 @@ export function lineText(
   stands = Number.POSITIVE_INFINITY,
 ): string {
   const index = line.steps.indexOf(step);
-  const text = (values: readonly (number | null)[] | undefined) => {
+  const told = (write: (value: number) => string) => (values: readonly (number | null)[] | undefined) => {
     const value = values?.[index];
-    return value === null || value === undefined ? "missing" : (classes[value] ?? unbroken(grouped(singleText(value))));
+    return value === null || value === undefined ? "missing" : unbroken(write(value));
   };
-  const short = (values: readonly (number | null)[] | undefined) => {
-    const value = values?.[index];
-    return value === null || value === undefined ? "missing" : unbroken(rounded(value, STATISTIC));
-  };
+  const text = told((value) => classes[value] ?? grouped(singleText(value)));
+  const short = told((value) => rounded(value, STATISTIC));
   if (line.gaps.some((gap) => gap.first <= step && step <= gap.last)) return "no value";
   if (index < 0 && step > stands) return "not reached";
   if (index < 0) return step < 1 ? "" : "…";

@@ -1,6 +1,6 @@
 /** The legends of the variable and of the difference, drawn at most 5 times a second. */
 import { grouped, prettyUnit, rounded, toStep, typedNumber } from "../decode/units";
-import { drawLegend, HEIGHT } from "../draw/legend";
+import { drawLegend, HEIGHT, heightOf } from "../draw/legend";
 import { DIFFERENCE, type Scale, scaleOf } from "../draw/palette";
 import type { Api } from "../fetch/api";
 import { isFailure } from "../fetch/problem";
@@ -99,6 +99,8 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
   }
   function paint(on: HTMLCanvasElement, coloured: Coloured & Scale, signed: boolean, units: string): void {
     const ratio = window.devicePixelRatio || 1;
+    const { names } = coloured;
+    on.style.height = names.length ? `${heightOf(coloured)}px` : ""; // a strip has no room for all classes
     const { clientWidth: width, clientHeight: height } = on;
     if (width === 0) return;
     on.width = Math.round(width * ratio);
@@ -106,9 +108,9 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
     const pen = on.getContext("2d");
     if (!pen) return;
     pen.scale(ratio, ratio);
-    drawLegend(pen, { ...coloured, signed }, 8, height - HEIGHT, width - 16, theme.colours);
+    drawLegend(pen, { ...coloured, signed }, 8, names.length ? 0 : height - HEIGHT, width - 16, theme.colours);
     const [least, most] = coloured.range.map((value) => rounded(value, 6));
-    const words = coloured.names.map(([number, text]) => `${number} ${text}`).join("; ");
+    const words = names.map(([number, text]) => `${number} ${text}`).join("; ");
     on.title = words || coloured.logarithmic ? "" : "The bars grow with the square root of the number of cells.";
     on.setAttribute("aria-label", words ? `Classes: ${words}` : `Colours run from ${least} to ${most} ${units}`);
   }
