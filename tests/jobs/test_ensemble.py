@@ -190,3 +190,11 @@ def test_a_bad_cell_ends_its_scenario_alone(scenario):
     with steppe.open(scenario.parent / "out") as found:
         assert found.attrs["unfinished_scenarios"].startswith("mad")
         assert np.isfinite(found["water"].sel(scenario=["calm", "still"])).all()
+    told: list[str] = []
+    plan = Plan.of(steppe.read_run_file(scenario, {"engine.on_bad_cell": '"freeze"', "output.path": '"frozen"'}))
+    assert run_ensemble(plan, scenarios, say=lambda kind, text: told.append(f"{kind}: {text}"))
+    cells = plan.grid.n_cells
+    assert told == [
+        f'warning: Scenario "mad": {cells} of {cells} cells are bad and frozen. '
+        + "Their last good states stay in maps and in means of regions."
+    ]

@@ -1,4 +1,4 @@
-"""The error of a cell that left its limits."""
+"""The error of a cell that left its limits, and the warning of cells that are frozen."""
 
 import json
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from steppe.array_types import Array
 from steppe.comm import World
 from steppe.engine.plan import Plan
 from steppe.errors import BadCellError
@@ -36,6 +37,15 @@ def bad_cell(status: Status, plan: Plan, done: int) -> BadCellError:
     if plan.model.needs.neighbours and np.isnan(status.value) and not grid.active.all():
         advice = "Cells outside the mask are NaN: a model asks self.active before it takes a neighbour's value."
     return BadCellError(f"On {when} in {place} {what}{others}. Results up to the last checkpoint are safe. {advice}")
+
+
+def frozen(plan: Plan, values: Callable[[str], Array]) -> str:
+    """A sentence on the cells that are bad and frozen; "" if there are none. values: returns a variable of all cells."""
+    marked = plan.run.engine.on_bad_cell == "freeze" and "bad_code" in plan.variables  # which models of cells have
+    if not (marked and (count := np.count_nonzero(values("bad_code")))):
+        return ""
+    cells = f"{count:,} of {plan.grid.n_cells:,} cells"
+    return f"{cells} are bad and frozen. Their last good states stay in maps and in means of regions."
 
 
 def first_bad(status: Status, deal: Ownership, world: World) -> Callable[[], Status]:

@@ -18,6 +18,7 @@ from steppe.array_types import Array, Integers
 from steppe.comm import delayed_interrupt
 from steppe.control import OPEN_END, Leg, Position
 from steppe.control.wire import BEGINNING
+from steppe.engine.bad_cell import frozen
 from steppe.engine.branch import FIRST, MOST, Arguments, Branch, saved
 from steppe.engine.cadence import Cadence
 from steppe.engine.check import remarks
@@ -140,10 +141,8 @@ class ScriptSession(Session):
 
     def tell_end(self) -> None:
         """Reports the end of a computation, and the cells that are frozen if there are some."""
-        marked = self.plan.run.engine.on_bad_cell == "freeze" and "bad_code" in self.plan.variables  # which models of cells have
-        if marked and (frozen := np.count_nonzero(self.values("bad_code"))):
-            cells = f"{frozen:,} of {self.plan.grid.n_cells:,} cells"
-            self.tell("warning", f"{cells} are bad and frozen. Their last good states stay in maps and in means of regions.")
+        if told := frozen(self.plan, self.values):
+            self.tell("warning", told)
         done = self.on.position.step >= self.plan.steps
         self.tell("finished" if done else "stopped", f"at {self.plan.clock.name(self.plan.steps - 1) if done else self.date}")
 

@@ -10,10 +10,16 @@ import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
+import numpy as np
+
+from steppe.api.query import MapQuery
+from steppe.array_types import Array
 from steppe.control import OPEN_END, Leg, Position
+from steppe.engine.bad_cell import frozen
 from steppe.engine.cadence import Cadence
 from steppe.engine.open_branches import Budget
 from steppe.engine.plan import Plan
@@ -25,7 +31,7 @@ from steppe.io import Ensemble, Member, expect_no_results
 from steppe.variable import Role, Variable
 
 BEGIN = (Role.PARAMETER, Role.STATE)  # what a run begins with
-SHOWN = 3  # scenarios with a bad cell whose error is given in full
+SHOWN = 3  # scenarios with a bad cell that are named
 
 
 @dataclass(frozen=True)
@@ -173,7 +179,9 @@ def run_ensemble(
             _begin(session, plan.model.variables, numbers[scenario.name], scenario)
         columns = dict.fromkeys(name for each in scenarios for name in each.set)
         Ensemble(members, {name: _column(plan.model.variables[name]) for name in columns}).write(folder)
-        return _advance(session, plan, {number: name for name, number in numbers.items()}, tell, stop)
+        done = _advance(session, plan, {number: name for name, number in numbers.items()}, tell, stop)
+        _warn_of_frozen(session, plan, numbers, say)
+        return done
     finally:
         session.close()
 
@@ -237,6 +245,18 @@ def _advance(
         more = f" And {len(failed) - SHOWN:,} more." if len(failed) > SHOWN else ""
         raise BadCellError(f"{len(failed):,} of {len(names):,} scenarios stopped at a bad cell{others}. {errors}{more}")
     return first == plan.steps
+
+
+def _warn_of_frozen(session: Session, plan: Plan, numbers: Mapping[str, int], say: Callable[[str, str], None]) -> None:
+    def values(number: int, name: str) -> Array:
+        head, body = session.get(number, MapQuery(name=name, packed=True))
+        return np.frombuffer(body, head["dtype"])
+
+    told = [f'Scenario "{name}": {text}' for name, number in numbers.items() if (text := frozen(plan, partial(values, number)))]
+    for text in told[:SHOWN]:
+        say("warning", text)
+    if len(told) > SHOWN:
+        say("warning", f"{len(told) - SHOWN:,} more scenarios have bad cells that are frozen.")
 
 
 def _column(variable: Variable) -> dict[str, object]:
