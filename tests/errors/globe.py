@@ -189,6 +189,11 @@ def globe_with_a_source_between_cells(folder: Path) -> None:
     _tracer(folder, '{ source = "1e-6 s-1", box = [1, 50, 2, 51] }')
 
 
+def globe_with_vertical_motion_of_a_formula(folder: Path) -> None:
+    """Which moves air as it says."""
+    globe(folder, run={FORCING: "", WIND: 'wind = "dcmip12"\nvertical = "none"'})
+
+
 def globe_with_unknown_levels(folder: Path) -> None:
     """A typo."""
     globe(folder, run={FORCING: "", WIND: 'levels = "L19"'})

@@ -62,6 +62,8 @@ class Transport(FieldModel):
             self._wind = "forcing"
         if self._wind == "forcing" and not around.names:
             raise ModelError('[parameters] wind = "forcing", and the run has no winds. Write [forcing] fields = "winds.zarr".')
+        if self._wind != "forcing" and self._asked_vertical is not None:
+            raise ModelError(f'[parameters] vertical is of winds of a store, and wind = "{self._wind}" is a formula. Remove vertical.')
         vertical = "omega" in around.names if self._asked_vertical is None else self._asked_vertical != "none"
         self._settle(levels.chosen(self._asked, self._wind, around.columns), vertical)
         for tracer in self.tracers:
