@@ -1,5 +1,6 @@
 """Steering from the page: what is pressed becomes orders in the journal, once, and what others ordered is not overwritten unseen."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -41,7 +42,9 @@ def test_keyboard_alone_plays_pins_and_sets(opened: Opened) -> None:
     house, page = opened.house, opened.page
     since = last(house)
     focus_by_tab(opened, "#map")
-    opened.press("ArrowRight", "ArrowDown", "Enter")
+    opened.press("ArrowRight", "ArrowDown")
+    expect(page.locator("#map-said")).to_have_text(re.compile(r"E, [0-9.]+ mm$"))  # the value, once it has come
+    opened.press("Enter")
     expect(page.locator("#map-said")).to_contain_text("pinned")
     opened.press(".")
     expect(opened.chip).to_contain_text("Paused at 10 Jan 1990")
@@ -198,6 +201,21 @@ def test_branch_then_difference(opened: Opened) -> None:
     expect(page.locator("#legend-difference")).to_be_hidden()  # another tab is open
     page.click("#tab-look")
     expect(page.locator("#legend-difference")).to_be_visible()
+    opened.press("1")
+    expect(page.locator("#titles b")).to_have_text(["dry"])  # to which orders go
+    opened.press("3")
+    expect(page.locator("#titles b")).to_have_text(["main", "dry", "dry − main"])
+
+
+def test_the_notice_of_a_planned_change_has_its_date_whatever_is_typed_meanwhile(opened: Opened) -> None:
+    page = opened.page
+    draft(opened, "90")
+    page.locator("#change-capacity-when").select_option("date")
+    page.locator("#change-capacity-date").fill("1990-02-01")
+    opened.press("Enter")
+    page.get_by_role("button", name="Set in main").press("Enter")
+    opened.press("Escape")
+    expect(page.locator("#notices")).to_contain_text("planned in main for 1 Feb 1990")
 
 
 def test_space_twice_in_a_moment_plays_and_pauses(opened: Opened) -> None:

@@ -299,6 +299,8 @@ describe("taking away", () => {
     expect(lines.some((line) => line.includes("least and the greatest"))).toBe(true);
     expect(lines).toContain("# main cell 1: longitude 147.35, latitude -21.65");
     expect(lines.slice(-4)).toEqual(["step,date,main cell 1", "1,2003-01-01,5", "2,2003-01-02,", ""]);
+    const second = { pins: pins.map((pin) => ({ ...pin, colour: 2 })), series: series.map((line) => ({ ...line, pin: 2 })) };
+    expect(seriesCsv(state(second))).toContain("step,date,main cell 1\n"); // the number on the map, not that of the colour
   });
   test("the series of a region say which it is, with its least and greatest values", () => {
     const line = { variable: "stock", pin: 0, cell: -1, place: null, scenario: "main", branch: 1, end: 2, thinned: false, gaps: [] };

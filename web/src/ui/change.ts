@@ -290,13 +290,13 @@ export class ChangeForm {
     const sent = this.ready;
     const detail = this.said.textContent ?? "";
     const { when, ...change } = order;
-    const yearly = this.date.value.trim();
+    const date = this.date.value.trim();
+    const every = this.when.value === "yearly";
+    const on = every ? ` for ${date} of every year` : typeof when === "object" ? ` for ${dateText(this.store.now, date)}` : "";
     const made: Ordered | null = await send(
       this.store,
       () =>
-        this.when.value === "yearly"
-          ? this.api().addEvent({ ...change, when: { yearly } }, { match, wait: 2 })
-          : this.api().set(order, { match, wait: 2 }),
+        every ? this.api().addEvent({ ...change, when: { yearly: date } }, { match, wait: 2 }) : this.api().set(order, { match, wait: 2 }),
       (error) => this.refused(error),
     );
     if (!made) return;
@@ -307,12 +307,6 @@ export class ChangeForm {
       this.unready();
       return;
     }
-    const on =
-      this.when.value === "yearly"
-        ? ` for ${yearly} of every year`
-        : typeof when === "object"
-          ? ` for ${dateText(this.store.now, this.date.value.trim())}`
-          : "";
     const text = `${changedName(this.store.now.run?.variables ?? [], change.variable)}: ${on ? "planned" : "set"} in ${change.scenario}${on}`;
     this.store.notify({ weight: "good", text, detail, lasts: 5000 });
     if (this.ready === sent) this.clear();

@@ -81,8 +81,9 @@ export function mount(store: Store, actions: Actions): void {
       picture: () => strip(name),
     }));
   }
+  let turned = false; // whether the steered scenario, the second of two, was made the first to be seen alone
   function show(count: Maps): void {
-    const { info, look } = store.now;
+    const { info, look, steered } = store.now;
     const other = info?.scenarios.find((each) => each.name !== look.scenarios[0] && !LEFT.test(each.name));
     if (count > 1 && look.scenarios.length < 2) {
       if (!other) {
@@ -90,9 +91,14 @@ export function mount(store: Store, actions: Actions): void {
         return;
       }
       store.look({ maps: count, scenarios: [look.scenarios[0] ?? "main", other.name] });
-    } else store.look({ maps: count });
+    } else {
+      const turns = count === 1 ? onView(look)[1] === steered : turned && onView(look).length === 1;
+      turned = turns && count === 1;
+      store.look({ maps: count, ...(turns ? { scenarios: look.scenarios.toReversed() } : {}) });
+    }
   }
   function compare(which: number, name: string): void {
+    turned = false;
     const names = [...store.now.look.scenarios];
     const other = names[1 - which];
     if (other === name) names.reverse();

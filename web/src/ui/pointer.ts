@@ -22,6 +22,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
   let travelled = 0;
   let holding = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let awaited: (() => string) | null = null; // what was told of a cell before its value had come
 
   function point(cell: number | null): void {
     if (cell !== store.now.cursor.cell) store.change({ cursor: { cell, readings: {} } });
@@ -39,11 +40,24 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     const place = degreesOf(grid, cell);
     if (!place) return announce("not pinned: the places of its cells are still loading");
     store.change({ pins: [...pins, { cell, place, colour: free }] });
-    announce(`pinned, ${placeText(place)}, ${spoken(cell)}`);
+    tell(cell, () => `pinned, ${placeText(place)}, ${spoken(cell)}`);
   }
   function announce(text: string): void {
+    awaited = null;
     say(said, text);
   }
+  /** Tells of a cell, and again once its value has come. */
+  function tell(cell: number, words: () => string): void {
+    announce(words());
+    awaited = () => (store.now.cursor.cell === cell ? words() : "");
+  }
+  store.subscribe(
+    (state) => state.cursor,
+    () => {
+      const text = awaited?.() ?? "";
+      if (text && !text.endsWith("…")) announce(text);
+    },
+  );
   function draw(next: "box" | "polygon" | null): void {
     if (next && store.now.grid?.kind === "projected") {
       store.notify({ weight: "warn", text: "On a projected grid, type the corners of a region, in degrees.", lasts: 8000 });
@@ -217,7 +231,7 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     const [x, y] = toPixel(view, grid, panel, ...centre);
     const out = x < panel.x + 20 || x > panel.x + panel.width - 20 || y < panel.y + 20 || y > panel.y + panel.height - 20;
     if (out || view.globe) store.change({ view: { ...view, x: centre[0], y: centre[1] } });
-    announce(`${placeText(degreesOf(grid, cell) ?? centre)}, ${spoken(cell)}`);
+    tell(cell, () => `${placeText(degreesOf(grid, cell) ?? centre)}, ${spoken(cell)}`);
   }
   function zoom(factor: number): void {
     const { grid } = store.now;

@@ -48,7 +48,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, actions:
     const numbers = Object.keys(classes).length === 0;
     const texts = regions.flatMap((line) => {
       const text = textOf(line);
-      return numbers || text ? `${look.maps > 1 ? `${line.scenario}: ` : ""}${numbers ? `mean ${text} ${units}` : text}` : [];
+      return text ? `${look.maps > 1 ? `${line.scenario}: ` : ""}${numbers ? `mean ${text} ${units}` : text}` : [];
     });
     const [region] = regions;
     say(means, [`Region ${regionText(region?.selection, region?.cells)}`, texts.join("; ")].filter(Boolean).join(": "));

@@ -29,18 +29,24 @@ export function linkTo(state: State, page: string): string {
 
 const FIRST = 1; // number of the branch whose records lie in the run folder itself
 
+/** The folder of the scenario that is shown, in the one that holds the run's. */
+function folderOf(state: State): string | null {
+  const { run, look } = state;
+  const shown = scenarioNow(state, look.scenarios[0]);
+  return run && shown ? (shown.branch === FIRST ? run.name : `${run.name}/branches/${shown.branch}`) : null;
+}
+
 /**
  * Where the records of the scenario that is shown lie, seen from the folder that holds the run's, and how they are opened there; null of a run
  * that records nothing. The server tells nobody where that folder is.
  */
-export function storeOf({ run, info, look }: State): { store: string; first: string; lines: string[] } | null {
-  const shown = info?.scenarios.find((each) => each.name === look.scenarios[0]);
-  if (!run?.outputs.length || !shown) return null;
-  const folder = shown.branch === FIRST ? run.name : `${run.name}/branches/${shown.branch}`;
+export function storeOf(state: State): { store: string; first: string; lines: string[] } | null {
+  const folder = folderOf(state);
+  if (!state.run?.outputs.length || folder === null) return null;
   const store = `${folder}/output.zarr`;
   return {
     store,
-    first: shown.branch === FIRST ? "record" : "checkpoint of the scenario", // until then its records are in memory alone
+    first: folder === state.run.name ? "record" : "checkpoint of the scenario", // until then its records are in memory alone
     lines: [`results = steppe.open(${JSON.stringify(folder)})`, `results = xarray.open_zarr(${JSON.stringify(store)})  # without Steppe`],
   };
 }
@@ -56,10 +62,10 @@ export function remoteOf({ run, look }: State, page: string): string[] {
 }
 
 /** The command that makes a film of what is shown, in the folder that holds the run's; null where it was not recorded. */
-export function filmOf({ run, info, look }: State): string | null {
-  const shown = info?.scenarios.find((each) => each.name === look.scenarios[0]);
-  if (!run?.outputs.includes(parted(look.variable)[0]) || !shown) return null;
-  const folder = shown.branch === FIRST ? run.name : `${run.name}/branches/${shown.branch}`;
+export function filmOf(state: State): string | null {
+  const { run, look } = state;
+  const folder = folderOf(state);
+  if (!run?.outputs.includes(parted(look.variable)[0]) || folder === null) return null;
   const name = parted(look.variable)[1] === null ? look.variable : `'${look.variable}'`; // brackets mean something to shells
   const scale = look.range ? ` --scale=${look.range.join(",")}` : "";
   return `steppe plot ${folder} --movie ${name}.mp4 --variable ${name}${scale}`;
@@ -77,7 +83,11 @@ export function seriesCsv(state: State): string {
   const variable = variableOf({ run }, look.variable);
   const named = series.map((line) => {
     const pin = pins.find((each) => each.colour === line.pin);
-    return { line, name: `${line.scenario} ${pin ? `cell ${pin.colour}` : "region"}`, where: whereText(line.selection, pin?.place) };
+    return {
+      line,
+      name: `${line.scenario} ${pin ? `cell ${pins.indexOf(pin) + 1}` : "region"}`,
+      where: whereText(line.selection, pin?.place),
+    };
   });
   const names = named.flatMap(({ line, name }) => (line.low ? ["mean", "least", "greatest"].map((each) => `${name} ${each}`) : name));
   const { steps, columns } = aligned(series);
@@ -232,7 +242,8 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
     }
   };
   const draw = async (how: "screen" | "double" | "print") => {
-    if (picture) save(await picture(how), `${name}${today ? `-${today}` : ""}.png`);
+    refused.textContent = store.now.shown.length ? "" : "There is no map yet.";
+    if (picture && store.now.shown.length) save(await picture(how), `${name}${today ? `-${today}` : ""}.png`);
   };
   const csv = () => {
     const { now } = store; // lines have come since the window was opened
