@@ -183,12 +183,19 @@ def holder(file: int) -> str:
     return os.pread(file, 200, 0).decode(errors="replace").strip() or "a process that just began"
 
 
+def not_a_file(path: Path | str) -> str:
+    """What is at a path whose place a file must not take, "a folder" or "a device or a pipe"; "" for a file or nothing."""
+    if not os.path.exists(path) or os.path.isfile(path):
+        return ""
+    return "a folder" if os.path.isdir(path) else "a device or a pipe"
+
+
 def check_writable(path: Path | None) -> None:
     """Raises `Mistake` when a file that shall be written later cannot be: its folder is none, or takes no files."""
     if path is None:
         return
-    if path.is_dir():
-        raise Mistake(f'"{path}" is a folder, expected the name of a file that can be written.')
+    if kind := not_a_file(path):
+        raise Mistake(f'"{path}" is {kind}, expected the name of a file that can be written.')
     if not path.parent.is_dir():
         raise Mistake(f'"{path}" cannot be written: there is no folder "{path.parent}". Make it, or give another place.')
     try:

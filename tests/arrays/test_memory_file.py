@@ -169,6 +169,24 @@ def test_a_pipe_is_not_replaced(tmp_path):
     assert (tmp_path / "pipe").is_fifo()
 
 
+def test_a_path_may_be_bytes_and_is_not_empty(tmp_path):
+    with MemoryFile(os.fsencode(tmp_path / "x"), "w", Serial(), size=3) as file:
+        file.write(b"abc")
+        assert (file.seek(1), file.read(None)) == (1, b"bc")
+    assert (tmp_path / "x").read_bytes() == b"abc"
+    with pytest.raises(ArrayError, match=r'"" is a folder, not a file'):
+        MemoryFile("", "w", Serial(), size=3)
+
+
+def test_a_replaced_file_that_only_root_could_write_stays_so(tmp_path, monkeypatch):
+    make(tmp_path / "x")
+    os.chmod(tmp_path / "x", 0o444)
+    monkeypatch.setattr(os, "access", lambda path, kind: True)  # as for root
+    with MemoryFile(tmp_path / "x", "r+", Serial()) as file:
+        file.write(b"a")
+    assert (tmp_path / "x").stat().st_mode & 0o777 == 0o444
+
+
 def test_a_file_of_before_1970_is_read(tmp_path):
     data = make(tmp_path / "x")
     os.utime(tmp_path / "x", (-1e9, -1e9))
@@ -313,6 +331,8 @@ def test_writes_of_several_ranks_to_the_same_bytes_are_found_on_every_rank(tmp_p
         (lambda w, p: MemoryFile(p / "x", "r", w).write_at(0, 1, b"a"), 'is open for reading, mode "r"'),
         (lambda w, p: MemoryFile(p / "x", "r", w).write(b"a"), 'is open for reading, mode "r"'),
         (lambda w, p: MemoryFile(p / "x", "r", w).read_at(96, 5), 'Record 0 of ".*x" has 5 bytes from byte 96 on, but the file has 100'),
+        (lambda w, p: MemoryFile(p / "x", "r", w).write_at(0, 1, "a"), 'is open for reading, mode "r"'),
+        (lambda w, p: MemoryFile(p / "x", "r+", w).write_at(0, 1, [1]), "takes bytes, not list. Give bytes or an array"),
         (lambda w, p: MemoryFile(p / "x", "r", w).seek(-1), "Position -1 lies before the begin"),
         (lambda w, p: MemoryFile(p / "x", "r", w).seek(0, 3), r"cannot seek\(0, 3\). Give a whole number of bytes, and 0, 1 or 2"),
         (lambda w, p: MemoryFile(p / "x", "r", w).seek(0.5), "Give a whole number of bytes"),

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 
 import pytest
 from matplotlib.image import imread
@@ -88,10 +89,12 @@ def test_a_mistake_is_named_and_nothing_is_written(words, said, call, folder):
     [
         (["--csv", "no/box.csv"], '"no/box.csv" cannot be written: there is no folder "no". Make it'),
         (["--csv", "."], '"." is a folder, expected the name of a file'),
+        (["--csv", "pipe"], '"pipe" is a device or a pipe, expected the name of a file'),
         (["--csv", "a.png", "--plot", "./a.png"], '--csv and --plot are both "a.png". Give each a name of its own.'),
     ],
 )
 def test_a_place_that_cannot_be_written_is_named_before_the_run(words, said, call, folder):
+    os.mkfifo(folder / "pipe")
     code, _, error = call("box", "three.yaml", *words)
     assert code == Exit.MISTAKE
     assert said in error

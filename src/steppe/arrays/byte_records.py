@@ -90,9 +90,13 @@ def flat_bytes(data: Buffer | Array) -> Bytes:
     Raises
     ------
     ArrayError
-        They are Python objects.
+        They are Python objects, a text for instance.
     """
-    values = data if isinstance(data, np.ndarray) else np.asarray(memoryview(data))
+    try:
+        values = data if isinstance(data, np.ndarray) else np.asarray(memoryview(data))
+    except TypeError:
+        kind = "a text" if isinstance(data, str) else type(data).__name__
+        raise ArrayError(f"A file in memory takes bytes, not {kind}. Give bytes or an array; of a text, data.encode().") from None
     if values.dtype.hasobject:
         raise ArrayError(f"Data of {values.dtype} cannot be written. Give numbers or bytes.")
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8)

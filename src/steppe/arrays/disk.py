@@ -113,6 +113,8 @@ class NewFile:
     def place(self) -> None:
         """Gives it its name, durably; its bytes are durable already. Raises as `steppe.files.writing` does."""
         with writing(self.path):
+            with suppress(FileNotFoundError):
+                os.chmod(self.aside, stat.S_IMODE(os.stat(self.path).st_mode))
             place(self.aside, self.path, durable=False)
             assert reach("donio.rename")
             sync(os.path.dirname(self.path) or ".")

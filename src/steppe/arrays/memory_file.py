@@ -21,6 +21,7 @@ from steppe.arrays.image import FileImage, part_of, pool_of
 from steppe.arrays.site import site_of
 from steppe.comm import World, agree_on
 from steppe.errors import ArrayError, Failure, SteppeError
+from steppe.files import not_a_file
 
 FileMode = Literal["r", "w", "r+"]
 
@@ -64,7 +65,7 @@ class MemoryFile:
     """
 
     def __init__(self, path: str | os.PathLike[str], mode: FileMode, world: World, *, size: int | None = None, check: bool = False) -> None:
-        self.path, self.mode = os.fspath(path), mode
+        self.path, self.mode = os.fsdecode(path), mode
         self._world, self._site, self._pool, self._process = world, site_of(world), pool_of(world), os.getpid()
         self._row, self._leads = self._site.mates.index(world.rank), world.rank == self._site.mates[0]  # the first of a host has its disk
         self._log: list[ByteRecords] | None = [] if check else None
@@ -144,17 +145,15 @@ class MemoryFile:
         (self._spread or image).read(records, found)
         return found
 
-    def read(self, count: int = -1) -> bytes:
+    def read(self, count: int | None = None) -> bytes:
         """The next `count` bytes from this rank's own position on, fewer at the end of the file; by default all."""
         rest = max(0, self.size - self._position)
-        found = self.read_at(self._position if rest else 0, rest if count < 0 else min(count, rest)).tobytes()
+        found = self.read_at(self._position if rest else 0, rest if count is None or count < 0 else min(count, rest)).tobytes()
         self._position += len(found)
         return found
 
     def write(self, data: Buffer | Array) -> int:
         """Writes at this rank's own position, and returns the number of bytes; raises as `write_at` does."""
-        if isinstance(data, str):
-            raise ArrayError(f'"{self.path}" takes bytes, not a text. Write data.encode().')
         source = flat_bytes(data)
         self.write_at(self._position, source.size, source)
         self._position += source.size
@@ -308,22 +307,18 @@ def _about(path: str, mode: str, size: int | None, written: Collection[str]) -> 
     """
     if mode in ("r", "r+") and size is not None:
         raise ArrayError(f'"{path}" is opened with mode "{mode}" and size={size}. Leave `size` out: the file has one; mode "w" takes it.')
-    if mode not in get_args(FileMode) or (size is None) is (mode == "w") or not _is_size(size or 0):
+    is_size = size is None or (isinstance(size, int | np.integer) and 0 <= size <= LARGEST)
+    if mode not in get_args(FileMode) or (size is None) is (mode == "w") or not is_size:
         raise ArrayError(
             f'"{path}" cannot be opened with mode "{mode}" and size={size}. Give "r", "r+", or "w" with a whole number of bytes.'
         )
-    if os.path.exists(path) and not os.path.isfile(path):
-        kind = "a folder" if os.path.isdir(path) else "a device or a pipe"
+    if kind := not_a_file(os.path.realpath(path)):  # also of an empty path
         raise ArrayError(f'"{path}" is {kind}, not a file. Give the path of a file.')
     if mode != "r" and os.path.realpath(path) in written:
         raise ArrayError(f'"{path}" is open for writing already. Close it before it is opened again.')
     if mode != "r" and os.path.exists(path) and not os.access(path, os.W_OK):
         raise ArrayError(f'"{path}" may not be written. Change its permissions, or choose another file.')
     return identity_of(path) if size is None else (0, 0, size, 0, 0)
-
-
-def _is_size(size: object) -> bool:
-    return isinstance(size, int | np.integer) and 0 <= int(size) <= LARGEST
 
 
 def _filled(image: FileImage, path: str, about: Identity) -> None:

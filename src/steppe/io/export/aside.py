@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from steppe.errors import Failure, FolderError, NoSpaceError
-from steppe.files import place, sync, writing
+from steppe.files import not_a_file, place, sync, writing
 
 FULL_BELOW = 1 << 20  # [byte] left on the disk: libraries that hide the system's error leave less than a buffer of theirs
 
@@ -16,10 +16,8 @@ FULL_BELOW = 1 << 20  # [byte] left on the disk: libraries that hide the system'
 def refuse_existing(paths: list[Path], overwrite: bool) -> None:
     """Raises `FolderError` if a file is there that may not, or could not, be replaced."""
     for path in paths:
-        if path.is_dir():
-            raise FolderError(f'"{path}" is a folder, a file is to be written there. Give another name.')
-        if path.exists() and not path.is_file():
-            raise FolderError(f'"{path}" is a device or a pipe, whose place a file would take. Give another name.')
+        if kind := not_a_file(path):
+            raise FolderError(f'"{path}" is {kind}, whose place a file would take. Give another name.')
         if path.exists() and not overwrite:
             others = f" (and {len(paths) - 1:,} more are to be written)" if len(paths) > 1 else ""
             raise FolderError(f'"{path}" is there already{others}. Give another name, or --overwrite to replace it.')
