@@ -61,7 +61,8 @@ def test_ten_thousand_ranks_on_a_hundred_hosts_have_even_shares() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "page", "said"), [("cyclic", 64, 'no layout "cyclic"'), ("blocks", 4, "4 bytes"), ("blocks", 100, "100 bytes")]
+    ("kind", "page", "said"),
+    [("cyclic", 64, 'no layout "cyclic"'), ("blocks", 4, "4 bytes"), ("blocks", 100, "100 bytes"), ("blocks", 64.0, "64.0 bytes")],
 )
 def test_layouts_and_pages_that_cannot_be_are_refused(kind: str, page: int, said: str) -> None:
     with pytest.raises(ArrayError, match=said):

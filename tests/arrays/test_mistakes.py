@@ -70,6 +70,11 @@ def test_numpy_takes_an_array_by_its_values() -> None:
         assert isinstance(array[1, 2], float)
         with array.read_only() as seen:
             assert isinstance(seen[1, 2], float)
+        array[1] = np.ones((1, 1, 5))  # NumPy drops leading dimensions of length 1
+        assert array[1].tolist() == [1.0] * 5
+        number = GlobalArray(world, ())
+        number[()] = 2.5
+        assert (np.asarray(number).shape, float(np.sum(number)), number[()]) == ((), 2.5, 2.5)
 
 
 def test_a_file_that_an_error_left_open_keeps_its_own_error(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ from hypothesis import strategies as some
 
 from steppe.arrays import GlobalArray, ModelArrays
 from steppe.arrays.reading import ComingPages, ReadOnly
-from steppe.comm import BoxReach, Serial
+from steppe.comm import BoxReach, Serial, World
 from steppe.errors import ArrayError
 from steppe.kernels.elements import ONE_PAGE, element_access
 from steppe.kernels.sums import totals
+from steppe.testing import run_threads
 from tests.arrays.crew import Crew
 
 load = element_access("int64").load
@@ -188,6 +189,19 @@ def test_mistakes_are_told_and_ask_for_nothing() -> None:
     for late in (coming.wait, seen.raw, lambda: seen.bring([])):
         with pytest.raises(ArrayError, match="has ended"):
             late()
+
+
+@pytest.mark.parametrize("hosts", ["aa", "ab"])
+def test_a_view_of_an_array_that_was_freed_is_no_longer_read(hosts: str) -> None:
+    def rank(world: World) -> None:
+        array = GlobalArray(world, N, "int64", page=64)
+        with array.read_only() as seen:
+            array.free()
+            for late in (lambda: seen.gather([0, N - 1]), lambda: seen[:3], seen.raw, lambda: seen.bring([0])):
+                with pytest.raises(ArrayError, match="has been freed"):
+                    late()
+
+    run_threads(2, rank, hosts=list(hosts))
 
 
 def test_a_model_chooses_the_page() -> None:

@@ -83,7 +83,7 @@ class ElementInputs:
         if self._dtype.kind == "i" and not np.can_cast(x.dtype, self._dtype) and (wrong := x.astype(self._dtype) != x).any():
             raise ArrayError(f'"{self._name}" holds {self._dtype}, which has no {x[wrong][0]}.')
         try:
-            x = np.broadcast_to(x, chosen.shape)
+            x = np.broadcast_to(x.squeeze(tuple(range(x.ndim - chosen.ndim))), chosen.shape)
         except ValueError:
             raise ArrayError(f'"{self._name}": {chosen.shape} indices were given values of shape {x.shape}.') from None
         chosen = chosen.reshape(-1)

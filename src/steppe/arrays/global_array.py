@@ -146,7 +146,7 @@ class GlobalArray:
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         """A copy of all elements, for NumPy's functions."""
-        return self[...].astype(dtype or self.dtype, copy=False)
+        return np.asarray(self[...], dtype)
 
     def __eq__(self, other: object) -> NoReturn:
         """Raises `TypeError`: the elements are compared as `array[:] == other`."""
@@ -171,7 +171,7 @@ class GlobalArray:
 
     def fetch(self, index: ArrayLike) -> Fetch:
         """Begins a gather; between it and its `wait` the caller may do other work."""
-        self._check()
+        self.check()
         chosen = self.inputs.indices(index)
         shape, chosen = chosen.shape, chosen.reshape(-1)
         far, near = self._divided(self._table, chosen)
@@ -279,7 +279,7 @@ class GlobalArray:
 
     def __getitem__(self, key: Any) -> Array:
         """A copy of elements, chosen as in NumPy: integers, slices, arrays of indices or masks."""
-        self._check()
+        self.check()
         if self.whole is not None and is_basic(key):
             try:
                 return np.array(self.whole.reshape(self.shape)[key])[()]  # one element is a number
@@ -299,7 +299,7 @@ class GlobalArray:
         ArrayError
             A rank is in another collective call, or the array was freed.
         """
-        self._check()
+        self.check()
         self._meet("sync")
 
     def _meet(self, what: str, patience: float | None = None) -> None:
@@ -327,7 +327,7 @@ class GlobalArray:
         ArrayError
             A rank does not enter in time (the message has its number), or is in another collective call.
         """
-        self._check()
+        self.check()
         room = size_of(cache)
         self._meet("read_only", patience)
         seen = ReadOnly(self, self._far, room)
@@ -351,7 +351,7 @@ class GlobalArray:
         ArrayError
             Elements lie on other hosts.
         """
-        self._check()
+        self.check()
         if self._site.several:
             raise ArrayError(f'"{self.name}" has elements on other hosts, which a kernel cannot see. Enter `read_only` and `bring` them.')
         return self.pages_here()
@@ -361,7 +361,7 @@ class GlobalArray:
 
         With one host the memory of an array that no name refers to is given back as well, with several hosts at the end of the world.
         """
-        self._check()
+        self.check()
         self._site.meet(f'free of "{self.name}"')
         self._site.served.pop(self.number, None)
         del self._memory, self._table, self.whole
@@ -382,13 +382,14 @@ class GlobalArray:
 
     def _given(self, index: ArrayLike, value: ArrayLike) -> tuple[Integers, Array, Integers]:
         """Flat indices (n,), values (n,), and room for positions of elements on other hosts."""
-        self._check()
+        self.check()
         if self._reading:
             raise read_only_error(self.name)
         chosen, x = self.inputs.indices_and_values(index, value)
         return chosen, x, np.empty(chosen.size if self._site.several else 0, np.int64)
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raises `ArrayError` if the array was freed, its world has ended, or this process is a copy of the one that made it."""
         if self._site.ended:
             raise ArrayError(f'"{self.name}" belongs to a world that has ended. Use it within the `with` statement of the world.')
         if self._process != os.getpid():

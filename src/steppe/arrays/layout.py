@@ -40,7 +40,7 @@ class PageLayout:
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise ArrayError(f'An array has no layout "{self.kind}". Choose "blocks" or "wrapped".')
-        if self.page < self.itemsize or self.page & (self.page - 1):
+        if not isinstance(self.page, int | np.integer) or self.page < self.itemsize or self.page & (self.page - 1):
             raise ArrayError(f"A page has {self.page} bytes, expected a power of two of at least {self.itemsize}.")
 
     @property

@@ -25,7 +25,8 @@ class Log:
 
     def __init__(self, dtype: DTypeLike) -> None:
         self._dtype = dtype
-        self._entries: list[tuple[Integers, Integers, Array, Array]] = []
+        none, zeros = np.empty(0, np.int64), np.empty(0, dtype)
+        self._entries: list[tuple[Integers, Integers, Array, Array]] = [(none, none, zeros, zeros)]
 
     def add(self, index: Integers, key: Integers, x: Array, a: float, b: float) -> None:
         """Writes down y = a x + b y for the elements at `index`; arrays (n,)."""
@@ -35,9 +36,6 @@ class Log:
 
     def columns(self) -> tuple[Integers, Integers, Array, Array]:
         """Index, key, a x and b of all entries, in the order in which they were added."""
-        if not self._entries:
-            none = np.empty(0, np.int64)
-            return none, none, none.astype(self._dtype), none.astype(self._dtype)
         index, key, x, b = (np.concatenate(column) for column in zip(*self._entries, strict=True))
         return index, key, x, b
 

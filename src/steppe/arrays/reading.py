@@ -182,6 +182,7 @@ class ReadOnly:
     def _check(self) -> None:
         if self._ended:
             raise ArrayError(f'`read_only` of "{self._array.name}" has ended. Gather from the array itself, or enter it again.')
+        self._array.check()
 
     def _far_pages(self, pages: ArrayLike) -> Integers:
         """The different ones of some pages that lie on other hosts, in order; raises for a number that is not that of a page."""
