@@ -6,6 +6,7 @@ when the program has ended and no thread waits for the value.
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextvars import ContextVar
 from threading import Thread, main_thread
 from typing import Generic, TypeVar
@@ -36,29 +37,22 @@ class Background(Generic[T]):
     """A value that a thread makes by `make`, from now on; `result` waits for it."""
 
     def __init__(self, make: Callable[[], T]) -> None:
-        self._make = make
-        self._found: list[T] = []
-        self._error: Exception | None = None
-        self._awaited = False
-        self._thread = Thread(target=self._run, name="loading")
-        self._thread.start()
+        self._make, self._found, self._awaited = make, Future[T](), False
+        Thread(target=self._run, name="loading").start()
 
     def _run(self) -> None:
         _WANTED.set(lambda: self._awaited or main_thread().is_alive())
         try:
-            self._found.append(self._make())
+            self._found.set_result(self._make())
         except Exception as error:
-            self._error = error
+            self._found.set_exception(error)
 
     def result(self) -> T:
         """The value; raises the exception of `make`, if there was one."""
         self._awaited = True
-        self._thread.join(SHORT)
-        if self._thread.is_alive():
+        if wait([self._found], SHORT).not_done:
             LOG.debug("Waiting for a kernel that is compiled or read.")  # an engine announces that it may be silent
-            self._thread.join()
-        if isinstance(self._error, AbandonedError):
+        try:
+            return self._found.result()
+        except AbandonedError:
             return self._make()
-        if self._error:
-            raise self._error
-        return self._found[0]
