@@ -14,6 +14,7 @@ from playwright.sync_api import BrowserContext, expect
 from steppe.grid import Gaussian
 from tests.client.test_gaussian import written
 from tests.page.house import House, Opened, wait_for
+from tests.page.test_context import WATCHED
 
 GRID = Gaussian(16)
 LATITUDES = np.asarray(GRID.lat)
@@ -39,6 +40,21 @@ def globe(context: BrowserContext, earth: House) -> Iterator[Opened]:
     opened.page.get_by_role("switch", name="Globe").click()
     opened.wait("steppe.map.view.globe && location.hash.includes('globe=1')")
     yield opened
+    assert opened.complaints == []
+
+
+def test_a_place_is_gone_to_and_a_region_is_drawn_where_the_grid_counts_its_longitude(context: BrowserContext, earth: House) -> None:
+    opened = Opened(context.new_page(), earth)
+    page = opened.page
+    page.add_init_script(WATCHED)
+    opened.open(fragment="&region=box,-100,20,-60,50")
+    opened.wait("written.includes('New York City')")
+    expect(page.get_by_role("button", name="Change here")).to_be_visible()
+    field = page.get_by_role("combobox", name="Go to a town, or to latitude, longitude")
+    field.fill("New York")
+    page.keyboard.press("Enter")
+    opened.wait("Math.abs(steppe.store.now.view?.x - 285.99) < 0.01")
+    opened.wait("steppe.map.under(400, 400).cell !== null")
     assert opened.complaints == []
 
 

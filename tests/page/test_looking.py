@@ -205,4 +205,16 @@ def test_a_projected_map_says_what_its_lines_are_and_that_it_has_no_coastline(
         opened = Opened(context.new_page(), house)
         opened.open()
         wait_for(lambda: "albers conical equal area, x and y in km; no coastline" in opened.page.evaluate("() => written"))
+        opened.wait("steppe.store.now.grid.places !== null && steppe.store.now.grid.active !== null")
+        pinned = opened.page.evaluate(
+            """() => {
+                const {grid} = steppe.store.now;
+                const cell = grid.active.lastIndexOf(1);
+                steppe.store.change({pins: [{cell, place: grid.places[cell], colour: 1}]});
+                return cell;
+            }"""
+        )
+        opened.wait("location.hash.includes('pins=')")
+        opened.page.reload()
+        opened.wait(f"steppe.store.now.pins[0]?.cell === {pinned}")  # by its longitude and latitude
         assert opened.complaints == []

@@ -6,7 +6,7 @@ import { parseMoment, stepOf } from "./decode/calendar";
 import { Screen } from "./decode/screen";
 import { coastOf, ringsOf } from "./draw/coast";
 import { contextOf, type PlacesFile } from "./draw/context";
-import { CREDIT, suitable } from "./draw/palette";
+import { CREDIT } from "./draw/palette";
 import { picture } from "./draw/picture";
 import { Api } from "./fetch/api";
 import { Live } from "./fetch/live";
@@ -16,17 +16,16 @@ import { SignIn } from "./fetch/token";
 import { Following } from "./session/following";
 import { Past } from "./session/past";
 import { Session } from "./session/session";
-import { cellAt, centreOf } from "./state/grid";
+import { cellOf, degreesOf } from "./state/grid";
 import { parted } from "./state/levels";
 import { fromFragment } from "./state/link";
 import { paced } from "./state/pace";
-import { variableOf } from "./state/scenario";
 import { FIRST, Store } from "./state/store";
 import { Actions } from "./ui/actions";
 import { lengthText } from "./ui/beside";
 import { mount as mountBubble } from "./ui/bubble";
 import { mount as mountChart } from "./ui/chart";
-import { Colouring } from "./ui/colouring";
+import { Colouring, suit } from "./ui/colouring";
 import { byId } from "./ui/dom";
 import { globeSwitch } from "./ui/globe";
 import { mount as mountHeader } from "./ui/header";
@@ -163,10 +162,6 @@ function followLook(): void {
       const { grid, run } = store.now;
       if (!known || !grid || !run) return;
       setTimeout(() => void fetchCoast(), COAST_LATEST);
-      if (linked.pins && grid.kind !== "projected") {
-        const cells = linked.pins.map(([x, y]) => cellAt(grid, x, y)).filter((cell) => cell !== null);
-        store.change({ pins: cells.map((cell, index) => ({ cell, place: centreOf(grid, cell), colour: index + 1 })) });
-      }
       if (linked.date) {
         const step = linked.date.startsWith("step:")
           ? Number(linked.date.slice(5))
@@ -175,17 +170,17 @@ function followLook(): void {
       }
     },
   );
-  let before: string | null = linked.look.palette ? parted(linked.look.variable ?? "")[0] : null;
   store.subscribe(
-    (state) => [state.look.variable, state.run],
-    () => {
-      const variable = variableOf(store.now, store.now.look.variable);
-      const [name] = parted(store.now.look.variable); // levels of a variable have one palette
-      if (!variable || name === before) return;
-      before = name;
-      store.look({ palette: suitable(variable), logarithmic: null });
+    ({ grid }) => grid !== null && (grid.kind !== "projected" || grid.places !== null),
+    (known) => {
+      const { grid } = store.now;
+      if (!known || !grid) return;
+      const cells = (linked.pins ?? []).map((place) => cellOf(grid, place)).filter((cell) => cell !== null);
+      if (cells.length)
+        store.change({ pins: cells.map((cell, index) => ({ cell, place: degreesOf(grid, cell) ?? [0, 0], colour: index + 1 })) });
     },
   );
+  suit(store, linked.look.palette ? parted(linked.look.variable ?? "")[0] : "");
 }
 
 /** Called when a map was drawn: with the first one the coastline is fetched. */

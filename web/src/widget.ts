@@ -8,20 +8,18 @@
 import type { Topology } from "topojson-specification";
 import { Screen } from "./decode/screen";
 import { coastOf, ringsOf } from "./draw/coast";
-import { suitable } from "./draw/palette";
 import { Api } from "./fetch/api";
 import { type Hearers, heardBinary, type Stream, type Wire } from "./fetch/live";
 import { Following } from "./session/following";
 import { Past } from "./session/past";
 import { Session } from "./session/session";
 import { parted } from "./state/levels";
-import { variableOf } from "./state/scenario";
 import { FIRST, Store } from "./state/store";
 import type { Message } from "./state/told";
 import { Actions } from "./ui/actions";
 import { mount as mountChart } from "./ui/chart";
 import { choice } from "./ui/choice";
-import { Colouring } from "./ui/colouring";
+import { Colouring, suit } from "./ui/colouring";
 import { h } from "./ui/dom";
 import { globeSwitch } from "./ui/globe";
 import { levelChoice, mapNamed, variableOptions } from "./ui/header";
@@ -141,12 +139,9 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   choices.append(variable.element, levelChoice(store), globeSwitch(view, store, actions));
   store.subscribe(
     (state) => [state.look.variable, state.run],
-    (_, { look, run }) => {
-      variable.show(parted(look.variable)[0]);
-      const found = variableOf({ run }, look.variable);
-      if (found) store.look({ palette: suitable(found), logarithmic: null });
-    },
+    (_, { look }) => variable.show(parted(look.variable)[0]),
   );
+  suit(store);
   mountLegend(legend, difference, store, colouring, theme, () => api);
   mountReadout(readout, store, screen);
   mountSeries(series, store, theme, actions);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { splitAtAntimeridian } from "../src/draw/coast";
-import { areaOf, cellAt, centreOf, type Grid, gridOf } from "../src/state/grid";
+import { areaOf, asCounted, cellAt, cellOf, centreOf, type Grid, gridOf } from "../src/state/grid";
 import { moved, panels, toPixel, toPlace, wholeView, zoomed } from "../src/state/view";
 
 const grid: Grid = gridOf({
@@ -162,4 +162,21 @@ it("a ring around a pole is closed along the edge of the world at this pole", ()
     [180, -90],
     [-180, -90],
   ]);
+});
+
+it("a place has its longitude as the grid counts it", () => {
+  const from = (west: number, columns = 360) => ({ ...grid, west, columns, span: [columns, 180] as const });
+  expect(asCounted(from(0), [-74, 40.7])).toEqual([286, 40.7]);
+  expect(asCounted(from(-180), [-157.8, 21])).toEqual([-157.8, 21]);
+  expect(asCounted(from(-180), [190, 0])).toEqual([-170, 0]);
+  expect(asCounted(from(170, 12), [-179, -5])).toEqual([181, -5]);
+  expect(asCounted({ ...grid, kind: "projected", west: 1e6 }, [1.2e6, 5])).toEqual([1.2e6, 5]);
+});
+
+it("a cell of a projected grid is found by its longitude and latitude, within the width of a cell", () => {
+  const places = [undefined, [147, -21], [147.05, -21]] as Grid["places"];
+  const projected: Grid = { ...grid, kind: "projected", dx: 5000, narrowing: 1, places };
+  expect(cellOf(projected, [147.05, -21])).toBe(2);
+  expect(cellOf(projected, [147.2, -21])).toBeNull();
+  expect(cellOf(grid, [138.05, -10.65])).toBe(0);
 });

@@ -1,5 +1,5 @@
 /** Where on the earth a map is: borders of countries and states, and towns, of which as many are named as have room. */
-import type { Grid } from "../state/grid";
+import { asCounted, type Grid } from "../state/grid";
 import { isSeen, toPixel } from "../state/view";
 import { type Coast, type Ring, shoreOf } from "./coast";
 import { clipped, graticuleOf, placed, type Scene, write } from "./lines";
@@ -82,7 +82,7 @@ function drawTowns(pen: CanvasRenderingContext2D, { towns }: Context, scene: Sce
   for (const { name, place, kilometres } of towns) {
     if ((kilometres / DEGREE) * view.zoom < APART * ratio) break;
     if (!isSeen(view, grid, place)) continue;
-    const [x, y] = toPixel(view, grid, panel, ...place);
+    const [x, y] = toPixel(view, grid, panel, ...asCounted(grid, place));
     const wide = (10 + 6 * name.length) * ratio;
     const before = x + wide > panel.x + panel.width; // at the right edge the name stands before its dot
     const [left, right] = before ? [x - wide, x + 4 * ratio] : [x - 4 * ratio, x + wide];

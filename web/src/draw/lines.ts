@@ -45,6 +45,11 @@ function discPath({ view, panel }: Scene, times = 1): Path2D {
   return path;
 }
 
+/** By how many degrees a place is moved to all longitudes by which a flat map may show it. */
+function turnsOf({ view, grid }: Scene): readonly number[] {
+  return view.globe || grid.kind === "projected" ? [0] : [-360, 0, 360];
+}
+
 /** The shores that are seen, in pixels, as one path. */
 export function placed(coast: Coast, which: "land" | "line", scene: Scene): Path2D {
   const { view, grid, panel } = scene;
@@ -54,7 +59,7 @@ export function placed(coast: Coast, which: "land" | "line", scene: Scene): Path
   const [west, north] = toPlace(view, grid, panel, panel.x, panel.y);
   const [east, south] = toPlace(view, grid, panel, panel.x + panel.width, panel.y + panel.height);
   const path = new Path2D();
-  for (const turn of [-360, 0, 360]) {
+  for (const turn of turnsOf(scene)) {
     const [x, y] = toPixel(view, grid, panel, turn, 0);
     const matrix = new DOMMatrix([sx, 0, 0, -sy, x, y]);
     for (const shore of coast) {
@@ -243,7 +248,11 @@ export function drawMarks(pen: Pen, marks: readonly Mark[], scene: Scene): void 
 /** A region's outline; open while it is drawn. */
 export function drawOutline(pen: Pen, corners: readonly Place[], open: boolean, scene: Scene): void {
   const { panel, ratio, colours } = scene;
-  const path = traced(scene, [finely(scene, ...corners, ...(open ? [] : corners.slice(0, 2)))]);
+  const ring = finely(scene, ...corners, ...(open ? [] : corners.slice(0, 2)));
+  const path = traced(
+    scene,
+    turnsOf(scene).map((turn) => ring.map(([x, y]): Place => [x + turn, y])),
+  );
   clipped(pen, panel, () => {
     pen.lineJoin = "round";
     for (const [style, width, dash] of [

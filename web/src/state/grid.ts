@@ -31,6 +31,7 @@ export interface Grid {
 }
 
 const POINTS_A_ROW = 4096;
+const METRES_A_DEGREE = 111_195; // of latitude
 
 export function gridOf(told: GridTold): Grid {
   const latitudes = told.lat_edges ? { rows: told.lat ?? [], edges: told.lat_edges } : null;
@@ -82,6 +83,11 @@ export async function activeOf(told: GridTold): Promise<Uint8Array | null> {
   return Uint8Array.from({ length: rows * columns }, (_, cell) => ((bits[cell >> 3] ?? 0) >> (7 - (cell & 7))) & 1);
 }
 
+/** Index of the cell at a longitude and latitude, null outside the grid, and of a projected grid while its places are not there. */
+export function cellOf(grid: Grid, [x, y]: Place): number | null {
+  return grid.kind === "raster" ? cellAt(grid, x, y) : nearest(grid, x, y);
+}
+
 /** Index of the cell at a place, null outside the grid; the nearest of points that is no farther than they are apart. */
 export function cellAt(grid: Grid, x: number, y: number): number | null {
   if (grid.kind === "points") return nearest(grid, x, y);
@@ -90,13 +96,18 @@ export function cellAt(grid: Grid, x: number, y: number): number | null {
   return column >= 0 && row >= 0 && column < grid.columns && row < grid.rows ? row * grid.columns + column : null;
 }
 
-function nearest({ places, dx, narrowing }: Grid, x: number, y: number): number | null {
-  let [found, closest]: [number | null, number] = [null, dx];
+function nearest({ kind, places, dx, narrowing }: Grid, x: number, y: number): number | null {
+  let [found, closest]: [number | null, number] = [null, kind === "projected" ? dx / METRES_A_DEGREE : dx];
   places?.forEach((place, cell) => {
     const distance = place ? Math.hypot((place[0] - x) * narrowing, place[1] - y) : closest;
     if (distance < closest) [found, closest] = [cell, distance];
   });
   return found;
+}
+
+/** A place with its longitude as the grid counts it: 286 for -74 on a grid from 0 to 360. */
+export function asCounted({ kind, west, span }: Grid, [x, y]: readonly [number, number]): Place {
+  return kind === "projected" ? [x, y] : [x + 360 * Math.round((west + span[0] / 2 - x) / 360), y];
 }
 
 /** Row and column of a cell. */

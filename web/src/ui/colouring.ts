@@ -2,8 +2,10 @@
 import type { Frame } from "../decode/frame";
 import type { Screen } from "../decode/screen";
 import { differences, histogram, levelCounts, type Range } from "../decode/statistics";
+import { suitable } from "../draw/palette";
+import { parted } from "../state/levels";
 import { paced } from "../state/pace";
-import { besides } from "../state/scenario";
+import { besides, variableOf } from "../state/scenario";
 import type { State, Store } from "../state/store";
 
 export interface Coloured {
@@ -70,6 +72,21 @@ export class Colouring {
     }
     for (const follower of this.followers) follower();
   }
+}
+
+/** Chooses the colours that suit a variable when it is chosen; its levels have one palette. suited: a variable that has its colours. */
+export function suit(store: Store, suited = ""): void {
+  let before = suited;
+  store.subscribe(
+    (state) => [state.look.variable, state.run],
+    (_, { look, run }) => {
+      const variable = variableOf({ run }, look.variable);
+      const [name] = parted(look.variable);
+      if (!variable || name === before) return;
+      before = name;
+      store.look({ palette: suitable(variable), logarithmic: null });
+    },
+  );
 }
 
 /** The histogram is of the first frame; what is beyond the range is of all. */

@@ -1,6 +1,6 @@
 /** A button beside a region that is drawn: it leads to a change in this region. */
 
-import { centreOf } from "../state/grid";
+import { asCounted, centreOf } from "../state/grid";
 import type { Store } from "../state/store";
 import { toPixel } from "../state/view";
 import { byId, h, say } from "./dom";
@@ -44,7 +44,10 @@ export function mount(map: MapView, store: Store): void {
     const [{ view }, [panel]] = [map, map.panels];
     button.hidden = !selection || !grid || !view || !panel || barred(store) !== null;
     if (!selection || !grid || !view || !panel) return;
-    const pixels = cornersOf(selection).map((corner) => toPixel(view, grid, panel, ...corner));
+    const corners = cornersOf(selection);
+    const middle = (Math.min(...corners.map(([x]) => x)) + Math.max(...corners.map(([x]) => x))) / 2;
+    const turn = asCounted(grid, [middle, 0])[0] - middle;
+    const pixels = corners.map(([x, y]) => toPixel(view, grid, panel, x + turn, y));
     const [xs, ys] = [pixels.map(([x]) => x), pixels.map(([, y]) => y)];
     const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
     button.hidden ||= right < panel.x || left > panel.x + panel.width || bottom < panel.y || top > panel.y + panel.height;

@@ -1,6 +1,7 @@
 /** The search for a town or a place in degrees: the map goes there. Its field appears once the names have come, on grids that have degrees. */
 import { placeText, typedPlace } from "../decode/units";
 import type { Town } from "../draw/context";
+import { asCounted } from "../state/grid";
 import type { Store } from "../state/store";
 import { choice, type Option } from "./choice";
 import { byId } from "./dom";
@@ -35,8 +36,8 @@ export function mount(map: MapView, store: Store, towns: readonly Town[]): void 
   function go(value: string): void {
     const place = typedPlace(value) ?? near[Number(value)]?.place;
     const [panel] = map.panels;
-    if (!place || !panel) return;
-    const [x, y] = place;
+    if (!grid || !place || !panel) return;
+    const [x, y] = asCounted(grid, place);
     store.change({ view: { x, y, zoom: Math.max(map.view?.zoom ?? 0, panel.height / NEAR) } });
     map.element.focus();
   }
