@@ -1,5 +1,6 @@
 """Scenarios side by side are the runs that each would be alone."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -141,6 +142,20 @@ def test_what_no_scenario_can_set_is_said_before_any_is_computed(scenario):
     with pytest.raises(ModelError, match='Scenario "wrong": "water" is 2000 mm; it must be a number from 0 to 1000 mm'):
         run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("wrong", {"water": 2000.0})])
     assert run_ensemble(Plan.of(steppe.read_run_file(scenario)), [Scenario("right", {"capacity": 5.0})])
+
+
+def test_what_is_to_remark_is_said_as_of_a_run_with_the_bytes_of_all_scenarios(scenario, tmp_path, monkeypatch):
+    told: list[str] = []
+    monkeypatch.setattr("steppe.engine.check.free_space", lambda path: 10_000)
+    run = steppe.read_run_file(scenario, {"output.reduce": '"sum"'})
+    with steppe.Simulation(run, tmp_path / "alone", on_event=lambda event: told.append(event.text)):
+        alone, told = told, []
+    assert not run_ensemble(Plan.of(run), SCENARIOS, say=lambda kind, text: told.append(text), stop=lambda: True)
+    for texts in (alone, told):
+        assert sum('adds up the state "water"' in text for text in texts) == 1
+    one, three = (re.search(r"The run will write about ([\d.]+) (k?M?B)", " ".join(texts)) for texts in (alone, told))
+    assert one[2] == three[2]
+    assert float(three[1]) == pytest.approx(3 * float(one[1]), rel=0.02)
 
 
 def test_scenarios_are_read_from_tables(tmp_path):

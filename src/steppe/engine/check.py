@@ -19,7 +19,7 @@ from steppe.engine.gatherer import Gatherer
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan, label_of, listed
 from steppe.errors import RunFileError
-from steppe.io import FieldReader, ForcingProblem, ForcingReader, ForcingStore, scan
+from steppe.io import FieldReader, ForcingProblem, ForcingReader, ForcingStore, OutputCost, scan
 from steppe.kernels.sums import totals
 from steppe.models import Model
 from steppe.variable import Role
@@ -97,9 +97,8 @@ def shortage(folder: Path, results: int, checkpoint: int) -> str:
     )
 
 
-def announcement(folder: Path, outputs: Outputs) -> str:
-    """A sentence if a run will write much to its folder; otherwise ""."""
-    cost = outputs.cost
+def announcement(folder: Path, cost: OutputCost) -> str:
+    """A sentence if much will be written to a run folder; otherwise ""."""
     if cost.values < WORTH_SAYING:
         return ""
     return (
@@ -113,10 +112,12 @@ def free_space(path: Path) -> int:
     return shutil.disk_usage(next(folder for folder in (path, *path.parents) if folder.exists())).free
 
 
-def remarks(plan: Plan, folder: Path, outputs: Outputs, notes: Sequence[str], model: Model) -> list[tuple[str, str]]:
-    """The remarks at the beginning of a run in a folder: kind ("note", "warning") and text. notes: of the plan."""
-    told = [*(("note", text) for text in notes), *(("warning", text) for text in cautions(plan)), ("note", announcement(folder, outputs))]
-    short = shortage(folder, outputs.cost.files, checkpoint_size(model))
+def remarks(plan: Plan, folder: Path, outputs: Outputs, notes: Sequence[str], model: Model, runs: int = 1) -> list[tuple[str, str]]:
+    """The remarks at the beginning of a run in a folder: kind ("note", "warning") and text. notes: of the plan. runs: side by side."""
+    values, files, seconds = outputs.cost
+    cost = OutputCost(runs * values, runs * files, runs * seconds)
+    told = [*(("note", text) for text in notes), *(("warning", text) for text in cautions(plan)), ("note", announcement(folder, cost))]
+    short = shortage(folder, cost.files, runs * checkpoint_size(model))
     return [each for each in (*told, ("warning", short)) if each[1]]
 
 

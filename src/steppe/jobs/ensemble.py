@@ -21,6 +21,7 @@ from steppe.array_types import Array
 from steppe.control import OPEN_END, Leg, Position
 from steppe.engine.bad_cell import frozen
 from steppe.engine.cadence import Cadence
+from steppe.engine.check import remarks
 from steppe.engine.open_branches import Budget
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
@@ -165,8 +166,6 @@ def run_ensemble(
     numbers = {scenario.name: number for number, scenario in enumerate(scenarios, 2)}
     session = Session(folder, plan, ranks, say)
     try:
-        for note in session.notes:
-            say("note", note)
         members = tuple(Member(each.name, dict(each.set), folder / "branches" / str(numbers[each.name])) for each in scenarios)
         there = Ensemble.read(folder)
         if there and there.members != members[: len(there.members)]:
@@ -175,6 +174,11 @@ def run_ensemble(
             )
         session.open_branches.budget = Budget(len(scenarios) + 1, sys.maxsize)  # all of them make each piece together
         session.load(1, [Leg(1, OPEN_END, OPEN_END)])
+        if not there:
+            (main,) = session.open_branches.use(1)
+            outputs = session.ranks.state(main.state_id).outputs
+            for kind, text in remarks(plan, folder, outputs, session.notes, main.plan.model, len(scenarios)):
+                say(kind, text)
         for scenario in scenarios:
             _begin(session, plan.model.variables, numbers[scenario.name], scenario)
         columns = dict.fromkeys(name for each in scenarios for name in each.set)
