@@ -134,6 +134,7 @@ MPI_Group group_here(int n, const int *world_ranks); /* those of this site, as a
 
 int fail(const struct communicator *c, int error_class, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int values_checked(const struct communicator *c, MPI_Count count, MPI_Datatype type); /* an error, already raised, or MPI_SUCCESS */
+int ranks_checked(const struct communicator *c, int n, const int *ranks, int size);   /* the same: MPI_PROC_NULL, or of a group of `size` */
 int fail_plain(struct communicator *c, int code);
 int fail_as(struct communicator *c, int error, int code);
 void inherit_handler(MPI_Comm from, MPI_Comm to);

@@ -46,15 +46,14 @@ int broadcast(struct communicator *c, const struct call *a, int tag) {
         return error;
     }
     bool here = c->to_local[a->root] >= 0;
+    struct operation o = {0};
     if (!here && c->local_rank == 0) {
-        struct operation o;
         operation_begin(&o, c);
         receive_start(&o, a->receive, a->receive_count, a->receive_type, a->root, tag, c->context + 1);
         await(&o, true);
-        if (o.error)
-            return o.error;
     }
-    return local_broadcast(c, a->receive, a->receive_count, a->receive_type, here ? c->to_local[a->root] : 0);
+    int error = local_broadcast(c, a->receive, a->receive_count, a->receive_type, here ? c->to_local[a->root] : 0);
+    return o.error ? o.error : error;
 }
 
 /* ---- reductions ---- */

@@ -46,6 +46,8 @@ static int check(struct communicator *c, collective *run, const struct call *a) 
     bool rooted = run == broadcast || run == reduce || run == gather || run == scatter;
     if (rooted && (a->root < 0 || a->root >= c->peers) && !(c->merged && (a->root == MPI_ROOT || a->root == MPI_PROC_NULL)))
         return fail(c, MPI_ERR_ROOT, "the root %d is not one of a communicator of %d ranks.", a->root, c->peers);
+    if ((run == neighbor_allgather || run == neighbor_alltoall) && !c->topology)
+        return fail(c, MPI_ERR_TOPOLOGY, "the communicator has no topology.");
     collective_lengths(c, run, a, &sources, &dests);
     error = check_side(c, sources, a->receive_counts, a->receive_count, a->receive_types, a->receive_type);
     error = error ? error : check_side(c, dests, a->send_counts, a->send_count, a->send_types, a->send_type);

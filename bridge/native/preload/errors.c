@@ -84,6 +84,13 @@ int values_checked(const struct communicator *c, MPI_Count count, MPI_Datatype t
     return type == MPI_DATATYPE_NULL ? fail(c, MPI_ERR_TYPE, "the datatype is MPI_DATATYPE_NULL.") : MPI_SUCCESS;
 }
 
+int ranks_checked(const struct communicator *c, int n, const int *ranks, int size) {
+    for (int i = 0; i < n; i++)
+        if (ranks[i] != MPI_PROC_NULL && (ranks[i] < 0 || ranks[i] >= size))
+            return fail(c, MPI_ERR_RANK, "the rank %d is not one of a group of %d ranks.", ranks[i], size);
+    return MPI_SUCCESS;
+}
+
 int bridge_refuse(const char *function, struct communicator *c) {
     char name[MPI_MAX_OBJECT_NAME + 1] = "", sites[256] = "";
     int length;

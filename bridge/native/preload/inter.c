@@ -82,12 +82,22 @@ static int *leaders_meet(MPI_Comm peer, int remote_leader, int tag, const int *o
     return remote;
 }
 
+static bool is_member(MPI_Comm handle, int rank) {
+    struct communicator *c = bridge_spans(handle);
+    int size = 0;
+    if (c)
+        size = c->peers;
+    else
+        PMPI_Comm_size(handle, &size);
+    return rank >= 0 && rank < size;
+}
+
 static int tell(MPI_Comm local, struct communicator *l, void *buffer, int bytes, int root) {
     return l ? bridge_Bcast(l, buffer, bytes, MPI_BYTE, root) : HELPED(PMPI_Bcast(buffer, bytes, MPI_BYTE, root, local));
 }
 
 int bridge_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int remote_leader, int tag, MPI_Comm *new) {
-    struct communicator *l = bridge_spans(local);
+    struct communicator *l = bridge_spans(local), at_one_site = {.handle = local}, *raises = l ? l : &at_one_site;
     MPI_Group group;
     int *own, *remote = NULL, n, m = 0, rank, error;
     uint64_t header[2] = {0};
@@ -96,11 +106,15 @@ int bridge_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int
     n = group_members(group, &own);
     bridge_Group_rank(group, &rank);
     bridge_Group_free(&group);
-    if (rank == local_leader)
+    if ((error = ranks_checked(raises, 1, &local_leader, n)))
+        return free(own), error;
+    if (rank == local_leader && is_member(peer, remote_leader))
         remote = leaders_meet(peer, remote_leader, tag, own, n, &m, &header[0]);
     header[1] = (uint64_t)m;
     tell(local, l, header, sizeof header, local_leader);
     m = (int)header[1];
+    if (!m)
+        return free(own), fail(raises, MPI_ERR_RANK, "the remote leader is not one of the peer communicator.");
     remote = remote ? remote : grow(NULL, (size_t)m * sizeof(int));
     tell(local, l, remote, m * (int)sizeof(int), local_leader);
     bool own_first;

@@ -24,7 +24,7 @@ static struct part *to_itself(const struct communicator *c, struct part *parts, 
 }
 
 /* What is sent down a dimension of a Cartesian topology comes from above: that decides where both neighbours are one rank (MPI 4.1, 8.6). */
-static int source_of_turn(const struct communicator *c, int i) { return c->topology && c->topology->kind == MPI_CART ? i ^ 1 : i; }
+static int source_of_turn(const struct communicator *c, int i) { return c->topology->kind == MPI_CART ? i ^ 1 : i; }
 
 static int exchange(struct communicator *c, const struct call *a, int tag, bool same) {
     int *sources, *dests, m, n = topology_neighbors(c, &sources, &dests, &m), locals = 0, own = 0, error = MPI_SUCCESS;

@@ -5,8 +5,9 @@
 #include "bridge.h"
 
 int receive_checked(struct communicator *c, int source, int tag, MPI_Count count, MPI_Datatype type) {
-    if (source != MPI_PROC_NULL && source != MPI_ANY_SOURCE && (source < 0 || source >= c->peers))
-        return fail(c, MPI_ERR_RANK, "the rank %d is not one of a communicator of %d ranks.", source, c->peers);
+    int error = ranks_checked(c, source != MPI_ANY_SOURCE, &source, c->peers);
+    if (error)
+        return error;
     if (tag != MPI_ANY_TAG && (tag < 0 || tag > TAG_LIMIT))
         return fail(c, MPI_ERR_TAG, "the tag %d is not between 0 and %d.", tag, TAG_LIMIT);
     return values_checked(c, count, type);

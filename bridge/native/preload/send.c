@@ -110,8 +110,9 @@ int bridge_Buffer_flush(void) {
 #endif
 
 int send_checked(struct communicator *c, int dest, int tag, MPI_Count count, MPI_Datatype type) {
-    if (dest != MPI_PROC_NULL && (dest < 0 || dest >= c->peers))
-        return fail(c, MPI_ERR_RANK, "the rank %d is not one of a communicator of %d ranks.", dest, c->peers);
+    int error = ranks_checked(c, 1, &dest, c->peers);
+    if (error)
+        return error;
     if (tag < 0 || tag > TAG_LIMIT)
         return fail(c, MPI_ERR_TAG, "the tag %d is not between 0 and %d.", tag, TAG_LIMIT);
     return values_checked(c, count, type);

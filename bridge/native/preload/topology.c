@@ -68,6 +68,8 @@ static int rank_at(const struct topology *t, const int *place) {
 int bridge_Cart_create(struct communicator *c, int n, const int dims[], const int periods[], int reorder, MPI_Comm *new) {
     (void)reorder;
     int used = cells(n, dims);
+    if (n < 0)
+        return fail(c, MPI_ERR_DIMS, "a Cartesian topology of %d dimensions.", n);
     for (int i = 0; i < n; i++)
         if (dims[i] <= 0)
             return fail(c, MPI_ERR_DIMS, "the dimension %d of a Cartesian topology is %d.", i, dims[i]);
@@ -187,12 +189,12 @@ int bridge_Graph_create(struct communicator *c, int n, const int index[], const 
     (void)reorder;
     if (n < 0 || n > c->size)
         return fail(c, MPI_ERR_ARG, "a graph of %d ranks does not fit into a communicator of %d.", n, c->size);
-    int m = n ? index[n - 1] : 0;
-    if (n == 0)
-        return *new = MPI_COMM_NULL, MPI_SUCCESS;
+    int m = n ? index[n - 1] : 0, error = ranks_checked(c, m, edges, n);
+    if (n == 0 || error)
+        return *new = MPI_COMM_NULL, error;
     if (!spans(n, c->world)) {
         MPI_Comm plain;
-        int error = plain_part(c, n, &plain);
+        error = plain_part(c, n, &plain);
         *new = MPI_COMM_NULL;
         if (!error && plain != MPI_COMM_NULL) {
             error = PMPI_Graph_create(plain, n, index, edges, 0, new);
@@ -265,6 +267,9 @@ static void put(int *to, const int *from, int n, bool weighted) {
 int bridge_Dist_graph_create_adjacent(struct communicator *c, int n, const int sources[], const int source_weights[], int m, const int dests[],
                                       const int dest_weights[], MPI_Info info, int reorder, MPI_Comm *new) {
     (void)info, (void)reorder;
+    int error = ranks_checked(c, n, sources, c->size);
+    if (error || (error = ranks_checked(c, m, dests, c->size)))
+        return error;
     struct topology *t = make(MPI_DIST_GRAPH, 2 * (size_t)(n + m));
     t->n = n, t->m = m, t->weighted = source_weights != MPI_UNWEIGHTED;
     put(t->data, sources, n, true);
@@ -278,9 +283,11 @@ int bridge_Dist_graph_create_adjacent(struct communicator *c, int n, const int s
 int bridge_Dist_graph_create(struct communicator *c, int n, const int sources[], const int degrees[], const int dests[], const int weights[],
                              MPI_Info info, int reorder, MPI_Comm *new) {
     bool weighted = weights != MPI_UNWEIGHTED;
-    int mine = 0, edge = 0, total = 0;
+    int mine = 0, edge = 0, total = 0, error = ranks_checked(c, n, sources, c->size);
     for (int i = 0; i < n; i++)
         mine += degrees[i];
+    if (error || (error = ranks_checked(c, mine, dests, c->size)))
+        return error;
     int *own = grow(NULL, 3 * (size_t)mine * sizeof(int));
     for (int i = 0; i < n; i++)
         for (int k = 0; k < degrees[i]; k++, edge++)
@@ -298,7 +305,7 @@ int bridge_Dist_graph_create(struct communicator *c, int n, const int sources[],
         if (all[i] == c->rank)
             to[out] = all[i + 1], to_weights[out++] = all[i + 2];
     }
-    int error = bridge_Dist_graph_create_adjacent(c, in, from, weighted ? from_weights : MPI_UNWEIGHTED, out, to,
+    error = bridge_Dist_graph_create_adjacent(c, in, from, weighted ? from_weights : MPI_UNWEIGHTED, out, to,
                                                   weighted ? to_weights : MPI_UNWEIGHTED, info, reorder, new);
     free(own), free(counts), free(all), free(lists);
     return error;
@@ -331,8 +338,8 @@ int bridge_Dist_graph_neighbors(struct communicator *c, int room_in, int sources
 int topology_degrees(struct communicator *c, int *dests) {
     const struct topology *t = c->topology;
     const int *first;
-    int n = !t ? 0 : t->kind == MPI_CART ? 2 * t->n : t->kind == MPI_GRAPH ? graph_neighbors(t, c->rank, &first) : t->n;
-    *dests = t && t->kind == MPI_DIST_GRAPH ? t->m : n;
+    int n = t->kind == MPI_CART ? 2 * t->n : t->kind == MPI_GRAPH ? graph_neighbors(t, c->rank, &first) : t->n;
+    *dests = t->kind == MPI_DIST_GRAPH ? t->m : n;
     return n;
 }
 
@@ -340,16 +347,16 @@ int topology_neighbors(struct communicator *c, int **sources, int **dests, int *
     const struct topology *t = c->topology;
     const int *first = NULL;
     int m, n = topology_degrees(c, &m);
-    if (t && t->kind == MPI_GRAPH)
+    if (t->kind == MPI_GRAPH)
         graph_neighbors(t, c->rank, &first);
     *sources = grow(NULL, (size_t)n * sizeof(int)), *dests = grow(NULL, (size_t)m * sizeof(int)), *n_dests = m;
-    for (int i = 0; t && t->kind == MPI_CART && i < t->n; i++) {
+    for (int i = 0; t->kind == MPI_CART && i < t->n; i++) {
         bridge_Cart_shift(c, i, 1, &(*sources)[2 * i], &(*sources)[2 * i + 1]);
         (*dests)[2 * i] = (*sources)[2 * i], (*dests)[2 * i + 1] = (*sources)[2 * i + 1];
     }
     if (first)
         put(*sources, first, n, true), put(*dests, first, n, true);
-    else if (t && t->kind == MPI_DIST_GRAPH)
+    else if (t->kind == MPI_DIST_GRAPH)
         put(*sources, t->data, n, true), put(*dests, t->data + 2 * t->n, m, true);
     return n;
 }

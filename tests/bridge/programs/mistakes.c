@@ -1,4 +1,6 @@
 /* Mistakes in calls between sites: each is an error at all ranks, and the world goes on. What means nothing at a rank is no mistake. */
+#include <stdbool.h>
+
 #include "checks.h"
 
 static int size;
@@ -77,8 +79,25 @@ static void too_short(void) {
         sends[r] = rank == 0 && r == 1;
     int code = MPI_Alltoallv(one, sends, none, MPI_DOUBLE, others, none, places, MPI_DOUBLE, comm);
     failures += (code == MPI_SUCCESS) != (rank != 1);
+    bool sender = rank == size - 1; /* the lowest rank of the other site has an error; the next one does not wait for it */
+    EXPECT(root ? MPI_ERR_TRUNCATE : MPI_SUCCESS, MPI_Bcast(one, 1 + sender, MPI_DOUBLE, size - 1, comm));
     MPI_Comm_free(&comm);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+}
+
+static void topologies(void) {
+    int beyond = size + 3, one = 1, negative = -1, values[4], next = (rank + 1) % size, index[] = {1, 2, 3}, edges[] = {1, 2, beyond};
+    MPI_Comm comm, part;
+    EXPECT(MPI_ERR_DIMS, MPI_Cart_create(MPI_COMM_WORLD, negative, &one, &one, 0, &comm));
+    EXPECT(MPI_ERR_RANK, MPI_Graph_create(MPI_COMM_WORLD, size, index, edges, 0, &comm));
+    EXPECT(MPI_ERR_RANK, MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &rank, &one, &beyond, &one, MPI_INFO_NULL, 0, &comm));
+    EXPECT(MPI_ERR_RANK, MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &next, &one, 1, &beyond, &one, MPI_INFO_NULL, 0,
+                                                        &comm));
+    EXPECT(MPI_ERR_TOPOLOGY, MPI_Neighbor_allgather(&rank, 1, MPI_INT, values, 1, MPI_INT, MPI_COMM_WORLD));
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 1, 0, &part);
+    EXPECT(MPI_ERR_RANK, MPI_Intercomm_create(part, 0, MPI_COMM_WORLD, beyond, 1, &comm));
+    EXPECT(MPI_ERR_RANK, MPI_Intercomm_create(part, beyond, MPI_COMM_WORLD, next, 1, &comm));
+    MPI_Comm_free(&part);
 }
 
 static void no_mistakes(void) {
@@ -102,6 +121,6 @@ int main(int count, char **words) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    operations(), counts_and_types(), messages(), too_short(), no_mistakes();
+    operations(), counts_and_types(), messages(), too_short(), topologies(), no_mistakes();
     return finished();
 }
