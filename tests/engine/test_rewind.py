@@ -108,6 +108,9 @@ def test_where_it_cannot_go_back_it_stays(wide_scenario):
         simulation.step(10)
         with pytest.raises(RequestError, match="cannot go back to step 11: it stands at step 10"):
             simulation.rewind(11)
+        for wrong in (2.0, True):
+            with pytest.raises(RequestError, match=rf"takes a whole number of steps, or a date; to is {wrong}\."):
+                simulation.rewind(wrong)
     with Simulation(wide_scenario) as simulation:
         told = "no state of the run from before step 9; its earliest is of step 10. Begin the run again"
         with pytest.raises(NotComputedError, match=told):

@@ -112,8 +112,10 @@ def earlier_step(to: int | Day, clock: Clock, here: int) -> int:
     Raises
     ------
     RequestError
-        The run has not reached it, or it is a date from before the first step.
+        The run has not reached it, it is a date from before the first step, or a number that is not whole.
     """
+    if isinstance(to, bool | float | np.floating):
+        raise RequestError(f"rewind(to) takes a whole number of steps, or a date; to is {to!r}.")
     if isinstance(to, int | np.integer):
         step, least, what = int(to), 0, f"step {to}"
     else:

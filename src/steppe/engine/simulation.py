@@ -182,6 +182,7 @@ class Simulation:
         """Returns to the state after so many steps, or at the end of a date, before any change at that step.
 
         Changes and triggers from that step on are discarded; a served run keeps those at it. It goes on from the nearest checkpoint.
+        At the step where this session began, what earlier sessions changed stays.
 
         Raises
         ------
