@@ -203,6 +203,8 @@ def test_the_past_of_another_scenario_than_the_steered_one_is_for_looking_only(o
     page.click("#map")
     opened.press("1")
     date = page.get_by_label("Date", exact=True).locator("small")
+    expect(date).to_have_text("alt")
+    page.get_by_label("Scenario A").select_option("main")
     expect(date).to_have_text(["steering alt", "looking at main"])
     expect(page.get_by_role("button", name="Play alt (Space)")).to_be_visible()
     expect(opened.chip).to_contain_text("main: Paused")
