@@ -64,26 +64,19 @@ def ensemble(
     failure = None
     with rank_of_run() as rank:
         from steppe.engine import Event, Plan, Ranks
-        from steppe.jobs.ensemble import EnsembleProgress, read_scenarios, run_ensemble
+        from steppe.jobs.ensemble import read_scenarios, run_ensemble
 
         try:
             wanted = read_scenarios(scenarios)
             plan = Plan.of(read_with(run_file, set, output), cores=rank.cores)
             with Stop(says=not supervised()) as stop, progress(plan.grid.n_cells * len(wanted), plan.clock.unit, quiet) as tell:
-                begun = False
-
-                def show(far: EnsembleProgress) -> None:
-                    nonlocal begun
-                    kind = "progress" if begun else "resumed" if far.step else "started"
-                    begun = True
-                    tell(Event(kind, far.date, far.step, far.steps, far.date))
 
                 def say(kind: str, text: str) -> None:
                     tell(Event(kind, text, 0, plan.steps, ""))
 
                 all_ranks = Ranks(rank.world, stop, rank.where)
                 with compiling_is_said(lambda text: say("compiling", text)):
-                    done = run_ensemble(plan, wanted, all_ranks, show, stop, say)
+                    done = run_ensemble(plan, wanted, all_ranks, tell, stop, say)
         except SteppeError as error:  # rank 0 says it, and the others end as after any command
             failure = error
     if failure:

@@ -25,6 +25,7 @@ from steppe.engine.check import remarks
 from steppe.engine.open_branches import Budget
 from steppe.engine.plan import Plan
 from steppe.engine.ranks import Ranks
+from steppe.engine.script_session import Event
 from steppe.engine.session import Session
 from steppe.errors import BadCellError, FolderError, Mistake, ModelError, nearest
 from steppe.grid import semicolons
@@ -41,16 +42,6 @@ class Scenario:
 
     name: str
     set: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class EnsembleProgress:
-    """The progress of all: scenarios, the steps that each has done at least, and all steps."""
-
-    scenarios: int
-    step: int
-    steps: int
-    date: str
 
 
 def read_scenarios(path: Path) -> list[Scenario]:
@@ -132,12 +123,12 @@ def run_ensemble(
     plan: Plan,
     scenarios: Sequence[Scenario],
     ranks: Ranks | None = None,
-    tell: Callable[[EnsembleProgress], None] = lambda progress: None,
+    tell: Callable[[Event], None] = lambda event: None,
     stop: Callable[[], bool] = lambda: False,
     say: Callable[[str, str], None] = lambda kind, text: None,
 ) -> bool:
     """Computes all scenarios to the end of the run; returns True at the end. The same call continues unfinished ones, and with more
-    scenarios after those of before it computes these.
+    scenarios after those of before it computes these. tell: gets how far all are; say: gets kind and text of notes and warnings.
 
     Raises
     ------
@@ -217,15 +208,14 @@ def _begin(session: Session, variables: Mapping[str, Variable], number: int, sce
                 raise ModelError(f'Scenario "{scenario.name}": {outcome.detail["text"]}')
 
 
-def _advance(
-    session: Session, plan: Plan, names: Mapping[int, str], tell: Callable[[EnsembleProgress], None], stop: Callable[[], bool]
-) -> bool:
+def _advance(session: Session, plan: Plan, names: Mapping[int, str], tell: Callable[[Event], None], stop: Callable[[], bool]) -> bool:
     failed: dict[int, BadCellError] = {}
-    cadence, seconds = Cadence(plan.run.engine.checkpoint, plan.run.time.length), 0.0
+    cadence, seconds, kind = Cadence(plan.run.engine.checkpoint, plan.run.time.length), 0.0, ""
     while True:
         steps = {number: session.position(number).step for number in names if number not in failed}
         first = min(steps.values(), default=plan.steps)
-        tell(EnsembleProgress(len(names), first, plan.steps, plan.clock.begin(min(first, plan.steps - 1))))
+        kind, date = "progress" if kind else "resumed" if first else "started", plan.clock.begin(min(first, plan.steps - 1))
+        tell(Event(kind, date, first, plan.steps, date))
         if first == plan.steps or stop():
             break
         behind = [number for number in steps if steps[number] == first]
