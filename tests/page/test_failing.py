@@ -47,6 +47,7 @@ def test_the_page_says_why_a_model_failed_and_how_to_go_on(context: BrowserConte
         opened.open()
         opened.press(" ")
         expect(opened.page.locator("#map-notice")).to_contain_text("The water has boiled over.")
+        expect(opened.page.locator("#notices")).not_to_contain_text("boiled over")  # it stands on the map
         play = opened.page.get_by_role("button", name="Play main")
         expect(play).to_have_attribute("aria-description", "it cannot continue from here: go back, or branch off an earlier date")
         opened.press(",")

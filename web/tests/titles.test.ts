@@ -7,8 +7,7 @@ import { titlesOf } from "../src/ui/titles";
 const clock = { start: "2003-01-01T00:00:00", step: 86400, calendar: "standard", units: "days since 2003-01-01" };
 const green = { name: "green", units: "kg ha-1", long_name: "Green leaf", map: "field" } as Variable;
 const frame = (scenario: string, step: number, live = true): Shown => ({
-  ...{ stream: 1, scenario, variable: "green", units: "kg ha-1", number: 1, step, time: step - 1, scale: 1, offset: 0, missing: 0, live },
-  replaying: false,
+  ...{ stream: 1, scenario, variable: "green", units: "kg ha-1", step, live },
 });
 const state = (parts: Partial<State>): State => ({
   ...FIRST,

@@ -9,13 +9,6 @@ export interface ArrayHead {
   step: number;
   date: string | null;
   scenario: string;
-  box?: [number, number, number, number];
-  scale?: number;
-  offset?: number;
-  missing?: number;
-  steps?: number[];
-  dates?: (string | null)[];
-  [member: string]: unknown;
 }
 export interface RawArray {
   head: ArrayHead;

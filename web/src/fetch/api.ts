@@ -3,10 +3,9 @@ import { decodeArray, type RawArray } from "../decode/array";
 import type * as told from "../state/told";
 import { refusedBy, Unreachable } from "./problem";
 
-/** match: the version that the order was made for (412 when somebody has ordered since); key: that of an order that is sent again. */
+/** match: the version that the order was made for (412 when somebody has ordered since). */
 export interface OrderOptions {
   match?: string | undefined;
-  key?: string;
   /** Seconds to wait for its end, at most 5. */
   wait?: number;
 }
@@ -39,15 +38,14 @@ export interface Model {
   version: string | null;
   problem: string | null;
 }
-/** A run file: as TOML, or as JSON with dates as texts. launcher: one that the server has a name for. */
-export type NewRun = { name: string; launcher?: string } & ({ toml: string } | { run: Record<string, unknown> });
+/** toml: a run file. launcher: one that the server has a name for. */
+export type NewRun = { name: string; launcher?: string; toml: string };
 export type StepOrder = { scenario: string; speed?: number } & ({ steps: number } | { until: string } | { end: true });
 export type SetOrder = told.Change & { scenario: string; when?: "after" | "now" | told.Moment };
 export type EventOrder = told.Change & { scenario: string; when: told.Moment | { yearly: string } };
 export interface BranchOrder {
   name: string;
   from: { scenario: string } & Partial<{ step: number; date: string }>;
-  set?: told.Change[];
 }
 export interface TriggerOrder {
   scenario: string;
@@ -86,7 +84,6 @@ export class Api {
   // ---- the server ----
   whoami = () => this.get<{ name: string; role: told.Role; expires: string | null; requests_left: number | null }>("whoami");
   login = (token: string) => this.send<null>("POST", "login", { token });
-  logout = () => this.send<null>("POST", "logout", {});
   runs = async () => (await this.get<{ runs: told.Info[] }>("runs")).runs;
   models = async () => (await this.get<{ models: Model[] }>("models")).models;
   beginRun = (run: NewRun) => this.send<told.Info>("POST", "runs", run, { "Idempotency-Key": newKey() });
@@ -95,12 +92,8 @@ export class Api {
   endRun = () => this.send<{ run: string; state: string }>("DELETE", `runs/${encodeURIComponent(this.run)}?keep=data`);
 
   // ---- looking ----
-  info = () => this.get<told.Info>(this.path());
-  scenarios = async () => (await this.get<{ scenarios: told.Scenario[] }>(this.path("scenarios"))).scenarios;
-  checkpoints = async () => (await this.get<{ checkpoints: told.Checkpoint[] }>(this.path("checkpoints"))).checkpoints;
   events = async () => (await this.get<{ events: told.EventInfo[] }>(this.path("events"))).events;
   triggers = async () => (await this.get<{ triggers: told.TriggerInfo[] }>(this.path("triggers"))).triggers;
-  operation = (id: number) => this.get<told.Operation>(this.path(`operations/${id}`));
   /** Rows of the journal behind the row `after`, page by page: a page that is not full is the last one. */
   log = async (after = 0, limit = 1000): Promise<told.LogRow[]> => {
     const rows: told.LogRow[] = [];
@@ -130,9 +123,6 @@ export class Api {
   /** Round ends of colours that fit one map. */
   fit = (variable: string, scenario: string, time: string) =>
     this.get<{ low: number; high: number }>(this.path(`fit/${variable}${query({ scenario, time })}`));
-  /** Addresses of files to save, absolute. */
-  dataAddress = (variable: string, wanted: DataQuery, format: "csv" | "netcdf" | "npy" | "coverage-json") =>
-    this.address(this.path(`data/${variable}${query({ ...wordsOf(wanted), format })}`)).href;
   /** A variable as a file. */
   file = async (variable: string, wanted: DataQuery, format: "csv" | "netcdf") =>
     (await this.ask(this.path(`data/${variable}${query({ ...wordsOf(wanted), format })}`))).blob();
@@ -145,7 +135,6 @@ export class Api {
     }
     return null;
   };
-  imageAddress = (name: string) => this.address(this.path(`images/${encodeURIComponent(name)}.png`)).href;
   liveAddress = () => this.address(this.path("live")).href.replace(/^http/, "ws");
 
   // ---- steering: each is an order of its own, carried out once however often it is sent ----
@@ -173,9 +162,6 @@ export class Api {
   before = (scenario: string, step: number, options?: OrderOptions) =>
     step > 0 ? this.rewind(scenario, { step: step - 1 }, options) : this.restart(scenario, options);
   restart = (scenario: string, options?: OrderOptions) => this.order("POST", "restart", { scenario }, options);
-  checkpoint = (scenario: string, pin = false, options?: OrderOptions) => this.order("POST", "checkpoints", { scenario, pin }, options);
-  skip = (seq: number, options?: OrderOptions) => this.order("POST", "skip", { seq }, options);
-  cancel = (id: number, options?: OrderOptions) => this.order("DELETE", `operations/${id}`, undefined, options);
 
   /** Where an order goes, for a command line that does the same. */
   orderAddress = (path: string) => this.address(this.path(path)).href;
@@ -206,9 +192,9 @@ export class Api {
     const answer = await this.ask(path, { method, keepalive, headers: { "Content-Type": "application/json", ...headers }, ...content });
     return (answer.status === 204 ? null : await answer.json()) as T;
   }
-  private order(method: string, path: string, body: unknown, { match, key, wait }: OrderOptions = {}): Promise<told.Ordered> {
+  private order(method: string, path: string, body: unknown, { match, wait }: OrderOptions = {}): Promise<told.Ordered> {
     return this.send<told.Ordered>(method, this.path(path), body, {
-      "Idempotency-Key": key ?? newKey(),
+      "Idempotency-Key": newKey(),
       ...(match ? { "If-Match": `"${match}"` } : {}),
       ...(wait ? { Prefer: `wait=${wait}` } : {}),
     });

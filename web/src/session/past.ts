@@ -12,7 +12,6 @@ import { loopOf, mapsOf, onView, scenarioNow } from "../state/scenario";
 import type { Shown, Store } from "../state/store";
 import { ARROWS, arrowsOf, hasMap } from "./streams";
 
-const PAST = { live: false, replaying: false };
 const AHEAD = 5; // frames that are fetched before they are shown
 const LEAST = 0.02; // [s] between two frames, at least
 
@@ -143,9 +142,9 @@ export class Past {
       };
       const frames = arrays.map(frame);
       const arrows = told.slice(maps.length).flatMap((each) => (each.status === "fulfilled" ? [frame(each.value, ARROWS[0])] : []));
-      const shown = frames.map(({ stream, number, time, scale, offset, missing }, index): Shown => {
+      const shown = frames.map(({ stream }, index): Shown => {
         const { variable, units } = arrays[index]?.head ?? { variable: look.variable, units: "" };
-        return { stream, scenario: maps[index]?.scenario ?? "", variable, units, number, step, time, scale, offset, missing, ...PAST };
+        return { stream, scenario: maps[index]?.scenario ?? "", variable, units, step, live: false };
       });
       this.store.change({ shown, not_at_hand: null });
       this.screen.show(frames, arrows.length === 2 ? arrows : []);

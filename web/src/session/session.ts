@@ -8,7 +8,7 @@ import { isFailure } from "../fetch/problem";
 import { activeOf, gridOf } from "../state/grid";
 import { mapName, named } from "../state/levels";
 import { paced } from "../state/pace";
-import { besides, mapsOf, onView, scenarioNow, steeredIn } from "../state/scenario";
+import { besides, mapsOf, onView, scenarioNow, steeredIn, toldOf } from "../state/scenario";
 import type { Connection, Shown, Store } from "../state/store";
 import type { Hello, Info, Message, Scenario } from "../state/told";
 import { fetchPlaces, fetchRules } from "./asked";
@@ -134,6 +134,7 @@ export class Session {
       case "event": {
         const whose = store.now.info?.scenarios.find((each) => each.branch === message.branch)?.name;
         store.change({ happenings: [...store.now.happenings, message].slice(-KEPT_HAPPENINGS) });
+        if (message.kind === "failed" && whose && whose === toldOf(store.now)?.name) return; // the map says it
         store.notify({
           weight: message.kind === "failed" || message.kind === "warning" ? "warn" : "good",
           text: `${whose ? `${whose}: ` : ""}${message.text || message.kind}`,
@@ -204,7 +205,7 @@ export class Session {
     const grid = same ?? gridOf(hello.grid);
     const { type: _, info, grid: __, variables, parameters, clock, forcing, title, model, steps } = hello;
     store.change({
-      connection: { link: "live", retry_at: null, skipped: 0, rate: 0, reason: "" },
+      connection: { link: "live", retry_at: null, skipped: 0, reason: "" },
       viewer: { name: hello.name, role: hello.role, may_steer: hello.role !== "view" && !hello.read_only },
       run: {
         ...{ name: hello.run, title, model, steps, clock, forcing, variables, parameters },
@@ -341,9 +342,8 @@ export class Session {
     }
     const shown = frames.map((frame): Shown => {
       const facts = watching.find((each) => each.stream === frame.stream);
-      const { stream, number, step, time, scale, offset, missing, replaying } = frame;
       const [scenario, variable, units] = [facts?.scenario ?? "", facts?.variable ?? "", facts?.units ?? ""];
-      return { stream, scenario, variable, units, number, step, time, scale, offset, missing, replaying, live: true };
+      return { stream: frame.stream, scenario, variable, units, step: frame.step, live: true };
     });
     clearTimeout(this.clearing);
     this.store.change({ shown });

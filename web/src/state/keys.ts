@@ -1,48 +1,6 @@
 /** What keys do. One table: the page listens by it and its help lists it. */
 
-export type Action =
-  | "play"
-  | "step-day"
-  | "step-month"
-  | "step-number"
-  | "back-day"
-  | "back-checkpoint"
-  | "slower"
-  | "faster"
-  | "variable"
-  | "one-map"
-  | "two-maps"
-  | "difference"
-  | "swipe"
-  | "globe"
-  | "smooth"
-  | "range"
-  | "palette"
-  | "box"
-  | "polygon"
-  | "set"
-  | "branch"
-  | "rename"
-  | "compare"
-  | "log"
-  | "share"
-  | "save"
-  | "theme"
-  | "help"
-  | "zoom-in"
-  | "zoom-out"
-  | "fit";
-
-export interface Key {
-  /** As `KeyboardEvent.key`; letters in lower case. */
-  keys: readonly string[];
-  action: Action;
-  says: string;
-  /** Who may only look has it, too. */
-  looks?: boolean;
-}
-
-export const KEYS: readonly Key[] = [
+const TABLE = [
   { keys: [" "], action: "play", says: "Play or pause; at a past date, play the past" },
   { keys: ["."], action: "step-day", says: "One step on" },
   { keys: [">"], action: "step-month", says: "One month on" },
@@ -74,7 +32,20 @@ export const KEYS: readonly Key[] = [
   { keys: ["x"], action: "save", says: "Save a picture or numbers", looks: true },
   { keys: ["d"], action: "theme", says: "Light or dark", looks: true },
   { keys: ["?"], action: "help", says: "This help", looks: true },
-];
+] as const;
+
+export type Action = (typeof TABLE)[number]["action"];
+
+export interface Key {
+  /** As `KeyboardEvent.key`; letters in lower case. */
+  keys: readonly string[];
+  action: Action;
+  says: string;
+  /** Who may only look has it, too. */
+  looks?: boolean;
+}
+
+export const KEYS: readonly Key[] = TABLE;
 
 /** What somebody pressed; the members of a KeyboardEvent that count. */
 export interface Pressed {

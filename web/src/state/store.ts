@@ -22,12 +22,11 @@ import type {
 import type { View } from "./view";
 
 export type Link = "connecting" | "live" | "lost" | "refused" | "ended";
-/** retry_at: milliseconds since 1970 of the next attempt; skipped: frames that came too fast; rate: frames a second that were drawn. */
+/** retry_at: milliseconds since 1970 of the next attempt; skipped: frames that came too fast. */
 export interface Connection {
   link: Link;
   retry_at: number | null;
   skipped: number;
-  rate: number;
   reason: string;
 }
 /** Who looks. may_steer: whether orders are taken from them, by role and by a server that is not read-only. */
@@ -59,15 +58,8 @@ export interface Shown {
   scenario: string;
   variable: string;
   units: string;
-  number: number;
   step: number;
-  /** In the clock's units and calendar. */
-  time: number;
-  scale: number;
-  offset: number;
-  missing: number;
   live: boolean;
-  replaying: boolean;
 }
 /** 1: one; 2: two scenarios; 3: and their difference; 4: two scenarios over each other, with a line to swipe; 5: two variables. */
 export type Maps = 1 | 2 | 3 | 4 | 5;
@@ -227,7 +219,7 @@ export interface State {
 }
 
 export const FIRST: State = {
-  connection: { link: "connecting", retry_at: null, skipped: 0, rate: 0, reason: "" },
+  connection: { link: "connecting", retry_at: null, skipped: 0, reason: "" },
   viewer: null,
   steers: null,
   viewers: 1,

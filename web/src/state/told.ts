@@ -2,9 +2,8 @@
 
 import type { Checkpoint, Info, Ordered, Problem, Scenario, Variable } from "./contract";
 
-export type { Checkpoint, Info, Levels, Operation, Ordered, Preview, Problem, Scenario, Variable } from "./contract";
+export type { Checkpoint, Info, Levels, Ordered, Preview, Problem, Scenario, Variable } from "./contract";
 
-export type RunState = Info["state"];
 export type Role = "view" | "steer" | "admin";
 
 export interface Clock {

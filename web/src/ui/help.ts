@@ -37,7 +37,12 @@ export function mount(place: HTMLElement, store: Store, actions: Actions): void 
     });
     return [
       h("label", { class: "switch" }, letters, "Keys of one character work while no field has the focus"),
-      h("table", { class: "keys" }, h("caption", { class: "spoken" }, "Keys"), h("tbody", {}, ...KEYS.map(rowOf), ...LOCAL.map(localRow))),
+      h(
+        "table",
+        { class: "keys" },
+        h("caption", { class: "spoken" }, "Keys"),
+        h("tbody", {}, ...KEYS.map(rowOf), ...LOCAL.map(([keys, says]) => rowOf({ keys: keys.split(" "), says, looks: true }))),
+      ),
       h(
         "p",
         { class: "credit" },
@@ -49,7 +54,7 @@ export function mount(place: HTMLElement, store: Store, actions: Actions): void 
   });
 }
 
-function rowOf({ keys, says, looks }: Key): HTMLElement {
+function rowOf({ keys, says, looks }: Pick<Key, "keys" | "says" | "looks">): HTMLElement {
   const names = keys.map((key) => NAMES[key] ?? (key.length === 1 ? key.toUpperCase() : key));
   return h(
     "tr",
@@ -57,15 +62,5 @@ function rowOf({ keys, says, looks }: Key): HTMLElement {
     h("th", { scope: "row" }, ...names.flatMap((name) => [h("kbd", {}, name), " "])),
     h("td", {}, says),
     h("td", {}, looks ? "" : "steers"),
-  );
-}
-
-function localRow([keys, says]: readonly [string, string]): HTMLElement {
-  return h(
-    "tr",
-    {},
-    h("th", { scope: "row" }, ...keys.split(" ").flatMap((name) => [h("kbd", {}, name), " "])),
-    h("td", {}, says),
-    h("td"),
   );
 }
