@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { between, daysOfMonth, isoDate, later, momentOf, monthsLater, parseMoment, stepOf, stepText } from "../src/decode/calendar";
 import type { Clock } from "../src/state/told";
+import { labels } from "../src/ui/timeline";
 import { FIXTURES } from "./fixtures";
 
 const clock = (calendar: string, step = 86400): Clock => ({ start: "2000-01-01T00:00:00", step, calendar, units: "days since 2000-01-01" });
@@ -63,4 +64,11 @@ describe("dates in words", () => {
     expect(stepText(clock("standard", 37.5), 3)).toBe("1 Jan 2000, 00:01:52.5");
     expect(stepText({ ...clock("standard"), step: null }, 12)).toBe("step 12");
   });
+});
+
+it("the bar of time has a year at its first text and at each January, and none at its ends", () => {
+  const found = labels({ ...clock("standard"), start: "2001-02-20T00:00:00" }, 374, 830);
+  expect(found.map(({ text }) => text)).toEqual(["May 2001", "Jul", "Sep", "Nov", "2002"]);
+  for (const { step } of found) expect(Math.min(step, 374 - step) * (830 / 374)).toBeGreaterThanOrEqual(24);
+  expect(labels({ ...clock("standard"), step: null }, 374, 830)).toEqual([]);
 });

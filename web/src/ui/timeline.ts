@@ -1,5 +1,5 @@
 /** Playing and the bar of time: what was played, what can be shown again at once, what is still to come; checkpoints, events, now. */
-import { dateTicks, isShort, momentOf, monthsLater, monthText, parseMoment, stepOf, stepText } from "../decode/calendar";
+import { dateTicks, isShort, momentOf, monthsLater, parseMoment, stepOf, stepText } from "../decode/calendar";
 import { legsOf, listed, onView } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { Clock } from "../state/told";
@@ -171,7 +171,7 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
       marks,
       ...ticks,
       ...diamonds,
-      ...labels(run.clock, total(), line.clientWidth).map(([step, text]) => at(step, "span", "label", "", text)),
+      ...labels(run.clock, total(), line.clientWidth).map(({ step, text }) => at(step, "span", "label", "", text)),
     );
   }
   store.subscribe(
@@ -247,27 +247,8 @@ export function yearly(clock: Clock, total: number, day: string): number[] {
     .filter((step) => step >= 0 && step < total);
 }
 
-/** Steps with a text under them: beginnings of months or years, of short runs days or times, as many as there is room for. */
-export function labels(clock: Clock, total: number, width: number): [number, string][] {
-  const start = momentOf(clock, 1);
-  const end = momentOf(clock, total);
-  if (!start || !end || width <= 0) return [];
-  const months = (end.year - start.year) * 12 + end.month - start.month;
-  if (months < 2) {
-    const room = ({ step }: { step: number }) => (step / total) * width > 24 && (1 - step / total) * width > 24;
-    return dateTicks(clock, 1, total, width / 110)
-      .filter(room)
-      .map(({ step, text }) => [step, text]);
-  }
-  const apart = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600].find((each) => (months / each) * 90 <= width) ?? 1200;
-  const first = parseMoment(`${String(start.year).padStart(4, "0")}-01-01`, clock.calendar);
-  const found: [number, string][] = [];
-  for (let k = 0; ; k++) {
-    const moment = monthsLater(first, k * apart, clock.calendar);
-    const step = stepOf(clock, moment);
-    if (step > total) return found;
-    const share = step / total;
-    if (step >= 1 && share * width > 24 && (1 - share) * width > 24)
-      found.push([step, apart >= 12 ? String(moment.year) : monthText(moment)]);
-  }
+/** Steps with a text under them, as many as there is room for, and none at the ends. */
+export function labels(clock: Clock, total: number, width: number): { step: number; text: string }[] {
+  const end = (24 / width) * total;
+  return momentOf(clock, 1) && width > 48 ? dateTicks(clock, end, total - end, width / 110) : [];
 }
