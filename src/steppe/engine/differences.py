@@ -116,7 +116,8 @@ def _versions(other: OtherRunError) -> str:
 
 def _behind(name: str, run: Mapping[str, object]) -> str:
     if name == "model":
-        return f'source of model "{run["model"]}"'
+        read = [f' or "{value}"' for key, value in run.items() if key.startswith("parameters.") and "/" in str(value)]
+        return f'source of model "{run["model"]}"{"".join(read[:1])}'
     files = [str(run[key]) for key in (*KEYS[name], "grid.file", "grid.points") if key in run]
     return f'content of "{files[0]}"' if files and name in ("grid", "forcing") else f"data or defaults of its {name}"
 

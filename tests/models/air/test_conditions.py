@@ -102,6 +102,12 @@ def test_a_pressure_counts_where_a_mechanism_has_no_air_of_its_own(of_air):
     assert Conditions.of(EMEP, None, ["pressure=90000", "M=2.0e19"]).air["pressure"] == 90_000.0
 
 
+def test_a_place_that_leaves_the_day_of_the_mechanism_is_remarked():
+    said = ["Mechanism emep66 has light from hour 4 to 20 at any place. Set day_begin and day_end, too."]
+    assert Conditions.of(EMEP, None, ["latitude=80"]).remarks == said
+    assert Conditions.of(EMEP, None, ["declination=0", "day_begin=6", "day_end=18"]).remarks == []
+
+
 def test_a_species_of_much_of_the_air_is_remarked(tmp_path):
     assert of_file(tmp_path, "CONC.O3,40\n").remarks == [
         "O3 begins at 2.4e+19 molecule cm-3, 94 % of the air. CONC.O3 without a unit is in mol m-3."
@@ -263,6 +269,12 @@ def test_a_file_that_is_wrong_is_refused_with_its_line(text, said, tmp_path):
     with pytest.raises(ModelError) as caught:
         of_file(tmp_path, text)
     assert said in str(caught.value)
+
+
+def test_factors_of_reactions_may_be_columns_and_are_no_title(tmp_path):
+    assert of_file(tmp_path, "rate_factor_r36,temperature [K]\n0.5,285\n").factors == {"r36": 0.5}
+    with pytest.raises(ModelError, match="line 1: rate_factor_r36 is 'half'"):
+        of_file(tmp_path, "rate_factor_r36,half\n")
 
 
 def test_a_column_of_time_may_be_there_at_the_start(tmp_path):

@@ -119,6 +119,17 @@ MISTAKES = {
         '"-> O3", rate: {type: deposition, vd: 0.1,',
         "has 0 reactants, and 1",
     ),
+    "a deposition with a third body": (
+        '"2 O3 -> ", rate: {type: loss, k: 1.0e-20,',
+        '"O3 -> ", rate: {type: deposition, vd: 0.1,',
+        """"third" is ['M'], and a rate of type deposition is multiplied by nothing. Remove it.""",
+    ),
+    "a rate from outside with the name of the air": (
+        "{type: loss, k: 1.0e-20,",
+        "{type: given, id: M,",
+        '"id" is "M", a species, a constant or a condition of the air. Rename it, such as "USER.k1".',
+    ),
+    "a sum without spaces": ("NO + O3 ->", "NO+O3 ->", '"NO+O3 -> 0.9 NO2" cannot be read at "NO+O3". Write terms as'),
     "no day": ("[4.0, 20.0]", "4.0", '"day" is 4.0, and the first and the last hour are expected'),
     "an unknown species of the box": ('{"O3": 5.0e+11}', '{"O2": 5.0e+11}', 'box.initial: there is no species "O2".'),
     "an unknown name in a formula": ("0.5*T", "0.5*TT", 'h2o: "half": "0.5*TT" has the name "TT", which is not known here.'),

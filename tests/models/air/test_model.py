@@ -311,12 +311,20 @@ def test_an_emission_of_no_species_or_given_twice_is_refused(tmp_path, parameter
     ("parameters", "message"),
     [
         ("lanes = 0", r"\[parameters\] lanes = 0 must be a whole number from 1 to 4096"),
+        ("mechanism = 3", r"\[parameters\] mechanism = 3 must be a text: emep66, or the path of a file"),
         ('mechanism = "emep67"', 'There is no mechanism "emep67". Did you mean "emep66"'),
     ],
 )
 def test_what_cannot_be_is_refused(folder, parameters, message):
     with pytest.raises(ModelError, match=message):
         Plan.of(air_run(folder, parameters))
+
+
+@pytest.mark.parametrize("name", ["A/B", "NO3-", "x[0]"])
+def test_a_species_whose_levels_could_not_be_named_is_refused(name, folder):
+    (folder / "named.yaml").write_text(f'species: ["{name}"]\nreactions: [{{eq: "{name} ->", rate: {{type: loss, k: 1.0e-5}}}}]\n')
+    with pytest.raises(ModelError, match=re.escape(f'a grid takes no name "{name}". Write letters, digits and _.')):
+        Plan.of(air_run(folder, 'mechanism = "named.yaml"'))
 
 
 def test_air_follows_from_the_meteorology_and_is_not_set(folder):

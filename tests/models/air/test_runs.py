@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import steppe
+from steppe.errors import Mistake
 from steppe.models.air.mechanism_file import read_mechanism
 from tests.air import air_run
 from tests.engine.test_ranks import on_ranks
@@ -74,6 +75,9 @@ def test_a_mechanism_beside_the_run_file_is_found_from_any_folder(folder, tmp_pa
         air = 1e-6 * 101_325.0 / (1.380649e-23 * 298.15)  # [molecule cm-3] of a box that does not say M
         np.testing.assert_allclose(total, 1e9 * 1e10 / air, rtol=1e-4)
         assert float(sim["rate_r39"].max()) > 0.0
+    (folder / "own.yaml").write_text((folder / "own.yaml").read_text().replace("1.8e-12", "1.9e-12"))
+    with pytest.raises(Mistake, match=r'so the source of model "air" or ".*/own.yaml" has changed'):
+        steppe.Simulation(run)
 
 
 def test_a_scenario_of_two_ranks_goes_its_own_way(folder):

@@ -107,7 +107,8 @@ class Conditions:
         for name, value in found.initial.items():
             _refuse_outside(f"Mechanism {mechanism.name}, initial", name, value, *OF_SPECIES)
         units = {unit for pair in FACTORS for unit in pair} | {unit for *_, unit in LIMITS.values()} | {*PARTS, "degC"}
-        rows = [] if table is None else read_rows(table, (*mechanism.species, *LIMITS), units)
+        names = *mechanism.species, *LIMITS, *(f"rate_factor_{each.label}" for each in mechanism.processes)
+        rows = [] if table is None else read_rows(table, names, units)
         rows += [_setting(text) for text in settings]
         for row in sorted(rows, key=lambda row: found._rank(row.name)):
             found._take(row.where, row.name, row.unit, row.values)
@@ -210,7 +211,11 @@ class Conditions:
             raise ModelError(f"{where}: day_begin = {begin:g} h is after day_end = {end:g} h. Give the earlier hour as day_begin.")
 
     def _remark(self, rows: Iterable[Row]) -> None:
-        """Notes species of which there is so much that the unit is most probably a slip."""
+        """Notes a place that does not change the mechanism's day, and species of which there is so much that the unit is a slip."""
+        given, day = {self._short(row.name) for row in rows}, self.mechanism.box.get("day")
+        if day and given & {"latitude", "declination"} and not given & {"day_begin", "day_end"}:
+            light = f"light from hour {day[0]:g} to {day[1]:g} at any place"
+            self.remarks.append(f"Mechanism {self.mechanism.name} has {light}. Set day_begin and day_end, too.")
         air = float(self.here.M or 0.0)
         last = {row.name.removeprefix("CONC."): row for row in rows}
         for species, row in last.items():

@@ -45,12 +45,12 @@ class Entry:
         value = self.values[key]
         if value is None:
             raise self.refused(f'"{key}" is empty. Write a number.')
-        found = math.nan
-        if not isinstance(value, bool) and (self.text or not isinstance(value, str)):
-            with suppress(TypeError, ValueError, OverflowError):
-                found = float(value)
-        if not math.isfinite(found):
-            raise self.refused(f'"{key}" is {value!r}, and a number is expected.{_hint(value)}')
+        found, is_text = math.nan, isinstance(value, str) and not self.text
+        with suppress(TypeError, ValueError, OverflowError):
+            found = float(value)
+        if isinstance(value, bool) or is_text or not math.isfinite(found):
+            hint = " In YAML this is text: write a number without quotes, with a dot and the sign of its exponent, as 1.2e+5."
+            raise self.refused(f'"{key}" is {value!r}, and a number is expected.{hint * (is_text and math.isfinite(found))}')
         if at_least_0 and found < 0.0:
             raise self.refused(f'"{key}" is {found:g}, and 0 or more is expected. A negative rate would make matter.')
         if above_0 and found <= 0.0:
@@ -104,16 +104,6 @@ def number_of(entry: Entry, name: object, species: Mapping[str, int], what: str 
         more = f" For a third body write it in the rate: third: [{name}]." if name in third else ""
         raise entry.refused(f'{what}there is no species "{name}".{nearest(name, species)} Correct the name, or add it to species.{more}')
     return species[name]
-
-
-def _hint(value: object) -> str:
-    if isinstance(value, str):
-        try:
-            float(value)
-        except ValueError:
-            return ""
-        return " In YAML this is text: write a number without quotes, with a dot and the sign of its exponent, as 1.2e+5."
-    return ""
 
 
 def _boolean(name: object) -> str:

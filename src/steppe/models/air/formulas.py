@@ -26,22 +26,6 @@ OPERATIONS: Mapping[type, Callable[[Values, Values], Values]] = {
 }
 
 
-def read_formula(text: str, known: Collection[str]) -> ast.expr:
-    """The tree of a formula. known: the names that it may use.
-
-    Raises
-    ------
-    ModelError
-        It does not parse, or has a name, a function or anything else that is not known here.
-    """
-    try:
-        tree: ast.expr = tree_of(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError) as error:
-        raise ModelError(f'"{text}" is no formula: {getattr(error, "msg", error)}.') from None
-    _check(tree, text, known)
-    return tree
-
-
 def parsed(formulas: Mapping[str, str]) -> dict[str, ast.expr]:
     """The trees of formulas of T and tod; each may use the names of those before it.
 
@@ -53,9 +37,13 @@ def parsed(formulas: Mapping[str, str]) -> dict[str, ast.expr]:
     trees: dict[str, ast.expr] = {}
     for name, text in formulas.items():
         try:
-            trees[name] = read_formula(text, ("T", "tod", *trees))
+            tree = tree_of(text.strip(), mode="eval").body
+            _check(tree, text, ("T", "tod", *trees))
+        except (SyntaxError, ValueError) as error:
+            raise ModelError(f'"{name}": "{text}" is no formula: {getattr(error, "msg", error)}.') from None
         except ModelError as error:
             raise ModelError(f'"{name}": {error}') from None
+        trees[name] = tree
     return trees
 
 

@@ -60,12 +60,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
 
 def _second(names: Sequence[str]) -> int | None:
     """The place at which a name stands again. Comments may."""
-    seen: set[str] = set()
-    for n, name in enumerate(names):
-        if name in seen and not name.startswith("__"):
-            return n
-        seen.add(name)
-    return None
+    return next((n for n, name in enumerate(names) if name in names[:n] and not name.startswith("__")), None)
 
 
 def _parsed(text: str, file: str) -> object:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from math import ceil
+from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -59,6 +60,8 @@ class Air(FieldModel):
 
     def __init__(self, table: dict[str, Any], mechanism: Mechanism | None = None) -> None:
         named = table.pop("mechanism", "emep66")
+        if not isinstance(named, str | Path):
+            raise ModelError(f"[parameters] mechanism = {named!r} must be a text: emep66, or the path of a file.")
         self.mechanism = mechanism or read_mechanism(named)
         self._reacting = in_the_air(self.mechanism)
         self._given = _given(table.pop("given", {}), self.mechanism)
@@ -98,6 +101,8 @@ class Air(FieldModel):
         """Makes the variables. fields: names of the forcing."""
         self.variables: dict[str, Variable] = {}
         for variable in (*variables_of(self.mechanism), *emissions_of(self.mechanism, self._named, fields)):
+            if not f"_{variable.name}".isidentifier():  # as names of levels and of files need
+                raise ModelError(f'Mechanism {self.mechanism.name}: a grid takes no name "{variable.name}". Write letters, digits and _.')
             if variable.name in self.variables:
                 raise ModelError(f'Mechanism {self.mechanism.name}: model air has a "{variable.name}" of its own. Rename the species.')
             self.variables[variable.name] = variable

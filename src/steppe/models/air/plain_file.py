@@ -102,6 +102,10 @@ def _process(entry: Entry, number: int, species: Mapping[str, int], rates: Mappi
     if len(reactants) != (most := REACTANTS.get(rate.form, len(reactants))):
         has = f"{len(reactants)} reactant{'s' * (len(reactants) != 1)}"
         raise entry.refused(f'"{equation.strip()}" has {has}, and {most} is expected of type {rate.form}. Change the equation or the type.')
+    if rate.form in OF_GROUND and rate.third:
+        raise entry.refused(f'"third" is {list(rate.third)}, and a rate of type {rate.form} is multiplied by nothing. Remove it.')
+    if rate.form == "given" and rate.name in (*thirds, *CONDITIONS, *species):
+        raise entry.refused(f'"id" is "{rate.name}", a species, a constant or a condition of the air. Rename it, such as "USER.k1".')
     if rate.form in OF_GROUND and any(times < 0.0 for _, times in right):
         raise entry.refused(f'"{equation.strip()}" has a yield below 0, and 0 or more is expected of type {rate.form}.')
     return Process(label, equation.strip(), tuple(reactants), right, rate)
@@ -116,7 +120,7 @@ def _side(entry: Entry, equation: str, side: str, species: Mapping[str, int], th
             times = float(match[1] + (match[2] or "1")) if match else 0.0
         except ValueError:
             match = None
-        if match is None:
+        if match is None or ("+" in match[3] and match[3] not in species):
             raise entry.refused(
                 f'"{equation.strip()}" cannot be read at "{term.strip()}". Write terms as "NO" or "0.5 HO2", with " + " or " - " between.'
             )
