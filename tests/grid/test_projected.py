@@ -83,6 +83,16 @@ def test_areas_are_those_on_the_ground(grid: Projected) -> None:
     np.testing.assert_allclose(mercator.cell_area[0], expected, rtol=0.01)
 
 
+def test_areas_of_web_mercator_are_those_on_the_ellipsoid() -> None:
+    crs, size = pyproj.CRS.from_epsg(3857), 10_000.0
+    found = Projected.project(8.0e6, -4.0e6, 1.0e6, size, np.ones((4, 1), bool), {"crs_wkt": crs.to_wkt()})
+    degrees = pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
+    for y, area in zip(found.y, found.cell_area * size / 4.0e6, strict=True):
+        corners = zip(*[(1.0e6 + size * e, y + size * n) for e, n in ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))], strict=True)
+        lon, lat = degrees.transform(*map(np.array, corners))
+        np.testing.assert_allclose(area, abs(pyproj.Geod(ellps="WGS84").polygon_area_perimeter(lon, lat)[0]), rtol=2e-5)
+
+
 def test_the_order_is_that_of_every_raster(grid: Projected) -> None:
     assert grid.order.tolist() == Raster(-20.0, -0.1, 140.0, 0.1, MASK).order.tolist()
     assert np.isnan(grid.unpack(np.arange(grid.n_cells))[~MASK]).all()
@@ -146,9 +156,12 @@ def test_axes_in_degrees_are_no_projection(tmp_path: Path) -> None:
 
 def test_a_grid_that_was_kept_is_the_same(tmp_path: Path, grid: Projected) -> None:
     for known in (grid, Raster(-20.0, -0.1, 140.0, 0.1, MASK)):
-        keep(tmp_path / "kept.npz", known)
-        again = kept(tmp_path / "kept.npz")
+        keep(tmp_path / "kept.json", known)
+        again = kept(tmp_path / "kept.json")
         assert again == known
         for name, values in known.coordinates().items():
             np.testing.assert_array_equal(again.coordinates()[name], values)
-    assert kept(tmp_path / "none.npz") is None
+    assert kept(tmp_path / "none.json") is None
+    torn = (tmp_path / "kept.json").read_bytes()[:-9]
+    (tmp_path / "kept.json").write_bytes(torn)
+    assert kept(tmp_path / "kept.json") is None

@@ -323,6 +323,17 @@ def test_a_variable_of_the_files_has_one_name_in_the_store(tmp_path):
         named("map", ("tmax=temp", "tmax=other"))
 
 
+def test_the_report_names_a_variable_on_other_rows_and_columns(tmp_path):
+    file = write_maps(tmp_path / "a.nc", {"daily_rain": known_maps("daily_rain", 2)})
+    dataset = xarray.load_dataset(file, decode_times=False)
+    dataset["max_temp"] = (("time", "lat_2", "lon_2"), np.full((2, 3, 3), 30.0), {"units": "degC"})
+    dataset.to_netcdf(tmp_path / "b.nc")
+    report = ingest([tmp_path / "b.nc"], tmp_path / "w.zarr", day_shift={"rain": 0})
+    assert "not taken: max_temp; --map NAME=max_temp takes it as NAME" in report.notes
+    with pytest.raises(ForcingError, match=r'variable "max_temp" has the dimensions \(time: 2, lat_2: 3, lon_2: 3\).* Expected are'):
+        ingest([tmp_path / "b.nc"], tmp_path / "w2.zarr", names={"tmax": "max_temp"}, day_shift={})
+
+
 def test_files_of_one_variable_have_one_projection(tmp_path):
     axes = {
         name: (name, centres, {"units": "m", "standard_name": f"projection_{name}_coordinate"})

@@ -23,19 +23,21 @@ static int lacks(struct communicator *c, int kind) {
     return has ? MPI_SUCCESS : fail(c, MPI_ERR_TOPOLOGY, "the communicator has no %s topology.", name);
 }
 
-/* A communicator of the first `n` ranks, or of all with their `color`, and its topology. */
+/* A communicator of the members of a color, and its topology, which is one of the library if they are all at one site. */
 static int attach(struct communicator *c, bool member, int color, struct topology *t, MPI_Comm *new) {
-    int error = bridge_Comm_split(c, member ? color : MPI_UNDEFINED, c->rank, new);
-    struct communicator *d = error || !member ? NULL : bridge_spans(*new);
+    MPI_Comm part;
+    int error = bridge_Comm_split(c, member ? color : MPI_UNDEFINED, c->rank, &part);
+    struct communicator *d = error || !member ? NULL : bridge_spans(part);
+    *new = part;
     if (d)
-        d->topology = t;
-    else
-        free(t);
+        return d->topology = t, MPI_SUCCESS;
+    if (!error && member) {
+        error = (t->kind == MPI_CART ? PMPI_Cart_create : PMPI_Graph_create)(part, t->n, t->data, t->data + t->n, 0, new);
+        PMPI_Comm_free(&part);
+    }
+    free(t);
     return error;
 }
-
-/* The first `n` ranks, which are all at one site, for a topology of the library; null at all others. */
-static int plain_part(struct communicator *c, int n, MPI_Comm *plain) { return bridge_Comm_split(c, c->rank < n ? 0 : MPI_UNDEFINED, c->rank, plain); }
 
 int bridge_Topo_test(struct communicator *c, int *kind) { return *kind = c->topology ? c->topology->kind : MPI_UNDEFINED, MPI_SUCCESS; }
 
@@ -80,17 +82,7 @@ int bridge_Cart_create(struct communicator *c, int n, const int dims[], const in
     memcpy(t->data, dims, (size_t)n * sizeof(int));
     for (int i = 0; i < n; i++)
         t->data[n + i] = periods[i] != 0;
-    if (spans(used, c->world))
-        return attach(c, c->rank < used, 0, t, new);
-    MPI_Comm plain;
-    free(t);
-    int error = plain_part(c, used, &plain);
-    *new = MPI_COMM_NULL;
-    if (!error && plain != MPI_COMM_NULL) {
-        error = PMPI_Cart_create(plain, n, dims, periods, 0, new);
-        PMPI_Comm_free(&plain);
-    }
-    return error;
+    return attach(c, c->rank < used, 0, t, new);
 }
 
 int bridge_Cartdim_get(struct communicator *c, int *n) {
@@ -153,29 +145,18 @@ int bridge_Cart_sub(struct communicator *c, const int remain[], MPI_Comm *new) {
     if (error)
         return error;
     const struct topology *t = c->topology;
-    int *place = grow(NULL, (size_t)(t->n + 1) * sizeof(int)), *dims = grow(NULL, 2 * (size_t)(t->n + 1) * sizeof(int)), n = 0, color = 0;
-    int *periods = dims + t->n + 1;
+    struct topology *part = make(MPI_CART, 2 * (size_t)t->n);
+    int *place = grow(NULL, (size_t)t->n * sizeof(int)), color = 0, k = 0;
     coordinates(t, c->rank, place);
     for (int i = 0; i < t->n; i++)
+        part->n += remain[i] != 0;
+    for (int i = 0; i < t->n; i++)
         if (remain[i])
-            dims[n] = t->data[i], periods[n++] = t->data[t->n + i];
+            part->data[k] = t->data[i], part->data[part->n + k++] = t->data[t->n + i];
         else
             color = color * t->data[i] + place[i];
-    MPI_Comm part;
-    error = bridge_Comm_split(c, color, c->rank, &part);
-    struct communicator *d = error ? NULL : bridge_spans(part);
-    if (d) {
-        d->topology = make(MPI_CART, 2 * (size_t)n);
-        d->topology->n = n;
-        memcpy(d->topology->data, dims, (size_t)n * sizeof(int));
-        memcpy(d->topology->data + n, periods, (size_t)n * sizeof(int));
-        *new = part;
-    } else if (!error) {
-        error = PMPI_Cart_create(part, n, dims, periods, 0, new);
-        PMPI_Comm_free(&part);
-    }
-    free(place), free(dims);
-    return error;
+    free(place);
+    return attach(c, true, color, part, new);
 }
 
 int bridge_Cart_map(struct communicator *c, int n, const int dims[], const int periods[], int *rank) {
@@ -192,16 +173,6 @@ int bridge_Graph_create(struct communicator *c, int n, const int index[], const 
     int m = n ? index[n - 1] : 0, error = ranks_checked(c, m, edges, n);
     if (n == 0 || error)
         return *new = MPI_COMM_NULL, error;
-    if (!spans(n, c->world)) {
-        MPI_Comm plain;
-        error = plain_part(c, n, &plain);
-        *new = MPI_COMM_NULL;
-        if (!error && plain != MPI_COMM_NULL) {
-            error = PMPI_Graph_create(plain, n, index, edges, 0, new);
-            PMPI_Comm_free(&plain);
-        }
-        return error;
-    }
     struct topology *t = make(MPI_GRAPH, (size_t)(n + m));
     t->n = n, t->m = m;
     memcpy(t->data, index, (size_t)n * sizeof(int));

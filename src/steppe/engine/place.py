@@ -9,7 +9,7 @@ import numpy as np
 
 from steppe.engine.run_file import ForcingSection, GridSection, RectangleSection, RunFile
 from steppe.errors import GridError
-from steppe.grid import Gaussian, Grid, Projected, Raster, read_grid
+from steppe.grid import Gaussian, Grid, Raster, read_grid
 from steppe.grid.keep import keep, kept, stamp
 from steppe.io import FieldStore, ForcingStore
 from steppe.kernels import cache_folder
@@ -81,11 +81,9 @@ def _gaussian(latitudes: int) -> Gaussian:
 
 
 def _of_file(file: Path) -> Grid:
-    path = cache_folder().parent / "grids" / f"{stamp(file)}.npz"
+    path = cache_folder().parent / "grids" / f"{stamp(file)}.json"
     found = kept(path)
-    if found is not None:
-        return found
-    read = read_grid(file=file)
-    if isinstance(read, Raster | Projected):
-        keep(path, read)
-    return read
+    if found is None:
+        found = read_grid(file=file)
+        keep(path, found)
+    return found

@@ -9,8 +9,8 @@ EQUATORIAL_RADIUS = 6_378_137.0  # [m] semi-major axis; WGS 84, NGA.STND.0036 (2
 FLATTENING = 1.0 / 298.257223563  # [1] WGS 84, NGA.STND.0036 (2014), table 3.1
 AUTHALIC_RADIUS = 6_371_007.181  # [m] sphere of the same surface as WGS 84; Snyder (1987), eq. 3-13
 
-_E2 = FLATTENING * (2.0 - FLATTENING)
-_E = _E2**0.5
+E2 = FLATTENING * (2.0 - FLATTENING)
+_E = E2**0.5
 
 
 def band_areas(bounds: Floats) -> Floats:
@@ -29,7 +29,7 @@ def band_areas(bounds: Floats) -> Floats:
         (bands,) [m2 degree-1], never negative.
     """
     sine = np.sin(np.deg2rad(bounds))
-    q = (1.0 - _E2) * (sine / (1.0 - _E2 * sine**2) + np.arctanh(_E * sine) / _E)
+    q = (1.0 - E2) * (sine / (1.0 - E2 * sine**2) + np.arctanh(_E * sine) / _E)
     areas: Floats = np.deg2rad(np.abs(q[:, 1] - q[:, 0])) * EQUATORIAL_RADIUS**2 / 2.0
     return areas
 

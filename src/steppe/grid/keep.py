@@ -2,16 +2,13 @@
 
 import contextlib
 import hashlib
-import io
 import json
 import os
 from pathlib import Path
 
-import numpy as np
-
 from steppe.files import write_whole
-from steppe.grid.projected import Projected
-from steppe.grid.raster import Raster
+from steppe.grid.grid import Grid
+from steppe.grid.plain import as_plain, from_plain
 
 VERSION = 3  # of the cache, and of the reader of files; another one reads the file again
 
@@ -28,34 +25,17 @@ def stamp(path: Path) -> str:
     return found.hexdigest()
 
 
-def keep(path: Path, grid: Raster | Projected) -> None:
-    """Writes a raster. If that fails, the next run reads the user's file again."""
-    mask = {"mask": np.packbits(grid.active), "shape": np.array(grid.active.shape)}
-    if isinstance(grid, Raster):
-        arrays = {"geometry": np.array([grid.lat0, grid.dlat, grid.lon0, grid.dlon]), **mask}
-    else:
-        places = {"cell_lat": grid.cell_lat, "cell_lon": grid.cell_lon, "cell_area": grid.cell_area}
-        crs = np.frombuffer(json.dumps(dict(grid.crs)).encode(), np.uint8)
-        arrays = {"geometry": np.array([grid.y0, grid.dy, grid.x0, grid.dx]), **mask, **places, "crs": crs}
-    content = io.BytesIO()
-    np.savez(content, allow_pickle=False, **arrays)
+def keep(path: Path, grid: Grid) -> None:
+    """Writes a grid. If that fails, the next run reads the user's file again."""
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content.getvalue(), durable=False)  # a torn file fails the checksums in it, and is made again
+        write_whole(path, json.dumps(as_plain(grid)).encode(), durable=False)  # a torn file is no JSON, and is made again
 
 
-def kept(path: Path) -> Raster | Projected | None:
-    """The cached raster; None if there is none or it cannot be read."""
+def kept(path: Path) -> Grid | None:
+    """The cached grid; None if there is none or it cannot be read."""
     try:
-        with path.open("rb") as file, np.load(file) as stored:  # by its name NumPy leaves a damaged file open
-            arrays = dict(stored)
-        rows, columns = (int(length) for length in arrays["shape"])
-        active = np.unpackbits(arrays["mask"], count=rows * columns).astype(bool).reshape(rows, columns)
-        row, drow, column, dcolumn = (float(number) for number in arrays["geometry"])
-        if "crs" in arrays:
-            crs = json.loads(arrays["crs"].tobytes())
-            return Projected(row, drow, column, dcolumn, active, crs, arrays["cell_lat"], arrays["cell_lon"], arrays["cell_area"])
-        return Raster(row, drow, column, dcolumn, active)
+        return from_plain(json.loads(path.read_bytes()))
     except Exception:  # any error of the cache: the user's file is read again
         return None
 

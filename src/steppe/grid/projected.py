@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from steppe.array_types import Array, Floats, Integers
 from steppe.errors import GridError
-from steppe.grid.earth import distances
+from steppe.grid.earth import E2, distances
 from steppe.grid.packing import no_cell, select_cells, spread, strip_order
 from steppe.grid.region import RegionLike
 
@@ -211,4 +211,6 @@ def _areas(crs: "pyproj.CRS", longitude: Array, latitude: Array, on_map: float) 
 
     scale = pyproj.Proj(crs).get_factors(longitude, latitude).areal_scale
     areas: Array = on_map / np.asarray(scale, dtype=np.float64)
+    if "Pseudo Mercator" in getattr(crs.coordinate_operation, "method_name", ""):  # PROJ has the scale on a sphere that touches the equator
+        areas *= (1.0 - E2) / (1.0 - E2 * np.sin(np.radians(latitude)) ** 2) ** 2
     return areas

@@ -81,8 +81,8 @@ class CfFile:
 
     @property
     def maps(self) -> list[str]:
-        """The variables that have rows, columns and one more dimension, whatever that is."""
-        return [str(name) for name, values in self._dataset.data_vars.items() if set(self.lattice.dims) < set(values.dims)]
+        """The variables that have three dimensions or more, whatever these are."""
+        return [str(name) for name, values in self._dataset.data_vars.items() if values.ndim > 2]
 
     def unfit(self, name: str) -> str:
         """The reason why a variable of the file is not among `variables`; empty if the file has none of this name."""

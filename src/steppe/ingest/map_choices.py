@@ -81,6 +81,7 @@ def choose_series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, 
     untaken: set[str] = set()
     for file in files:
         taken: dict[str, str] = {}
+        untaken |= {*file.maps} - {*file.variables}
         for source, attributes in file.variables.items():
             seen.add(source)
             name = wanted.get(source) or weather_name(source, attributes)
