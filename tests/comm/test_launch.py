@@ -91,6 +91,8 @@ def test_the_first_mpiexec_on_the_path_is_not_taken(tmp_path: Path, monkeypatch:
 
 def test_an_mpiexec_can_be_named_with_options() -> None:
     assert find_mpiexec(MPICH, {"STEPPE_MPIEXEC": "srun --mpi=pmi2"}) == ["srun", "--mpi=pmi2"]
+    with pytest.raises(Mistake, match="STEPPE_MPIEXEC is mpiexec 'x, which has a quote that is not closed"):
+        find_mpiexec(MPICH, {"STEPPE_MPIEXEC": "mpiexec 'x"})
 
 
 def test_the_mpiexec_of_a_library_of_the_system_lies_beside_it_or_on_the_path(tmp_path: Path) -> None:

@@ -156,12 +156,15 @@ def find_mpiexec(library: Library, environment: Mapping[str, str] = os.environ) 
     Raises
     ------
     Mistake
-        There is none.
+        There is none, or STEPPE_MPIEXEC is no command.
     """
-    if given := environment.get("STEPPE_MPIEXEC"):
+    if given := environment.get("STEPPE_MPIEXEC", "").strip():
         import shlex
 
-        return shlex.split(given)
+        try:
+            return shlex.split(given)
+        except ValueError:
+            raise Mistake(f"STEPPE_MPIEXEC is {given}, which has a quote that is not closed.") from None
     found = _of_package(library) or _of_system(library, environment)
     if found is None:
         raise Mistake(f"There is no mpiexec for {library.name} ({library.file or library.version}). Name it in STEPPE_MPIEXEC. {WITHOUT}")
