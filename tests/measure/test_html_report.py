@@ -67,7 +67,7 @@ def test_a_fit_of_very_many_sizes_has_pictures_of_some():
     n = 16.0 * np.arange(1, 50_001)
     found = fit(SamplePoints(n, np.full(n.size, 2.0), 3e-6 + n / 2.5e9, np.full(n.size, 1e-7), np.ones(n.size), False))
     html = report_html(Document(made="2026-01-01", fits=[record_fit(found)]))
-    assert "The pictures have every 50th of 50,000 points." in html
+    assert "time of every 50th point [us], and t0 + n / r_inf" in html
     assert "measured beside fitted [%]" in html
     assert len(html) < 3e6
 

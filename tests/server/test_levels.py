@@ -92,7 +92,9 @@ def test_at_a_place_all_levels_come_as_a_profile(server: Served, run: Run) -> No
     assert found["places"][:2] == found["places"][2:4]
     columns = [gas[:, 2, 22], gas[:, 0, 0]]
     np.testing.assert_array_equal(np.array(found["values"])[:, -1].reshape(LEVELS, 2).T, columns)
-    assert ask(server, "series/gas", at="131.2,-11.2", format="csv").text.splitlines()[0] == "time,level [hPa],longitude,latitude,gas [kg m-2]"
+    assert (
+        ask(server, "series/gas", at="131.2,-11.2", format="csv").text.splitlines()[0] == "time,level [hPa],longitude,latitude,gas [kg m-2]"
+    )
     one = ask(server, "series/gas", at="131.2,-11.2", level=2).json()
     assert one["levels"] == []
     assert one["values"] == [[gas[2, 2, 22]]]

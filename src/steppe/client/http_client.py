@@ -142,7 +142,7 @@ class HttpClient:
                 self._met = True
                 if reply.status < 400:
                     return reply
-                facts = _facts(reply, urlsplit(self.url).hostname)
+                facts = problem_of(reply.status, reply.content, f"{urlsplit(self.url).hostname} answered {reply.status} {reply.reason}.")
                 if reply.status not in (429, 503) or "retry-after" not in reply.headers:
                     raise _with_advice(raised(facts))
                 last = str(facts.get("detail", facts.get("title")))
@@ -172,12 +172,12 @@ def _seconds(retry_after: str) -> float:
         return math.inf
 
 
-def _facts(reply: Reply, host: str | None) -> dict[str, object]:
+def problem_of(status: int, content: bytes | bytearray, otherwise: str) -> dict[str, object]:
+    """The members of a problem. otherwise: the detail of what came from something between, such as a proxy."""
     try:
-        facts = msgspec.json.decode(reply.content, type=dict[str, Any])
-    except msgspec.DecodeError:  # it came from something between
-        return {"status": reply.status, "detail": f"{host} answered {reply.status} {reply.reason}."}
-    return facts | {"status": reply.status}
+        return msgspec.json.decode(content, type=dict[str, Any]) | {"status": status}
+    except msgspec.DecodeError:
+        return {"status": status, "detail": otherwise}
 
 
 def _with_advice(error: Exception) -> Exception:

@@ -30,6 +30,12 @@ def times(dates: Iterable[str | None], calendar: str) -> Array:
     return np.array([cftime.datetime(*whole, microsecond=rest, calendar=calendar or "standard") for whole, rest in numbers])
 
 
+def attributes_of(variable: VariableInfo | Levels, *more: str) -> dict[str, object]:
+    """The attributes of CF that a variable, or a coordinate, declares. more: names beside unit, long and standard name."""
+    said = {name: getattr(variable, name) for name in ("units", "long_name", "standard_name", *more)}
+    return {name: text for name, text in said.items() if text}
+
+
 def series_array(found: SeriesInfo, variable: VariableInfo, places: int, calendar: str) -> "xarray.DataArray":
     """(time, place), of all levels (time, level, place); of a region, which is no place, (time, statistic)."""
     import xarray  # 0.5 s
@@ -65,7 +71,6 @@ def all_levels(maps: "Sequence[xarray.DataArray]", variable: VariableInfo) -> "x
     return whole.rename(variable.name)
 
 
-def _coordinate(levels: Levels) -> tuple[str, list[float], dict[str, str]]:
+def _coordinate(levels: Levels) -> tuple[str, list[float], dict[str, object]]:
     """The coordinate of levels, as xarray takes it."""
-    said = {name: getattr(levels, name) for name in ("units", "standard_name", "long_name", "positive")}
-    return levels.name, levels.values, {name: text for name, text in said.items() if text}
+    return levels.name, levels.values, attributes_of(levels, "positive")

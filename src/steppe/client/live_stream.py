@@ -14,13 +14,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import msgspec
 import numpy as np
 
 from steppe.api import VariableInfo
 from steppe.api.frame import MAGIC, PROTOCOL, Frame, read_frame
-from steppe.client.http_client import BASE, HttpClient, now
-from steppe.client.labels import TIME, times
+from steppe.client.http_client import BASE, HttpClient, now, problem_of
+from steppe.client.labels import TIME, attributes_of, times
 from steppe.client.refusals import UnknownError, UnreachableError, lasting, raised
 from steppe.client.run_places import CF
 
@@ -110,9 +109,11 @@ class LiveStream:
             values = values.ravel()[: len(self._grid["lat"])]
         if self._clock["step"] is not None:
             coordinates["time"] = _time(frame.time, self._clock)
-        said = {name: getattr(self._variable, name) for name in ("units", "long_name", "standard_name", "cell_methods")}
-        said = {name: text for name, text in said.items() if text}
-        said |= {"scenario": self._told["scenario"], "step": frame.step, "precision": frame.scale / 2}
+        said = attributes_of(self._variable, "cell_methods") | {
+            "scenario": self._told["scenario"],
+            "step": frame.step,
+            "precision": frame.scale / 2,
+        }
         return xarray.DataArray(values, coordinates, dims, self._variable.name, said)
 
     def _coordinates(self) -> tuple[tuple[str, ...], dict[str, object]]:
@@ -258,7 +259,8 @@ class _Outage:
         self._since = self._since or time.monotonic()
         lost, why = time.monotonic() - self._since, f"{error}. Is steppe serve running there?"
         if isinstance(error, InvalidStatus):
-            status, facts = error.response.status_code, _facts(error.response.status_code, error.response.body)
+            status = error.response.status_code
+            facts = problem_of(status, error.response.body or b"", f"The live socket was answered by {status}.")
             if status < REFUSED and (status != TOO_MANY or lost > CLOSING):
                 raise raised(facts) from None
             why = str(facts.get("detail", error))
@@ -266,13 +268,6 @@ class _Outage:
             raise UnreachableError(f"{self._line.url} showed nothing for {self._line.patience:g} s: {why}") from None
         pause, self._pause = self._pause, min(2 * self._pause, PAUSES[1])
         return pause
-
-
-def _facts(status: int, content: bytes | bytearray | None) -> dict[str, object]:
-    try:
-        return msgspec.json.decode(content or b"", type=dict[str, Any]) | {"status": status}
-    except msgspec.DecodeError:  # it came from something between
-        return {"status": status, "detail": f"The live socket was answered by {status}."}
 
 
 def _time(moment: float, clock: Mapping[str, Any]) -> tuple[tuple[()], object, dict[str, str]]:

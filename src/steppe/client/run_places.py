@@ -11,7 +11,7 @@ from steppe.api.documents import ArrayHead
 from steppe.api.query import MapQuery
 from steppe.array_types import Array, Floats, Integers
 from steppe.client.http_client import HttpClient
-from steppe.client.labels import TIME, times
+from steppe.client.labels import TIME, attributes_of, times
 from steppe.client.words import keys
 from steppe.errors import Mistake, RangeError
 from steppe.given import CELL, by_cell, check_unmasked, on_axes
@@ -227,8 +227,7 @@ def _times(head: ArrayHead, calendar: str) -> tuple[str | tuple[()], object, dic
 
 
 def _attributes(head: ArrayHead, variable: VariableInfo, grid: GridInfo) -> dict[str, object]:
-    said = {name: getattr(variable, name) for name in ("units", "long_name", "standard_name", "cell_methods")}
-    said = {name: text for name, text in said.items() if text}
+    said = attributes_of(variable, "cell_methods")
     if grid.crs:
         said["grid_mapping_name"] = grid.crs.get("grid_mapping_name", "")
     said |= {"rounded": head["rounded"]} if "rounded" in head else {}

@@ -39,17 +39,8 @@ from steppe.server.tokens import TokenFile
 from steppe.service import Opener, Supervisor
 
 LOG = logging.getLogger("steppe.server")
-ONCE = (
-    b"host",
-    b"content-length",
-    b"authorization",
-    b"origin",
-    b"cookie",
-    b"idempotency-key",
-    b"content-type",
-    b"if-match",
-    b"if-step",
-    b"x-forwarded-prefix",
+ONCE = tuple(  # headers that may come once
+    b"host content-length authorization origin cookie idempotency-key content-type if-match if-step x-forwarded-prefix".split()
 )
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
@@ -81,10 +72,8 @@ class Server:
     def __init__(self, context: ServerContext, before: tuple[Door, ...], origins: Origins, rates: RequestRates, table: RouteTable) -> None:
         self.context, self._origins, self._rates, self._table = context, origins, rates, table
         self._before: tuple[Door, ...] = (*before, origins.drop_cookie)
-        self._of_all: tuple[Door, ...] = (
-            identify,
-            rates,
-        )  # before the files of tokens are read, so that a request without a token is charged for that
+        # before the files of tokens are read, so that a request without a token is charged for that
+        self._of_all: tuple[Door, ...] = (identify, rates)
         self._of_sockets: tuple[Door, ...] = (authenticate, origins, check_protocol)
         self._behind: tuple[Door, ...] = (check_size, authenticate, origins, check_type, check_role, check_key)
 

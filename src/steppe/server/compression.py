@@ -33,11 +33,8 @@ async def compressed(request: Request, reply: Response) -> Response:
     headers = (*headers, (b"content-encoding", b"gzip"))
     if reply.stream is not None:
         return reply._replace(headers=headers, stream=_packed(reply.stream))
-    if len(content) > LARGE:
-        content = await asyncio.to_thread(_pack, content)
-    else:
-        content = _pack(content)
-    return reply._replace(body=content, parts=(), headers=headers)
+    packed = await asyncio.to_thread(_pack, content) if len(content) > LARGE else _pack(content)
+    return reply._replace(body=packed, parts=(), headers=headers)
 
 
 def _pack(content: bytes) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from steppe.api import encode_head, has_value
+from steppe.api import ArrayInfo, encode_head, has_value
 from steppe.api.documents import ArrayHead
 from steppe.array_types import Array, Floats, Integers
 from steppe.control import Refused
@@ -125,24 +125,9 @@ def _json(values: Array, head: Mapping[str, object]) -> bytes:
     nested: list[Any] = flat
     for length in reversed(values.shape[1:]):
         nested = [nested[at : at + length] for at in range(0, len(nested), length)] if length else [[] for _ in range(values.shape[0])]
-    names = (
-        "variable",
-        "units",
-        "dtype",
-        "shape",
-        "dims",
-        "step",
-        "date",
-        "scenario",
-        "box",
-        "lat",
-        "dates",
-        "scale",
-        "offset",
-        "missing",
-        "rounded",
+    return msgspec.json.encode(
+        {**{name: head[name] for name in ArrayInfo.__struct_fields__ if name in head}, "values": nested if values.shape else flat[0]}
     )
-    return msgspec.json.encode({**{name: head[name] for name in names if name in head}, "values": nested if values.shape else flat[0]})
 
 
 def _csv(values: Array, head: ArrayHead, known: RunDescription, places: CellPlaces) -> bytes:
@@ -155,19 +140,13 @@ def _csv(values: Array, head: ArrayHead, known: RunDescription, places: CellPlac
         pairs = [(x, y) for y in places.lat.tolist() for x in places.lon.tolist()]
     dates = head.get("dates") or [head.get("date")]
     when = [date or head.get("step") for date in dates]
-    return csv_rows(head["variable"], head["units"], when, pairs, values.reshape(len(dates), len(pairs)))
+    return csv_rows(f"{head['variable']} [{head['units']}]", when, pairs, values.reshape(len(dates), len(pairs)))
 
 
 def csv_rows(
-    name: str,
-    units: str,
-    dates: Sequence[object],
-    places: Sequence[tuple[float, float]],
-    values: Array,
-    levels: Sequence[float] = (),
-    axis: str = "",
+    name: str, dates: Sequence[object], places: Sequence[tuple[float, float]], values: Array, levels: Sequence[float] = (), axis: str = ""
 ) -> bytes:
-    """A table time,longitude,latitude,name [units]: a row for each date and place; values (dates, places). What has no value has no number.
+    """A table time,longitude,latitude,name: a row for each date and place; values (dates, places). What has no value has no number.
 
     levels: of each place, for a column of them behind the time; axis: its name and unit.
     """
@@ -179,7 +158,7 @@ def csv_rows(
         for date, row in zip(dates, numbers, strict=True)
         for (longitude, latitude), height, number in zip(places, heights, row, strict=True)
     ]
-    return "\n".join([f"time,{f'{axis},' if levels else ''}longitude,latitude,{name} [{units}]", *rows, ""]).encode()
+    return "\n".join([f"time,{f'{axis},' if levels else ''}longitude,latitude,{name}", *rows, ""]).encode()
 
 
 def _coverage(values: Array, head: ArrayHead, known: RunDescription, places: CellPlaces) -> bytes:
@@ -222,12 +201,8 @@ def _netcdf(values: Array, head: ArrayHead, known: RunDescription, places: CellP
     fill = math.nan if values.dtype.kind == "f" else np.iinfo(values.dtype).min
     array = data.createVariable(name, values.dtype.str[1:], ("time", *dims), fill_value=fill)
     array.set_auto_maskandscale(False)
-    array.units, array.long_name = variable.units, variable.long_name
-    if variable.standard_name:
-        array.standard_name = variable.standard_name
-    if variable.cell_methods:
-        array.cell_methods = variable.cell_methods
-    array.setncatts(attributes)
+    said = {name: text for name in ("standard_name", "cell_methods") if (text := getattr(variable, name))}
+    array.setncatts({"units": variable.units, "long_name": variable.long_name, **said, **attributes})
     if "scale" in head and values.dtype.kind == "i":
         array.scale_factor, array.add_offset = head["scale"], head["offset"]
     array[:] = values.reshape(len(steps), *values.shape[-len(dims) :])

@@ -188,10 +188,8 @@ async def _stacked(service: Service, what: Meant, query: MapQuery, steps: list[i
     last = heads[-1]
     head: ArrayHead = {**last, "shape": [len(steps), *last["shape"]], "dims": ["time", *last["dims"]]}
     head["steps"], head["dates"] = steps, [each.get("date") for each in heads]
-    for each in heads:
-        if "rounded" in each:
-            head["rounded"] = each["rounded"]
-            break
+    if rounded := next(filter(None, (each.get("rounded") for each in heads)), None):
+        head["rounded"] = rounded
     return head, b"".join(bodies)
 
 

@@ -148,7 +148,7 @@ def _csv(
 ) -> bytes:
     if places:
         axis = f"{variable.levels.name} [{variable.levels.units}]" if variable.levels else ""
-        return encode.csv_rows(variable.name, variable.units, when, places, values, levels, axis)
+        return encode.csv_rows(f"{variable.name} [{variable.units}]", when, places, values, levels, axis)
     columns = [f"{each}({variable.name}) [{variable.units}]" for each in REDUCED]
     rows = (f"{date},{','.join('' if text == 'nan' else text for text in map(str, row))}" for date, row in zip(when, values, strict=True))
     return "\n".join([f"time,{','.join(columns)}", *rows, ""]).encode()

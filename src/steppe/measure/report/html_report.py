@@ -15,15 +15,7 @@ from steppe.measure.records.measured import Measured, grouped
 from steppe.measure.report.facts import STOPPED, facts_of, shown_weaknesses, warnings_of
 from steppe.measure.report.law_text import line_text
 from steppe.measure.report.message_text import clocks_text, recipe_text
-from steppe.measure.report.pictures import (
-    bars_picture,
-    clocks_picture,
-    every_nth_point,
-    fit_picture,
-    modes_picture,
-    ranks_picture,
-    sizes_picture,
-)
+from steppe.measure.report.pictures import bars_picture, clocks_picture, fit_picture, modes_picture, ranks_picture, sizes_picture
 from steppe.measure.report.rate_text import roof_text
 from steppe.measure.report.sentences import comparisons
 from steppe.measure.report.tables import rate_of, series_columns
@@ -105,8 +97,6 @@ def _fits(document: Document) -> list[str]:
             if law is not None
         ]
         reasons = [reason for piece in fit.pieces for reason in piece.reasons]
-        if number in pictures and (every := every_nth_point(fit)) > 1:
-            reasons.append(f"The pictures have every {every}th of {fit.points.n.size:,} points.")
         remarks = "".join(f"<br>{escape(text)}" for text in [*lines, *laws, *reasons, *fit.remarks])
         title = ", ".join(fit.name.values()) or "all times"
         parts.append(f'<h3>{escape(title)}</h3>{pictures.get(number, "")}<p class="faint">{remarks.removeprefix("<br>")}</p>')

@@ -34,23 +34,18 @@ CYCLE = ("#1f5f8b", "#c2622d", "#3f8361", "#8a4f7d", "#a98a1f", "#5c6670")
 Draw = Callable[["Axes"], None]
 
 
-def every_nth_point(fit: FitRecord) -> int:
-    """Of how many points of a fit its pictures draw one."""
-    return -(-fit.points.n.size // MOST_POINTS)
-
-
 def fit_picture(fit: FitRecord) -> str:
     """Times, rates and residuals against bytes; t0, r_inf and n_half against p where there are several."""
-    every = every_nth_point(fit)
-    fit = replace(
-        fit, points=replace(fit.points, **{name: getattr(fit.points, name)[::every] for name in ("n", "p", "t", "sigma", "repeats")})
-    )
+    every = -(-fit.points.n.size // MOST_POINTS)
+    some = {name: getattr(fit.points, name)[::every] for name in ("n", "p", "t", "sigma", "repeats")}
+    fit = replace(fit, points=replace(fit.points, **some))
     n, p = fit.points.n, fit.points.p
     ranks = _some(sorted(set(p.tolist())))
     panels: list[Draw] = []
     way = " one way" if fit.protocol in ("ack", "pingpong") else ""
     if len(set(n.tolist())) > 1:
-        panels += [partial(draw, fit=_one_way(fit), ranks=ranks, way=way) for draw in (_times, _rates)]
+        shown = way + f" of every {every}th point" * (every > 1)
+        panels += [partial(draw, fit=_one_way(fit), ranks=ranks, way=shown) for draw in (_times, _rates)]
         panels.append(partial(_residuals, fit=fit, ranks=ranks))
     if len(set(p.tolist())) > 1:
         panels.append(partial(_law, fit=fit, name="t0", title=f"t0(p){way} [us], its law and 95 %", scale=US / ONE_WAY[fit.protocol]))
