@@ -29,7 +29,7 @@ static struct persistent *find(MPI_Request request) { return persistents && requ
 static struct persistent *make(struct communicator *c, MPI_Request *request) {
     struct persistent *p = calloc(1, sizeof *p);
     p->c = c, p->inner = MPI_REQUEST_NULL;
-    c->uses++;
+    c->holds++;
     PMPI_Recv_init_c(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
     map_put(&all, (uintptr_t)*request, p);
     persistents++;
@@ -49,7 +49,7 @@ bool persistent_free(MPI_Request request) {
         PMPI_Request_free(&p->inner);
     if (p->own_type)
         PMPI_Type_free(&p->type);
-    communicator_release(p->c);
+    communicator_let_go(p->c);
     kept_free(&p->kept);
     map_remove(&all, (uintptr_t)request);
     PMPI_Request_free(&request);

@@ -32,7 +32,8 @@ static int attach(struct communicator *c, bool member, int color, struct topolog
     if (d)
         return d->topology = t, MPI_SUCCESS;
     if (!error && member) {
-        error = (t->kind == MPI_CART ? PMPI_Cart_create : PMPI_Graph_create)(part, t->n, t->data, t->data + t->n, 0, new);
+        error = t->kind == MPI_CART ? PMPI_Cart_create(part, t->n, t->data, t->data + t->n, 0, new)
+                                    : PMPI_Graph_create(part, t->n, t->data, t->data + t->n, 0, new);
         PMPI_Comm_free(&part);
     }
     free(t);

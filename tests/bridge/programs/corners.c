@@ -37,6 +37,16 @@ static void free_early(void) {
         free(blocks[i]);
 }
 
+/* A persistent request that is not active is no message under way. */
+static void disconnect_with_idle_request(void) {
+    MPI_Comm comm;
+    MPI_Request request;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Send_init(&rank, 1, MPI_INT, rank == 2 ? 0 : 2, 1, comm, &request);
+    MPI_Comm_disconnect(&comm);
+    MPI_Request_free(&request);
+}
+
 /* What a program does with the communicator whose attribute is deleted: it still spans the sites. */
 static int uses(MPI_Comm comm, int key, void *value, void *unused) {
     int size, total, one = 1;
@@ -168,7 +178,7 @@ int main(int count, char **words) {
     for (int i = 0; count == 1 && i < 50; i++)
         free_early();
     if (count == 1)
-        free_with_attribute(), cut_short(), buffer_automatically(), match_many();
+        free_with_attribute(), disconnect_with_idle_request(), cut_short(), buffer_automatically(), match_many();
     else
         send_much();
     return finished();
