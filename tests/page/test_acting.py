@@ -205,6 +205,10 @@ def test_branch_then_difference(opened: Opened) -> None:
     expect(page.locator("#titles b")).to_have_text(["dry"])  # to which orders go
     opened.press("3")
     expect(page.locator("#titles b")).to_have_text(["main", "dry", "dry − main"])
+    opened.press("x")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="As seen").click()
+    assert saved.value.suggested_filename == "out-water-dry-1990-01-12.png"
 
 
 def test_the_notice_of_a_planned_change_has_its_date_whatever_is_typed_meanwhile(opened: Opened) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from tests.page.house import House, Opened
+from tests.page.house import House, Opened, wait_for
 
 NOTE_NUMBERS = """
     globalThis.written = []; // texts, and where they begin on their canvas
@@ -45,6 +45,14 @@ def test_the_axis_of_a_chart_has_numbers_of_any_size_with_their_signs(context: B
     assert wanted <= {text.removesuffix(".0") for text in texts}
     assert min(texts[text] for text in texts if text.startswith("−2")) >= 0  # the sign is on the canvas
     assert opened.page.locator(".told i").first.evaluate("(mark) => getComputedStyle(mark).borderTopStyle") == "solid"
+
+
+@pytest.mark.parametrize(("width", "text"), [(320, ".date"), (1024, "#chip b")])
+def test_the_date_and_the_state_of_the_run_are_whole_in_a_narrow_window(opened: Opened, width: int, text: str) -> None:
+    opened.page.set_viewport_size({"width": width, "height": 768})
+    opened.house.order("/step", {"steps": 20})
+    expect(opened.page.locator(text)).to_contain_text("29 Jan 1990")
+    wait_for(lambda: opened.page.locator(text).evaluate("(each) => each.scrollWidth <= each.clientWidth"), seconds=5)
 
 
 def test_values_of_two_scenarios_are_whole_on_a_phone(opened: Opened) -> None:

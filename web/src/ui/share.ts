@@ -5,7 +5,7 @@ import type { Api, DataQuery } from "../fetch/api";
 import { isFailure } from "../fetch/problem";
 import { parted } from "../state/levels";
 import { toFragment } from "../state/link";
-import { scenarioNow, variableOf } from "../state/scenario";
+import { onView, scenarioNow, variableOf } from "../state/scenario";
 import type { Gap, Selection, State, Store } from "../state/store";
 import type { Actions } from "./actions";
 import { rangeOf } from "./colouring";
@@ -204,7 +204,7 @@ function recorded({ store, first, lines }: { store: string; first: string; lines
 function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElement[] {
   const { now } = store;
   const { run, look, selection, series, preview } = now;
-  const name = `${run?.name ?? "steppe"}-${look.variable}`;
+  const name = [run?.name ?? "steppe", look.variable, ...onView(look).filter((each) => each !== "main")].join("-");
   const scenario = look.scenarios[0] ?? "main";
   const at = preview ?? scenarioNow(now, scenario)?.step ?? 0;
   const moment = run && at > 0 ? momentOf(run.clock, at) : null;
