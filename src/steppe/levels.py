@@ -28,7 +28,7 @@ FORMULA = {
 HYBRID = ("hyai", "hybi", "hyam", "hybm", "hybrid")  # what a file has beside hybrid levels
 
 CONVERTED = (  # units of pressure [Pa] and length [m] in which a level may be named
-    {"Pa": 1.0, "hPa": 100.0, "kPa": 1000.0, "mbar": 100.0, "bar": 100_000.0},
+    {"Pa": 1.0, "hPa": 100.0, "kPa": 1000.0, "mbar": 100.0, "mb": 100.0, "bar": 100_000.0},
     {"cm": 0.01, "m": 1.0, "km": 1000.0},
 )
 

@@ -358,7 +358,7 @@ def test_a_level_has_a_number_and_a_value_with_its_unit():
     space = Space((1000.0, 850.0, 0.5), "hPa")
     assert [level_of(space, asked) for asked in (2, "1", "850 hPa", "850hPa", "5e-1 hPa")] == [2, 1, 1, 1, 2]
     assert level_of(Space((0.995, 0.5)), "0.5") == 1
-    assert [level_of(space, asked) for asked in ("8.5e4 Pa", "85 kPa", "850 mbar")] == [1, 1, 1]
+    assert [level_of(space, asked) for asked in ("8.5e4 Pa", "85 kPa", "850 mbar", "850 mb")] == [1, 1, 1, 1]
     assert level_of(Space((50.0, 150.0), "m"), "0.15 km") == 1
     for asked in ("850", "850 Pa", "850 m", "850 K", "-1", "1e3", "", "hPa"):
         with pytest.raises(RequestError, match="There is no level"):

@@ -60,5 +60,6 @@ def test_one_that_is_no_longer_kept_is_gone(client: Client, toy: Toy) -> None:
     shutil.rmtree(saved(toy, 1, 30))
     saved(toy, 1, 40)
     assert [each["step"] for each in client.get("/checkpoints").json()["checkpoints"]] == [40]
+    assert problem(client.get("/checkpoints/x"))["allowed"] == ["0000000040"]
     found = problem(client.get("/checkpoints/0000000030"))
     assert (found["status"], found["code"]) == (410, "expired-checkpoint")

@@ -36,9 +36,7 @@ class TarPart(NamedTuple):
 
 async def kept(request: Request) -> Response:
     """GET checkpoints."""
-    made = request.run.checkpoints()
-    found = await asyncio.to_thread(lambda: [each for each in made if _folder(request, each).is_dir()])
-    return Response(200, msgspec.json.encode({"checkpoints": found}))
+    return Response(200, msgspec.json.encode({"checkpoints": await _kept(request)}))
 
 
 async def download(request: Request) -> Response:
@@ -47,7 +45,7 @@ async def download(request: Request) -> Response:
     known = [each for each in request.run.checkpoints() if each["name"] == name and branch in (None, each["branch"])]
     if not known:
         where = "" if branch is None else f" of the branch {branch}"
-        names = [each["name"] for each in request.run.checkpoints()]
+        names = [each["name"] for each in await _kept(request)]
         raise Refused("unknown-checkpoint", f'There is no checkpoint "{name[:64]}"{where}.', value=name[:64], allowed=names)
     found = known[-1]  # of several branches the one that was made last
     try:
@@ -60,6 +58,11 @@ async def download(request: Request) -> Response:
     await anext(stream)
     headers = ((b"content-length", b"%d" % length), (b"content-disposition", f'attachment; filename="{name}.tar"'.encode()))
     return Response(200, media=b"application/x-tar", headers=headers, stream=stream)
+
+
+async def _kept(request: Request) -> list[CheckpointStatus]:
+    made = request.run.checkpoints()
+    return await asyncio.to_thread(lambda: [each for each in made if _folder(request, each).is_dir()])
 
 
 def _folder(request: Request, checkpoint: CheckpointStatus) -> Path:
