@@ -56,6 +56,20 @@ def test_a_rank_that_leaves_the_world_while_another_waits_is_named(call: str) ->
     assert "rank 1 in the end of the world." in done.stderr
 
 
+def test_a_rank_that_gave_up_a_call_is_in_no_other_one_and_no_rank_waits_for_ever() -> None:
+    within = """if world.rank:
+        import time
+        time.sleep(1.0)
+    else:
+        try: array.read_only(patience=0.3).__enter__()
+        except Exception: print("given up")
+    array.sync()"""
+    done = run_ranks("installed", 2, "-c", PROGRAM.format(within=within, after=""), limit=60.0)
+    assert done.returncode != 0
+    assert "given up" in done.stdout
+    assert 'Rank 0 has waited 0.3 s in read_only of "load" for rank 1.' in done.stderr
+
+
 def test_a_second_world_of_a_process_is_refused() -> None:
     done = run_ranks("installed", 2, "-c", PROGRAM.format(within="pass", after="open_world()"), limit=60.0)
     assert "MPI has ended in this process, and begins once." in done.stderr

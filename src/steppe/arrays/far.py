@@ -5,7 +5,6 @@ pages       whole pages, as runs of neighbours
 update      every element is sent, in order, and changed by the other host's server
 """
 
-import struct
 import time
 from collections.abc import Callable, Iterator
 from ctypes import string_at
@@ -26,6 +25,7 @@ GATHER, SCATTER, UPDATE, FETCH_UPDATE = range(4)
 MOST = 1 << 20  # elements of a request
 FEW = 16  # elements that are sent as they are
 SAMPLE = 512  # indices of a call
+FACTOR = {"i": "i8", "f": "f8"}  # what a factor of integers or floats is sent as
 SHORT, LARGEST = np.uint32, np.iinfo(np.uint32).max  # as which indices are sent that fit
 
 
@@ -135,9 +135,8 @@ class Far:
         self, host: int, operation: int, elements: int, n_runs: int, sent: Array, x: Array | None = None, a: float = 1, b: float = 1
     ) -> Answer:
         values = np.ascontiguousarray(x) if x is not None else np.empty(0, self._dtype)
-        request = PageRequest(
-            operation, self._number, elements, n_runs, sent.nbytes, values.nbytes, _packed(self._dtype, a), _packed(self._dtype, b)
-        )
+        factors = (np.array(each, FACTOR[self._dtype.kind]).tobytes() for each in (a, b))
+        request = PageRequest(operation, self._number, elements, n_runs, sent.nbytes, values.nbytes, *factors)
         answer = self._site.link(host).ask(request, sent.data.cast("B"), values.data.cast("B"))
         self.traffic.messages += 1
         self.traffic.sent += sent.nbytes + values.nbytes + (elements * self._dtype.itemsize if operation in (GATHER, FETCH_UPDATE) else 0)
@@ -169,7 +168,7 @@ def handler(dtype: DTypeLike, shift: int, table: Integers, memory: Array) -> Cal
         if request.operation == SCATTER:
             loops.scatter(n, shift, table, index, x, nothing, counts)
             return b""
-        a, b = _unpacked(kind, request.a), _unpacked(kind, request.b)
+        a, b = (np.frombuffer(each, FACTOR[kind.kind])[0] for each in (request.a, request.b))
         if request.operation == UPDATE:
             loops.update(n, shift, a, b, table, index, x, nothing, counts)
             return b""
@@ -214,17 +213,3 @@ def _from_runs(pairs: Integers) -> Integers:
     first, lengths = pairs[::2], pairs[1::2]
     ends = np.cumsum(lengths)
     return np.arange(ends[-1]) + np.repeat(first - ends + lengths, lengths)
-
-
-def _form(kind: np.dtype) -> str:
-    return "q" if kind.kind == "i" else "d"
-
-
-def _packed(kind: np.dtype, factor: float) -> bytes:
-    return struct.pack(_form(kind), factor)
-
-
-def _unpacked(kind: np.dtype, factor: bytes) -> float:
-    found: float
-    (found,) = struct.unpack(_form(kind), factor)
-    return found

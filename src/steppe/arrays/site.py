@@ -62,6 +62,7 @@ class ArraySite:
         self.arrays = 0  # made so far
         self.unwritten: dict[str, Callable[[], None]] = {}  # files that are open for writing, and what removes the new ones
         self.ended = False
+        self._given_up: ArrayError | None = None  # of a call for which this rank has not waited long enough
         self.served: dict[int, Callable[[PageRequest, memoryview], bytes | memoryview]] = {}  # by number of the array
         board = shared(world, self.hosts, 16 * len(self.mates))
         self._board: Integers = board.view(np.int64).reshape(-1, 2)
@@ -182,6 +183,8 @@ class ArraySite:
         ArrayError
             A rank is in another call, or does not come in time.
         """
+        if self._given_up:  # the others are still to answer that call
+            raise self._given_up
         self._calls += 1
         self._seat[1] = self._calls
         word = crc32(what.encode())
@@ -198,10 +201,11 @@ class ArraySite:
                 self._arrivals()  # a host whose server does not answer ends the job
             if patience is not None and now - begin > patience:
                 late = [rank for rank, calls in self._arrivals() if calls < self._calls]
-                raise ArrayError(
+                self._given_up = ArrayError(
                     f"Rank {self.rank} has waited {patience:g} s in {what} for {_ranks(late)}. All ranks must call it; "
                     "give a longer `patience` if they only need more time."
                 )
+                raise self._given_up
 
         given = np.zeros(2 + NUMBERS, np.int64)  # of one length in all calls, so that ranks in two of them find out
         given[:2], given[2 : 2 + len(numbers)] = (word, -word), numbers
