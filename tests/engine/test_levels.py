@@ -345,6 +345,8 @@ def test_results_are_drawn_filmed_and_exported_by_the_value_of_a_level(run_file,
     assert reel_of(out, FilmChoices("gas[850 hPa]")).name == "gas[1]"
     with pytest.raises(RequestError, match='There is no level "700 hPa"'):
         ExportSource(out, ["gas[700 hPa]"])
+    with pytest.raises(RunFileError, match=r'has no map of "gas"\. "gas" has 3 levels, 1000 hPa to 500 hPa'):
+        draw(out, tmp_path / "all.png", PictureChoices(["gas"]))
 
 
 def test_a_check_says_before_it_takes_memory_that_there_is_too_little(run_file, monkeypatch):

@@ -15,7 +15,7 @@ from steppe.errors import RunFileError, nearest
 from steppe.grid import Grid, RegionLike
 from steppe.io import MAPS, Axis, Ensemble, StoredRecords, listed, names_of
 from steppe.io.export import aside
-from steppe.levels import numbered, parted
+from steppe.levels import numbered, parted, which_level
 from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, draw_run, picture_colours, quantiles
 
 GENERATED = "The weather is generated: no day, year or place of it is real."
@@ -121,7 +121,8 @@ def held_in(records: StoredRecords, path: Path, maps: str, wanted: list[str] | N
     held = _in_order(records.names, path, maps)
     for name in wanted or []:
         if name not in held:
-            raise RunFileError(f'The run "{path}" has no map of "{name}".{nearest(name, held)}')
+            other = f" {which_level(name, *records.levels[name])}" if name in records.levels else nearest(name, held)
+            raise RunFileError(f'The run "{path}" has no map of "{name}".{other}')
     return held
 
 
