@@ -1,9 +1,8 @@
-"""Caches a raster that was read from a user's file: the next run loads it in a millisecond, without the libraries for such files."""
+"""Caches a grid that was read from a user's file: the next run loads it in a millisecond, without the libraries for such files."""
 
 import contextlib
 import hashlib
 import json
-import os
 from pathlib import Path
 
 from steppe.files import write_whole
@@ -16,12 +15,10 @@ VERSION = 3  # of the cache, and of the reader of files; another one reads the f
 def stamp(path: Path) -> str:
     """SHA-256 (hex) of names, sizes and times of a file, or of the files of a folder; it changes when one is written again."""
     found = hashlib.sha256(f"{VERSION} {path.resolve()}".encode())
-    for folder, folders, files in os.walk(path):
-        folders.sort()
-        for name in sorted(files):
-            _add(found, Path(folder) / name)
-    if path.is_file():
-        _add(found, path)
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if file.is_file():
+            about = file.stat()
+            found.update(f"{file.name} {about.st_size} {about.st_mtime_ns}\n".encode())
     return found.hexdigest()
 
 
@@ -38,8 +35,3 @@ def kept(path: Path) -> Grid | None:
         return from_plain(json.loads(path.read_bytes()))
     except Exception:  # any error of the cache: the user's file is read again
         return None
-
-
-def _add(found: "hashlib._Hash", path: Path) -> None:
-    about = path.stat()
-    found.update(f"{path.name} {about.st_size} {about.st_mtime_ns}\n".encode())

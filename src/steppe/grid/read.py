@@ -78,14 +78,12 @@ def read_raster(path: Path, variable: str | None = None) -> Raster | Projected |
         raise GridError(f'"{path}" cannot be read as a raster ({reason}). {advice}') from error
     with dataset:
         try:
-            return _points(dataset) if "cell_id" in dataset.variables else _raster(dataset, variable)
+            if "cell_id" not in dataset.variables:
+                return _raster(dataset, variable)
+            ids, lat, lon = (dataset[name].values for name in ("cell_id", "cell_lat", "cell_lon"))
+            return Points(tuple(map(str, ids)), lat, lon)
         except GridError as error:
             raise GridError(f'"{path}": {error}') from None
-
-
-def _points(dataset: "xarray.Dataset") -> Points:
-    ids, lat, lon = (dataset[name].values for name in ("cell_id", "cell_lat", "cell_lon"))
-    return Points(tuple(str(name) for name in ids), lat, lon)
 
 
 def _raster(dataset: "xarray.Dataset", variable: str | None) -> Raster | Projected:

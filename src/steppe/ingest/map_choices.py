@@ -69,14 +69,11 @@ def choose_series(files: Sequence[CfFile], choices: Choices) -> tuple[dict[str, 
     """
     parts: defaultdict[str, list[SeriesPart]] = defaultdict(list)
     described: dict[str, Variable] = {}
-    wanted: dict[str, str] = {}
+    wanted = {theirs: ours for ours, theirs in choices.names.items()}
     for ours, theirs in choices.names.items():
-        if theirs in wanted:
-            raise ForcingError(
-                f"--map {wanted[theirs]}={theirs} and --map {ours}={theirs} take one variable twice. Copy it in the file: "
-                f'dataset["{ours}"] = dataset["{theirs}"].'
-            )
-        wanted[theirs] = ours
+        if (other := wanted[theirs]) != ours:
+            copied = f'Copy it in the file: dataset["{other}"] = dataset["{theirs}"].'
+            raise ForcingError(f"--map {ours}={theirs} and --map {other}={theirs} take one variable twice. {copied}")
     seen: set[str] = set()
     untaken: set[str] = set()
     for file in files:

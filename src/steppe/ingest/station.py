@@ -96,10 +96,7 @@ def numbers(path: Path, name: str, column: Iterable[str], dates: NDArray[np.date
         One of them is missing or not a number.
     """
     texts = list(column)
-    try:
-        values = np.array(texts, dtype=np.float64)
-    except ValueError:
-        values = np.array([_number(text) for text in texts])
+    values = np.array([_number(text) for text in texts])
     wrong = np.flatnonzero(~np.isfinite(values))
     if wrong.size:
         i = int(wrong[0])
