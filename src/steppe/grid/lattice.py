@@ -61,10 +61,8 @@ def read_lattice(dataset: "xarray.Dataset") -> FileLattice:
         return _projected(dataset, *projected)
     lat, lon = (_axis(dataset, kind) for kind in _AXES)
     if lat.dims == lon.dims:
-        raise GridError(
-            f'"{lat.name}" and "{lon.name}" lie along one dimension, "{lat.dims[0]}", so these are single places and no map. '
-            "Make a table of each place: `steppe ingest stations`."
-        )
+        places = f'"{lat.name}" and "{lon.name}" both lie along "{lat.dims[0]}", so these are single places and no map'
+        raise GridError(f"{places}. Make a table of each place: `steppe ingest stations`.")
     joint = _joint(lon.values.astype(np.float64))
     rows, columns = _even("latitude", lat), _even("longitude", lon.roll({lon.dims[0]: -joint}, roll_coords=True))
     rows, columns, row_of, column_of, turned = _southward_and_eastward(rows, columns)

@@ -158,7 +158,7 @@ class MapSeries:
                 lacking = axis.starts[~there]
                 raise ForcingError(
                     f"{self.variable.name} lacks {lacking.size} of the {axis.rows} days from {axis.period()}: "
-                    f"{_gaps(lacking, self.calendar)}. It was looked for in {self._files()}. Give the files that hold them; "
+                    f"{_gaps(lacking, self.calendar)}. It was looked for in {_said(self.parts)}. Give the files that hold them; "
                     "weeks are not filled."
                 )
             return Rows(self, weeks, np.searchsorted(self.days, weeks.starts, side="right") - 1, {})
@@ -168,7 +168,7 @@ class MapSeries:
         if lacking.size and fill is None:
             raise ForcingError(
                 f"{self.variable.name} lacks {lacking.size} of the {axis.rows} days from {axis.period()}: "
-                f"{_gaps(lacking, self.calendar)}. It was looked for in {self._files()}. Give the files that hold them, or ask for "
+                f"{_gaps(lacking, self.calendar)}. It was looked for in {_said(self.parts)}. Give the files that hold them, or ask for "
                 "--fill previous or --fill climatology, which the store will record for each day."
             )
         givers = {int(day): self._givers(int(day), fill or "") for day in lacking}
@@ -191,9 +191,6 @@ class MapSeries:
                 "Give more files, or another period."
             )
         return found
-
-    def _files(self) -> str:
-        return _said(self.parts)
 
 
 @dataclass(frozen=True)

@@ -111,8 +111,8 @@ def _method(lattice: FileLattice, grid: Grid, method: str | None, where: str) ->
         )
     if min(ratio) < 1.0 - UNEVEN:
         raise ForcingError(
-            f"{where}: its cells of {-lattice.dlat:g} x {lattice.dlon:g} {_unit(lattice.crs)} are larger than those of the grid, "
-            f"{-drow:g} x {dcolumn:g}. Take a coarser grid, or repeat values on purpose with --method nearest."
+            f"{where}: its cells of {-lattice.dlat:g} x {lattice.dlon:g} {'degrees' if lattice.crs is None else 'm'} are larger than "
+            f"those of the grid, {-drow:g} x {dcolumn:g}. Take a coarser grid, or repeat values on purpose with --method nearest."
         )
     return AREA_MEAN
 
@@ -139,10 +139,6 @@ def _same_axes(lattice: FileLattice, grid: Grid) -> bool:
 
 def _axes(crs: Mapping[str, object] | None) -> str:
     return "latitude and longitude" if crs is None else f'the projection "{crs.get("grid_mapping_name", parse_crs(crs).name)}"'
-
-
-def _unit(crs: Mapping[str, object] | None) -> str:
-    return "degrees" if crs is None else "m"
 
 
 def _place(crs: Mapping[str, object] | None, row: float, column: float) -> str:
