@@ -33,10 +33,11 @@ import os
 import re
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
+from types import MappingProxyType
 
 LISTED = 20  # names at most, where none is near a misspelt one
 HERE = f"{Path(__file__).parent}{os.sep}"  # where the files of Steppe lie
@@ -187,9 +188,15 @@ class IndexOutOfRangeError(ArrayError, IndexError):
 
 
 class BadCellError(Failure):
-    """A cell met a forcing value outside its limits, or its state is no longer finite."""
+    """A cell met a forcing value outside its limits, or its state is no longer finite. of: the errors of branches that stepped together."""
 
     code = "bad-cell"
+    of: Mapping[int, "BadCellError"] = MappingProxyType({})
+
+    def among(self, errors: Mapping[int, "BadCellError"]) -> "BadCellError":
+        """The same with those of other branches."""
+        self.of = errors
+        return self
 
 
 class Stopped(SteppeError):

@@ -4,7 +4,8 @@ from typing import Any
 
 from steppe.api.query import MapQuery
 from steppe.control.engine.endpoint import EngineEndpoint
-from steppe.control.wire import OPEN_END, BranchAction, Data, Get, Leg, Load, Position, Ready, Target
+from steppe.control.wire import OPEN_END, BranchAction, BranchFailure, Data, Get, Leg, Load, Position, Ready, Target
+from steppe.errors import BadCellError
 from tests.control.simulation import Disk, ToySession, World
 
 OWN = [Leg(1, OPEN_END, OPEN_END)]
@@ -60,3 +61,20 @@ def test_questions_of_the_last_server_are_not_answered_to_the_next_which_numbers
     endpoint.greet()
     endpoint.poll()
     assert not [each for each in said if isinstance(each, Data)]
+
+
+def test_branches_that_meet_bad_cells_in_one_piece_report_an_error_each(monkeypatch):
+    world, said = World(0), list[Any]()
+    session = ToySession(world, Disk())
+    endpoint = EngineEndpoint(session, lambda message, body: said.append(message), world.now)
+    for branch in (1, 2):
+        endpoint.receive(Load(branch, [Leg(branch, OPEN_END, OPEN_END)]))
+        endpoint.receive(Target(branch, 7))
+    bad = {1: BadCellError("water is nan"), 2: BadCellError("water is inf")}
+
+    def advance(*arguments: object) -> None:
+        raise bad[1].among(bad)
+
+    monkeypatch.setattr(session, "advance", advance)
+    endpoint.poll()
+    assert {each.branch: each.text for each in said if isinstance(each, BranchFailure)} == {1: "water is nan", 2: "water is inf"}

@@ -213,3 +213,28 @@ def test_a_bad_cell_ends_its_scenario_alone(scenario):
         f'warning: Scenario "mad": {cells} of {cells} cells are bad and frozen. '
         + "Their last good states stay in maps and in means of regions."
     ]
+
+
+def test_scenarios_that_meet_bad_cells_in_one_piece_have_an_error_each(scenario):
+    model = scenario.parent / "bucket.py"
+    model.write_text(model.read_text().replace("exp(-p.leak)", "exp(1000.0 * p.leak) * (p.capacity - 100.0)"))
+    scenarios = [Scenario("above", {"leak": 0.5}), Scenario("below", {"leak": 0.5, "capacity": 50.0})]
+    with pytest.raises(BadCellError, match=r'"above": On .* "water" is nan .* "below": On .* "water" is -inf '):
+        run_ensemble(Plan.of(steppe.read_run_file(scenario)), scenarios)
+
+
+def test_the_records_before_a_bad_cell_stay(scenario):
+    model = scenario.parent / "bucket.py"
+    model.write_text(model.read_text().replace("exp(-p.leak)", "exp(-p.leak if wet < 250.0 else 1000.0)"))
+    scenarios = [Scenario("dry", {"capacity": 20.0}), Scenario("wet", {"capacity": 1000.0, "leak": 0.0})]
+    far: list[int] = []
+    run = steppe.read_run_file(scenario, {"engine.checkpoint": '"none"'})
+    with pytest.raises(BadCellError, match=r'"wet": On 19'):
+        run_ensemble(Plan.of(run), scenarios, tell=lambda each: far.append(each.step))
+    with steppe.open(scenario.parent / "out", "means") as found:
+        assert found.attrs["unfinished_scenarios"].startswith("wet (until before 19")
+        days = np.isfinite(found["water"].sel(scenario="wet")).all("region").values
+    assert days.sum() in far
+    assert days.sum() > 10
+    assert not run_ensemble(Plan.of(run), scenarios, tell=lambda each: far.append(each.step), stop=lambda: True)
+    assert far[-1] == days.sum()

@@ -83,8 +83,8 @@ class Driver:
 
     def step(
         self, group: Sequence[Branch], stop: int, keep_last_step: bool = True, discard: Callable[[Branch], object] = lambda branch: None
-    ) -> list[BadCellError]:
-        """Computes branches up to a step, with their rules; returns the errors of those with a bad cell.
+    ) -> dict[int, BadCellError]:
+        """Computes branches up to a step, with their rules; returns the error of each with a bad cell.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Driver:
                 discard(each)
             elif not self._again:
                 self._rule_runner.triggers(each)
-        return [*bad.values()]
+        return bad
 
     def _learn(self, seconds: float, steps: int) -> None:
         """Takes the time of a piece of one branch. Short pieces have overhead: one that was cut short does not raise the estimate."""

@@ -176,7 +176,7 @@ class ScriptSession(Session):
                 self.version += 1
                 if bad:
                     self._sound = False
-                    raise bad[0]
+                    raise bad[FIRST]
                 self.tell("progress", self.date)
                 paused = self._report_firings()
                 self._manager.seal_what_is_durable()

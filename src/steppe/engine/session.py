@@ -221,7 +221,7 @@ class Session:
                     self._branches.snapshots.make(each)
                 self._cache.show(each, self._driver.least > LONG)
         if bad:
-            raise bad[0]
+            raise next(iter(bad.values())).among(bad)
 
     def _go(self, on: Branch, step: int) -> None:
         while on.position.step < step:

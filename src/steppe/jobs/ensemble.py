@@ -195,9 +195,13 @@ def _difference(before: Sequence[Member], now: Sequence[Member]) -> str:
     return "it lies elsewhere"
 
 
+def _path(number: int) -> list[Leg]:
+    return [Leg(1, 0, 0), Leg(number, OPEN_END, OPEN_END)]
+
+
 def _begin(session: Session, variables: Mapping[str, Variable], number: int, scenario: Scenario) -> None:
     """Begins a scenario as a run begins whose run file has its numbers: the initial state may follow from parameters."""
-    at = session.load(number, [Leg(1, 0, 0), Leg(number, OPEN_END, OPEN_END)])
+    at = session.load(number, _path(number))
     values = {name: value for name, value in scenario.set.items() if variables[name].settable and variables[name].role in BEGIN}
     actions: list[tuple[str, dict[str, object]]] = [("begin", {"values": values})]
     actions += [("set", {"variable": name, "value": value}) for name, value in scenario.set.items() if name not in values]
@@ -223,7 +227,10 @@ def _advance(session: Session, plan: Plan, names: Mapping[int, str], tell: Calla
         try:
             session.advance(behind, until, looked=0.0)
         except BadCellError as error:
-            failed |= {number: error for number in behind if not session.has(number)}
+            failed |= error.of
+            for number in error.of:  # its records up to this piece stay
+                session.load(number, _path(number))
+                session.save(number)
         good = [number for number in steps if number not in failed]
         if good and cadence.due(min(session.position(number).step for number in good), seconds):
             begin = time.monotonic()
@@ -234,7 +241,8 @@ def _advance(session: Session, plan: Plan, names: Mapping[int, str], tell: Calla
     for number in steps:
         session.save(number)
     if failed:
-        others = f"; the other {len(steps):,} are computed" if first == plan.steps and steps else ""
+        some = "one is" if len(steps) == 1 else f"{len(steps):,} are"
+        others = f"; the other {some} computed" if first == plan.steps and steps else ""
         errors = " ".join(f'"{names[number]}": {error}' for number, error in [*failed.items()][:SHOWN])
         more = f" And {len(failed) - SHOWN:,} more." if len(failed) > SHOWN else ""
         raise BadCellError(f"{len(failed):,} of {len(names):,} scenarios stopped at a bad cell{others}. {errors}{more}")

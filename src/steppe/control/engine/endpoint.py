@@ -48,7 +48,7 @@ from steppe.control.wire import (
     Withdraw,
     Withdrawal,
 )
-from steppe.errors import NoSpaceError, SteppeError
+from steppe.errors import BadCellError, NoSpaceError, SteppeError
 from steppe.failpoint import reach
 
 UNACKNOWLEDGED = 1000  # effects of rules without an acknowledgement, after which no step is made
@@ -329,7 +329,7 @@ class EngineEndpoint:
             stop = min(stop, first + 1) if self._series.any_of(together) else stop
             self._session.advance(together, stop, ASKED if self._answers.recent else self._frames.piece)
         except SteppeError as error:
-            self._failed(together, first, error)
+            self._failed(together, error)
         for course, branch in ((self._courses[branch], branch) for branch in together if branch in self._courses):
             if course.speed:
                 course.due = max(course.due, begin - BEHIND) + (self._session.position(branch).step - first) / course.speed
@@ -351,7 +351,7 @@ class EngineEndpoint:
             course.held.pop(message.source, None)
             course.target = min(course.target, message.step) if message.stop else course.target
 
-    def _failed(self, branches: Sequence[int], step: int, error: SteppeError) -> None:
+    def _failed(self, branches: Sequence[int], error: SteppeError) -> None:
         """Reports a failed step. Branches whose state was lost are loaded again, so that clients can still ask about them."""
         if isinstance(error, NoSpaceError):
             for branch in branches:
@@ -363,7 +363,8 @@ class EngineEndpoint:
             if branch in lost:  # actions since the last load stay
                 self._session.load(branch, [*course.path[:-1], Leg(branch, OPEN_END, OPEN_END)], course.begin)
             position = self._session.position(branch)
-            failed = BranchFailure(branch, position, error.code, str(error))
+            own = error.of.get(branch, error) if isinstance(error, BadCellError) else error
+            failed = BranchFailure(branch, position, error.code, str(own))
             course.failed = failed
             self._send(failed)
 
