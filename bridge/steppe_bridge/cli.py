@@ -68,7 +68,8 @@ def main(arguments: list[str] | None = None, name: str = "steppe-bridge") -> int
             make_key(options.file)
             return 0
         if options.command == "doctor":
-            _doctor(options)
+            address = _address(options.listen or options.join, "listen" if options.listen else "join")
+            doctor.examine(doctor.Doctor(options.key, address, bool(options.listen), options.seconds, options.timeout), doctor.say)
             return 0
         if not words[end + 1 :]:
             raise Mistake(f"There is no program: {_place_of_program(name, options.command)}")
@@ -154,9 +155,8 @@ def _shared(options: argparse.Namespace) -> list[str]:
 def _run(options: argparse.Namespace, program: list[str]) -> int:
     shared = [*_shared(options), *(["--quiet"] if options.quiet else [])]
     places = read_places(options.site)
-    afar = any(place.host != "local" for place in places)
-    ssh = named_command(options.ssh or SSH, "--ssh") or [] if afar else []
-    return run_sites(Run(places, program, shared, ssh, options.quiet, not options.no_prefix))
+    ssh = named_command(options.ssh or SSH, "--ssh") if any(place.host != "local" for place in places) else None
+    return run_sites(Run(places, program, shared, ssh or [], options.quiet, not options.no_prefix))
 
 
 def _site(options: argparse.Namespace, program: list[str]) -> int:
@@ -189,11 +189,6 @@ def _site(options: argparse.Namespace, program: list[str]) -> int:
         **known,
     )
     return run_site(site)
-
-
-def _doctor(options: argparse.Namespace) -> None:
-    address = _address(options.listen, "listen") if options.listen else _address(options.join, "join")
-    doctor.examine(doctor.Doctor(options.key, address, bool(options.listen), options.seconds, options.timeout), doctor.say)
 
 
 def _address(text: str, name: str) -> str:

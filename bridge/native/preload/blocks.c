@@ -109,7 +109,7 @@ static int members_at(const struct communicator *c, int site) {
     return n;
 }
 
-static void blocks_allocate(struct blocks *b, int n) {
+void blocks_allocate(struct blocks *b, int n) {
     b->n = n;
     b->sizes = calloc((size_t)n, sizeof *b->sizes);
     b->at = calloc((size_t)n, sizeof *b->at);

@@ -20,6 +20,7 @@ struct blocks {
 struct blocks blocks_gather(struct communicator *c, const char *block, uint64_t bytes, int root, int tag);
 struct blocks blocks_allgather(struct communicator *c, const char *block, uint64_t bytes, int tag);
 struct package blocks_scatter(struct communicator *c, const struct blocks *b, int root, int tag);
+void blocks_allocate(struct blocks *b, int n);
 void blocks_free(struct blocks *b);
 
 void post_bytes(struct operation *o, struct communicator *c, const void *data, uint64_t bytes, int peer, int tag);

@@ -212,6 +212,8 @@ void send_part_done(struct operation *o);
 void send_acknowledged(uint64_t id);
 
 enum send_mode { SEND_STANDARD, SEND_SYNCHRONOUS, SEND_READY, SEND_BUFFERED };
+int send_begin(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode,
+               MPI_Request *request);
 /* An error, already raised, or MPI_SUCCESS. */
 int send_checked(struct communicator *c, int dest, int tag, MPI_Count count, MPI_Datatype type);
 int receive_checked(struct communicator *c, int source, int tag, MPI_Count count, MPI_Datatype type);

@@ -77,11 +77,20 @@ static int local_reduce(struct communicator *c, const void *mine, void *to, cons
     return error ? error : await_local(&request, MPI_STATUS_IGNORE);
 }
 
-static struct values in_rank_order(const struct blocks *b, const struct call *a) {
-    struct values *parts = grow(NULL, (size_t)b->n * sizeof *parts);
-    for (int r = 0; r < b->n; r++)
-        parts[r] = values_of(b->at[r], b->sizes[r], a);
-    return values_combine(parts, b->n, a);
+static const void *mine_in(const struct call *a) { return a->send == MPI_IN_PLACE ? a->receive : a->send; }
+
+/* At the root alone, or at all. */
+static int reduce_in_rank_order(struct communicator *c, const struct call *a, int tag, bool to_all) {
+    uint64_t bytes;
+    char *packed = type_pack(mine_in(a), a->receive_count, a->receive_type, &bytes);
+    struct blocks b = to_all ? blocks_allgather(c, packed, bytes, tag) : blocks_gather(c, packed, bytes, a->root, tag);
+    struct values *parts = b.n ? grow(NULL, (size_t)b.n * sizeof *parts) : NULL;
+    for (int r = 0; r < b.n; r++)
+        parts[r] = values_of(b.at[r], b.sizes[r], a);
+    if (b.n)
+        values_put(values_combine(parts, b.n, a), a->receive, a);
+    blocks_free(&b), free(packed);
+    return MPI_SUCCESS;
 }
 
 /* Collects the parts of the other sites beside the own one, and combines them in the order of the sites. */
@@ -101,22 +110,13 @@ static struct values of_sites(struct communicator *c, struct values own, const s
 }
 
 int reduce(struct communicator *c, const struct call *a, int tag) {
-    const void *mine = a->send == MPI_IN_PLACE ? a->receive : a->send;
-    bool root = c->rank == a->root;
-    if (!by_sites(c, a->op)) {
-        uint64_t bytes;
-        char *packed = type_pack(mine, a->receive_count, a->receive_type, &bytes);
-        struct blocks b = blocks_gather(c, packed, bytes, a->root, tag);
-        if (root)
-            values_put(in_rank_order(&b, a), a->receive, a);
-        blocks_free(&b), free(packed);
-        return MPI_SUCCESS;
-    }
-    bool here = c->to_local[a->root] >= 0, collects = here ? root : c->local_rank == 0;
+    if (!by_sites(c, a->op))
+        return reduce_in_rank_order(c, a, tag, false);
+    bool root = c->rank == a->root, here = c->to_local[a->root] >= 0, collects = here ? root : c->local_rank == 0;
     struct values own = {0};
     if (collects)
         own.at = type_allocate(a->receive_count, a->receive_type, &own.memory);
-    int error = local_reduce(c, mine, own.at, a, here ? c->to_local[a->root] : 0);
+    int error = local_reduce(c, mine_in(a), own.at, a, here ? c->to_local[a->root] : 0);
     if (error || !collects)
         return free(own.memory), error;
     if (root)
@@ -131,19 +131,13 @@ int reduce(struct communicator *c, const struct call *a, int tag) {
 }
 
 int allreduce(struct communicator *c, const struct call *a, int tag) {
-    const void *mine = a->send == MPI_IN_PLACE ? a->receive : a->send;
+    if (!by_sites(c, a->op))
+        return reduce_in_rank_order(c, a, tag, true);
     uint64_t bytes;
-    if (!by_sites(c, a->op)) {
-        char *packed = type_pack(mine, a->receive_count, a->receive_type, &bytes);
-        struct blocks b = blocks_allgather(c, packed, bytes, tag);
-        values_put(in_rank_order(&b, a), a->receive, a);
-        blocks_free(&b), free(packed);
-        return MPI_SUCCESS;
-    }
     struct values own = {0};
     if (c->local_rank == 0)
         own.at = type_allocate(a->receive_count, a->receive_type, &own.memory);
-    int error = local_reduce(c, mine, own.at, a, 0);
+    int error = local_reduce(c, mine_in(a), own.at, a, 0);
     if (!error && c->local_rank == 0) {
         char *packed = type_pack(own.at, a->receive_count, a->receive_type, &bytes);
         struct operation *sends = post_to_leaders(c, packed, bytes, tag);
@@ -162,7 +156,7 @@ int reduce_scatter(struct communicator *c, const struct call *a, int tag) {
         total += call_receive_count(a, r);
     }
     void *memory;
-    whole.send = a->send == MPI_IN_PLACE ? a->receive : a->send;
+    whole.send = mine_in(a);
     whole.receive = type_allocate(total, a->receive_type, &memory);
     whole.receive_count = total;
     int error = allreduce(c, &whole, tag);
@@ -174,7 +168,7 @@ int reduce_scatter(struct communicator *c, const struct call *a, int tag) {
 /* Each rank has the values of all, and combines those before it, from the left. */
 int scan(struct communicator *c, const struct call *a, int tag) {
     uint64_t bytes;
-    char *packed = type_pack(a->send == MPI_IN_PLACE ? a->receive : a->send, a->receive_count, a->receive_type, &bytes);
+    char *packed = type_pack(mine_in(a), a->receive_count, a->receive_type, &bytes);
     struct blocks b = blocks_allgather(c, packed, bytes, tag);
     int n = c->rank + a->inclusive;
     struct values sum = {0};
@@ -214,9 +208,8 @@ int allgather(struct communicator *c, const struct call *a, int tag) { return co
 int scatter(struct communicator *c, const struct call *a, int tag) {
     struct blocks b = {0};
     if (c->rank == a->root) {
-        b.n = b.packages = c->size;
-        b.sizes = grow(NULL, (size_t)b.n * sizeof *b.sizes);
-        b.at = grow(NULL, (size_t)b.n * sizeof *b.at);
+        blocks_allocate(&b, c->size);
+        b.packages = b.n;
         b.package = grow(NULL, (size_t)b.n * sizeof *b.package);
         for (int r = 0; r < b.n; r++)
             b.at[r] = b.package[r] = type_pack(call_send_place(a, r), call_send_count(a, r), a->send_type, &b.sizes[r]);

@@ -30,11 +30,8 @@ static int by_world(const void *a, const void *b) {
 }
 
 int peer_of(const struct communicator *c, int world_rank) {
-    if (c->peers == world.size) {
-        int rank = c->peer_world[world_rank] == world_rank ? world_rank : -1;
-        if (rank >= 0)
-            return rank;
-    }
+    if (c->peers == world.size && c->peer_world[world_rank] == world_rank)
+        return world_rank;
     const void *found = bsearch(&world_rank, c->sorted, (size_t)c->peers, sizeof *c->sorted, by_world);
     return found ? ((const int *)found)[1] : MPI_UNDEFINED;
 }
@@ -290,6 +287,12 @@ int bridge_Comm_split_type(struct communicator *c, int type, int key, MPI_Info i
     return PMPI_Comm_split_type(c->handle, type, key, info, new);
 }
 
+static uint64_t mix_all(uint64_t x, int n, const int *ranks) {
+    for (int i = 0; i < n; i++)
+        x = mix(x ^ (uint64_t)ranks[i]);
+    return x;
+}
+
 int bridge_Comm_create(struct communicator *c, MPI_Group group, MPI_Comm *new) {
     int *ranks, n = group_members(group, &ranks);
     if (c->merged) {
@@ -297,11 +300,8 @@ int bridge_Comm_create(struct communicator *c, MPI_Group group, MPI_Comm *new) {
         free(ranks);
         return inter_split(c, key == MPI_UNDEFINED ? MPI_UNDEFINED : 0, key, new);
     }
-    uint64_t salt = 0;
-    for (int i = 0; i < n; i++)
-        salt = mix(salt ^ (uint64_t)ranks[i]);
     meet(c);
-    uint64_t context = communicator_new_context(c, salt);
+    uint64_t context = communicator_new_context(c, mix_all(0, n, ranks));
     MPI_Group here = group_here(n, ranks);
     int error = PMPI_Comm_create(c->handle, here, new);
     if (!error && *new != MPI_COMM_NULL && spans(n, ranks))
@@ -321,9 +321,7 @@ static uint64_t count_of(uint64_t key) {
 
 int bridge_Comm_create_group(struct communicator *c, MPI_Group group, int tag, MPI_Comm *new) {
     int *ranks, n = group_members(group, &ranks);
-    uint64_t key = mix(c->context ^ (uint64_t)tag);
-    for (int i = 0; i < n; i++)
-        key = mix(key ^ (uint64_t)ranks[i]);
+    uint64_t key = mix_all(mix(c->context ^ (uint64_t)tag), n, ranks);
     if (place_of(ranks, n, world.rank) == MPI_UNDEFINED) {
         *new = MPI_COMM_NULL;
         free(ranks);

@@ -250,9 +250,8 @@ static int inter_broadcast(struct communicator *c, const struct call *a, int tag
     uint64_t bytes = 0;
     char *given = a->root == MPI_ROOT ? type_pack(a->receive, a->receive_count, a->receive_type, &bytes) : NULL;
     struct blocks b = share(c, given, bytes, tag);
-    int error = MPI_SUCCESS;
-    if (a->root >= 0)
-        error = type_unpack(b.at[c->peers_first + a->root], b.sizes[c->peers_first + a->root], a->receive, a->receive_count, a->receive_type);
+    int root = c->peers_first + a->root;
+    int error = a->root < 0 ? MPI_SUCCESS : type_unpack(b.at[root], b.sizes[root], a->receive, a->receive_count, a->receive_type);
     blocks_free(&b);
     return error;
 }

@@ -66,11 +66,7 @@ static int start(struct persistent *p) {
         return collective_launch(operation_new(p->c, &p->inner), p->run, &p->call);
     if (p->receive)
         return bridge_Irecv(p->c, (void *)p->buffer, p->count, p->type, p->peer, p->tag, &p->inner);
-    switch (p->mode) {
-    case SEND_SYNCHRONOUS: return bridge_Issend(p->c, p->buffer, p->count, p->type, p->peer, p->tag, &p->inner);
-    case SEND_BUFFERED: return bridge_Ibsend(p->c, p->buffer, p->count, p->type, p->peer, p->tag, &p->inner);
-    default: return bridge_Isend(p->c, p->buffer, p->count, p->type, p->peer, p->tag, &p->inner);
-    }
+    return send_begin(p->c, p->buffer, p->count, p->type, p->peer, p->tag, p->mode, &p->inner);
 }
 
 int bridge_Start(MPI_Request *request) {

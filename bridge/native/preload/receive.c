@@ -341,6 +341,12 @@ void receive_start(struct operation *o, void *buffer, MPI_Count count, MPI_Datat
     receive_awaits(o->c, source);
 }
 
+static void end_cancelled(struct operation *o) {
+    unpost(o);
+    o->cancelled = true;
+    operation_complete(o);
+}
+
 /* Returns true if it is cancelled, now or when its local half has ended without a message. */
 bool receive_cancel(struct operation *o) {
     if (!o->posted || o->held || o->ending)
@@ -352,9 +358,7 @@ bool receive_cancel(struct operation *o) {
         if (!half_ended(o, &cancelled) || !cancelled)
             return cancelled;
     }
-    unpost(o);
-    o->cancelled = true, o->status_source = MPI_ANY_SOURCE, o->status_tag = MPI_ANY_TAG;
-    operation_complete(o);
+    end_cancelled(o);
     return true;
 }
 
@@ -370,11 +374,9 @@ void receive_progress(void) {
         struct frame head = m ? m->head : (struct frame){0};
         if (cancelled && m)
             bind(o, m);
-        else if (cancelled) {
-            unpost(o);
-            o->cancelled = true, o->status_source = MPI_ANY_SOURCE, o->status_tag = MPI_ANY_TAG;
-            operation_complete(o);
-        } else if (m)
+        else if (cancelled)
+            end_cancelled(o);
+        else if (m)
             put_back(m);
         if (m) {
             held_messages--;

@@ -128,7 +128,8 @@ static int send_blocking(struct communicator *c, const void *buffer, MPI_Count c
     return o.error;
 }
 
-static int isend(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode, MPI_Request *request) {
+int send_begin(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode,
+               MPI_Request *request) {
     int error = send_checked(c, dest, tag, count, type);
     if (error)
         return error;
@@ -160,7 +161,7 @@ static int send(struct communicator *c, const void *buffer, MPI_Count count, MPI
                                      : send_blocking(c, buffer, count, type, dest, tag, mode == SEND_SYNCHRONOUS);
     if (busy() && mode != SEND_BUFFERED) {
         MPI_Request request;
-        error = isend(c, buffer, count, type, dest, tag, mode, &request);
+        error = send_begin(c, buffer, count, type, dest, tag, mode, &request);
         return error ? error : await_local(&request, MPI_STATUS_IGNORE);
     }
     int local = local_of(c, dest);
@@ -178,7 +179,7 @@ static int send(struct communicator *c, const void *buffer, MPI_Count count, MPI
     }                                                                                                                                      \
     int bridge_##STARTED(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag,                 \
                          MPI_Request *request) {                                                                                           \
-        return isend(c, buffer, count, type, dest, tag, MODE, request);                                                                    \
+        return send_begin(c, buffer, count, type, dest, tag, MODE, request);                                                                    \
     }
 
 SENDS(Send, Isend, SEND_STANDARD)
