@@ -226,13 +226,11 @@ class FieldModel(Defaults):
         ModelError
             An unknown name, or forcing or a diagnostic when no step has been made since the start or a restore.
         """
-        if name in self.parameters and name not in self.maps:
-            return np.full(self.box.shape if index is None else len(index), self.parameters[name])
         if name not in self._known:
             raise UnknownNameError(f'{self.name.capitalize()} has no variable "{name}" to export.{nearest(name, self.variables)}')
         if (parted(name)[0] in self._of_step or parted(name)[0] in self.asked) and not self._stepped:
             raise NotComputedError(f'"{name}" belongs to a step, and none has been made yet. Advance by one step first.')
-        values = self._own(name).copy()
+        values = self._everywhere(name).copy()
         return values if index is None else self.box.pack(values)[..., index]
 
     def set(self, name: str, value: float | Array, index: Array | None = None) -> Increment:

@@ -68,19 +68,17 @@ class Contents:
 
     def numbers(self) -> Iterator[tuple[str, ContentsEntry, int]]:
         """The numbers that hold for all cells: name, entry, offset in the file."""
-        at = 0
-        for name, entry in self.entries.items():
-            if not entry.shape:
-                yield name, entry, at
-                at += entry.nbytes
+        return (each for each in self._placed() if not each[1].shape)
 
     def of_cells(self) -> Iterator[tuple[str, ContentsEntry, int]]:
         """The arrays of which each cell has a part: name, entry, offset in the file."""
-        at = sum(entry.nbytes for entry in self.entries.values() if not entry.shape)
-        for name, entry in self.entries.items():
-            if entry.shape:
-                yield name, entry, at
-                at += entry.nbytes
+        return (each for each in self._placed() if each[1].shape)
+
+    def _placed(self) -> Iterator[tuple[str, ContentsEntry, int]]:
+        at = 0
+        for name, entry in sorted(self.entries.items(), key=lambda item: bool(item[1].shape)):  # those of cells behind the others
+            yield name, entry, at
+            at += entry.nbytes
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def _write(source: ExportSource, path: Path, names: list[str], history: str, don
             _write_axis(file, source.axes[dim])
         for name in names:
             place.write(file, name, done)
-        _write_about(file, source, place.extent, [source.axes[dim] for dim in dims if dim], history)
+        _write_about(file, source, [source.axes[dim] for dim in dims if dim], history)
 
 
 class _Maps:
@@ -96,7 +96,6 @@ class _Maps:
         self._source = source
         self._dims = source.store.raster
         self._window = source.window()
-        self.extent = _extent(source)
 
     def describe(self, file: "netCDF4.Dataset") -> None:
         """Axes with bounds, the grid mapping, areas; latitudes and longitudes of cells where the axes are others."""
@@ -150,7 +149,6 @@ class _Stations:
 
     def __init__(self, source: ExportSource) -> None:
         self._source = source
-        self.extent = _extent(source)
 
     def describe(self, file: "netCDF4.Dataset") -> None:
         """Names and places."""
@@ -245,13 +243,13 @@ def _rounded(file: "netCDF4.Dataset", source: ExportSource, attributes: dict[str
     return attributes
 
 
-def _write_about(file: "netCDF4.Dataset", source: ExportSource, extent: Mapping[str, float], axes: list[Axis], history: str) -> None:
+def _write_about(file: "netCDF4.Dataset", source: ExportSource, axes: list[Axis], history: str) -> None:
     """Global attributes: those that CF requires, and those of ACDD 1.3 that are known."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     skipped = ("Conventions", "history", "steppe_kind", "steppe_format", "steppe_progress")
     about = {key: value for key, value in source.about.items() if key not in skipped}
-    lines = [*filter(None, [str(source.about.get("history", ""))]), f"{now} {history}"]
-    found: dict[str, object] = {"Conventions": "CF-1.11, ACDD-1.3", **about, "history": "\n".join(lines), "date_created": now, **extent}
+    told = "\n".join([*filter(None, [str(source.about.get("history", ""))]), f"{now} {history}"])
+    found: dict[str, object] = {"Conventions": "CF-1.11, ACDD-1.3", **about, "history": told, "date_created": now, **_extent(source)}
     if source.unfinished:
         found["unfinished_scenarios"] = source.unfinished
     if "summary" not in found and found.get("weather_summary"):

@@ -23,7 +23,7 @@ from steppe.clock import TICK, Clock, ticks_since_epoch
 from steppe.comm import World, agreed
 from steppe.comm.world import FORCING_TAG
 from steppe.errors import ForcingError
-from steppe.grid import Box, Grid, Raster
+from steppe.grid import Box, Grid, Raster, last
 from steppe.io.forcing.field import Between, Field
 from steppe.io.forcing.field_store import FieldStore
 from steppe.io.forcing.scan import ForcingProblem
@@ -146,10 +146,10 @@ class FieldReader:
             self._box, wanted = box, self._wanted(now)
             self._held |= {key: self._come(key) for key in wanted if key not in self._held}
             self._keep(wanted)
-        for name, (first, last, weight) in now.items():
-            into, low = values[name], self._record(name, first)
+        for name, (before, after, weight) in now.items():
+            into, low = values[name], self._record(name, before)
             if weight:  # values that are equal in both records keep their bits
-                np.subtract(self._record(name, last), low, out=into)
+                np.subtract(self._record(name, after), low, out=into)
                 into *= into.dtype.type(weight)
                 into += low
             else:
@@ -184,7 +184,7 @@ class FieldReader:
     def _wanted(self, now: Mapping[str, Between]) -> list[Key]:
         """The blocks of a step; the same for all steps of a piece."""
         ends = [(name, each.first // self._fields[name].block, each.last // self._fields[name].block) for name, each in now.items()]
-        return [(name, block) for name, first, last in ends for block in range(first, last + 1)]
+        return [(name, block) for name, first, end in ends for block in range(first, end + 1)]
 
     def _keep(self, wanted: Sequence[Key]) -> None:
         """Drops other blocks, and orders the next ones to be read."""
@@ -235,11 +235,7 @@ class FieldReader:
             with span("exchange"):
                 world.receive(into, 0, FORCING_TAG).wait()
             return into
-
-        def cut(rows: slice, columns: slice) -> Array:
-            return maps[..., rows, columns]
-
-        parts = [in_box(box, cut, field.variable.parity) for box in self._boxes]
+        parts = [in_box(box, lambda rows, columns: maps[..., rows, columns], field.variable.parity) for box in self._boxes]
         with span("exchange"):
             for request in [world.send(part, rank, FORCING_TAG) for rank, part in enumerate(parts) if rank]:
                 request.wait()
@@ -263,13 +259,7 @@ def in_box(box: Box, maps: Maps, parity: int = 1) -> Array:
             near[..., rows.start - north : rows.stop - north, columns.start - west : columns.stop - west] if inside else maps(rows, columns)
         )
         y, x = (slice(None, None, -1 if flip else 1) for flip in piece.flips)
-        _at(values, piece.mine)[...] = part[..., y, x] * (-1 if piece.parity < 0 and parity < 0 else 1)
+        values[last(piece.mine)] = part[..., y, x] * (-1 if piece.parity < 0 and parity < 0 else 1)
     for mirror in box.mirrors:
-        _at(values, mirror.target)[...] = _at(values, mirror.source)
+        values[last(mirror.target)] = values[last(mirror.source)]
     return values
-
-
-def _at(values: Array, cells: tuple[slice, ...]) -> Array:
-    rows, columns = cells
-    found: Array = values[..., rows, columns]
-    return found
