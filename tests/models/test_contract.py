@@ -10,7 +10,8 @@ import steppe
 from steppe.engine import Plan, Simulation, estimate
 from steppe.errors import Failure, ModelError, RunFileError, UnknownNameError
 from steppe.jobs.examples import PASTURE
-from steppe.models import find_model, make_model
+from steppe.models import Role, Variable, find_model, make_model
+from steppe.models.defaults import completed
 from tests import tracers
 from tests.models.contract import kept_by
 from tests.scenario import EXAMPLES, make_scenario
@@ -176,3 +177,22 @@ def test_an_error_of_export_has_file_and_line(tmp_path):
         simulation.step(1)
         with pytest.raises(ModelError, match=r"settable.py, line \d+ .*: `export` of model lorenz fails with KeyError"):
             simulation.get("length")
+
+
+def test_a_class_with_optional_forcing_goes_together_with_another_without_weather():
+    class Counts:
+        name, version = "counts", "1"
+
+        def __init__(self):
+            self.variables = {"rain": Variable("rain", ("cell",), "mm d-1", "float64", Role.FORCING, "rain", initial=0.0)}
+            self.state = {"x": 0}
+
+        def initialise(self, share, parameters, state, options, reach):
+            """It needs nothing."""
+
+        def advance(self, steps, inputs, clock, recorder):
+            self.state = {"x": self.state["x"] + len(steps)}
+
+    first, second = completed(Counts()), completed(Counts())
+    first.advance_together([second], range(3), None, None, [None, None])
+    assert (first.state["x"], second.state["x"]) == (3, 3)

@@ -18,7 +18,6 @@ from steppe.levels import Space
 from steppe.models.contract import Increment, Minimal, Model, Needs, Status
 from steppe.models.declare import Choice
 from steppe.models.handed import Inputs, Reach, Recorder, Surroundings
-from steppe.variable import Role
 
 
 class Defaults:
@@ -86,8 +85,7 @@ class Defaults:
 
     def advance_together(self, others: Sequence[Model], steps: range, inputs: Inputs, clock: Clock, recorders: Sequence[Recorder]) -> None:
         """One after the other, piece by piece of the inputs, so that these are read once."""
-        reads = any(variable.role is Role.FORCING for variable in cast(Model, self).variables.values())
-        for piece in inputs.pieces(steps) if reads else [steps]:
+        for piece in inputs.pieces(steps) if inputs else [steps]:
             for model, recorder in zip((cast(Model, self), *others), recorders, strict=True):
                 model.advance(piece, inputs, clock, recorder)
 
