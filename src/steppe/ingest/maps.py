@@ -76,7 +76,8 @@ def ingest_maps(
         methods = [f"{name}: {ways[name].method}, days from {one.days_from}" for name, one in series.items()]
         own = [name for name in series if name not in WEATHER]
         alike = [f"all in single precision, as {own[0]} is not packed to 0.1" for _ in own[:1] if len(own) < len(series)]
-        notes = [*_turned(opened), *_in_utc(opened), *untaken, *left_out, *methods, *alike, *_filled(rows, choices)]
+        turned = sorted({f"{turn}, and were turned" for file in opened for turn in file.lattice.turned})
+        notes = [*turned, *_in_utc(opened), *untaken, *left_out, *methods, *alike, *_filled(rows, choices)]
         about = _about(opened, files, axis, product, notes)
         axes = _axes(rows)
         exact = choices.exact or bool(own)
@@ -174,10 +175,6 @@ def _way(series: MapSeries, grid: Grid, choices: Choices) -> Regrid:
     file = series.parts[0].file
     method = choices.methods.get(series.variable.name, choices.methods.get(""))
     return Regrid(file.lattice, grid, method, f'"{file.path}"')
-
-
-def _turned(files: Sequence[CfFile]) -> list[str]:
-    return sorted({f"{turn}, and were turned" for file in files for turn in file.lattice.turned})
 
 
 def _in_utc(files: Sequence[CfFile]) -> list[str]:
