@@ -58,7 +58,8 @@ def write_geotiff(source: ExportSource, path: Path, overwrite: bool = False, pro
     if path.suffix not in (".tif", ".tiff"):
         path.mkdir(parents=True, exist_ok=True)
     window, done = source.window(), 0
-    profile, rows = _profile(source, window), slice(None, None, -1 if _south_first(source) else 1)
+    bounds = source.store.small(f"{source.store.raster[0]}_bnds")
+    profile, rows = _profile(source, window), slice(None, None, -1 if bounds[0].mean() < bounds[-1].mean() else 1)  # the north first
     for name, dates in names.items():
         tags = _tags(source, name)
         for block in source.blocks(name):
@@ -107,12 +108,6 @@ def _ends(source: ExportSource, axis: str, part: slice) -> tuple[float, float]:
     half = float(np.ptp(bounds, axis=1).max()) / 2.0
     low, high = float(bounds[part].min()), float(bounds[part].max())
     return low - half if centres.min() == low else low, high + half if centres.max() == high else high
-
-
-def _south_first(source: ExportSource) -> bool:
-    """Whether the rows of the store begin in the south, where those of a GeoTIFF end."""
-    bounds = source.store.small(f"{source.store.raster[0]}_bnds")
-    return bool(bounds[0].mean() < bounds[-1].mean())
 
 
 def _tags(source: ExportSource, name: str) -> dict[str, str]:

@@ -44,10 +44,6 @@ def _slotted(lat: Floats, lon: Floats, height: Floats) -> Floats:
     return found
 
 
-def _correlated(lat: Floats, lon: Floats, height: Floats) -> Floats:
-    return 0.9 - 0.8 * _bells(lat, lon, height) ** 2
-
-
 def _places(lat: Floats, lon: Floats, height: Floats) -> list[Floats]:
     """The square of the distance to each centre at 5 km in units of the size of a bell, at most 1."""
     return [np.minimum(1.0, (distance(lat, lon, 0.0, c) / 0.5) ** 2 + ((height - 5000.0) / 1000.0) ** 2) for c in CENTRES]
@@ -83,7 +79,7 @@ FORMS: Mapping[str, Callable[[Floats, Floats, Floats], Floats]] = {
     "hills": _hills,
     "bells": _bells,
     "slotted": _slotted,
-    "correlated": _correlated,
+    "correlated": lambda lat, lon, height: 0.9 - 0.8 * _bells(lat, lon, height) ** 2,
     "q1": _q1,
     "q2": _q2,
     "q3": _q3,

@@ -121,11 +121,6 @@ def pressures(middle: ArrayLike) -> HybridLevels:
     return _checked(HybridLevels(p / P0, a, np.zeros(a.size), Space(tuple(p / 100.0), "hPa", "air_pressure", "down")))
 
 
-def even(n: int) -> HybridLevels:
-    """Levels of equal pressure from 0 to P0."""
-    return hybrid(np.zeros(n + 1), np.linspace(0.0, 1.0, n + 1))
-
-
 def heights(n: int) -> HybridLevels:
     """Levels of equal height up to 12 km in air of 300 K; the coordinate is the height [m]."""
     edges = np.linspace(0.0, TOP, n + 1)
@@ -145,7 +140,7 @@ def chosen(asked: object, wind: str, columns: Mapping[str, tuple[Floats, str]]) 
     if asked == "L18" or (asked is None and wind != "forcing"):
         return heights(30) if asked is None and wind.startswith("dcmip") else hybrid(CCM_A, CCM_B)
     if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0:
-        return heights(asked) if wind.startswith("dcmip") else even(asked)
+        return heights(asked) if wind.startswith("dcmip") else hybrid(np.zeros(asked + 1), np.linspace(0.0, 1.0, asked + 1))
     if isinstance(asked, dict) and set(asked) == {"a", "b"}:
         return hybrid(*(_numbers(key, asked[key]) for key in ("a", "b")))
     if asked not in (None, "forcing"):
