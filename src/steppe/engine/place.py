@@ -10,7 +10,7 @@ import numpy as np
 from steppe.engine.run_file import ForcingSection, GridSection, RectangleSection, RunFile
 from steppe.errors import GridError
 from steppe.grid import Gaussian, Grid, Raster, read_grid
-from steppe.grid.keep import keep, kept, stamp
+from steppe.grid.keep import read_kept
 from steppe.io import FieldStore, ForcingStore
 from steppe.kernels import cache_folder
 
@@ -51,7 +51,11 @@ def _of_weather(section: ForcingSection) -> Grid:
         return FieldStore.open(section.fields).grid()
     assert section.store is not None
     ForcingStore.open(section.store)  # reports a mistake in the store before its grid is read
-    return _of_file(section.store)
+    return read_kept(section.store, _kept_grids())
+
+
+def _kept_grids() -> Path:
+    return cache_folder().parent / "grids"
 
 
 def _named(section: GridSection) -> Grid:
@@ -61,7 +65,7 @@ def _named(section: GridSection) -> Grid:
         return _gaussian(section.gaussian)
     if section.file is None or not section.file.exists():
         return read_grid(region=section.region, file=section.file, points=section.points)
-    return _of_file(section.file)
+    return read_kept(section.file, _kept_grids())
 
 
 def _rectangle(section: RectangleSection) -> Raster:
@@ -78,12 +82,3 @@ def _gaussian(latitudes: int) -> Gaussian:
         return Gaussian(latitudes)
     except GridError as error:
         raise GridError(f"[grid] gaussian: {error}") from None
-
-
-def _of_file(file: Path) -> Grid:
-    path = cache_folder().parent / "grids" / f"{stamp(file)}.json"
-    found = kept(path)
-    if found is None:
-        found = read_grid(file=file)
-        keep(path, found)
-    return found

@@ -8,8 +8,19 @@ from pathlib import Path
 from steppe.files import write_whole
 from steppe.grid.grid import Grid
 from steppe.grid.plain import as_plain, from_plain
+from steppe.grid.read import read_grid
 
 VERSION = 3  # of the cache, and of the reader of files; another one reads the file again
+
+
+def read_kept(file: Path, folder: Path) -> Grid:
+    """The grid of a user's file, from the cache in `folder` if it is there; raises as `read_grid`."""
+    path = folder / f"{stamp(file)}.json"
+    found = kept(path)
+    if found is None:
+        found = read_grid(file=file)
+        keep(path, found)
+    return found
 
 
 def stamp(path: Path) -> str:

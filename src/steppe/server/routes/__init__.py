@@ -124,7 +124,7 @@ TABLE = RouteTable(
             steering=True,
         ),
         Route("GET", f"{_RUN}/images/{{image}}.png", "view", rules.trigger_image, "A map that a trigger saved.", (200, 304), "image/png"),
-        Route("GET", f"{_RUN}/checkpoints", "view", checkpoints.kept, "The durable checkpoints that are kept.", (200,), CheckpointList),
+        Route("GET", f"{_RUN}/checkpoints", "view", checkpoints.checkpoints, "Durable checkpoints that are kept.", (200,), CheckpointList),
         Route("POST", f"{_RUN}/checkpoints", "steer", steering.checkpoint, "Make one.", _ORDER, Ordered, CheckpointRequest, steering=True),
         Route(
             *("GET", f"{_RUN}/checkpoints/{{checkpoint}}", "steer", checkpoints.download, "All of one, as a tar."),

@@ -34,7 +34,7 @@ class TarPart(NamedTuple):
         return bytes(-self.size % BLOCK)
 
 
-async def kept(request: Request) -> Response:
+async def checkpoints(request: Request) -> Response:
     """GET checkpoints."""
     return Response(200, msgspec.json.encode({"checkpoints": await _kept(request)}))
 
