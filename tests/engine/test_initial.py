@@ -69,6 +69,7 @@ def test_a_gap_and_other_parameters_are_warned_of(recorded, state, start, capaci
         ('{ store = "before", date = 1991-05-30 }', "do not hold water at the end of 1991-05-30; they hold 1990-01-10 to 1990-06-30"),
         ('{ store = "before", when = 1991-05-30 }', 'must be "default", a checkpoint folder, or { store = "out", date = 1990-01-31 }'),
         ("7", 'must be "default", a checkpoint folder'),
+        ('"before"', 'before" is the folder of a run. Give one of its checkpoints; the newest is "'),
     ],
 )
 def test_what_is_no_state_is_refused(recorded, state, says):
