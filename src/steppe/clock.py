@@ -27,6 +27,7 @@ EPOCH = "days since 1850-01-01"  # of every time axis that Steppe writes
 _LENGTHS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}  # [s]
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?) (second|minute|hour|day)s?$")
 _DAY = re.compile(r"(\d{1,4})-(\d\d?)-(\d\d?)", re.ASCII)
+_ZONED = re.compile(r"(.*?[ T]\d{1,2}:\d\d(?::\d{1,2}(?:\.\d*)?)?) *(?:([+-])(\d{1,2}):?(\d\d)?(?::00)?|\(?(.*?)\)?)")
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?$")
 
 
@@ -72,6 +73,23 @@ def parse_instant(value: str | Date | cftime.datetime, calendar: str = "standard
         raise RunFileError(f'"{text}" is not a date or a date-time. Write one such as 2001-03-05 or 2001-03-05T06:00, without a zone.')
     time = timedelta(hours=hour, minutes=minute, seconds=second, microseconds=int((found[5] or "").ljust(6, "0")))
     return parse_date(found[1], calendar) + time
+
+
+def zoned(units: str) -> str:
+    """Units of a time axis with the zone as cftime reads it, -06:00: it ignores other forms, as the "-6:00" of the CF conventions.
+
+    Raises
+    ------
+    ValueError
+        The zone is a name other than UTC.
+    """
+    found = _ZONED.fullmatch(units.strip())
+    if not found:
+        return units
+    before, sign, hours, minutes, name = found.groups()
+    if name and name.upper() not in ("Z", "UTC", "GMT", "0:00", "00:00"):
+        raise ValueError(f'the zone "{name}" is not known; write it as +02:00')
+    return f"{before} {sign}{int(hours):02d}:{minutes or '00'}" if sign else units
 
 
 def ticks_since_epoch(date: cftime.datetime) -> int:

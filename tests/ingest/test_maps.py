@@ -254,6 +254,21 @@ def test_days_of_a_proleptic_calendar_count_from_dates_before_1582(tmp_path, sin
     assert ForcingStore.open(tmp_path / "w.zarr")["rain"].axis.period() == "2000-02-20 to 2000-02-21"
 
 
+@pytest.mark.parametrize(("zone", "first"), [("00:00 -06:00", 2), ("00:00 -6:00", 2), ("00:00:00 UTC", 1)])
+def test_days_count_from_an_instant_in_its_zone(tmp_path, zone, first):
+    """-6:00 is the example of the CF conventions; 18 hours from there are the next midnight of UTC."""
+    time, maps = [0.75, 1.75] if first == 2 else [0.0, 1.0], {"daily_rain": known_maps("daily_rain", 2)}
+    file = write_maps(tmp_path / "a.nc", maps, f"1990-01-01 {zone}", time=time)
+    ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0})
+    assert ForcingStore.open(tmp_path / "w.zarr")["rain"].axis.period() == f"1990-01-0{first} to 1990-01-0{first + 1}"
+
+
+def test_a_zone_by_name_is_refused(tmp_path):
+    file = write_maps(tmp_path / "a.nc", {"daily_rain": known_maps("daily_rain", 2)}, "1990-01-01 00:00 EST")
+    with pytest.raises(ForcingError, match=r'a.nc": "time" in "days since 1990-01-01 00:00 EST" .*the zone "EST" is not known'):
+        ingest([file], tmp_path / "w.zarr", day_shift={"rain": 0})
+
+
 def test_days_of_a_proleptic_calendar_before_1582_are_refused(tmp_path):
     """A store has the standard calendar, whose days have other names then."""
     file = write_maps(tmp_path / "a.nc", {"daily_rain": known_maps("daily_rain", 2)}, "1582-10-14", calendar="proleptic_gregorian")

@@ -162,6 +162,8 @@ def test_values_are_those_of_the_instant_that_is_asked_for(tmp_path):
         ("days since 1850-01-01", "noleap", 365.0 * 151 + 63 + np.arange(3) / 1440, "2001-03-05T00:00"),
         ("days since 0001-01-01", "proleptic_gregorian", 730548.0 + np.arange(3) / 3, "2001-03-05T00:00"),
         ("minutes since 2001-03-05 00:00:00.5", "360_day", np.arange(3), "2001-03-05T00:00:00.5"),
+        ("hours since 2001-03-05 06:00 -6:00", "standard", np.arange(3) - 12, "2001-03-05T00:00"),
+        ("hours since 2001-03-05 02:00:00.0 +2", "standard", np.arange(3), "2001-03-05T00:00"),
         ("hours since 1900-01-01", "standard", np.arange(886872, 886875, dtype="int32"), "2001-03-05T00:00"),
     ],
 )

@@ -12,7 +12,7 @@ import cftime
 import numpy as np
 
 from steppe.array_types import Array, Floats, Integers, Singles
-from steppe.clock import CALENDARS, EPOCH
+from steppe.clock import CALENDARS, EPOCH, zoned
 from steppe.errors import DamagedError, Failure, ForcingError, GridError
 from steppe.grid import FileLattice, read_lattice
 from steppe.io.axis import day_name
@@ -211,7 +211,7 @@ class CfFile:
                 f"{int(lacking[0][0]) + 1}. Every map needs its day; correct the file."
             )
         try:
-            dates = cftime.num2date(values, units, calendar)
+            dates = cftime.num2date(values, zoned(units), calendar)
             return np.asarray(cftime.date2num(dates, EPOCH, calendar=calendar), dtype=np.float64)
         except (ValueError, OverflowError) as error:
             raise ForcingError(f'"{self.path}": "{stamps.name}" in "{units}" is no time of the {calendar} calendar ({error}).') from None

@@ -12,7 +12,7 @@ import cftime
 import numpy as np
 
 from steppe.array_types import Array, Integers
-from steppe.clock import EPOCH, TICK, instant_text, length_text
+from steppe.clock import EPOCH, TICK, instant_text, length_text, zoned
 from steppe.errors import BadCellError, DamagedError, ForcingError
 from steppe.grid import UNEVEN, Raster, is_axis
 from steppe.io.forcing.field_store import FieldStore, reason
@@ -255,7 +255,7 @@ class Field:
         """The instants of records: whole units and fractions apart, for their product has too few bits."""
         values, units, calendar = time.values, str(time.attrs["units"]), str(time.attrs.get("calendar", "standard")).lower()
         try:
-            zero, one = (cftime.num2date(number, units, calendar) for number in (0, 1))
+            zero, one = (cftime.num2date(number, zoned(units), calendar) for number in (0, 1))
         except ValueError as error:
             raise ForcingError(f'{self._where}: "{time.name}" in "{units}" is no time of the {calendar} calendar ({error}).') from None
         if not np.isfinite(values).all():

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import cftime
 import numpy as np
 
-from steppe.clock import CALENDARS
+from steppe.clock import CALENDARS, zoned
 from steppe.errors import ForcingError, GridError
 from steppe.grid import Raster, is_axis, is_gaussian, read_lattice
 
@@ -143,7 +143,7 @@ class FieldStore:
         if time is None or time.size < 2:
             return None
         try:
-            zero, one = (cftime.num2date(number, time.attrs["units"], self.calendar) for number in (0, 1))
+            zero, one = (cftime.num2date(number, zoned(time.attrs["units"]), self.calendar) for number in (0, 1))
             return float(np.sort(np.diff(time.values))[time.size // 2 - 1]) * (one - zero)  # type: ignore[no-any-return]
         except (ValueError, OverflowError):  # of a time that the reader refuses
             return None
@@ -158,7 +158,7 @@ class FieldStore:
             Its times cannot be read.
         """
         try:
-            ends = [cftime.num2date(time.values[[0, -1]], time.attrs["units"], self.calendar) for time in self._times if time.size]
+            ends = [cftime.num2date(time.values[[0, -1]], zoned(time.attrs["units"]), self.calendar) for time in self._times if time.size]
         except (ValueError, OverflowError) as error:
             raise ForcingError(f'"{self.path}": the times cannot be read ({reason(error)}). Write them as CF does.') from None
         return (max(first for first, _ in ends), min(last for _, last in ends)) if ends else None
