@@ -154,7 +154,7 @@ class CfFile:
     def _time_of(self, values: "xarray.DataArray") -> str | None:
         """The time dimension of a variable whose other dimensions, but rows and columns, have one place each."""
         more = [str(dim) for dim in values.dims if dim not in self.lattice.dims]
-        times = [dim for dim in more if dim in self._dataset.coords and " since " in str(self._dataset[dim].attrs.get("units", ""))]
+        times = [dim for dim in more if dim in self._dataset.coords and " since " in str(self._dataset[dim].attrs.get("units", "")).lower()]
         if len(times) != 1 or any(values.sizes[dim] != 1 for dim in more if dim != times[0]):
             return None
         return times[0]

@@ -207,7 +207,7 @@ class FieldStore:
     def time(self, dim: str) -> "xarray.DataArray | None":
         """The times of a dim; None if the dim is no time."""
         found = self.dataset.coords.get(dim)
-        return found if found is not None and " since " in str(found.attrs.get("units", "")) else None
+        return found if found is not None and " since " in str(found.attrs.get("units", "")).lower() else None
 
     @property
     def _times(self) -> "list[xarray.DataArray]":
