@@ -235,7 +235,8 @@ def test_a_year_of_silo_makes_a_store_whose_name_says_what_it_is(call, folder):
 @pytest.mark.parametrize(
     ("option", "says"),
     [
-        (["--day-shift", "rain=today"], "must be whole days"),
+        (["--day-shift", "radiation=today"], "must be whole days"),
+        (["--day-shift", "rain=1"], '--day-shift is given twice for rain: "0" and "1". Keep one.'),
         (["--day-shift", "-1"], "must be NAME=VALUE"),
         (["--map", "rain"], "must be NAME=VALUE"),
         (["--method", "wind=nearest"], '"wind" is none of the variables that are taken.'),
