@@ -9,7 +9,7 @@ the store of the origin, so a branch never sees results of its origin from after
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -351,11 +351,10 @@ class Branches:
 
     def close(self, failure: Failure | None = None) -> None:
         """Closes all branches; states that are not saved are lost. failure: why the run ends."""
-        try:
-            for number in list(self.live):
-                self._close(number, failure)
-        finally:
-            self.folder.close()
+        with ExitStack() as every:  # also those after one that cannot be closed
+            every.callback(self.folder.close)
+            for number in reversed(self.live):
+                every.callback(self._close, number, failure)
 
     def _close(self, number: int, failure: Failure | None = None) -> None:
         """Takes a branch out of memory, and closes its folder."""
