@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from steppe.engine import Simulation
+from steppe.engine import Plan, Simulation
 from steppe.errors import FolderError
 from steppe.models import pasture
 from tests.scenario import EXAMPLES
@@ -66,6 +66,8 @@ def test_a_run_of_another_steppe_is_told_by_its_version_and_can_begin_again_at_i
     ) as refused:
         Simulation(begun)
     assert "begin a new run at one of its checkpoints (`[initial] state`), choose another folder" in str(refused.value)
+    with pytest.raises(FolderError, match=r'engine.dtype is "float32" there, "float64" here\. Put it back as it was, choose'):
+        Simulation(Plan.of(begun, {"engine.dtype": '"float64"'}))
     begun.write_text(begun.read_text().replace('"theirs"', '"ours"') + '\n[initial]\nstate = "theirs/checkpoints/0000000003"\n')
     with Simulation(begun) as sim:
         sim.step()

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,15 +64,12 @@ def _by_value(plan: Plan, path: Path) -> Iterator[None]:
             there = tomllib.loads((path / "run.toml").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             raise other from None
-        here = tomllib.loads(plan.run.as_toml())
-        cure = {"cure": OF_STEPPE} if _is_of_another_steppe(there, here, other) else {}
-        raise OtherRunError(path, other.differing, other.found, other.expected, _values(there, here, other), **cure) from None
-
-
-def _is_of_another_steppe(there: Mapping[str, object], here: Mapping[str, object], other: OtherRunError) -> bool:
-    """True if both run files name the same model of Steppe, and it has changed since."""
-    model = str(here["model"])
-    return "model" in other.differing and there.get("model") == model and not model.endswith(".py")
+        old, new = flat(there), flat(tomllib.loads(plan.run.as_toml()))
+        keys = [key for key in dict.fromkeys((*new, *old)) if old.get(key) != new.get(key) and key != "output.path"]
+        source_differs = "model" in other.differing and not any(key.startswith(KEYS["model"]) for key in keys)
+        cure = {"cure": OF_STEPPE} if source_differs and not str(new["model"]).endswith(".py") else {}
+        values = _values(old, new, keys, other)
+        raise OtherRunError(path, other.differing, other.found, other.expected, values, **cure) from None
 
 
 def flat(table: Mapping[str, object]) -> dict[str, object]:
@@ -91,9 +88,8 @@ def _flat(value: object, key: str) -> Iterator[tuple[str, object]]:
         yield key, value
 
 
-def _values(there: Mapping[str, object], here: Mapping[str, object], other: OtherRunError) -> str:
-    old, new = flat(there), flat(here)
-    keys = [key for key in dict.fromkeys((*new, *old)) if old.get(key) != new.get(key) and key != "output.path"]
+def _values(old: Mapping[str, object], new: Mapping[str, object], keys: Sequence[str], other: OtherRunError) -> str:
+    """The differences in words. old, new: both run files, flat; keys: those that differ."""
     shown: dict[str, str] = {}
     for name in other.differing:
         mine = [key for key in keys if key.startswith(KEYS[name])]
