@@ -44,7 +44,7 @@ class Background(Generic[T]):
         _WANTED.set(lambda: self._awaited or main_thread().is_alive())
         try:
             self._found.set_result(self._make())
-        except Exception as error:
+        except BaseException as error:  # else `result` would wait for ever
             self._found.set_exception(error)
 
     def result(self) -> T:
