@@ -1,6 +1,6 @@
 """The wire schema: what clients ask, what servers answer, and what can be wrong. Both ends decode by these structs."""
 
-from steppe.api.array import MEDIA_TYPE, decode, encode_head, has_value
+from steppe.api.array import MEDIA_TYPE, array_of, decode, encode_head, has_value
 from steppe.api.frame import DROPPED, DROPPED_MAGIC, PROTOCOL, Frame, empty_frame, numbered, read_frame, tell_missing
 from steppe.api.live import CursorAt, Line, Said, Stream
 from steppe.api.problems import KINDS, Kind
@@ -140,6 +140,7 @@ __all__ = [
     "VariableInfo",
     "VariableList",
     "Whoami",
+    "array_of",
     "by_name",
     "canonical",
     "decode",

@@ -38,6 +38,11 @@ def encode_head(facts: Mapping[str, object]) -> bytes:
     return b"".join(((len(text) + blanks).to_bytes(4, "little"), text, b" " * blanks))
 
 
+def array_of(head: ArrayHead, body: bytes | bytearray | memoryview) -> Array:
+    """The array behind a head, as an engine gives both: a view of `body`, in the shape and dtype that the head says."""
+    return np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<")).reshape(head["shape"])
+
+
 def decode(content: bytes | bytearray | memoryview) -> tuple[ArrayHead, Array]:
     """What the array is, and the array: a view of `content`, in the shape and dtype that the head says.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from steppe.api import array_of
 from steppe.api.documents import ArrayHead
 from steppe.api.query import LATEST, Along, MapQuery
 from steppe.array_types import Array, Floats
@@ -47,7 +48,7 @@ def series_of(on: Branch, query: MapQuery, along: Along, get: Callable[[MapQuery
         if block is None:
             try:
                 said, body = get(replace(query, step=at, along=None))
-                block = np.frombuffer(body, said["dtype"]).reshape(1, -1)
+                block = array_of(said, body).reshape(1, -1)
                 if "rounded" in said:
                     head["rounded"] = said["rounded"]
             except NotComputedError:

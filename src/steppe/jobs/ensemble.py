@@ -14,8 +14,7 @@ from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
-import numpy as np
-
+from steppe.api import array_of
 from steppe.api.query import MapQuery
 from steppe.array_types import Array
 from steppe.control import OPEN_END, Leg, Position
@@ -251,8 +250,7 @@ def _advance(session: Session, plan: Plan, names: Mapping[int, str], tell: Calla
 
 def _warn_of_frozen(session: Session, plan: Plan, numbers: Mapping[str, int], say: Callable[[str, str], None]) -> None:
     def values(number: int, name: str) -> Array:
-        head, body = session.get(number, MapQuery(name=name, packed=True))
-        return np.frombuffer(body, head["dtype"])
+        return array_of(*session.get(number, MapQuery(name=name, packed=True)))
 
     told = [f'Scenario "{name}": {text}' for name, number in numbers.items() if (text := frozen(plan, partial(values, number)))]
     for text in told[:SHOWN]:

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
+from steppe.api import array_of
 from steppe.api.query import MapQuery
 from steppe.array_types import Array
 from steppe.control import OPEN_END, Command, Leg, Position
@@ -102,8 +101,7 @@ def replay(
 
 
 def _values(session: Session, name: str) -> Array:
-    head, body = session.get(FIRST, MapQuery(name=name, packed=True))
-    return np.frombuffer(body, head["dtype"]).reshape(head["shape"])
+    return array_of(*session.get(FIRST, MapQuery(name=name, packed=True)))
 
 
 @contextmanager

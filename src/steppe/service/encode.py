@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from steppe.api import ArrayInfo, encode_head, has_value
+from steppe.api import ArrayInfo, array_of, encode_head, has_value
 from steppe.api.documents import ArrayHead
 from steppe.array_types import Array, Floats, Integers
 from steppe.control import Refused
@@ -61,7 +61,7 @@ def encode(
     Refused
         not-acceptable: it is too long for text, or the format cannot say it.
     """
-    values = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<")).reshape(head["shape"])
+    values = array_of(head, body)
     if form in TEXT and values.size > limits.text_values:
         text = f"{values.size:,} values are more than {limits.text_values:,} in text. Ask for format=raw, or for less."
         raise Refused("not-acceptable", text, value=values.size, allowed=["raw", "npy", "netcdf"])

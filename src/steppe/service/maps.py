@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from steppe.api import Fit
+from steppe.api import Fit, array_of
 from steppe.api.documents import ArrayHead, ScenarioStatus
 from steppe.api.query import MapQuery
 from steppe.control import Refused
@@ -198,7 +198,7 @@ async def fit(service: Service, run: str, name: str, query: MapQuery) -> Fit:
     name = service.variable(run, name, query.level).name
     steps = steps_of(query.time, service.known(run), service.scenario(run, query.scenario), 1)
     head, body = await service.run(run).get(query.scenario, MapQuery(name=name, packed=True, step=steps[0] if steps else None))
-    values = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<"))
+    values = array_of(head, body)
     known = values[np.isfinite(values)] if values.dtype.kind == "f" else values
     if not known.size:
         raise Refused("not-computed", f'No cell of "{name}" has a value at step {head["step"]}.', position="time")

@@ -22,6 +22,7 @@ from steppe.api import (
     Set,
     Skip,
     Step,
+    array_of,
     canonical,
 )
 from steppe.api.documents import RunFacts
@@ -134,7 +135,7 @@ class Orders:
         self.service.scenario(self.name, request.scenario)
         change, cells = await checked(self.service, self.name, request)
         head, body = await self.run.get(request.scenario, MapQuery(name=change["variable"], packed=True))
-        before = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<")).astype(np.float64)
+        before = array_of(head, body).reshape(-1).astype(np.float64)
         found = await asyncio.to_thread(previewed, self.service, self.name, change, cells, before)
         return {"variable": change["variable"], "units": head["units"], "step": head["step"], **found}
 

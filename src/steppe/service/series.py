@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from steppe.api import Gap, SeriesInfo, Thinned, VariableInfo
+from steppe.api import Gap, SeriesInfo, Thinned, VariableInfo, array_of
 from steppe.api.documents import ArrayHead, ScenarioStatus
 from steppe.api.query import LATEST, Along, MapQuery, SeriesQuery
 from steppe.array_types import Array, Integers
@@ -131,7 +131,7 @@ async def _gathered(service: Service, name: str, scenario: ScenarioStatus, query
         if kept is not None and at < kept.first <= last:
             stop = kept.first - 1
         head, body = await run.get(branch, replace(query, along=replace(along, steps=(at, stop))))
-        values.append(np.frombuffer(body, head["dtype"]).reshape(head["shape"]))
+        values.append(array_of(head, body))
         whole |= head
         assert isinstance(head["missing"], list), "it is of a series"
         for first, end, reason in head["missing"]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from steppe.api import array_of
 from steppe.api.query import MapQuery
 from steppe.array_types import Integers
 from steppe.control import Refused
@@ -92,7 +93,7 @@ class Cursors:
         except Refused:
             return  # there is none at this step, or no engine: the next frame asks again
         if self.placed.get(cursor.stream) is cursor:
-            values = np.frombuffer(body, np.dtype(head["dtype"]).newbyteorder("<"))
+            values = array_of(head, body)
             self._say(
                 {"type": "cursor", "stream": cursor.stream, "cell": cursor.cell, "step": head["step"], **_number(values[cursor.packed])}
             )
