@@ -27,7 +27,7 @@ EPOCH = "days since 1850-01-01"  # of every time axis that Steppe writes
 _LENGTHS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}  # [s]
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?) (second|minute|hour|day)s?$")
 _DAY = re.compile(r"(\d{1,4})-(\d\d?)-(\d\d?)", re.ASCII)
-_ZONED = re.compile(r"(.*?[ T]\d{1,2}:\d\d(?::\d{1,2}(?:\.\d*)?)?) *(?:([+-])(\d{1,2}):?(\d\d)?(?::00)?|\(?(.*?)\)?)")
+_ZONED = re.compile(r"(.*?[ T]\d{1,2}:\d\d(?::\d{1,2}(?:\.\d*)?)?) *(?:(?P<offset>([+-])(\d{1,2}):?(\d\d)?)(?::00)?|\(?(.*?)\)?)")
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?$")
 
 
@@ -86,10 +86,17 @@ def zoned(units: str) -> str:
     found = _ZONED.fullmatch(units.strip())
     if not found:
         return units
-    before, sign, hours, minutes, name = found.groups()
+    before, _, sign, hours, minutes, name = found.groups()
     if name and name.upper() not in ("Z", "UTC", "GMT", "0:00", "00:00"):
         raise ValueError(f'the zone "{name}" is not known; write it as +02:00')
     return f"{before} {sign}{int(hours):02d}:{minutes or '00'}" if sign else units
+
+
+def offset_of(units: str) -> str:
+    """The offset from UTC in the units of a time axis, as written there; "" without one."""
+    found = _ZONED.fullmatch(units.strip())
+    offset = found["offset"] if found else None
+    return offset if offset and float(offset.replace(":", "")) else ""
 
 
 def ticks_since_epoch(date: cftime.datetime) -> int:

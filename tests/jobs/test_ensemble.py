@@ -29,6 +29,16 @@ def alone(scenario, folder, changes) -> dict[str, np.ndarray]:
     return results(folder)
 
 
+def check_that_it_is_as_in_one_go(scenario, other, scenarios) -> None:
+    """Runs an ensemble in another folder, and compares all results with those that are there."""
+    assert run_ensemble(Plan.of(steppe.read_run_file(other)), scenarios)
+    for number in range(2, 2 + len(scenarios)):
+        one, two = (results(each.parent / "out" / "branches" / str(number)) for each in (scenario, other))
+        assert one
+        for name, values in one.items():
+            np.testing.assert_array_equal(values, two[name], err_msg=f"{number}: {name}")
+
+
 def test_scenarios_are_the_runs_that_each_would_be_alone(scenario, tmp_path):
     assert run_ensemble(Plan.of(steppe.read_run_file(scenario)), SCENARIOS)
     for number, each in enumerate(SCENARIOS, 2):
@@ -57,12 +67,7 @@ def test_an_ensemble_that_was_stopped_goes_on(scenario, made_scenario, tmp_path)
     far = []
     assert not run_ensemble(plan, SCENARIOS, tell=far.append, stop=lambda: bool(far) and far[-1].step > 100)
     assert run_ensemble(Plan.of(steppe.read_run_file(scenario)), SCENARIOS)
-    other = copied(made_scenario, tmp_path / "whole")
-    assert run_ensemble(Plan.of(steppe.read_run_file(other)), SCENARIOS)
-    for number in (2, 3, 4):
-        one, two = (results(each.parent / "out" / "branches" / str(number)) for each in (scenario, other))
-        for name, values in one.items():
-            np.testing.assert_array_equal(values, two[name], err_msg=f"{number}: {name}")
+    check_that_it_is_as_in_one_go(scenario, copied(made_scenario, tmp_path / "whole"), SCENARIOS)
 
 
 def test_an_ensemble_that_was_killed_goes_on_from_its_checkpoints(scenario, made_scenario, tmp_path):
@@ -77,12 +82,7 @@ def test_an_ensemble_that_was_killed_goes_on_from_its_checkpoints(scenario, made
     assert run_ensemble(Plan.of(steppe.read_run_file(scenario, often)), SCENARIOS, tell=lambda each: far.append(each.step))
     assert far[0] >= 90
     assert far[0] % 30 == 0
-    other = copied(made_scenario, tmp_path / "whole")
-    assert run_ensemble(Plan.of(steppe.read_run_file(other)), SCENARIOS)
-    for number in (2, 3, 4):
-        one, two = (results(each.parent / "out" / "branches" / str(number)) for each in (scenario, other))
-        for name, values in one.items():
-            np.testing.assert_array_equal(values, two[name], err_msg=f"{number}: {name}")
+    check_that_it_is_as_in_one_go(scenario, copied(made_scenario, tmp_path / "whole"), SCENARIOS)
 
 
 def test_ranks_share_the_cells_of_all_scenarios(wide_scenario, made_wide_scenario, tmp_path):
@@ -94,12 +94,7 @@ def test_ranks_share_the_cells_of_all_scenarios(wide_scenario, made_wide_scenari
         return all_ranks.dismiss()
 
     run_threads(2, work)
-    other = copied(made_wide_scenario, tmp_path / "one")
-    run_ensemble(Plan.of(steppe.read_run_file(other)), SCENARIOS[:2])
-    for number in (2, 3):
-        one, two = (results(each.parent / "out" / "branches" / str(number)) for each in (wide_scenario, other))
-        for name, values in one.items():
-            np.testing.assert_array_equal(values, two[name], err_msg=f"{number}: {name}")
+    check_that_it_is_as_in_one_go(wide_scenario, copied(made_wide_scenario, tmp_path / "one"), SCENARIOS[:2])
 
 
 def test_another_list_of_scenarios_needs_another_folder(scenario):
@@ -118,12 +113,7 @@ def test_scenarios_that_are_added_later_are_computed_beside_the_finished_ones(sc
     assert run_ensemble(Plan.of(steppe.read_run_file(scenario)), SCENARIOS[:2])
     before = results(out / "3")
     assert run_ensemble(Plan.of(steppe.read_run_file(scenario)), SCENARIOS)
-    other = copied(made_scenario, tmp_path / "whole")
-    assert run_ensemble(Plan.of(steppe.read_run_file(other)), SCENARIOS)
-    for number in (2, 3, 4):
-        for name, values in results(out / str(number)).items():
-            expected = results(other.parent / "out" / "branches" / str(number))[name]
-            np.testing.assert_array_equal(values, expected, err_msg=f"{number}: {name}")
+    check_that_it_is_as_in_one_go(scenario, copied(made_scenario, tmp_path / "whole"), SCENARIOS)
     for name, values in results(out / "3").items():
         np.testing.assert_array_equal(values, before[name])
     with steppe.open(scenario.parent / "out") as found:

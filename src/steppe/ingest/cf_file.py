@@ -1,7 +1,6 @@
 """One CF file or Zarr store of maps: its lattice, days and variables; values are read on demand."""
 
 import errno
-import re
 import resource
 import warnings
 from collections.abc import Hashable, Mapping
@@ -12,7 +11,7 @@ import cftime
 import numpy as np
 
 from steppe.array_types import Array, Floats, Integers, Singles
-from steppe.clock import CALENDARS, EPOCH, zoned
+from steppe.clock import CALENDARS, EPOCH, offset_of, zoned
 from steppe.errors import DamagedError, Failure, ForcingError, GridError
 from steppe.grid import FileLattice, read_lattice
 from steppe.io.axis import day_name
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     import xarray
 
 CHUNK_CACHE = 4_000_000  # bytes a variable; the library's own 64 MB do not help, for every chunk is read once
-OFFSET = re.compile(r"\d:\d\d(?::[\d.]+)?\s*([-+]\d{1,2}(?::?\d\d)?)\s*$")  # of "hours since 2003-12-20 09:00:00 +10:00"
 ROUNDING = 1e-5  # [d] of a time in single precision or in seconds
 GREGORIAN = -97598  # 1582-10-15, the first day on which the standard calendar is the proleptic one
 LONGEST = 9  # days of a map: weeks, of which the last of a year may have the days that remain
@@ -165,8 +163,8 @@ class CfFile:
         calendar = ALIASES.get(stated, stated)
         if calendar not in CALENDARS:
             raise ForcingError(f'"{self.path}": the calendar of "{time}" is "{calendar}". Known: {", ".join(CALENDARS)}.')
-        if (offset := OFFSET.search(str(stamps.attrs["units"]))) and float(offset[1].replace(":", "")):
-            self.offsets.add(offset[1])
+        if offset := offset_of(str(stamps.attrs["units"])):
+            self.offsets.add(offset)
         if not stamps.size:
             raise ForcingError(f'"{self.path}" holds no day: "{time}" is empty.')
         bounds = self._dataset.variables.get(stamps.attrs.get("bounds", ""))

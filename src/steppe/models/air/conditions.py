@@ -107,7 +107,7 @@ class Conditions:
         for name, value in found.initial.items():
             _refuse_outside(f"Mechanism {mechanism.name}, initial", name, value, *OF_SPECIES)
         units = {unit for pair in FACTORS for unit in pair} | {unit for *_, unit in LIMITS.values()} | {*PARTS, "degC"}
-        names = *mechanism.species, *LIMITS, *(f"rate_factor_{each.label}" for each in mechanism.processes)
+        names = *mechanism.species, *LIMITS, *_factors_of(mechanism)
         rows = [] if table is None else read_rows(table, names, units)
         rows += [_setting(text) for text in settings]
         for row in sorted(rows, key=lambda row: found._rank(row.name)):
@@ -281,7 +281,7 @@ class Conditions:
         if name not in known:
             names = (*known, *LIMITS, *self.mechanism.species)
             if name.startswith("rate_"):
-                names = tuple(f"rate_factor_{each.label}" for each in self.mechanism.processes)
+                names = _factors_of(self.mechanism)
             raise ModelError(f"{where}: mechanism {self.mechanism.name} has no {name}.{nearest(name, names)}")
         if name.startswith("SURF."):
             if unit:
@@ -349,6 +349,11 @@ def _advice(where: str, name: str, written: str, wanted: str) -> str:
             return f"Write a space before the unit: {match[1]} {match[2]}."
         return f"Write the unit behind the name: {name} [{match[2]}]."
     return "Write a number." if wanted in UNWRITTEN else f"Write a number [{wanted}]."
+
+
+def _factors_of(mechanism: Mechanism) -> tuple[str, ...]:
+    """The names of the factors of its reactions."""
+    return tuple(f"rate_factor_{each.label}" for each in mechanism.processes)
 
 
 def _of_pressure(process: Process) -> bool:

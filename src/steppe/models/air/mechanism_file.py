@@ -60,7 +60,8 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
 
 def _second(names: Sequence[str]) -> int | None:
     """The place at which a name stands again. Comments may."""
-    return next((n for n, name in enumerate(names) if name in names[:n] and not name.startswith("__")), None)
+    first: dict[str, int] = {}
+    return next((n for n, name in enumerate(names) if first.setdefault(name, n) != n and not name.startswith("__")), None)
 
 
 def _parsed(text: str, file: str) -> object:
