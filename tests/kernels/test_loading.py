@@ -85,3 +85,11 @@ def test_a_thread_that_waits_long_for_a_value_says_so(caplog: pytest.LogCaptureF
     assert caplog.messages == []
     assert Background(lambda: time.sleep(0.5) or 2).result() == 2
     assert caplog.messages == ["Waiting for a kernel that is compiled or read."]
+
+
+def test_what_ends_the_thread_is_raised_where_the_value_is_awaited() -> None:
+    def make() -> str:
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit, match="3"):
+        Background(make).result()
