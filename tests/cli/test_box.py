@@ -48,8 +48,10 @@ def test_a_species_that_begins_at_0_is_counted(call, folder):
 
 
 def test_nothing_is_printed_when_it_is_to_be_quiet(call, folder):
+    (folder / "a.csv").symlink_to("b.csv")
     assert call("box", "three.yaml", "--hours", "1", "--set", "NO2=1e10", "--csv", "a.csv", "--quiet") == (Exit.DONE, "", "")
-    assert (folder / "a.csv").is_file()
+    assert (folder / "a.csv").is_symlink()  # a link stays one
+    assert (folder / "b.csv").is_file()
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,11 @@ def test_a_server_without_tls_is_named_at_once(shared_server: Served, connect: C
     assert time.monotonic() - begin < AT_ONCE
 
 
+def test_a_server_with_tls_that_is_called_without_it_is_named(secure: Served) -> None:
+    with pytest.raises(UnreachableError, match=r"did not answer for 0\.1 s: .*Is steppe serve running there, without TLS \(https\)\?$"):
+        steppe.connect(secure.address.replace("https:", "http:"), patience=0.1)
+
+
 @pytest.mark.parametrize("connect", [waited, awaited])
 def test_an_unknown_host_name_is_refused_at_once(monkeypatch: pytest.MonkeyPatch, connect: Callable[[str], None]) -> None:
     def unknown(*_: object, **__: object) -> None:

@@ -12,7 +12,7 @@ from steppe.errors import Exit, Failure, NoSpaceError
 from steppe.io import Progress
 from tests.engine.test_simulation import digest
 from tests.scenario import copied
-from tests.small_disk import mount_small_disk, resize
+from tests.small_disk import fill, mount_small_disk, resize
 
 COMMAND = ["--quiet", "--set", "engine.checkpoint=20 days"]
 
@@ -115,3 +115,25 @@ def test_a_script_whose_records_cannot_be_written_reads_no_state_of_another_step
         with pytest.raises(Failure, match=r"A step failed, .* Open the run again"):
             work()
     simulation.close()
+
+
+def test_a_script_whose_disk_was_full_goes_on_from_a_checkpoint(made_scenario: Path, tmp_path: Path) -> None:
+    run_file = copied(made_scenario, tmp_path / "small")
+    expected, out = digest(steppe.run(run_file, tmp_path / "roomy")), run_file.parent / "out"
+    undo = mount_small_disk(out, "10m")
+    try:
+        with Simulation(run_file) as simulation:
+            simulation.step(100)
+            simulation.checkpoint()
+            simulation.step(50)
+            fill(out)
+            with pytest.raises(NoSpaceError):
+                simulation.checkpoint()
+            resize(out, "10m")
+            with pytest.raises(NoSpaceError):  # of the records that could not be written
+                simulation.step()
+            simulation.rewind(100)
+            simulation.run()
+        assert digest(out) == expected
+    finally:
+        undo()

@@ -274,7 +274,7 @@ def test_ranks_whose_step_failed_on_one_of_them_go_on_from_a_checkpoint_alone(wi
         with pytest.raises(DamagedError):
             simulation.step(10)
         last.write_bytes(shards[last])
-        with pytest.raises(Failure, match=r"A step failed, .* Open the run again.* In a served run rewind the scenario"):
+        with pytest.raises(Failure, match=r"A step failed, .* Open the run again, or go back with `rewind`"):
             simulation.step(10)
 
     on_ranks(3, wide_scenario, work, forcing__spread='"own"')

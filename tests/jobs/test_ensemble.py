@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray
 
 import steppe
 from steppe.engine import Plan, Ranks, serve_orders
 from steppe.errors import BadCellError, FolderError, Mistake, ModelError
+from steppe.io.export import ExportSource, write_netcdf
 from steppe.jobs.ensemble import Scenario, read_scenarios, run_ensemble
 from steppe.testing import run_threads
 from tests.scenario import copied
@@ -195,6 +197,10 @@ def test_a_bad_cell_ends_its_scenario_alone(scenario):
     with steppe.open(scenario.parent / "out") as found:
         assert found.attrs["unfinished_scenarios"].startswith("mad")
         assert np.isfinite(found["water"].sel(scenario=["calm", "still"])).all()
+        whole = found["water"].load()
+    write_netcdf(ExportSource(scenario.parent / "out"), scenario.parent / "all.nc", "made by a test")
+    with xarray.open_dataset(scenario.parent / "all.nc") as exported:
+        assert exported["water"].count().item() == whole.count().item() > 0
     told: list[str] = []
     plan = Plan.of(steppe.read_run_file(scenario, {"engine.on_bad_cell": '"freeze"', "output.path": '"frozen"'}))
     assert run_ensemble(plan, scenarios, say=lambda kind, text: told.append(f"{kind}: {text}"))

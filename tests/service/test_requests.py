@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from steppe.api import NewScenario, Set, Trigger
+from steppe.api import NewScenario, Set, Step, Trigger
 from steppe.api.live import Said
 from steppe.control import Refused
 from steppe.service.requests import fitted
@@ -67,6 +67,10 @@ def test_an_unknown_member_is_answered_with_the_members_of_its_object(value: obj
         ({**CHANGE, "region": {"cells": []}}, Set, "region.cells has 0 values, expected at least 1: packed numbers of cells.", []),
         ({"name": "-a"}, NewScenario, "name is '-a'. Expected: 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit.", "-a"),
         ({**CHANGE, "operation": "mul"}, Set, "operation is 'mul'. Expected: one of set, scale, add.", "mul"),
+        ({"steps": 1.5}, Step, "steps is 1.5, expected a whole number or null.", 1.5),
+        ({"steps": 0}, Step, "steps is 0, expected a whole number >= 1.", 0),
+        ({"steps": "x"}, Step, "steps is text, expected a whole number or null.", "x"),
+        ({"value": 1.0}, Set, 'The request needs the member "variable".', "variable"),
     ],
 )
 def test_a_member_that_does_not_fit_is_named_with_its_value(value: object, kind: type[Struct], detail: str, given: Any) -> None:

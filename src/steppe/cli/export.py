@@ -108,7 +108,8 @@ def export(
         else:
             source = ExportSource(path, variables, start, end, part or "all", maps or "", levels=netcdf is not None)
             if source.unfinished:
-                sys.stderr.write(f"Unfinished scenarios: {source.unfinished}. Only records that all scenarios have are exported.\n")
+                written = "Only records that all scenarios with results have are exported."
+                sys.stderr.write(f"Unfinished scenarios: {source.unfinished}. {written}\n")
             if csv:
                 files = [write_cells(source, csv, places, overwrite, progress)]
             elif cog:

@@ -150,7 +150,8 @@ class HttpClient:
                 pause = min(2 * pause, PAUSES[1])
             if time.monotonic() + wait > give_up:
                 where = f"unix:{self.address.socket}" if self.address.socket else self.url
-                raise UnreachableError(f"{where} did not answer for {patience:g} s: {last.rstrip('.')}. Is steppe serve running there?")
+                there = "there, without TLS (https)" if where.startswith("http:") and not self._met else "there"
+                raise UnreachableError(f"{where} did not answer for {patience:g} s: {last.rstrip('.')}. Is steppe serve running {there}?")
             await self._transport.sleep(wait * random.uniform(0.8, 1.0))  # not all clients at the same moment
 
     async def pass_on(self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]) -> Reply:

@@ -128,8 +128,7 @@ class Ranks:
         state = self._states[number]
         if state.torn and what != "close":
             raise Failure(
-                "A step failed, so this state cannot be used. Open the run again; it goes on from its last checkpoint. "
-                "In a served run rewind the scenario."
+                "A step failed, so this state cannot be used. Open the run again, or go back with `rewind`; it goes on from a checkpoint."
             )
         if self._lost:
             return None

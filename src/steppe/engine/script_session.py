@@ -6,7 +6,7 @@
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -199,7 +199,8 @@ class ScriptSession(Session):
         """
         end, folder = Position(step, 0), self.folder.checkpoints
         with self._whole():
-            self._manager.wait()  # for a checkpoint on its way, which replaces older ones
+            with suppress(Failure):  # of the disk, which may have room again: later records are removed
+                self._manager.wait()  # for a checkpoint on its way, which replaces older ones
             kept = [at for at, name in self._states.items() if at >= self.on.since and (not name or (folder / name).is_dir())]
             there = [at for at in kept if at <= end or (at == self._begin and at.step == step)]
             if not there:

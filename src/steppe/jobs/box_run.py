@@ -108,7 +108,7 @@ def write_table(run: BoxRun, path: Path) -> None:
     for n, hour in enumerate(run.hours):
         rows.writerow([repr(float(hour)), *(repr(float(each[n])) for each in run.values.values())])
     with writing(path):
-        write_whole(path, text.getvalue().encode())
+        write_whole(path.resolve(), text.getvalue().encode())  # a link stays one
 
 
 def shown(run: BoxRun) -> list[str]:
@@ -120,4 +120,4 @@ def shown(run: BoxRun) -> list[str]:
 def write_picture(run: BoxRun, path: Path, species: Sequence[str]) -> None:
     """A panel for each species, over the hours."""
     with writing(path):
-        write_whole(path, draw_box(run.mechanism, run.units, run.hours, {name: run.values[name] for name in species}))
+        write_whole(path.resolve(), draw_box(run.mechanism, run.units, run.hours, {name: run.values[name] for name in species}))

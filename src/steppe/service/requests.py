@@ -60,11 +60,15 @@ def _misfit(text: str, value: Any, kind: type[Struct]) -> Refused:
     if unknown := re.match("Object contains unknown field `(.*)`", what, re.DOTALL):
         name, names = unknown[1][:64], [field.encode_name for each in _structs(_types_at(kind, where)) for field in members(each)]
         return Refused("bad-field", f'The request has no member "{name}".', value=name, allowed=names, position=where)
+    if absent := re.match("Object missing required field `(.*)`", what):
+        return Refused("bad-field", f'{where[2:] or "The request"} needs the member "{absent[1]}".', value=absent[1], position=where)
     if ".polygon" in where:
         check_polygon(_at(value, where.partition(".polygon")[0] + ".polygon"))
     given = _short(_at(value, where))
+    said = re.sub("`([a-z |]+)`", lambda kinds: " or ".join(KINDS.get(word, word) for word in kinds[1].split(" | ")), what)
+    wanted, _, got = said.removeprefix("Expected ").partition(", got ")
     if re.search("`(int|float)` [<>]=|`int[^`]*`, got `float`|`float` [<>]", what):
-        return Refused("out-of-range", f"{where[2:]} is {given!r}. {what}.", value=given, allowed=what, position=where)
+        return Refused("out-of-range", f"{where[2:]} is {given!r}, expected {wanted}.", value=given, allowed=wanted, position=where)
     expected, words = _expected(kind, where)
     if length := re.match("Expected `(?:array|str)` of length ([^,]*)", what):
         count = length[1].replace(">=", "at least").replace("<=", "at most")
@@ -74,10 +78,9 @@ def _misfit(text: str, value: Any, kind: type[Struct]) -> Refused:
         return Refused("bad-field", text, value=given, position=where)
     if expected and re.search("regex|enum|length", what):
         return Refused("bad-field", f"{where[2:]} is {given!r}. Expected: {expected}.", value=given, allowed=words, position=where)
-    if kinds := re.fullmatch("Expected `([a-z |]+)`, got `([a-z]+)`", what):
-        expected, got = (" or ".join(KINDS[word] for word in text.split(" | ")) for text in kinds.groups())
-        return Refused("bad-field", f"{where[2:] or 'The request'} is {got}, expected {expected}.", value=given, position=where)
-    return Refused("bad-field", f"{what} at {where}.", value=given, position=where)
+    if got:
+        return Refused("bad-field", f"{where[2:] or 'The request'} is {got}, expected {wanted}.", value=given, position=where)
+    return Refused("bad-field", f"{said} at {where}.", value=given, position=where)
 
 
 def _expected(kind: type[Struct], where: str) -> tuple[str, list[str] | None]:

@@ -51,7 +51,7 @@ class Window(NamedTuple):
 
 
 class ExportSource:
-    """A selection of a store, or of the committed records of a run. Of an ensemble: the records that all scenarios have.
+    """A selection of a store, or of the committed records of a run. Of an ensemble: the records that all scenarios with results have.
 
     Parameters
     ----------
@@ -103,8 +103,8 @@ class ExportSource:
             dim = self.time_of(name)
             if dim and dim not in self.axes:
                 whole = self.store.whole[dim]
-                committed = min(store.axes[other].rows for store in self._stores for other in self.names if self.time_of(other) == dim)
-                records = self._records[dim] = self._between(whole, committed)
+                rows = [store.axes[other].rows for store in self._stores for other in self.names if self.time_of(other) == dim]
+                records = self._records[dim] = self._between(whole, min(filter(None, rows), default=0))
                 self.axes[dim] = whole.part(records)
 
     def _named(self, wanted: list[str] | None, levels: bool) -> list[str]:
@@ -182,6 +182,8 @@ class ExportSource:
             except DamagedError as error:
                 axis = self.axes[dim]
                 raise DamagedError(f'Variable "{name}", {axis.begin_of(first)} to {axis.end_of(stop - 1)}: {error}') from None
+            if not len(values):  # a scenario that met a bad cell at its start has none
+                values = np.full((stop - first, *values.shape[1:]), np.nan, values.dtype)
             yield ExportBlock(first, values.astype(self.dtype(name), copy=False))
 
     def window(self) -> Window:
