@@ -108,6 +108,11 @@ class Variable:
         given = self.role in (Role.STATE, Role.PARAMETER) or (self.role is Role.FORCING and self.initial is not None)
         return given and not self.settable_by and self.name not in ("bad_code", "bad_step")
 
+    @property
+    def recordable(self) -> bool:
+        """Whether a run can record it: what it computes or reads, of a dtype that has NaN."""
+        return self.role in (Role.STATE, Role.DIAGNOSTIC, Role.FORCING) and self.dtype.startswith("float")
+
     def unfit(self, values: ArrayLike) -> NDArray[np.bool_]:
         """Which of some values (...) it may not have: those outside its limits, not finite, or with a fraction where it is whole."""
         found = np.asarray(values, np.float64)

@@ -100,3 +100,12 @@ def test_a_name_that_is_recorded_says_its_unit():
 def test_without_a_model_any_name_may_stand():
     assert '"stocking_rate"' in schema_text("pasture")
     assert '"stocking_rate"' not in schema_text(None)
+
+
+def test_events_and_records_offer_only_what_a_run_takes():
+    variables = make_model(find_model("pasture")).variables
+    offered = set(OF_PASTURE["definitions"]["EventSection"]["properties"]["set"]["properties"])
+    assert offered == {name for name, variable in variables.items() if variable.settable}
+    recorded = OF_PASTURE["definitions"]["OutputSection"]["properties"]["variables"]["items"]["anyOf"]
+    assert "bad_code" in variables
+    assert "bad_code" not in offered | {each["const"] for each in recorded}

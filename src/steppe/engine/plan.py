@@ -236,13 +236,13 @@ class Plan:
 
     def recordable(self, name: str, where: str) -> Variable:
         """The variable of this name; raises `RunFileError` if it cannot be recorded."""
-        roles = Role.STATE, Role.DIAGNOSTIC, Role.FORCING
-        known = {n: v for n, v in self.model.variables.items() if v.role in roles and v.dtype.startswith("float")}  # others lack NaN
-        if name not in known:
+        variables = self.model.variables
+        if name not in variables or not variables[name].recordable:
+            known = [each for each, variable in variables.items() if variable.recordable]
             whole, _, level = name.partition("[")
             more = f' Write "{whole}", which is recorded with all its levels.' if level and whole in known else nearest(name, known)
             raise RunFileError(f'{where}: there is no variable "{name}" to record.{more}')
-        return known[name]
+        return variables[name]
 
     def step_after(self, day: str) -> int:
         """The step after a day of the run.

@@ -109,9 +109,8 @@ def _narrow(found: Schema, sections: Schema, model: Model, sets: Mapping[str, Ma
     said = '"default", a checkpoint folder of a run on the same grid, or the results of one and a date.'
     start = {"state": {"anyOf": [{"type": "string"}, {**recorded, "additionalProperties": False}], "description": said}}
     put(found["properties"], "initial", start | {v.name: _or_store(v) for v in of(Role.STATE)})
-    settable = [*of(Role.STATE, Role.PARAMETER), *(v for v in of(Role.FORCING) if v.initial is not None)]
-    put(sections["EventSection"]["properties"], "set", {v.name: _number(v) for v in settable})
-    recordable = _names(of(Role.STATE, Role.DIAGNOSTIC, Role.FORCING))
+    put(sections["EventSection"]["properties"], "set", {v.name: _number(v) for v in variables.values() if v.settable})
+    recordable = _names(v for v in variables.values() if v.recordable)
     for section in ("OutputSection", "MapsSection", "SeriesSection"):
         sections[section]["properties"]["variables"]["items"] = recordable
     cadence = sections["ForcingSection"]["properties"]["cadence"]
