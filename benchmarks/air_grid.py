@@ -3,6 +3,7 @@
 import json
 import runpy
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,12 +15,14 @@ from benchmarks.figures import Figure
 from benchmarks.rounds import QUICK_ROUNDS, alternate, measured, output, ratio
 from benchmarks.suites.memory import probe
 from steppe.comm import find_library, find_mpiexec
+from steppe.engine import Simulation
+from steppe.engine.run_file import read_run_file
 from steppe.models.air.mechanism_file import read_mechanism
 
 SPECIES = read_mechanism("emep66").species
 MORNING = 54  # step of 10 minutes at which 09:00 begins
 EXAMPLE = Path(__file__).parents[1] / "examples" / "make_meteorology.py"
-SHORT = "2001-06-21T03:00:00"
+HOUR, SHORT, LATER = (f"2001-06-21T{hour:02}:00:00" for hour in (1, 3, 4))
 RUN = """model = "air"
 time = {{ start = 2001-06-21, end = 2001-06-21, step = "10 minutes" }}
 forcing = {{ fields = "meteorology_{cells}.zarr" }}
@@ -95,19 +98,20 @@ def figures(folder: Path, quick: bool) -> Iterator[Figure]:
 
 
 def _beside_the_steps(path: Path, folder: Path, rounds: int) -> Iterator[Figure]:
-    """Three hours: what recording costs, and memory beyond imports beside what `steppe check` announces."""
+    """Three hours: what recording costs a step, and memory beyond imports beside what `steppe check` announces."""
 
-    def run(variables: tuple[str, ...], every: str) -> float:
-        changes = {"time.end": SHORT, "output.variables": json.dumps(list(variables)), "output.every": json.dumps(every)}
-        changes["engine.threads"] = "1"
-        words = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
-        found = json.loads(output([sys.executable, "-m", "steppe", "run", str(path), "--json", "--fresh", *words]))
-        return float(found["seconds"]) - float(found["stall_out_seconds"])
+    def steps(variables: tuple[str, ...], every: str) -> float:
+        changes = {"time.end": LATER, "output.variables": json.dumps(list(variables)), "output.every": json.dumps(every)}
+        with Simulation(read_run_file(path, changes | {"engine.threads": "1"}), fresh=True) as simulation:
+            simulation.step(until=HOUR)
+            begin = time.perf_counter()
+            simulation.step(until=LATER)
+            return time.perf_counter() - begin
 
-    samples = alternate({"hourly": measured(run, SPECIES, "1 hour"), "once": measured(run, ("O3",), "3 hours")}, rounds)
+    samples = alternate({"hourly": measured(steps, SPECIES, "1 hour"), "once": measured(steps, ("O3",), "4 hours")}, rounds)
     more = ratio(samples["hourly"], samples["once"])
-    note = f"without waiting for the disk at the end; {more.spread}"
-    yield Figure("air-32: 66 species recorded every hour, of the run", 100.0 * (more.value - 1.0), "%", at_most=3.0, note=note)
+    note = f"three hours after the first; {more.spread}"
+    yield Figure("air-32: 66 species recorded every hour, of a step", 100.0 * (more.value - 1.0), "%", at_most=3.0, note=note)
     short = folder / "short.toml"
     short.write_text(path.read_text().replace("end = 2001-06-21,", f"end = {SHORT},"))
     announced, found = probe(short, "estimate")["announced"], probe(short, "run")
