@@ -47,7 +47,7 @@ def test_the_axis_of_a_chart_has_numbers_of_any_size_with_their_signs(context: B
     assert opened.page.locator(".told i").first.evaluate("(mark) => getComputedStyle(mark).borderTopStyle") == "solid"
 
 
-@pytest.mark.parametrize(("width", "text"), [(320, ".date"), (1024, "#chip b")])
+@pytest.mark.parametrize(("width", "text"), [(320, ".date"), (320, "#chip b"), (1024, "#chip b")])
 def test_the_date_and_the_state_of_the_run_are_whole_in_a_narrow_window(opened: Opened, width: int, text: str) -> None:
     opened.page.set_viewport_size({"width": width, "height": 768})
     opened.house.order("/step", {"steps": 20})

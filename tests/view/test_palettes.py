@@ -28,7 +28,11 @@ TO_XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0
 
 def seen(name: str, eye: str) -> NDArray[np.float64]:
     """Lightness, a and b of CIE 1976 of the levels of a palette, (level, 3)."""
-    colours = getattr(cm, name)(np.linspace(0.0, 1.0, LEVELS))[:, :3]
+    return by_eye(getattr(cm, name)(np.linspace(0.0, 1.0, LEVELS))[:, :3], eye)
+
+
+def by_eye(colours: NDArray[np.float64], eye: str) -> NDArray[np.float64]:
+    """The same of colours from 0 to 1."""
     linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     linear = np.clip(linear @ np.array(BLIND[eye]).T, 0.0, 1.0)
     ratio = linear @ TO_XYZ.T / TO_XYZ.sum(axis=1)
@@ -41,6 +45,17 @@ def seen(name: str, eye: str) -> NDArray[np.float64]:
 def test_neighbouring_levels_of_a_palette_stay_apart_without_a_kind_of_cones(name: str, eye: str) -> None:
     steps = np.linalg.norm(np.diff(seen(name, eye), axis=0), axis=1)
     assert steps.min() >= APART
+
+
+@pytest.mark.parametrize("eye", BLIND)
+@pytest.mark.parametrize(("classes", "apart"), [(16, 20.0), (48, 10.0)])
+def test_classes_on_the_page_are_told_apart(eye: str, classes: int, apart: float) -> None:
+    found = re.search(r"const CLASSES = \[(.*?)\]", (ROOT / "web/src/draw/palette.ts").read_text(), re.DOTALL)
+    assert found
+    levels = np.frombuffer(bytes.fromhex(re.sub(r"[^0-9a-f]", "", found[1])), np.uint8).reshape(-1, 3)
+    lab = by_eye(levels[:classes] / 255, eye)
+    between = np.linalg.norm(lab[:, None] - lab, axis=2)
+    assert between[~np.eye(classes, dtype=bool)].min() >= apart
 
 
 @pytest.mark.parametrize("eye", BLIND)

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import { placementOf } from "../src/draw/field";
 import { arrowStreams, arrowsOf, firstMap, streamsOf } from "../src/session/streams";
+import { gridOf } from "../src/state/grid";
 import { FIRST, type State } from "../src/state/store";
 import type { Variable } from "../src/state/told";
 
@@ -36,4 +38,29 @@ test("arrows take a component from the map that shows it, whose stream the serve
     [1, 3],
     [3, 1],
   ]);
+});
+
+test("a map of a large grid is one of means, and one of classes of every n-th cell, which lies where its cells lie", () => {
+  const grid = gridOf({
+    ...{ kind: "raster", shape: { lat: 1451, lon: 1451 }, cells: 1451 * 1451, digest: "d", bounds: [0, -29, 29.02, 0.02] },
+    ...{ lat0: 0.01, dlat: -0.02, lon0: 0.01, dlon: 0.02 },
+  });
+  const kinds = { ...variable("kind", "state"), classes: { 1: "sand", 2: "clay" } };
+  const state = (name: string): State =>
+    ({
+      ...FIRST,
+      grid,
+      run: { variables: [kinds, variable("age", "state")] },
+      look: { ...FIRST.look, variable: name },
+    }) as unknown as State;
+  const [age, kind] = ["age", "kind"].map((name) => streamsOf(state(name), 1092)[0]);
+  expect([age?.width, age?.stride, kind?.width, kind?.stride]).toEqual([1092, undefined, undefined, 2]);
+  const [panel, view] = [
+    { x: 0, y: 0, width: 1092, height: 900 },
+    { x: 14.51, y: -14.49, zoom: 30 },
+  ];
+  const whole = placementOf(view, grid, panel, { rows: 1451, columns: 1451 });
+  const half = placementOf(view, grid, panel, { rows: 726, columns: 726, stride: 2 });
+  expect(half.start.map((cells) => 2 * cells)).toEqual(whole.start.map((cells) => expect.closeTo(cells, 6)));
+  expect(half.stride.map((cells) => 2 * cells)).toEqual(whole.stride.map((cells) => expect.closeTo(cells, 9)));
 });

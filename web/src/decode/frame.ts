@@ -26,6 +26,8 @@ export interface Frame {
   /** The level outside the mask; one less is missing. */
   top: number;
   levels: Uint8Array | Uint16Array;
+  /** Of the grid it has every n-th row and column; undefined where it has all, or means of cells. */
+  stride?: number;
   /** The values themselves, of what came as numbers. */
   exact?: ArrayLike<number>;
 }

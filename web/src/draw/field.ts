@@ -15,8 +15,9 @@ export interface Placement {
   disc?: readonly [number, number, number];
 }
 /** Where a frame of the whole grid, in however many pixels, lies in a panel. */
-export function placementOf(view: View, grid: Grid, panel: Panel, { rows, columns }: Pick<Frame, "rows" | "columns">): Placement {
-  const [dx, dy] = [grid.span[0] / columns, grid.span[1] / rows];
+export function placementOf(view: View, grid: Grid, panel: Panel, frame: Pick<Frame, "rows" | "columns" | "stride">): Placement {
+  const { rows, columns, stride: each } = frame;
+  const [dx, dy] = each ? [each * grid.dx, each * grid.dy] : [grid.span[0] / columns, grid.span[1] / rows];
   const stride = [180 / Math.PI / dx, 180 / Math.PI / dy] as const;
   if (view.globe) return { start: [(view.x - grid.west) / dx, grid.north / dy], stride, disc: discOf(view) };
   const [west, north] = toPlace(view, grid, panel, panel.x, panel.y);

@@ -60,15 +60,22 @@ export function shareOf({ range: [low, high], logarithmic }: Pick<Scale, "range"
 
 const WIDEST = 4096; // entries of a table that every graphics processor takes
 
-/** An entry for each number from the least class to the greatest. Colours are told apart: ends of a table first, then the middle, then between. */
+/** Colours of classes, six digits each: the first are farthest apart, for eyes without one of the kinds of cones, too. */
+const CLASSES = [
+  "011959faccfaff4411dd11ff66001100ff990088777766aabbee00aa3322ee88ff7711aa0000ff77ccaaee7755443344",
+  "ffbb558899bb8844446600cc224477aa66dddd4477dd8877aaeebb669911bbbbcc2277ffccbb006677999966443355cc",
+  "44aa99335500cccc777744aa9988cc7744668822ff552288ccaaee5522550044220011aa33dd99eedd7788eedd880077",
+].join("");
+
+/** An entry for each number from the least class to the greatest. */
 function tableOf(numbers: readonly number[]): Uint8Array {
   const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
   const count = Math.min(most - least + 1, WIDEST);
-  const [table, base] = [new Uint8Array(3 * count).fill(128), paletteOf("batlow")];
-  const halved = (at: number): number => (at < 2 ? at / 2 : ((at % 2) + halved(Math.floor(at / 2))) / 2); // bits in reverse
+  const table = new Uint8Array(3 * count).fill(128);
   numbers.forEach((number, which) => {
-    const at = 3 * Math.round(255 * (which < 2 ? which : halved(which - 1)));
-    table.set(base.subarray(at, at + 3), 3 * Math.round(((number - least) * (count - 1)) / (most - least || 1)));
+    const at = (6 * which) % CLASSES.length;
+    const colour = [0, 2, 4].map((part) => Number.parseInt(CLASSES.slice(at + part, at + part + 2), 16));
+    table.set(colour, 3 * Math.round(((number - least) * (count - 1)) / (most - least || 1)));
   });
   return table;
 }

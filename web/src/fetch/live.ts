@@ -10,6 +10,7 @@ export interface Stream {
   range: "auto" | readonly [number, number];
   rate: number;
   width?: number;
+  stride?: number;
 }
 export interface Hearers {
   message(message: Message): void;

@@ -319,8 +319,9 @@ export class Session {
   private take(frame: Frame): void {
     if (!this.answered) return; // still of what was watched before
     const { watching, reached } = this.store.now;
-    const scenario = watching.find((each) => each.stream === frame.stream)?.scenario;
-    if (scenario !== undefined) this.store.change({ reached: { ...reached, [scenario]: frame.step } });
+    const facts = watching.find((each) => each.stream === frame.stream);
+    if (facts) this.store.change({ reached: { ...reached, [facts.scenario]: frame.step } });
+    if (facts && facts.stride > 1) frame.stride = facts.stride;
     if (frame.stream < ARROWS[0]) this.latest.put(frame, performance.now());
     const component = arrowStreams(this.wanted, arrowsOf(this.store.now)).indexOf(frame.stream);
     if (component >= 0) this.arrows[component] = frame;

@@ -6,19 +6,17 @@ import type { State } from "../state/store";
 import type { Variable } from "../state/told";
 
 const LARGE = 2_000_000; // cells above which a map comes in no more pixels than it is shown in
-
 const ACROSS = 128; // arrows that a grid has along a row, at most
 /** The streams of the components of the arrows; those of the maps have lower numbers. */
 export const ARROWS = [3, 4] as const;
 
 /** One stream a map, and two for arrows. width: device pixels across the page. */
 export function streamsOf(state: Pick<State, "look" | "run" | "grid" | "frame_rate">, width: number): Stream[] {
-  const { look, grid, frame_rate: rate } = state;
-  const large = grid !== null && grid.rows * grid.columns > LARGE;
+  const { look, frame_rate: rate } = state;
   const maps = mapsOf(look).map(
     ({ scenario, variable }, index): Stream => ({
       ...{ stream: index + 1, scenario, variable, bits: 16, range: "auto", rate },
-      ...(large ? { width: Math.min(grid.columns, Math.round(width)) } : {}),
+      ...coarser(state, variable, width),
     }),
   );
   const arrows = arrowsOf(state).map(
@@ -28,6 +26,15 @@ export function streamsOf(state: Pick<State, "look" | "run" | "grid" | "frame_ra
     }),
   );
   return [...maps, ...arrows.filter((each) => !maps.some((map) => isSame(map, each)))];
+}
+
+/** How a map of a large grid is made smaller: its pixels are means of cells; of classes, which have no mean, every n-th cell. */
+function coarser({ run, grid }: Pick<State, "run" | "grid">, variable: string, width: number): Pick<Stream, "width" | "stride"> {
+  if (grid === null || grid.rows * grid.columns <= LARGE) return {};
+  const across = Math.min(grid.columns, Math.max(1, Math.round(width)));
+  return Object.keys(variableOf({ run }, variable)?.classes ?? {}).length
+    ? { stride: Math.ceil(grid.columns / across) }
+    : { width: across };
 }
 
 /** Whether two streams show the same, of which the server sends one. */

@@ -7,12 +7,12 @@ import { h } from "./dom";
 /** modes: 1 for the map of the second scenario, 2 for the difference; panels: in device pixels; ratio: device pixels a CSS pixel. */
 export function accent(
   place: Element,
-  { look, info, steered }: State,
+  { look, info, steered, viewer }: State,
   modes: readonly number[],
   panels: readonly Panel[],
   ratio: number,
 ): void {
-  if ((info?.scenarios ?? []).filter((each) => !LEFT.test(each.name)).length < 2) return;
+  if (!viewer?.may_steer || (info?.scenarios ?? []).filter((each) => !LEFT.test(each.name)).length < 2) return;
   const panel = panels[modes.findIndex((mode) => mode !== 2 && (onView(look)[mode] ?? look.scenarios[0]) === steered)];
   if (!panel) return;
   const frame = h("div", { class: "steered" });

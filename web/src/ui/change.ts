@@ -296,7 +296,9 @@ export class ChangeForm {
     const made: Ordered | null = await send(
       this.store,
       () =>
-        every ? this.api().addEvent({ ...change, when: { yearly: date } }, { match, wait: 2 }) : this.api().set(order, { match, wait: 2 }),
+        every
+          ? this.api().addEvent({ ...change, when: { yearly: date } }, { match, wait: 2 })
+          : this.api().set(order, { match, wait: on ? 0 : 2 }),
       (error) => this.refused(error),
     );
     if (!made) return;

@@ -90,7 +90,7 @@ export class MapView {
     );
     store.subscribe(titled, () => this.title());
     store.subscribe(
-      (state) => [state.steered, state.info?.scenarios.length],
+      (state) => [state.steered, state.viewer, state.info?.scenarios.length],
       () => this.title(),
     );
     new ResizeObserver(() => {
