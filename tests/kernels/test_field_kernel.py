@@ -211,6 +211,7 @@ def test_another_constant_makes_another_kernel(monkeypatch: pytest.MonkeyPatch) 
     ("arguments", "says"),
     [
         ((1, 1.0), r'Kernel "halve" takes 3 arguments \(cells, by, values\), not 2\.'),
+        ((2**63, 1.0, np.ones(1, np.float32)), 'takes "cells" as an integer of 64 bits, which 9223372036854775808 is not'),
         ((1.5, 1.0, np.ones(1, np.float32)), r'takes "cells" as int, it was given 1\.5'),
         ((1, np.ones(2), np.ones(1, np.float32)), 'takes "by" as float, it was given array'),
         ((1, 1.0, np.ones(1)), 'takes "values" as a contiguous array of float32, it was given one of float64'),

@@ -110,7 +110,10 @@ class FieldKernel:
 
     def _number(self, name: str, kind: str, value: Any) -> float:
         if type(value) is int or (type(value) is float and kind == "float") or isinstance(np.asarray(value)[()], SCALARS[kind]):
-            return int(value) if kind == "int" else float(value)
+            number = int(value) if kind == "int" else float(value)
+            if kind == "float" or -(2**63) <= number < 2**63:
+                return number
+            raise ModelError(f'Kernel "{self.name}" takes "{name}" as an integer of 64 bits, which {value} is not.')
         raise self._unfit(name, kind, value)
 
     def _parts_of(self, hints: Mapping[str, Any], within: str = "") -> Parts:
