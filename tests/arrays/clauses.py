@@ -186,7 +186,7 @@ def a_kernel_reads_pages_of_other_hosts_while_the_next_come(world: World) -> Non
 
 def mistakes_of_one_rank_are_told_to_it_and_change_nothing(world: World) -> None:
     array = GlobalArray(world, 10, "int32", name="counts")
-    real, point = GlobalArray(world, 10), GlobalArray(world, ())
+    real, point, none = GlobalArray(world, 10, name="real"), GlobalArray(world, ()), GlobalArray(world, 0, name="none")
     cases: list[tuple[Callable[[], object], str]] = [
         (lambda: array.gather([3, -1, 11]), '"counts" has 10 elements, index -1 at position 1 is not from 0 to 9'),
         (lambda: array.update([2, 10], 1), "index 10 at position 1"),
@@ -201,6 +201,11 @@ def mistakes_of_one_rank_are_told_to_it_and_change_nothing(world: World) -> None
         (lambda: point[0], "too many indices"),
         (lambda: array.update([2], [1], a=2**40 + 3), '"counts" holds int32, which has no factor a = 1099511627779'),
         (lambda: array.update([2], [1], b=-(2**64) - 3, key=[0]), "has no factor b = -18446744073709551619"),
+        (lambda: real.update([2], [1], a=True), "the factor a is True. Give one number"),
+        (lambda: real.update([2], [1], a=10**400), '"real" holds float64, which has no factor a = 1000'),
+        (lambda: real.update([2, 2], [1, 2], key=np.array([2**63, 1], np.uint64)), '"real": 9223372036854775808 is no index and no key'),
+        (lambda: array.gather(np.array([2**63 + 5], np.uint64)), '"counts": 9223372036854775813 is no index'),
+        (lambda: none.gather([0]), '"none" has 0 elements, index 0 at position 0 is outside'),
         (lambda: array.gather([1.0]), "takes integers as indices, it was given float64"),
         (lambda: array.gather([True]), "it was given bool"),
         (lambda: array.scatter([1, 2], [1, 2, 3]), r"\(2,\) indices were given values of shape \(3,\)"),

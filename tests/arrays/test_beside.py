@@ -5,7 +5,7 @@ import pytest
 
 from steppe.arrays import ModelArrays
 from steppe.comm import Serial
-from steppe.errors import ArrayError
+from steppe.errors import ArrayError, Failure
 from steppe.testing import run_threads
 
 
@@ -40,3 +40,16 @@ def test_a_rank_alone_has_its_own():
 def test_ranks_that_ask_for_other_dtypes_are_refused():
     with pytest.raises(ArrayError, match="beside those of other ranks"):
         run_threads(2, lambda world: ModelArrays(world).beside((2,), [np.float64, np.int32][world.rank]), 60.0)
+
+
+@pytest.mark.parametrize("shape", [(-1,), (2, -3), (2.5,)])
+def test_a_shape_that_cannot_be_is_refused(shape):
+    arrays = ModelArrays(Serial())
+    for make in (arrays.common, arrays.beside):
+        with pytest.raises(ArrayError, match=r"a shape has whole numbers|has a negative length"):
+            make(shape)
+
+
+def test_more_memory_than_a_host_has_is_refused():
+    with pytest.raises(Failure, match=r"cannot share .* MB of memory"):
+        ModelArrays(Serial()).common((2**40, 2**40))

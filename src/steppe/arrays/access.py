@@ -3,8 +3,8 @@
     out[k] = y[index[k]]        y[index[k]] = x[k]        y[index[k]] = a x[k] + b y[index[k]], atomic
 
 The array y is described by a table of page addresses (`steppe.kernels.elements`). A page that this process cannot see has the
-address 0: loops that change elements skip its own and list their positions k in `far`; before a gather they are divided. Elements of one
-call are treated in the order of k.
+address 0: the loop that changes elements skips its own and lists their positions k in `far`; before a gather they are divided. Elements of
+one call are treated in the order of k.
 """
 
 from functools import cache
@@ -19,6 +19,7 @@ from steppe.kernels import FieldKernel, field_kernel
 from steppe.kernels.elements import element_change
 from steppe.kernels.primitives import peek, poke, prefetch
 
+SCATTER, UPDATE, FETCH_UPDATE = range(3)  # the operations of `change`
 DTYPES = ("int32", "int64", "float32", "float64")
 HASH = int64(-7046029254386353131)  # 2^64 divided by the golden ratio
 AHEAD = 16  # elements whose memory is asked for before it is changed: an atomic operation waits for its own memory alone
@@ -30,10 +31,8 @@ class ElementLoops(NamedTuple):
     gather: FieldKernel  # (n, length, table, index, out, counts): an array in one piece; counts[0] bad indices
     gather_pages: FieldKernel  # (n, length, shift, table, index, out, counts): all pages are here
     gather_near: FieldKernel  # (n, shift, table, index, near, out): out[k] for the positions k in `near`
-    scatter: FieldKernel  # (n, shift, table, index, x, far, counts)
     apply: FieldKernel  # (n, shift, table, index, x, b): y = x + b y, by one rank alone
-    update: FieldKernel  # (n, shift, a, b, table, index, x, far, counts)
-    fetch_update: FieldKernel  # (n, shift, a, b, table, index, x, old, far, counts): old[k] is y before the update
+    change: FieldKernel  # (n, operation, shift, a, b, table, index, x, old, far, counts): counts[1] in `far`; FETCH_UPDATE fills `old`
 
 
 @field_kernel
@@ -105,11 +104,11 @@ def runs(n: int, index: Integers, pairs: Integers, counts: Integers) -> None:
 def access(dtype: str) -> ElementLoops:
     """The loops for elements of one of `DTYPES`."""
     kind = np.dtype(dtype)
-    return ElementLoops(*_plain_loops(kind), *_atomic_loops(kind))
+    return ElementLoops(*_plain_loops(kind), _change_loop(kind))
 
 
-def _plain_loops(kind: Any) -> tuple[FieldKernel, FieldKernel, FieldKernel, FieldKernel, FieldKernel]:
-    """gather, gather_pages, gather_near, scatter and apply."""
+def _plain_loops(kind: Any) -> tuple[FieldKernel, FieldKernel, FieldKernel, FieldKernel]:
+    """gather, gather_pages, gather_near and apply."""
     like, size = kind.type(0), kind.itemsize
     Values: Any = NDArray[kind.type]
 
@@ -143,53 +142,25 @@ def _plain_loops(kind: Any) -> tuple[FieldKernel, FieldKernel, FieldKernel, Fiel
             out[k] = peek(table[index[k] >> shift] + size * (index[k] & mask), like)
 
     @field_kernel
-    def scatter(n: int, shift: int, table: Integers, index: Integers, x: Values, far: Integers, counts: Integers) -> None:
-        mask, away = (int64(1) << shift) - 1, 0
-        for k in range(n):
-            page = table[index[k] >> shift]
-            if page != 0:
-                poke(page + size * (index[k] & mask), x[k], like)
-            else:
-                far[away] = k
-                away += 1
-        counts[1] = away
-
-    @field_kernel
     def apply(n: int, shift: int, table: Integers, index: Integers, x: Values, b: Values) -> None:
         mask = (int64(1) << shift) - 1
         for k in range(n):
             address = table[index[k] >> shift] + size * (index[k] & mask)
             poke(address, x[k] + b[k] * peek(address, like) if b[k] != 0 else x[k], like)
 
-    return gather, gather_pages, gather_near, scatter, apply
+    return gather, gather_pages, gather_near, apply
 
 
-def _atomic_loops(kind: Any) -> tuple[FieldKernel, FieldKernel]:
-    """update and fetch_update."""
-    size = kind.itemsize
+def _change_loop(kind: Any) -> FieldKernel:
+    like, size = kind.type(0), kind.itemsize
     number: Any = int if kind.kind == "i" else float
-    change = element_change(kind.name)
+    update = element_change(kind.name)
     Values: Any = NDArray[kind.type]
 
     @field_kernel
-    def update(
-        n: int, shift: int, a: number, b: number, table: Integers, index: Integers, x: Values, far: Integers, counts: Integers
-    ) -> None:
-        mask, away = (int64(1) << shift) - 1, 0
-        for k in range(n):
-            coming = index[min(k + AHEAD, n - 1)]
-            prefetch(table[coming >> shift] + size * (coming & mask))
-            page = table[index[k] >> shift]
-            if page != 0:
-                change(page + size * (index[k] & mask), a, b, x[k])
-            else:
-                far[away] = k
-                away += 1
-        counts[1] = away
-
-    @field_kernel
-    def fetch_update(
+    def change(
         n: int,
+        operation: int,
         shift: int,
         a: number,
         b: number,
@@ -202,12 +173,18 @@ def _atomic_loops(kind: Any) -> tuple[FieldKernel, FieldKernel]:
     ) -> None:
         mask, away = (int64(1) << shift) - 1, 0
         for k in range(n):
+            coming = index[min(k + AHEAD, n - 1)]
+            prefetch(table[coming >> shift] + size * (coming & mask))
             page = table[index[k] >> shift]
-            if page != 0:
-                old[k] = change(page + size * (index[k] & mask), a, b, x[k])
-            else:
+            if page == 0:
                 far[away] = k
                 away += 1
+            elif operation == SCATTER:
+                poke(page + size * (index[k] & mask), x[k], like)
+            else:
+                former = update(page + size * (index[k] & mask), a, b, x[k])
+                if operation == FETCH_UPDATE:
+                    old[k] = former
         counts[1] = away
 
-    return update, fetch_update
+    return change

@@ -2,31 +2,44 @@
 
 import operator
 from collections.abc import Sequence
+from math import prod
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import ArrayLike, DTypeLike
 
 from steppe.array_types import Array, Integers
 from steppe.arrays.access import DTYPES, first_outside
 from steppe.errors import ArrayError, IndexOutOfRangeError
 
+LARGEST = 2**63 - 1  # of indices and keys
+
+
+def lengths_of(shape: int | Sequence[int]) -> tuple[int, ...]:
+    """The lengths of the dimensions; raises `ArrayError` if they are no whole numbers, 0 or more."""
+    try:
+        found = tuple(operator.index(n) for n in (shape if isinstance(shape, Sequence | np.ndarray) else (shape,)))
+    except TypeError:
+        raise ArrayError(f"a shape has whole numbers, not {shape!r}.") from None
+    if any(n < 0 for n in found):
+        raise ArrayError(f"the shape {found} has a negative length.")
+    return found
+
 
 def described(shape: int | Sequence[int], dtype: DTypeLike) -> tuple[str, tuple[int, ...], np.dtype]:
     """What is wrong with them, or "", and both in NumPy's form."""
+    kind: np.dtype = np.dtype("float64")
     try:
         kind = np.dtype(dtype)
+        lengths = lengths_of(shape)
     except TypeError:
-        return f"{dtype!r} is no dtype of NumPy. An array holds {', '.join(DTYPES)}.", (), np.dtype("float64")
-    try:
-        lengths = tuple(operator.index(n) for n in (shape if isinstance(shape, Sequence | np.ndarray) else (shape,)))
-    except TypeError:
-        return f"a shape has whole numbers, not {shape!r}.", (), kind
-    if kind.name not in DTYPES or not kind.isnative:
-        return f"an array holds {', '.join(DTYPES)}, not {kind}.", (), kind
-    if any(n < 0 for n in lengths):
-        return f"the shape {lengths} has a negative length.", (), kind
-    return "", lengths, kind
+        return f"{dtype!r} is no dtype of NumPy. An array holds {', '.join(DTYPES)}.", (), kind
+    except ArrayError as error:
+        return str(error), (), kind
+    known = kind.name in DTYPES and kind.isnative
+    return "" if known else f"an array holds {', '.join(DTYPES)}, not {kind}.", lengths, kind
 
 
 class ElementInputs:
@@ -41,13 +54,15 @@ class ElementInputs:
         Raises
         ------
         ArrayError
-            They are no integers.
+            They are no integers, or too large ones.
         """
         found = np.asarray(index)
         if found.size == 0:
             found = found.astype(np.int64)
         if found.dtype.kind not in "iu":
             raise ArrayError(f'"{self._name}" takes integers as indices, it was given {found.dtype}.')
+        if found.dtype == np.uint64 and found.max(initial=0) > LARGEST:
+            raise IndexOutOfRangeError(f'"{self._name}": {found.max()} is no index and no key, which are at most {LARGEST}.')
         return np.asarray(found, np.int64, order="C")
 
     def keys(self, key: ArrayLike, shape: tuple[int, ...]) -> Integers:
@@ -63,9 +78,8 @@ class ElementInputs:
         first_outside(index.size, self._size, index, first)
         if first[0] < index.size:
             at = int(first[0])
-            raise IndexOutOfRangeError(
-                f'"{self._name}" has {self._size} elements, index {index[at]} at position {at} is not from 0 to {self._size - 1}.'
-            )
+            inside = f"not from 0 to {self._size - 1}" if self._size else "outside"
+            raise IndexOutOfRangeError(f'"{self._name}" has {self._size} elements, index {index[at]} at position {at} is {inside}.')
 
     def indices_and_values(self, index: ArrayLike, value: ArrayLike) -> tuple[Integers, Array]:
         """Flat indices within the array and a value for each, both (n,).
@@ -92,40 +106,48 @@ class ElementInputs:
 
     def factor(self, name: str, value: float) -> float:
         """A factor of an update; raises `ArrayError` if it is no number, or none of the dtype of an array of integers."""
-        number: Any = value if isinstance(value, int) else np.asarray(value)[()]  # of an array without dimensions its element
+        number: Any = np.asarray(value)[()]  # of an array without dimensions its element
+        whole = self._dtype.kind == "i"
         if not isinstance(number, int | np.integer | np.floating):
             raise ArrayError(f'"{self._name}": the factor {name} is {value!r}. Give one number.')
-        if self._dtype.kind == "i":
-            if not isinstance(value, int | np.integer):
-                raise ArrayError(f'"{self._name}" holds {self._dtype}, the factor {name} is {value!r}. Give an integer.')
-            limits = np.iinfo(self._dtype)
-            if not limits.min <= value <= limits.max:
-                raise ArrayError(f'"{self._name}" holds {self._dtype}, which has no factor {name} = {value}.')
+        if whole and isinstance(number, np.floating):
+            raise ArrayError(f'"{self._name}" holds {self._dtype}, the factor {name} is {value!r}. Give an integer.')
+        limits: Any = (np.iinfo if whole else np.finfo)(self._dtype)
+        if int(limits.max) < number != np.inf or int(limits.min) > number != -np.inf:
+            raise ArrayError(f'"{self._name}" holds {self._dtype}, which has no factor {name} = {value}.')
         return value
 
 
-def is_basic(key: object) -> bool:
-    """True if a key has integers, slices and an ellipsis only, so that NumPy answers with a view."""
-    return all(isinstance(part, int | np.integer | slice | type(...)) for part in (key if isinstance(key, tuple) else (key,)))
-
-
 def flat_index(name: str, shape: tuple[int, ...], key: Any) -> Integers:
-    """The flat indices of `array[key]`, in the shape of that result. Memory: a few times the result, whatever the shape.
+    """The flat indices of `array[key]`, in the shape of that result. Memory: a few times the result, or the lengths of the dimensions.
 
-    NumPy itself applies the key, to the coordinates of each dimension, which are broadcast and not stored.
+    NumPy itself applies integers and slices, to an array without memory, of which it gives a view. An index array a dimension is added up.
+    Other keys are applied to the coordinates of each dimension, which are broadcast and not stored.
 
     Raises
     ------
     IndexOutOfRangeError
         The key does not fit the shape.
     """
-    stride = 1
+    parts = key if isinstance(key, tuple) else (key,)
+    strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
     try:
-        found = np.zeros((), np.int64)[() if shape else key]
-        for axis in reversed(range(len(shape))):
-            along = np.arange(shape[axis]).reshape((-1, *[1] * (len(shape) - axis - 1)))
-            found = found + stride * np.broadcast_to(along, shape)[key]
-            stride *= shape[axis]
-    except IndexError as error:
+        found: Any = np.zeros((), np.int64)[() if shape else key]
+        if all(isinstance(part, int | np.integer | slice | EllipsisType | None) and not isinstance(part, bool) for part in parts):
+            whole = as_strided(np.empty(1, np.int8), shape, strides)  # a byte an element; none is read
+            view = whole[parts if ... in parts else (*parts, ...)]
+            found = view.ctypes.data - whole.ctypes.data
+            found += sum(np.ix_(*(step * np.arange(n) for n, step in zip(view.shape, view.strides, strict=True))))
+        elif len(parts) == len(shape) and all(np.asarray(part).dtype.kind == "i" for part in parts):
+            for axis, (part, n, stride) in enumerate(zip(parts, shape, strides, strict=True)):
+                index = np.asarray(part, np.int64)
+                if (wrong := (index < -n) | (index >= n)).any():
+                    raise IndexError(f"index {index[wrong][0]} is out of bounds for axis {axis} with size {n}")
+                found = found + stride * (index % n)
+        else:
+            for axis, stride in enumerate(strides):
+                along = np.arange(shape[axis]).reshape((-1, *[1] * (len(shape) - axis - 1)))
+                found = found + stride * np.broadcast_to(along, shape)[key]
+    except (IndexError, ValueError) as error:
         raise IndexOutOfRangeError(f'"{name}" of shape {shape}: {error}.') from None
     return np.asarray(found, np.int64)

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from steppe.array_types import Array, Integers
-from steppe.arrays.access import ElementLoops, access, distinct, runs
+from steppe.arrays.access import FETCH_UPDATE, ElementLoops, access, distinct, runs
 from steppe.arrays.layout import PageLayout
 from steppe.arrays.serving import Answer, PageRequest
 from steppe.arrays.site import ArraySite
 from steppe.timeline import span
 
-GATHER, SCATTER, UPDATE, FETCH_UPDATE = range(4)
+GATHER = 3  # an operation beside those that change elements
 MOST = 1 << 20  # elements of a request
 FEW = 16  # elements that are sent as they are
 SAMPLE = 512  # indices of a call
@@ -160,20 +160,14 @@ def handler(dtype: DTypeLike, shift: int, table: Integers, memory: Array) -> Cal
         if n <= FEW and request.operation == GATHER:  # sooner copied than a kernel is called
             size, mask = kind.itemsize, (1 << shift) - 1
             return b"".join(string_at(int(table[i >> shift]) + size * (i & mask), size) for i in index.tolist())
-        found = np.empty(n, kind)
-        x = np.frombuffer(content[request.indices :], kind)
+        found = np.empty(n if request.operation in (GATHER, FETCH_UPDATE) else 0, kind)
         if request.operation == GATHER:
             loops.gather_pages(n, np.iinfo(np.int64).max, shift, table, index, found, counts)
-            return found.data
-        if request.operation == SCATTER:
-            loops.scatter(n, shift, table, index, x, nothing, counts)
-            return b""
-        a, b = (np.frombuffer(each, FACTOR[kind.kind])[0] for each in (request.a, request.b))
-        if request.operation == UPDATE:
-            loops.update(n, shift, a, b, table, index, x, nothing, counts)
-            return b""
-        loops.fetch_update(n, shift, a, b, table, index, x, found, nothing, counts)
-        return found.data
+        else:
+            a, b = (np.frombuffer(each, FACTOR[kind.kind])[0] for each in (request.a, request.b))
+            x = np.frombuffer(content[request.indices :], kind)
+            loops.change(n, request.operation, shift, a, b, table, index, x, found, nothing, counts)
+        return found.data if found.size else b""
 
     return answer
 

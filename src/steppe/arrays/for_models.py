@@ -1,6 +1,7 @@
 """Global arrays, common memory and queues for a model, which knows no ranks: a `Reach` hands them out."""
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING
 from weakref import WeakSet, ref
 
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from steppe.array_types import Array
-from steppe.comm import World, shared
+from steppe.comm import World, of_all, shared
 from steppe.errors import ArrayError
 
 if TYPE_CHECKING:
@@ -48,17 +49,17 @@ class ModelArrays:
         Failure
             A host lacks the memory.
         """
+        from steppe.arrays.element_inputs import lengths_of
         from steppe.arrays.site import site_of
 
         site = site_of(self._world)
         try:
-            kind = np.dtype(dtype)
-            length = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+            kind, lengths = np.dtype(dtype), lengths_of(shape)
         except TypeError as error:
             raise ArrayError(f"Common memory has a shape and a dtype of NumPy: {error}.") from None
         site.meet(f"the making of common memory {kind} {shape}")
-        memory = shared(self._world, site.hosts, length)
-        found = memory[:length].view(kind).reshape(shape)
+        length = prod(lengths) * kind.itemsize
+        found = shared(self._world, site.hosts, length)[:length].view(kind).reshape(lengths)
         self._common.append(ref(found))
         return found
 
@@ -68,20 +69,19 @@ class ModelArrays:
         shape: as many lengths on each rank, which may differ. It is no array in use of `counts`: a model counts it as its own memory.
         Raises as `common` does.
         """
+        from steppe.arrays.element_inputs import lengths_of
         from steppe.arrays.site import site_of
 
         site, kind = site_of(self._world), np.dtype(dtype)
         site.meet(f"the making of {len(shape)} dimensions of {kind} beside those of other ranks")
-        shapes = np.zeros((self._world.size, len(shape)), np.int64)
-        shapes[self._world.rank] = shape
-        shapes = self._world.reduce(shapes, "sum")[site.mates]
-        sizes = [-(-int(np.prod(each)) * kind.itemsize // LINE) * LINE for each in shapes]
+        shapes = of_all(self._world, lengths_of(shape))[site.mates].tolist()
+        sizes = [-(-prod(each) * kind.itemsize // LINE) * LINE for each in shapes]
         whole = sum(sizes)
         alone = len(set(site.hosts)) == self._world.size  # one rank a host: its own memory, which may lie in large pages
         memory = np.zeros(whole, np.uint8) if alone else shared(self._world, site.hosts, whole)
         found, begin = [], 0
         for each, size in zip(shapes, sizes, strict=True):
-            found.append(memory[begin : begin + int(np.prod(each)) * kind.itemsize].view(kind).reshape(each))
+            found.append(memory[begin : begin + prod(each) * kind.itemsize].view(kind).reshape(each))
             begin += size
         return found[site.mates.index(self._world.rank)], found
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from steppe.array_types import Array, Integers
-from steppe.arrays.access import access, divide
-from steppe.arrays.element_inputs import ElementInputs, described, flat_index, is_basic
-from steppe.arrays.far import FETCH_UPDATE, SCATTER, UPDATE, Far, Traffic, handler
+from steppe.arrays.access import FETCH_UPDATE, SCATTER, UPDATE, access, divide
+from steppe.arrays.element_inputs import ElementInputs, described, flat_index
+from steppe.arrays.far import Far, Traffic, handler
 from steppe.arrays.layout import PAGE, Kind, PageLayout
 from steppe.arrays.ordered import Log, apply_in_order
 from steppe.arrays.reading import RawPages, ReadOnly, read_only_error, size_of
@@ -228,10 +228,7 @@ class GlobalArray:
         ArrayError
             The indices are no integers, the values have another shape or kind of number, or the array is read-only or freed.
         """
-        chosen, x, far = self._given(index, value)
-        if chosen.size:
-            self._loops.scatter(chosen.size, self._shift, self._table, chosen, x, far, self._counts)
-            self._wait(SCATTER, chosen, far[: self._counts[1]], x)
+        self._change(SCATTER, *self._given(index, value))
 
     def update(
         self, index: ArrayLike, value: ArrayLike, a: float = 1, b: float = 1, *, fetch: bool = False, key: ArrayLike | None = None
@@ -260,7 +257,7 @@ class GlobalArray:
         ArrayError
             As `scatter`; or `fetch` and `key` are given together.
         """
-        chosen, x, far = self._given(index, value)
+        chosen, x = self._given(index, value)
         a, b = self.inputs.factor("a", a), self.inputs.factor("b", b)
         if key is not None:
             if fetch:
@@ -268,24 +265,22 @@ class GlobalArray:
             self._log = self._log or Log(self.dtype)
             self._log.add(chosen, self.inputs.keys(key, np.shape(index)), x, a, b)
             return None
-        old = np.empty(chosen.size, self.dtype) if fetch else None
-        if chosen.size and old is not None:
-            self._loops.fetch_update(chosen.size, self._shift, a, b, self._table, chosen, x, old, far, self._counts)
-            self._wait(FETCH_UPDATE, chosen, far[: self._counts[1]], x, a, b, old=old)
-        elif chosen.size:
-            self._loops.update(chosen.size, self._shift, a, b, self._table, chosen, x, far, self._counts)
-            self._wait(UPDATE, chosen, far[: self._counts[1]], x, a, b)
-        return old if old is None else old.reshape(np.shape(index))
+        old = self._change(FETCH_UPDATE if fetch else UPDATE, chosen, x, a, b)
+        return old.reshape(np.shape(index)) if fetch else None
 
     def __getitem__(self, key: Any) -> Array:
         """A copy of elements, chosen as in NumPy: integers, slices, arrays of indices or masks."""
         self.check()
-        if self.whole is not None and is_basic(key):
-            try:
-                return np.array(self.whole.reshape(self.shape)[key])[()]  # one element is a number
-            except IndexError as error:
-                raise IndexOutOfRangeError(f'"{self.name}" of shape {self.shape}: {error}.') from None
-        return self.gather(flat_index(self.name, self.shape, key))[()]
+        return self.chosen(key, self.gather)
+
+    def chosen(self, key: Any, gather: Callable[[Integers], Array]) -> Array:
+        """A copy of elements, chosen as in NumPy; gather: gets those at flat indices."""
+        if self.whole is None:
+            return gather(flat_index(self.name, self.shape, key))[()]
+        try:
+            return np.array(self.whole.reshape(self.shape)[key])[()]  # one element is a number
+        except IndexError as error:
+            raise IndexOutOfRangeError(f'"{self.name}" of shape {self.shape}: {error}.') from None
 
     def __setitem__(self, key: Any, value: ArrayLike) -> None:
         """Stores elements, chosen as in NumPy."""
@@ -371,22 +366,24 @@ class GlobalArray:
         """Applies updates to elements of this host, one after the other."""
         self._loops.apply(index.size, self._shift, self._table, index, x, b)
 
-    def _wait(
-        self, operation: int, index: Integers, far: Integers, x: Array, a: float = 1, b: float = 1, *, old: Array | None = None
-    ) -> None:
-        """Sends the changes of elements on other hosts, and waits until they have taken effect."""
+    def _change(self, operation: int, index: Integers, x: Array, a: float = 1, b: float = 1) -> Array:
+        """Changes elements wherever they lie, and waits until it has taken effect; the former elements (n,) for `FETCH_UPDATE`."""
+        old = np.empty(index.size if operation == FETCH_UPDATE else 0, self.dtype)
+        far = np.empty(index.size if self._site.several else 0, np.int64)
+        self._loops.change(index.size, operation, self._shift, a, b, self._table, index, x, old, far, self._counts)
+        far = far[: self._counts[1]]
         if far.size:
             values = self._far.awaited(self._far.change(operation, index[far], x[far], a, b))
-            if old is not None:
+            if old.size:
                 old[far] = values
+        return old
 
-    def _given(self, index: ArrayLike, value: ArrayLike) -> tuple[Integers, Array, Integers]:
-        """Flat indices (n,), values (n,), and room for positions of elements on other hosts."""
+    def _given(self, index: ArrayLike, value: ArrayLike) -> tuple[Integers, Array]:
+        """Flat indices and values, (n,)."""
         self.check()
         if self._reading:
             raise read_only_error(self.name)
-        chosen, x = self.inputs.indices_and_values(index, value)
-        return chosen, x, np.empty(chosen.size if self._site.several else 0, np.int64)
+        return self.inputs.indices_and_values(index, value)
 
     def check(self) -> None:
         """Raises `ArrayError` if the array was freed, its world has ended, or this process is a copy of the one that made it."""

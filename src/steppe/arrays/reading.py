@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steppe.array_types import Array, Integers
-from steppe.arrays.element_inputs import flat_index
 from steppe.arrays.far import Far, Pending
 from steppe.errors import ArrayError
 
@@ -162,7 +161,8 @@ class ReadOnly:
 
     def __getitem__(self, key: Any) -> Array:
         """A copy of elements, chosen as in NumPy."""
-        return self.gather(flat_index(self._array.name, self._array.shape, key))[()]
+        self._check()
+        return self._array.chosen(key, self.gather)
 
     def __setitem__(self, key: Any, value: ArrayLike) -> None:
         """Raises `ArrayError`: nothing is changed meanwhile."""

@@ -1,0 +1,57 @@
+"""Keys as NumPy has them, as flat indices."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from hypothesis.extra.numpy import array_shapes, basic_indices, integer_array_indices
+
+from steppe.arrays.element_inputs import flat_index
+from steppe.errors import IndexOutOfRangeError
+
+SHAPES = array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=6)
+
+
+@given(some.data())
+def test_a_key_gives_the_elements_that_numpy_gives(data: some.DataObject) -> None:
+    shape = data.draw(SHAPES)
+    keys = [basic_indices(shape, allow_newaxis=True)]
+    if shape and 0 not in shape:
+        arrays = integer_array_indices(shape, dtype=data.draw(some.sampled_from([np.int8, np.int64, np.uint16])))
+        keys += [
+            arrays,
+            arrays.map(lambda key: (slice(None, None, -2), *key[1:])),
+            some.just(np.arange(np.prod(shape)).reshape(shape) % 3 == 1),
+        ]
+    key = data.draw(some.one_of(keys))
+    expected = np.arange(np.prod(shape, dtype=int)).reshape(shape)[key]
+    found = flat_index("a", shape, key)
+    assert (found.shape, found.tolist()) == (np.shape(expected), expected.tolist())
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        (np.s_[10:20:3], [10, 13, 16, 19]),
+        (np.s_[-1], 10**15 - 1),
+        (np.s_[3, None], [3]),
+        (np.s_[[5, -2]], [5, 10**15 - 2]),
+        (np.s_[10:0:-4], [10, 6, 2]),
+    ],
+)
+def test_a_few_elements_of_a_large_array_take_little_memory(key: Any, expected: Any) -> None:
+    assert flat_index("a", (10**15,), key).tolist() == expected
+
+
+def test_an_index_array_a_dimension_takes_little_memory() -> None:
+    assert flat_index("a", (10**9, 10**6), (np.array([5, -2], np.int8), 7)).tolist() == [5 * 10**6 + 7, (10**9 - 2) * 10**6 + 7]
+
+
+@pytest.mark.parametrize(
+    "key", [3, -4, np.s_[0, 4], np.s_[[0, 3], [1, 1]], np.s_[[0, 1], [0, -5]], np.s_[0, 0, 0], np.s_[[1, 2], [0, 1, 2]], np.s_[::0], "a"]
+)
+def test_a_key_that_does_not_fit_is_refused(key: Any) -> None:
+    with pytest.raises(IndexOutOfRangeError, match=r'"wind" of shape \(3, 4\): '):
+        flat_index("wind", (3, 4), key)
