@@ -45,12 +45,17 @@ def main(what: str) -> Exit:
     rank = join(launch)
     world, where = rank.world, rank.where
     with last_words(world, where):
-        where.cells = CELLS * world.rank, CELLS * (world.rank + 1)
+        where.cells, where.date = (CELLS * world.rank, CELLS * (world.rank + 1)), day
         if what == "mistake" and world.rank == 0:
             raise RunFileError('Key "x" is not known.')
         code = steps(world, where, what)
         world.close()
     return code
+
+
+def day(step: int) -> str:
+    """The date of a step."""
+    return f"1990-01-{step + 1:02d}"
 
 
 def steps(world: "World", where: "RankLocation", what: str) -> Exit:
@@ -60,10 +65,10 @@ def steps(world: "World", where: "RankLocation", what: str) -> Exit:
     n = 5000 if long else 20  # of 20 ms each, at least: those do not end by themselves while somebody waits
     with Stop(says=world.rank == 0 and not supervised()) as stop, _told(world, quiet) as tell:
         for step in range(n):
-            where.step, where.date = step, f"1990-01-{step + 1:02d}"
+            where.step, date = step, day(step)
             if step == 3:
-                tell("warning", "It rains.", step, n, where.date)
-            tell("progress", "", step, n, where.date)
+                tell("warning", "It rains.", step, n, date)
+            tell("progress", "", step, n, date)
             if world.rank == 1 and step == 3 and what == "hang":  # while it rains: no request to stop can come before
                 time.sleep(30.0)
             if world.rank == 1 and step == 10:

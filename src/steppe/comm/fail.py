@@ -6,7 +6,7 @@ Without it a rank that raises, or calls `exit`, would wait for ever for the othe
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -24,12 +24,12 @@ class RankLocation:
 
     cells: tuple[int, int] | None = None  # the first, and the one after the last
     step: int | None = None
-    date: str = ""
+    date: Callable[[int], str] | None = None  # of a step
 
     def of(self, rank: int) -> str:
         """A text such as "rank 3 (cells 11,394-15,194), step 812 (1992-03-23)"."""
         cells = f" (cells {self.cells[0]:,}-{self.cells[1]:,})" if self.cells else ""
-        date = f" ({self.date})" if self.date else ""
+        date = f" ({self.date(self.step)})" if self.date and self.step is not None else ""
         return f"rank {rank}{cells}" + (f", step {self.step}{date}" if self.step is not None else "")
 
 

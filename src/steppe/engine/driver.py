@@ -99,12 +99,10 @@ class Driver:
             The forcing or an upload is damaged, or results cannot be written. Each branch may stand anywhere between.
         """
         begin, steps = perf_counter(), stop - group[0].position.step
+        ruled = [each for each in group if each.rules]
         try:
-            for each in group:
-                if self._again:
-                    self._rule_runner.make(each)
-                else:
-                    self._rule_runner.events(each)
+            for each in ruled:
+                (self._rule_runner.make if self._again else self._rule_runner.events)(each)
             group[0].step(stop, group[1:], keep_last_step)
         except SteppeError:
             for each in group:
@@ -115,7 +113,7 @@ class Driver:
         for each in group:
             if each.number in bad:
                 discard(each)
-            elif not self._again:
+            elif each in ruled and not self._again:
                 self._rule_runner.triggers(each)
         return bad
 

@@ -97,30 +97,27 @@ class EngineLoop:
         for note in session.notes:
             self._line.send(News(0, "note", note))
         endpoint = EngineEndpoint(session, self._line.send, time.monotonic, self._behind.put, time.thread_time)
+        wait = 0.0
         while True:
-            busy = self._take_all(endpoint)
+            busy = self._take_all(endpoint, wait)
             busy = endpoint.poll() or busy
             self._positions, self._doing = endpoint.positions(), ""
             if self._is_over(busy):
                 return self._leave(endpoint)
-            if not busy:
-                self._wait(endpoint)
+            wait = 0.0 if busy else min(NAP, endpoint.seconds_to_wait())
 
     def _begin_to_listen(self) -> None:
         if self._listening.ident is None:
             self._listening.start()
 
-    def _take_all(self, endpoint: EngineEndpoint) -> bool:
+    def _take_all(self, endpoint: EngineEndpoint, wait: float) -> bool:
+        """Takes all messages; True if there were any. wait: seconds that the first one may take to come."""
         found = False
         with suppress(queue.Empty):
             while True:
-                self._take(endpoint, self._orders.get_nowait())
+                self._take(endpoint, self._orders.get(timeout=0.0 if found else wait))
                 found = True
         return found
-
-    def _wait(self, endpoint: EngineEndpoint) -> None:
-        with suppress(queue.Empty):
-            self._take(endpoint, self._orders.get(timeout=min(NAP, endpoint.seconds_to_wait())))
 
     def _take(self, endpoint: EngineEndpoint, message: Message | None) -> None:
         if message is None:

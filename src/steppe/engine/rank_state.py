@@ -89,6 +89,8 @@ class RankState:
         self._setting = Setting(self.plan, self.world, self.gatherer)
         self.outputs: Outputs = Outputs(self.plan, self.world, self.deal, like.outputs if like else None)
         self.outputs.recorder.on_piece = self._at
+        mine, self._where.date = self.deal.mine, self.plan.clock.name
+        self._where.cells = (mine.start, mine.stop) if isinstance(mine, range) and mine else None  # those of a box are no range
 
     def _tell_spread(self, name: str, predictions: Mapping[str, SpreadPrediction]) -> None:
         figures = ", ".join(f"{other} {1e3 * each.seconds:.2f}" for other, each in predictions.items())
@@ -368,21 +370,19 @@ class RankState:
     def _advance(self, start: int, stop: int) -> None:
         """Computes steps, with the changes that the run file orders before some of them."""
         at, states = start, (self, *self._beside)
-        for action in sorted((each for each in self.plan.actions if start <= each.step < stop), key=lambda each: each.step):
-            if at < action.step:
-                self._advance_all(states, range(at, action.step))
-            at = action.step
-            index = None if action.cells is None else self.gatherer.positions(action.cells)[1]
-            for each in states:
-                action.apply(each.model, index)
-        self._advance_all(states, range(at, stop))
-
-    def _advance_all(self, states: Sequence["RankState"], steps: range) -> None:
         reader, clock, recorders = cast(Inputs, self.reader), self.plan.clock, [each.outputs.recorder for each in states]
-        if len(states) > 1:
-            self.model.advance_together([each.model for each in states[1:]], steps, reader, clock, recorders)
-        else:
-            self.model.advance(steps, reader, clock, recorders[0])
+        while at < stop:
+            due = [each for each in self.plan.actions if each.step == at]
+            for action in due:
+                index = None if action.cells is None else self.gatherer.positions(action.cells)[1]
+                for each in states:
+                    action.apply(each.model, index)
+            until = min((each.step for each in self.plan.actions if at < each.step < stop), default=stop)
+            if len(states) > 1:
+                self.model.advance_together([each.model for each in states[1:]], range(at, until), reader, clock, recorders)
+            else:
+                self.model.advance(range(at, until), reader, clock, recorders[0])
+            at = until
 
     def _makers(self) -> dict[str, Callable[[], Array]]:
         """Of state and parameters, in packed order."""
@@ -390,9 +390,7 @@ class RankState:
         return {f"{group}/{name}": partial(self.gatherer.packed, v) for group, values in groups.items() for name, v in values.items()}
 
     def _at(self, steps: range) -> None:
-        mine = self.deal.mine
-        self._where.cells = (mine.start, mine.stop) if isinstance(mine, range) and mine else None  # those of a box are no range
-        self._where.step, self._where.date = steps.start, self.plan.clock.name(steps.start)
+        self._where.step = steps.start
 
     def _write(self, aside: Path) -> None:
         self._digests = self._draft.write(aside)

@@ -94,13 +94,13 @@ class Ranks:
         """
         number, self._begun = self._begun, self._begun + 1
         if like is not None:
-            self._send(_Order(number, "begin", {"like": like, "in_pieces": in_pieces}))
+            _send(self.world, _Order(number, "begin", {"like": like, "in_pieces": in_pieces}))
             state = self._states[like]
             self._do(None, lambda: self._add(number, RankState(plan, self.world, self._where, state, in_pieces)))
             return number
         arguments = {"run": plan.run.as_toml()} if self.world.size > 1 else {}
         with looked_for(folder or plan.run.output.path) if self._sites else nullcontext() as look:
-            self._send(_Order(number, "begin", {**arguments, "look": str(look), "identity": plan.identity} if look else arguments))
+            _send(self.world, _Order(number, "begin", {**arguments, "look": str(look), "identity": plan.identity} if look else arguments))
             self._do(None, lambda: self._add(number, self._first_state(plan, look)))
         try:
             self.order(number, "spread")
@@ -132,7 +132,7 @@ class Ranks:
             )
         if self._lost:
             return None
-        self._send(_Order(number, what, arguments))
+        _send(self.world, _Order(number, what, arguments))
         try:
             return self._do(state, lambda: getattr(state, what)(**_with_states(arguments, self._states)))
         except BaseException as error:
@@ -148,7 +148,7 @@ class Ranks:
 
     def dismiss(self, code: int = 0) -> None:
         """Ends `serve_orders` on the other ranks, which returns `code`."""
-        self._send(_Order(-1, "dismiss", {"code": code}))
+        _send(self.world, _Order(-1, "dismiss", {"code": code}))
 
     def _first_state(self, plan: Plan, look: Path | None) -> RankState:
         place = meet(self.world, self._sites, plan.run, look)[1] if self._sites and look else ALL_ALIKE
@@ -157,10 +157,6 @@ class Ranks:
     def _add(self, number: int, state: RankState) -> Together:
         self._states[number] = state
         return nothing
-
-    def _send(self, order: _Order) -> None:
-        if self.world.size > 1:
-            _send(self.world, order)
 
     def _do(self, state: RankState | None, alone: Callable[[], Together]) -> Any:
         try:
@@ -269,6 +265,8 @@ def _settled(world: World, state: RankState | None, alone: Callable[[], Together
 
 
 def _send(world: World, order: _Order) -> None:
+    if world.size == 1:
+        return
     body = _encoded(order)
     head, begin = np.zeros(HEAD, np.uint8), body[: HEAD - 8]
     head[:8], head[8 : 8 + len(begin)] = np.array([len(body)], "<i8").view(np.uint8), begin

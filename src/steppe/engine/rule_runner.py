@@ -106,7 +106,7 @@ class RuleRunner:
     def make(self, on: Branch) -> list[tuple[CalendarEvent, str, str]]:
         """Performs the events of the next step; returns each with the kind and the text of its report."""
         step, said = on.position.step, []
-        for event in on.rules.due(step, self._plan.clock, self._plan.steps) if on.rules.events else ():
+        for event in on.rules.due(step, self._plan.clock, self._plan.steps):
             name = f"Event {event.id}, {self._plan.clock.begin(step)}" if self._plan.clock.step else f"Event {event.id}, step {step}"
             try:
                 done = on.change(self._change(event.change))
@@ -125,8 +125,7 @@ class RuleRunner:
         SteppeError
             A variable of a trigger cannot be computed.
         """
-        watched = on.rules.watched
-        if not watched:
+        if not (watched := on.rules.watched):
             return
         found = on.order("evaluate", expressions=[each.expression for each in watched])
         for trigger, (holds, why) in zip(watched, found, strict=True):

@@ -87,7 +87,7 @@ class CellModel:
         self.variables: Mapping[str, Variable] = self._declaration.variables | BAD
         self.spaces: Mapping[str, Space] = {}
         self.choices: Mapping[str, Choice] = self._declaration.choices
-        self._used = attributes(module.step)
+        self._used, self._optional = attributes(module.step), self._declaration.optional()
         self._cells = -1  # nothing is allocated
         self.busy = 0.0
         """CPU seconds in which threads advanced cells, reading in them included: what the share costs. No part of results."""
@@ -149,7 +149,7 @@ class CellModel:
         if cells == self._cells:
             return
         self._cells = cells
-        self._rows = (*self._declaration.fields("State"), *self._declaration.optional())
+        self._rows = (*self._declaration.fields("State"), *self._optional)
         self._arrays = CellArrays(len(self._rows), cells, self._real)
         self._shares = shares_of(cells, self._threads)
 
@@ -230,7 +230,7 @@ class CellModel:
                 recorder.finish(some)
 
     def _wanted(self, inputs: Inputs) -> list[str]:
-        optional = self._declaration.optional()
+        optional = self._optional
         for name in self._declaration.fields("Forcing"):
             if name not in inputs.names and name not in optional:
                 raise ModelError(f'{self.name} needs the forcing "{name}"; the inputs hold {", ".join(inputs.names)}. Add it to the store.')

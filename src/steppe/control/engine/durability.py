@@ -46,15 +46,11 @@ class Durability:
         """True if a run that steps must be saved now."""
         return self._clock() - self._saved_at > max(INTERVAL, SHARE * self._saving_took)
 
-    def busy(self) -> None:
-        """Notes that the engine does not rest."""
-        self._resting_since = None
-
-    def begins_to_rest(self) -> bool:
-        """Notes that the engine rests; True the first time since `busy`."""
-        begins = self._resting_since is None
-        if begins:
-            self._resting_since = self._clock()
+    def begins(self, rest: bool) -> bool:
+        """Notes whether the engine rests; True when it begins to."""
+        begins = rest and self._resting_since is None
+        if begins or not rest:
+            self._resting_since = self._clock() if rest else None
         return begins
 
     def save_at_rest(self, branches: Iterable[int]) -> bool:

@@ -237,11 +237,11 @@ class EngineEndpoint:
         self._frames.poll(self._courses, busy)
         self._series.poll(busy)
         self._report_kept()
-        if busy or self.seconds_to_wait() < OPEN_END:
-            self._durability.busy()
-        else:
-            if self._durability.begins_to_rest() and self._stepped:
-                self.send_heartbeat()
+        rest = not busy and self.seconds_to_wait() == OPEN_END
+        if self._durability.begins(rest) and self._stepped:
+            self._stepped = False
+            self._send(Heartbeat(self.positions()))
+        if rest:
             busy = self._durability.save_at_rest(self._saveable())
         if busy and self._durability.due:
             self.save_all()
@@ -380,11 +380,6 @@ class EngineEndpoint:
             if changed or arrays != self._arrays:
                 self._send(Heartbeat(self.positions(), changed, arrays))
             self._kept, self._arrays = found, arrays
-
-    def send_heartbeat(self) -> None:
-        """Reports the position of each branch."""
-        self._stepped = False
-        self._send(Heartbeat(self.positions()))
 
     def _send(self, message: Message, body: Buffer = b"") -> None:
         self._send_bytes(message, body)

@@ -182,9 +182,10 @@ class ForcingReader:
         return days
 
     def _check_period(self, steps: range) -> None:
-        days, calendar = self.slabs.days, self.store.calendar
+        days = self.slabs.days
         first, last = self._start + steps.start, self._start + steps.stop - 1
         if first not in days or last not in days:
+            calendar = self.store.calendar
             raise ForcingError(
                 f"The run needs {day_name(first, calendar)} to {day_name(last, calendar)}, but "
                 f'"{self.store.path}" holds {day_name(days.start, calendar)} to {day_name(days.stop - 1, calendar)}. '
