@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from steppe.grid import builtin_grid
-from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, choose_colours, draw_run, quantiles
+from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, choose_colours, draw_run, picture_colours, quantiles
 from steppe.view.plot import DOTS, NARROW, WIDTH, _moment, _readable
 
 PURE = Colours("oslo_r", 0.0, 1.0, 0.2)
@@ -58,6 +58,15 @@ def test_land_has_the_colour_of_its_value_and_the_sea_is_grey(tmp_path: Path) ->
     grid = builtin_grid("queensland")
     assert land / sea == pytest.approx(grid.n_cells / (grid.active.size - grid.n_cells), rel=0.03)
     assert land > 0.2
+
+
+def test_a_palette_that_is_chosen_is_the_whole_one_as_on_the_page(tmp_path: Path) -> None:
+    from cmcrameri import cm
+
+    chosen = picture_colours(np.linspace(0.0, 1.0, 50), "rain", "mm", scale=(0.0, 1.0), palette="oslo_r")
+    draw_run(tmp_path / "a.png", "Run", [queensland(0.5)._replace(colours=chosen)], [], [])
+    red, green, blue = (round(255 * part) for part in cm.oslo_r(0.5)[:3])
+    assert share(pixels(tmp_path / "a.png"), (red, green, blue)) > 0.2
 
 
 @pytest.mark.parametrize("count", [1, 4, 5])

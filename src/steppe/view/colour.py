@@ -28,12 +28,13 @@ _MAPS: tuple[tuple[tuple[str, ...], str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Colours:
-    """A colour map of cmcrameri and the values at its ends; `step` apart are round values for ticks."""
+    """A colour map of cmcrameri and the values at its ends; `step` apart are round values for ticks. whole: with its darkest fifth."""
 
     name: str
     low: float
     high: float
     step: float
+    whole: bool = False
 
     def ticks(self) -> list[float]:
         """Round values from low to high."""
@@ -41,7 +42,7 @@ class Colours:
 
     def between(self, low: float, high: float) -> "Colours":
         """The same colours between other ends."""
-        return Colours(self.name, low, high, round_step(high - low))
+        return replace(self, low=low, high=high, step=round_step(high - low))
 
 
 def choose_colours(values: Array, name: str, units: str = "", standard_name: str = "", long_name: str = "") -> Colours:
@@ -76,7 +77,7 @@ def picture_colours(
 ) -> Colours:
     """As `choose_colours`; values of both signs have diverging colours, equally far on both sides of 0. scale, palette: given ones."""
     found = choose_colours(values, name, units, standard_name, long_name)
-    found = replace(found, name=palette or found.name)
+    found = replace(found, name=palette or found.name, whole=palette is not None)
     signed = found.low < 0.0 < found.high and units not in CELSIUS and palette in (None, DIFFERENCE)
     if scale:
         found = found.between(*scale)

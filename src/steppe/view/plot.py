@@ -141,7 +141,7 @@ def draw_map(
     from cmcrameri import cm  # with matplotlib as slow to import, and only maps need it
 
     c = drawn.colours
-    style: dict[str, Any] = {"cmap": _trimmed(getattr(cm, c.name), c.name), "vmin": c.low, "vmax": c.high}
+    style: dict[str, Any] = {"cmap": _trimmed(getattr(cm, c.name), c), "vmin": c.low, "vmax": c.high}
     left, height = corner[0] + LEFT, cell[1] - ABOVE - BELOW
     axes = _axes(figure, left, corner[1] - ABOVE - height, cell[0], height)
     axes.set_aspect(1.0 / _squeeze(drawn), anchor="NW")
@@ -180,13 +180,13 @@ def draw_map(
     return image
 
 
-def _trimmed(colours: "Colormap", name: str) -> "Colormap":
-    """A colour map without its darkest fifth, which would hide the outline; a diverging one unchanged."""
+def _trimmed(colours: "Colormap", c: Colours) -> "Colormap":
+    """A colour map without its darkest fifth, which would hide the outline; a diverging one and a chosen one unchanged."""
     from matplotlib.colors import ListedColormap
 
-    if name == DIFFERENCE:
+    if c.whole or c.name == DIFFERENCE:
         return colours
-    ends = (0.0, 0.8) if name.endswith("_r") else (0.2, 1.0)
+    ends = (0.0, 0.8) if c.name.endswith("_r") else (0.2, 1.0)
     return ListedColormap(colours(np.linspace(*ends, 256)))
 
 
