@@ -84,6 +84,7 @@ def test_numpy_takes_an_array_by_its_values() -> None:
         assert isinstance(array[1, 2], float)
         with array.read_only() as seen:
             assert isinstance(seen[1, 2], float)
+            assert (np.sum(seen), np.asarray(seen).shape) == (45.0, (2, 5))
         array[1] = np.ones((1, 1, 5))  # NumPy drops leading dimensions of length 1
         assert array[1].tolist() == [1.0] * 5
         number = GlobalArray(world, ())

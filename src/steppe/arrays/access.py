@@ -86,20 +86,6 @@ def distinct(n: int, width: int, index: Integers, slots: Integers, found: Intege
     counts[0] = used
 
 
-@field_kernel
-def runs(n: int, index: Integers, pairs: Integers, counts: Integers) -> None:
-    """Indices that follow each other as pairs (first, length), counts[0] of them."""
-    found, last = 0, int64(-2)
-    for k in range(n):
-        if index[k] == last + 1:
-            pairs[2 * found - 1] += 1
-        else:
-            pairs[2 * found], pairs[2 * found + 1] = index[k], 1
-            found += 1
-        last = index[k]
-    counts[0] = found
-
-
 @cache
 def access(dtype: str) -> ElementLoops:
     """The loops for elements of one of `DTYPES`."""

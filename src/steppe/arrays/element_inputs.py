@@ -136,8 +136,8 @@ def flat_index(name: str, shape: tuple[int, ...], key: Any) -> Integers:
         if all(isinstance(part, int | np.integer | slice | EllipsisType | None) and not isinstance(part, bool) for part in parts):
             whole = as_strided(np.empty(1, np.int8), shape, strides)  # a byte an element; none is read
             view = whole[parts if ... in parts else (*parts, ...)]
-            found = view.ctypes.data - whole.ctypes.data
-            found += sum(np.ix_(*(step * np.arange(n) for n, step in zip(view.shape, view.strides, strict=True))))
+            along = (step * np.arange(n) for n, step in zip(view.shape, view.strides, strict=True))
+            found = sum(np.ix_(*along), view.ctypes.data - whole.ctypes.data)
         elif len(parts) == len(shape) and all(np.asarray(part).dtype.kind == "i" for part in parts):
             for axis, (part, n, stride) in enumerate(zip(parts, shape, strides, strict=True)):
                 index = np.asarray(part, np.int64)
@@ -146,8 +146,8 @@ def flat_index(name: str, shape: tuple[int, ...], key: Any) -> Integers:
                 found = found + stride * (index % n)
         else:
             for axis, stride in enumerate(strides):
-                along = np.arange(shape[axis]).reshape((-1, *[1] * (len(shape) - axis - 1)))
-                found = found + stride * np.broadcast_to(along, shape)[key]
+                own = np.arange(shape[axis]).reshape((-1, *[1] * (len(shape) - axis - 1)))
+                found = found + stride * np.broadcast_to(own, shape)[key]
     except (IndexError, ValueError) as error:
         raise IndexOutOfRangeError(f'"{name}" of shape {shape}: {error}.') from None
     return np.asarray(found, np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from steppe.array_types import Array, Integers
-from steppe.arrays.access import FETCH_UPDATE, ElementLoops, access, distinct, runs
+from steppe.arrays.access import FETCH_UPDATE, ElementLoops, access, distinct
 from steppe.arrays.layout import PageLayout
 from steppe.arrays.serving import Answer, PageRequest
 from steppe.arrays.site import ArraySite
@@ -91,11 +91,10 @@ class Far:
         most = max(MOST >> layout.shift, 1)
         of_hosts = [numbers[hosts == host] for host in np.unique(hosts)]
         for group in (some[first : first + most] for some in of_hosts for first in range(0, some.size, most)):
-            begins = np.flatnonzero(np.diff(group, prepend=-2) != 1)
-            ends = np.append(begins[1:], group.size) - 1
-            first, end = group[begins] << layout.shift, np.minimum((group[ends] + 1) << layout.shift, layout.length)
-            pairs, n = np.stack([first, end - first], axis=1), int((end - first).sum())
-            answer = self._send(int(layout.page_hosts[group[0]]), GATHER, n, begins.size, pairs.reshape(-1))
+            runs = _runs(group) << layout.shift
+            runs[-1, 1] = min(runs[-1, 1], layout.length - runs[-1, 0])
+            n = int(runs[:, 1].sum())
+            answer = self._send(int(layout.page_hosts[group[0]]), GATHER, n, len(runs), runs.reshape(-1))
             found.append((group, Pending(self._dtype, n, [_Part(answer, slice(None))])))
         return found
 
@@ -197,10 +196,14 @@ def _as_runs(index: Integers) -> tuple[int, Integers]:
     sample = _sample(index)
     if index.size <= FEW or 2 * int(np.count_nonzero(np.diff(sample) == 1)) < sample.size:
         return 0, index
-    pairs, counts = np.empty(2 * index.size, np.int64), np.zeros(1, np.int64)
-    runs(index.size, index, pairs, counts)
-    n = int(counts[0])
-    return (n, pairs[: 2 * n]) if 2 * n < index.size else (0, index)
+    runs = _runs(index)
+    return (len(runs), runs.reshape(-1)) if runs.size < index.size else (0, index)
+
+
+def _runs(index: Integers) -> Integers:
+    """Indices that follow each other as pairs (first, length), (runs, 2)."""
+    begins = np.flatnonzero(np.append(True, index[1:] != index[:-1] + 1))
+    return np.stack([index[begins], np.diff(begins, append=index.size)], axis=1)
 
 
 def _from_runs(pairs: Integers) -> Integers:

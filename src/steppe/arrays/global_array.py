@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -27,15 +27,11 @@ from steppe.kernels.elements import ONE_PAGE
 _NO_FAR, _ONE = np.empty(0, np.int64), np.zeros(1, np.int64)  # positions: none, the first
 
 
-class Fetch:
-    """A gather under way; `wait` returns the elements."""
+class Fetch(NamedTuple):
+    """A gather under way."""
 
-    def __init__(self, finish: Callable[[], Array]) -> None:
-        self._finish = finish
-
-    def wait(self) -> Array:
-        """The elements, in the shape of the indices."""
-        return self._finish()
+    wait: Callable[[], Array]
+    """The elements, in the shape of the indices."""
 
 
 class GlobalArray:
@@ -175,10 +171,13 @@ class GlobalArray:
         chosen = self.inputs.indices(index)
         shape, chosen = chosen.shape, chosen.reshape(-1)
         far, near = self._divided(self._table, chosen)
-        pending = self._far.gather(chosen[far]) if far.size else None
-        found = self._taken(self._table, chosen, near)  # while the other hosts look for theirs
+        elsewhere = far.size > 0 and far.size == chosen.size
+        pending = self._far.gather(chosen if elsewhere else chosen[far]) if far.size else None
+        found = np.empty(0, self.dtype) if elsewhere else self._taken(self._table, chosen, near)  # while the other hosts look for theirs
 
         def finish() -> Array:
+            if pending and elsewhere:
+                return self._far.awaited(pending).reshape(shape)
             if pending:
                 found[far] = self._far.awaited(pending)
             return found.reshape(shape)

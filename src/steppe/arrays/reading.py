@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from steppe.array_types import Array, Integers
 from steppe.arrays.far import Far, Pending
@@ -163,6 +163,10 @@ class ReadOnly:
         """A copy of elements, chosen as in NumPy."""
         self._check()
         return self._array.chosen(key, self.gather)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """A copy of all elements, for NumPy's functions."""
+        return np.asarray(self[...], dtype)
 
     def __setitem__(self, key: Any, value: ArrayLike) -> None:
         """Raises `ArrayError`: nothing is changed meanwhile."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from steppe.array_types import Integers
 from steppe.arrays.serving import PATIENCE, HostLink, PageRequest, PageServer
-from steppe.comm import World, is_bridged, nodes, process_state, shared
+from steppe.comm import World, agree_on, is_bridged, nodes, process_state, shared
 from steppe.errors import ArrayError
 from steppe.timeline import span
 
@@ -28,7 +28,6 @@ LOOK = 1.0  # [s] between two looks at a rank that is late
 FAR_LOOK = 2.0  # [s] the same, at the ranks of other hosts
 ARRIVALS = -1  # the operation of a request for the board of a host
 NUMBERS = 16  # that ranks compare when they meet
-ADDRESS = 256  # bytes for the address of a server
 _SITES: "WeakKeyDictionary[World, ArraySite]" = WeakKeyDictionary()
 
 
@@ -126,17 +125,14 @@ class ArraySite:
         key = np.frombuffer(secrets.token_bytes(32), np.uint8).copy()
         world.broadcast(key)
         self._key = key.tobytes()
-        mine = np.zeros(ADDRESS, np.uint8)
+        address = b""
         if world.rank == self.mates[0]:
             self.server = PageServer(self._key, self._answer)
-            text = f"{self.server.port} {socket.gethostname()}".encode()[:ADDRESS]
-            mine[: len(text)] = np.frombuffer(text, np.uint8)
+            address = f"{self.server.port} {socket.gethostname()}".encode()
+        told = world.exchange([np.frombuffer(address, np.uint8)] * world.size)
         leaders = [self.hosts.index(host) for host in range(max(self.hosts) + 1)]
-        for leader in leaders:
-            told = mine.copy()
-            world.broadcast(told, leader)
-            port, _, name = told.tobytes().rstrip(b"\0").decode().partition(" ")
-            self._addresses.append((name, int(port)))
+        parts = [told[leader].tobytes().decode().split(" ") for leader in leaders]
+        self._addresses = [(name, int(port)) for port, name in parts]
 
     @property
     def world(self) -> World:
@@ -212,20 +208,20 @@ class ArraySite:
         with span("wait"):
             most: list[int] = self.world.reduce(given, "max", watch=watch).tolist()
         if most[0] != -most[1]:
-            raise ArrayError(self._disagreement(what))
+            self._disagree(what)
         return most[2 : 2 + len(numbers)]
 
-    def _disagreement(self, what: str) -> str:
-        parts = self.world.gather(np.frombuffer(what.encode(), np.uint8))
-        calls = [part.tobytes().decode() for part in parts or []]
-        other = next((rank for rank, call in enumerate(calls) if call != calls[0]), 0)
-        told = np.zeros(1000, np.uint8)
-        if calls:
-            text = f"The ranks disagree: rank 0 is in {calls[0]}, rank {other} in {calls[other]}.".encode()[: told.size]
-            told[: len(text)] = np.frombuffer(text, np.uint8)
-        self.world.broadcast(told)
-        found = told.tobytes().rstrip(b"\0").decode(errors="replace")
-        return f"{found} Every rank must make the same collective calls in the same order."
+    def _disagree(self, what: str) -> None:
+        """Raises `ArrayError` on all ranks: two of them are in different calls."""
+        parts, error = self.world.gather(np.frombuffer(what.encode(), np.uint8)), None
+        if parts is not None:
+            calls = [part.tobytes().decode() for part in parts]
+            other = next((rank for rank, call in enumerate(calls) if call != calls[0]), 0)
+            error = ArrayError(
+                f"The ranks disagree: rank 0 is in {calls[0]}, rank {other} in {calls[other]}. "
+                "Every rank must make the same collective calls in the same order."
+            )
+        agree_on(self.world, error)
 
     def _look_at_mates(self, now: float) -> None:
         """Ends the job if the first late rank of this host has ended, or has been stopped for long."""
