@@ -30,6 +30,18 @@ def test_the_cache_of_files_of_a_container_is_free_memory(tmp_path: Path, monkey
     assert machine_state.free_memory() == 7005
 
 
+def test_the_limits_of_all_groups_of_a_process_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of a batch job, whose ranks see the whole tree of groups."""
+    (tmp_path / "own").write_text("4:memory:/other\n0::/job_7/step_0\n")
+    (tmp_path / "job_7" / "step_0").mkdir(parents=True)
+    for group, limit, used in (("job_7", "9000", "4000"), ("job_7/step_0", "max", "1000")):
+        (tmp_path / group / "memory.max").write_text(limit)
+        (tmp_path / group / "memory.current").write_text(used)
+    monkeypatch.setattr(machine_state, "GROUP", tmp_path)
+    monkeypatch.setattr(machine_state, "OWN", tmp_path / "own")
+    assert (machine_state.free_memory(), container_memory()) == (5000, 9000)
+
+
 def test_a_process_has_a_state_until_it_has_ended() -> None:
     assert process_state(1) in ("S", "R", "D", "I")
     assert process_state(2**22 + 1) == ""  # beyond the greatest number of a process

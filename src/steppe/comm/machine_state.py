@@ -3,17 +3,18 @@
 import math
 from pathlib import Path
 
-MEMORY, GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+MEMORY, GROUP, OWN = Path("/proc/meminfo"), Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def free_memory() -> float:
-    """Bytes that this host, or the container of this process, can still give; infinity where the system does not say."""
+    """Bytes that this host, or a container or batch job of this process, can still give; infinity where the system does not say."""
     found = host_memory("MemAvailable") or math.inf
-    used = GROUP / "memory.current"
-    if not used.is_file():
-        return found
-    cache = _count_of(GROUP / "memory.stat", "inactive_file")  # of files: it counts as used, but the system gives it up at once
-    return min(found, container_memory() - float(used.read_text()) + cache)
+    for group in _groups():
+        used = group / "memory.current"
+        if used.is_file():
+            cache = _count_of(group / "memory.stat", "inactive_file")  # of files: it counts as used, but the system gives it up at once
+            found = min(found, _limit_of(group) - float(used.read_text()) + cache)
+    return found
 
 
 def host_memory(what: str) -> int:
@@ -28,8 +29,19 @@ def _count_of(file: Path, what: str) -> int:
 
 
 def container_memory() -> float:
-    """The most bytes that the container of this process may use; infinity without a limit."""
-    limit = GROUP / "memory.max"
+    """The most bytes that the container or batch job of this process may use; infinity without a limit."""
+    return min(map(_limit_of, _groups()))
+
+
+def _groups() -> list[Path]:
+    """The control groups (version 2) of this process, the smallest first; the limits of all of them hold."""
+    lines = OWN.read_text(encoding="utf-8").splitlines() if OWN.is_file() else []
+    path = Path(next((line[4:] for line in lines if line.startswith("0::/")), ""))
+    return [GROUP / path, *(GROUP / parent for parent in path.parents)]
+
+
+def _limit_of(group: Path) -> float:
+    limit = group / "memory.max"
     text = limit.read_text().strip() if limit.is_file() else ""
     return float(text) if text.isdigit() else math.inf
 
