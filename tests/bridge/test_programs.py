@@ -53,12 +53,12 @@ def test_a_collective_keeps_freed_datatypes_and_has_stack_for_operations(folder:
 
 
 @PAIRS
-def test_freed_communicators_short_receives_automatic_buffers_and_many_matched_messages(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
+def test_what_programs_seldom_do_works_between_sites(folder: Path, pair: tuple[Mpi, Mpi]) -> None:
     assert output(folder, "corners", (1, 2), pair) == "0 failures\n"
 
 
 def test_values_of_a_derived_type_may_be_more_than_2_gib(folder: Path) -> None:
-    assert output(folder, "corners", (1, 1), (OPENMPI, MPICH), "much") == "0 failures\n"
+    assert output(folder, "corners", (1, 2), (MPICH, OPENMPI), "much") == "0 failures\n"
 
 
 def test_ranks_of_other_nodes_come_by_tcp_with_the_secret_of_their_site(folder: Path) -> None:

@@ -48,8 +48,9 @@ def test_what_is_not_served_is_an_error_by_name_and_goes_on_inside_a_site(folder
     ], said
 
 
-def test_a_refused_call_that_is_fatal_ends_all_sites_with_a_code_that_no_batch_script_tries_again(folder: Path) -> None:
-    with world(folder, sites(folder, "refused", (1, 1), (MPICH, OPENMPI), "fatal")) as running:
+@pytest.mark.parametrize("word", ["fatal", "abort"])
+def test_a_refused_call_that_is_fatal_ends_all_sites_with_a_code_that_no_batch_script_tries_again(folder: Path, word: str) -> None:
+    with world(folder, sites(folder, "refused", (1, 1), (MPICH, OPENMPI), word)) as running:
         ended = running.end()
     assert [one.code for one in ended] == [1, 1], ended
     for one in ended:

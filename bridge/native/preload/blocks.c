@@ -2,6 +2,7 @@
  *
  * A block crosses the wide area once, in one message a site: [sizes of the blocks][blocks], in the order of the ranks of that site.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,41 @@ int local_broadcast(struct communicator *c, void *buffer, MPI_Count count, MPI_D
     return error ? error : await_local(&request, MPI_STATUS_IGNORE);
 }
 
+/* So many bytes as values of a type whose number fits an int: Open MPI takes no more. The caller frees a type that is not MPI_BYTE. */
+static MPI_Datatype bytes_as(uint64_t bytes, int *count) {
+    enum { PIECE = 1 << 20 };
+    if (bytes <= INT_MAX)
+        return *count = (int)bytes, MPI_BYTE;
+    MPI_Datatype piece, all;
+    PMPI_Type_contiguous(PIECE, MPI_BYTE, &piece);
+    PMPI_Type_create_struct(2, (int[]){(int)(bytes / PIECE), (int)(bytes % PIECE)}, (MPI_Aint[]){0, (MPI_Aint)(bytes - bytes % PIECE)},
+                            (MPI_Datatype[]){piece, MPI_BYTE}, &all);
+    PMPI_Type_commit(&all);
+    PMPI_Type_free(&piece);
+    return *count = 1, all;
+}
+
+MPI_Request local_start(struct communicator *c, void *data, uint64_t bytes, int peer, int tag, bool out) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    int count;
+    MPI_Datatype type = bytes_as(bytes, &count);
+    if (out)
+        PMPI_Isend(data, count, type, peer, tag, c->inner, &request);
+    else
+        PMPI_Irecv(data, count, type, peer, tag, c->inner, &request);
+    if (type != MPI_BYTE)
+        PMPI_Type_free(&type);
+    return request;
+}
+
+static void broadcast_bytes(struct communicator *c, void *data, uint64_t bytes) {
+    int count;
+    MPI_Datatype type = bytes_as(bytes, &count);
+    local_broadcast(c, data, count, type, 0);
+    if (type != MPI_BYTE)
+        PMPI_Type_free(&type);
+}
+
 /* Where the block of a rank of this site lies in a package. */
 static char *local_blocks(char *package, int n, int rank) {
     char *block = package + (size_t)n * sizeof(uint64_t);
@@ -39,16 +75,11 @@ static void local_exchange(struct communicator *c, char *package, void *block, u
     MPI_Request *requests = grow(NULL, (size_t)n * sizeof *requests);
     char *its = package + (size_t)n * sizeof(uint64_t);
     for (int i = 0; c->local_rank == root && i < n; its += ((uint64_t *)package)[i++]) {
-        MPI_Count size = (MPI_Count)((uint64_t *)package)[i];
-        if (i != root && out)
-            PMPI_Isend_c(its, size, MPI_BYTE, i, tag, c->inner, &requests[used++]);
-        else if (i != root)
-            PMPI_Irecv_c(its, size, MPI_BYTE, i, tag, c->inner, &requests[used++]);
+        if (i != root)
+            requests[used++] = local_start(c, its, ((uint64_t *)package)[i], i, tag, out);
     }
-    if (c->local_rank != root && out)
-        PMPI_Irecv_c(block, (MPI_Count)bytes, MPI_BYTE, root, tag, c->inner, &requests[used++]);
-    else if (c->local_rank != root)
-        PMPI_Isend_c(block, (MPI_Count)bytes, MPI_BYTE, root, tag, c->inner, &requests[used++]);
+    if (c->local_rank != root)
+        requests[used++] = local_start(c, block, bytes, root, tag, !out);
     await_locals(used, requests);
     free(requests);
 }
@@ -176,7 +207,7 @@ struct blocks blocks_allgather(struct communicator *c, const char *block, uint64
         local_broadcast(c, &q.bytes, 1, MPI_UINT64_T, 0);
         if (c->local_rank != 0)
             q.data = grow(NULL, q.bytes);
-        local_broadcast(c, q.data, (MPI_Count)q.bytes, MPI_BYTE, 0);
+        broadcast_bytes(c, q.data, q.bytes);
         unwrap(c, &b, s, q);
     }
     if (sends)

@@ -23,6 +23,7 @@ struct package blocks_scatter(struct communicator *c, const struct blocks *b, in
 void blocks_allocate(struct blocks *b, int n);
 void blocks_free(struct blocks *b);
 
+MPI_Request local_start(struct communicator *c, void *data, uint64_t bytes, int peer, int tag, bool out); /* to or from a rank in `inner` */
 void post_bytes(struct operation *o, struct communicator *c, const void *data, uint64_t bytes, int peer, int tag);
 struct operation *post_to_leaders(struct communicator *c, const void *data, uint64_t bytes, int tag);
 void await_to_leaders(struct communicator *c, struct operation *sends);

@@ -109,6 +109,7 @@ struct communicator *bridge_spans(MPI_Comm handle); /* its entry; null if its me
 /* Makes the entry of a communicator. `handle`, `inner`: its members at this site, in the order of their ranks; both belong to the entry. */
 struct communicator *communicator_enter(MPI_Comm handle, MPI_Comm inner, int size, const int *world_ranks, uint64_t context);
 MPI_Comm communicator_inner(MPI_Comm handle);
+MPI_Comm communicator_alone(void); /* of the bridge, and of this rank alone */
 struct communicator *communicator_private(struct communicator *c); /* a collective call */
 void topology_copy(struct communicator *to, const struct communicator *from);
 struct communicator *communicator_enter_inter(MPI_Comm handle, int size, const int *own, int peers, const int *remote, uint64_t context);

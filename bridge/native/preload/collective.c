@@ -235,7 +235,7 @@ int alltoall(struct communicator *c, const struct call *a, int tag) {
         else if (r == c->rank)
             error |= call_unpack(a, r, packed[r], bytes);
         else
-            PMPI_Isend_c(packed[r], (MPI_Count)bytes, MPI_BYTE, c->to_local[r], tag, c->inner, &local[locals++]);
+            local[locals++] = local_start(c, packed[r], bytes, c->to_local[r], tag, true);
     }
     for (int r = 0; r < c->size; r++)
         if (c->to_local[r] >= 0 && r != c->rank)

@@ -27,13 +27,8 @@ static int check_side(struct communicator *c, int n, struct vector counts, MPI_C
 
 /* The library says whether an operation fits a datatype: asked for no values, by a communicator of this rank alone. */
 static int check_operation(struct communicator *c, const struct call *a) {
-    static MPI_Comm alone;
     char nothing;
-    if (!alone) {
-        PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &alone);
-        PMPI_Comm_set_errhandler(alone, MPI_ERRORS_RETURN);
-    }
-    int error = PMPI_Allreduce(MPI_IN_PLACE, &nothing, 0, a->receive_type, a->op, alone), class;
+    int error = PMPI_Allreduce(MPI_IN_PLACE, &nothing, 0, a->receive_type, a->op, communicator_alone()), class;
     if (!error)
         return MPI_SUCCESS;
     PMPI_Error_class(error, &class);
@@ -46,6 +41,8 @@ static int check(struct communicator *c, collective *run, const struct call *a) 
     bool rooted = run == broadcast || run == reduce || run == gather || run == scatter;
     if (rooted && (a->root < 0 || a->root >= c->peers) && !(c->merged && (a->root == MPI_ROOT || a->root == MPI_PROC_NULL)))
         return fail(c, MPI_ERR_ROOT, "the root %d is not one of a communicator of %d ranks.", a->root, c->peers);
+    if (run == scan && c->merged)
+        return fail(c, MPI_ERR_COMM, "an intercommunicator has no scan.");
     if ((run == neighbor_allgather || run == neighbor_alltoall) && !c->topology)
         return fail(c, MPI_ERR_TOPOLOGY, "the communicator has no topology.");
     collective_lengths(c, run, a, &sources, &dests);

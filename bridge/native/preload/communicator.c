@@ -107,6 +107,15 @@ MPI_Comm communicator_inner(MPI_Comm handle) {
     return inner;
 }
 
+MPI_Comm communicator_alone(void) {
+    static MPI_Comm alone;
+    if (!alone) {
+        PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &alone);
+        PMPI_Comm_set_errhandler(alone, MPI_ERRORS_RETURN);
+    }
+    return alone;
+}
+
 /* The rank of a world rank in the handle of an intercommunicator follows from its group. */
 struct communicator *communicator_enter_inter(MPI_Comm handle, int size, const int *own, int peers, const int *remote, uint64_t context) {
     struct communicator *c = enter(handle, size, own, peers, remote, context);
@@ -358,15 +367,15 @@ int bridge_Comm_compare(MPI_Comm one, MPI_Comm other, int *result) {
 int bridge_Comm_test_inter(struct communicator *c, int *flag) { return *flag = c->peer_world != c->world, MPI_SUCCESS; }
 
 /* What the library says of its own world is said of the whole one. */
-int bridge_Comm_get_attr(struct communicator *c, int key, void *value, int *flag) {
+int bridge_Comm_get_attr(MPI_Comm comm, int key, void *value, int *flag) {
     static int tag_limit = TAG_LIMIT, not_global = 0, site;
     int *own = key == MPI_TAG_UB ? &tag_limit : key == MPI_WTIME_IS_GLOBAL ? &not_global : key == MPI_UNIVERSE_SIZE ? &world.size
                : key == MPI_APPNUM ? &site : NULL;
     site = world.site;
     if (!own)
-        return PMPI_Comm_get_attr(c->handle, key, value, flag);
+        return PMPI_Comm_get_attr(comm, key, value, flag);
     *(int **)value = own;
     return *flag = 1, MPI_SUCCESS;
 }
 
-int bridge_Attr_get(struct communicator *c, int key, void *value, int *flag) { return bridge_Comm_get_attr(c, key, value, flag); }
+int bridge_Attr_get(MPI_Comm comm, int key, void *value, int *flag) { return bridge_Comm_get_attr(comm, key, value, flag); }

@@ -26,13 +26,14 @@ MPI_Count type_size(MPI_Datatype type) {
 
 MPI_Count type_extent(MPI_Datatype type) {
     MPI_Count lower, extent;
-    PMPI_Type_get_extent_x(type, &lower, &extent);
-    return extent;
+    return type == MPI_DATATYPE_NULL || PMPI_Type_get_extent_x(type, &lower, &extent) ? 0 : extent;
 }
 
 /* Named types are never freed, so what is known of the last ones stays true. */
 bool type_is_dense(MPI_Datatype type, MPI_Count *size) {
     static struct { MPI_Datatype type; MPI_Count size; bool dense, known; } cache[32];
+    if (type == MPI_DATATYPE_NULL) /* beside a count of 0 */
+        return *size = 0, true;
     unsigned i = ((uintptr_t)type >> 4 ^ (uintptr_t)type) % 32;
     if (!cache[i].known || cache[i].type != type) {
         if (!is_named(type))

@@ -13,7 +13,7 @@ static bool is_fatal(MPI_Comm handle) {
         return true; /* MPI_Session_init is called without MPI_Init */
     MPI_Errhandler handler;
     PMPI_Comm_get_errhandler(handle, &handler);
-    bool fatal = handler == MPI_ERRORS_ARE_FATAL;
+    bool fatal = handler == MPI_ERRORS_ARE_FATAL || handler == MPI_ERRORS_ABORT;
     PMPI_Errhandler_free(&handler);
     return fatal;
 }
@@ -78,10 +78,17 @@ int fail(const struct communicator *c, int error_class, const char *format, ...)
     return code;
 }
 
+/* Beside a count of 0 MPICH takes MPI_DATATYPE_NULL, Open MPI does not. */
+#ifdef OPEN_MPI
+#define NEEDS_TYPE(count) true
+#else
+#define NEEDS_TYPE(count) (count)
+#endif
+
 int values_checked(const struct communicator *c, MPI_Count count, MPI_Datatype type) {
     if (count < 0)
         return fail(c, MPI_ERR_COUNT, "the count %lld is negative.", (long long)count);
-    return type == MPI_DATATYPE_NULL ? fail(c, MPI_ERR_TYPE, "the datatype is MPI_DATATYPE_NULL.") : MPI_SUCCESS;
+    return NEEDS_TYPE(count) && type == MPI_DATATYPE_NULL ? fail(c, MPI_ERR_TYPE, "the datatype is MPI_DATATYPE_NULL.") : MPI_SUCCESS;
 }
 
 int ranks_checked(const struct communicator *c, int n, const int *ranks, int size) {

@@ -154,6 +154,7 @@ static int create_here(MPI_Comm members, bool first, int remote_leader, MPI_Comm
 /* MPI_Comm_split, and MPI_Comm_create, where the color says whether a rank is a member: null where a group has no member of the color. */
 int inter_split(struct communicator *c, int color, int key, MPI_Comm *new) {
     struct communicator *all = c->merged;
+    collectives_end(c); /* a duplicate counts as a child, too */
     int mine[2] = {color, key}, n, m, *pairs = grow(NULL, 2 * (size_t)all->size * sizeof(int));
     bridge_Allgather(all, mine, 2, MPI_INT, pairs, 2, MPI_INT);
     uint64_t context = communicator_new_context(c, mix((uint64_t)(uint32_t)color));

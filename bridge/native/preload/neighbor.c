@@ -38,7 +38,7 @@ static int exchange(struct communicator *c, const struct call *a, int tag, bool 
         if (is_there(c, p->peer))
             post_bytes(&p->send, c, p->packed, p->bytes, p->peer, tag);
         else if (is_here(c, p->peer) && p->peer != c->rank)
-            PMPI_Isend_c(p->packed, (MPI_Count)p->bytes, MPI_BYTE, c->to_local[p->peer], tag, c->inner, &local[locals++]);
+            local[locals++] = local_start(c, p->packed, p->bytes, c->to_local[p->peer], tag, true);
     }
     for (int k = 0; k < n; k++) {
         int i = source_of_turn(c, k);

@@ -4,34 +4,21 @@
 
 #include "bridge.h"
 
-/* Handles of messages that the bridge holds: numbers, or addresses, that the library never gives out. */
-enum { SLOTS = 1 << 20 };
-static struct message *slots[SLOTS];
-static int slots_used, slots_full; /* slots_full: all before this one are taken */
+static struct map held;           /* messages of other sites that a probe has matched, by their handles */
 static struct map local_messages; /* matched at this site: handle -> communicator, for the source in the status */
 
-#if defined(MPICH_VERSION)
-#define HANDLE(i) (0x7e000000 + (i))
-#define SLOT(handle) ((handle) - 0x7e000000)
-#else
-#define HANDLE(i) ((MPI_Message)&slots[i])
-#define SLOT(handle) ((struct message **)(handle) - slots)
-#endif
+static struct message *message_of(MPI_Message handle) { return map_get(&held, (uintptr_t)handle); }
 
-static struct message *message_of(MPI_Message handle) {
-    ptrdiff_t i = slots_used ? SLOT(handle) : -1;
-    return i >= 0 && i < SLOTS ? slots[i] : NULL;
-}
-
+/* The handle is that of an empty message of this rank to itself: all functions of the library know it. */
 static MPI_Message hold(struct communicator *c, struct message *m) {
-    while (slots_full < SLOTS && slots[slots_full])
-        slots_full++;
-    if (slots_full < SLOTS) {
-        slots[slots_full] = m, m->c = c, c->uses++;
-        slots_used++;
-        return HANDLE(slots_full++);
-    }
-    stop("rank %d of the world holds %d messages of matched probes; none is received.", world.rank, SLOTS);
+    MPI_Message handle;
+    MPI_Request sent;
+    PMPI_Isend(NULL, 0, MPI_BYTE, 0, 0, communicator_alone(), &sent);
+    PMPI_Mprobe(0, 0, communicator_alone(), &handle, MPI_STATUS_IGNORE);
+    PMPI_Request_free(&sent);
+    map_put(&held, (uintptr_t)handle, m);
+    m->c = c, c->uses++;
+    return handle;
 }
 
 static void message_status(struct communicator *c, const struct message *m, MPI_Status *status) {
@@ -107,12 +94,10 @@ static struct communicator *forget_local(MPI_Message message) {
     return c;
 }
 
-static struct communicator *take_slot(MPI_Message *handle) {
-    ptrdiff_t i = SLOT(*handle);
-    struct communicator *c = slots[i]->c;
-    slots[i] = NULL, slots_used--;
-    slots_full = i < slots_full ? (int)i : slots_full;
-    *handle = MPI_MESSAGE_NULL;
+static struct communicator *let_go(MPI_Message *handle) {
+    struct communicator *c = message_of(*handle)->c;
+    map_remove(&held, (uintptr_t)*handle);
+    PMPI_Mrecv(NULL, 0, MPI_BYTE, handle, MPI_STATUS_IGNORE);
     return c;
 }
 
@@ -135,7 +120,7 @@ int bridge_Imrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message 
     int error = values_checked(m->c, count, type);
     if (error)
         return error;
-    struct communicator *c = take_slot(message);
+    struct communicator *c = let_go(message);
     receive_message(operation_new(c, request), m, buffer, count, type);
     communicator_release(c);
     return MPI_SUCCESS;
@@ -157,7 +142,7 @@ int bridge_Mrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *
     int error = values_checked(m->c, count, type);
     if (error)
         return error;
-    struct communicator *c = take_slot(message);
+    struct communicator *c = let_go(message);
     struct operation o;
     operation_begin(&o, c);
     receive_message(&o, m, buffer, count, type);

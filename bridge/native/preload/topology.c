@@ -1,4 +1,5 @@
 /* Topologies of communicators that span sites. The library knows nothing of them; ranks are never reordered. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,9 +45,9 @@ int bridge_Topo_test(struct communicator *c, int *kind) { return *kind = c->topo
 
 /* ---- Cartesian: dims, periods ---- */
 
-static int cells(int n, const int *dims) {
-    int product = 1;
-    for (int i = 0; i < n; i++)
+static long cells(int n, const int *dims) {
+    long product = 1;
+    for (int i = 0; i < n && product <= INT_MAX; i++)
         product *= dims[i];
     return product;
 }
@@ -70,14 +71,14 @@ static int rank_at(const struct topology *t, const int *place) {
 
 int bridge_Cart_create(struct communicator *c, int n, const int dims[], const int periods[], int reorder, MPI_Comm *new) {
     (void)reorder;
-    int used = cells(n, dims);
+    long used = cells(n, dims);
     if (n < 0)
         return fail(c, MPI_ERR_DIMS, "a Cartesian topology of %d dimensions.", n);
     for (int i = 0; i < n; i++)
         if (dims[i] <= 0)
             return fail(c, MPI_ERR_DIMS, "the dimension %d of a Cartesian topology is %d.", i, dims[i]);
     if (used > c->size)
-        return fail(c, MPI_ERR_DIMS, "a Cartesian topology of %d ranks does not fit into a communicator of %d.", used, c->size);
+        return fail(c, MPI_ERR_DIMS, "a Cartesian topology of %ld ranks does not fit into a communicator of %d.", used, c->size);
     struct topology *t = make(MPI_CART, 2 * (size_t)n);
     t->n = n;
     memcpy(t->data, dims, (size_t)n * sizeof(int));

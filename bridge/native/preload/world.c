@@ -175,6 +175,34 @@ static void read_world(const struct frame *frame, const char *payload) {
         world.names[s] = names;
 }
 
+/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the last one first: the functions of the program still have the whole world. */
+static int leave(MPI_Comm self, int key, void *value, void *state) {
+    (void)self, (void)key, (void)value, (void)state;
+    struct communicator *c = bridge_spans(MPI_COMM_WORLD);
+    if (c)
+        collective_run(c, barrier, &(struct call){0});
+    link_drain();
+    link_control(FRAME_BYE, -1, 0, 0, 0, NULL, 0);
+    link_drain();
+    linked = false;
+    bridge_mode = BRIDGE_INERT;
+    if (c)
+        communicator_release(c);
+    return PMPI_Group_free(&world.local);
+}
+
+static int not_copied(MPI_Comm from, int key, void *state, void *value, void *copy, int *flag) {
+    (void)from, (void)key, (void)state, (void)value, (void)copy;
+    return *flag = 0, MPI_SUCCESS;
+}
+
+static void leave_at_end(void) {
+    int key;
+    PMPI_Comm_create_keyval(not_copied, leave, &key, NULL);
+    PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    PMPI_Comm_free_keyval(&key);
+}
+
 static void join(void) {
     int rank, size;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -201,6 +229,7 @@ static void join(void) {
         communicator_enter(MPI_COMM_WORLD, communicator_inner(MPI_COMM_WORLD), world.size, ranks, 2);
         free(ranks);
     }
+    leave_at_end();
 }
 
 int bridge_Init(int *argc, char ***argv) {
@@ -218,21 +247,6 @@ int bridge_Init_thread(int *argc, char ***argv, int required, int *provided) {
     if (required > MPI_THREAD_SERIALIZED && world.rank == 0)
         fprintf(stderr, "steppe bridge: the program asks for MPI_THREAD_MULTIPLE; MPI_THREAD_SERIALIZED is granted.\n");
     return MPI_SUCCESS;
-}
-
-int bridge_Finalize(void) {
-    struct communicator *c = bridge_spans(MPI_COMM_WORLD);
-    if (c)
-        collective_run(c, barrier, &(struct call){0});
-    link_drain();
-    link_control(FRAME_BYE, -1, 0, 0, 0, NULL, 0);
-    link_drain();
-    linked = false;
-    bridge_mode = BRIDGE_INERT;
-    if (c)
-        communicator_release(c);
-    PMPI_Group_free(&world.local);
-    return PMPI_Finalize();
 }
 
 int bridge_Abort(MPI_Comm handle, int code) {

@@ -1,6 +1,8 @@
-/* What programs seldom do, for three ranks, the last two of them at one site. With a word, rank 0 sends itself more than 2 GiB. */
+/* What programs seldom do, for three ranks, the last two of them at one site. With a word, the last one sends the one beside it
+ * more than 2 GiB. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "checks.h"
 
@@ -155,10 +157,93 @@ static void match_many(void) {
     }
 }
 
+/* MPI_Waitall beside a persistent collective inside the site, which MPI_Testall of MPICH 5.0 cannot look at. */
+static void wait_beside_persistent_collective(void) {
+    int got = -1;
+    MPI_Request requests[2];
+    MPI_Barrier_init(MPI_COMM_SELF, MPI_INFO_NULL, &requests[0]);
+    MPI_Start(&requests[0]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        MPI_Irecv(&got, 1, MPI_INT, 2, 9, MPI_COMM_WORLD, &requests[1]), MPI_Send(&rank, 1, MPI_INT, 2, 9, MPI_COMM_WORLD);
+    else if (rank == 2) {
+        MPI_Recv(&got, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        usleep(50000);
+        MPI_Isend(&rank, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, &requests[1]);
+    }
+    MPI_Waitall(rank == 1 ? 1 : 2, requests, MPI_STATUSES_IGNORE);
+    CHECK(rank == 1 || got == 2 - rank);
+    MPI_Request_free(&requests[0]);
+}
+
+/* A duplicate of an intercommunicator waits behind a barrier of it while it is split. */
+static void split_beside_duplicate(void) {
+    int sum = -1, expected = rank == 1 ? 2 : 1;
+    MPI_Comm group, inter, copy, part;
+    MPI_Request requests[2];
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 1, 0, &group);
+    MPI_Intercomm_create(group, 0, MPI_COMM_WORLD, rank == 1 ? 0 : 1, 1, &inter);
+    for (int i = 0; i < 3; i++) {
+        usleep(rank == 0 ? 20000 : 0);
+        MPI_Ibarrier(inter, &requests[0]);
+        MPI_Comm_idup(inter, &copy, &requests[1]);
+        MPI_Comm_split(inter, 0, 0, &part);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, copy);
+        CHECK(sum == expected);
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, part);
+        CHECK(sum == expected);
+        MPI_Comm_free(&copy), MPI_Comm_free(&part);
+    }
+    MPI_Comm_free(&inter), MPI_Comm_free(&group);
+}
+
+static void number_message(void) {
+    int got = -1;
+    if (rank == 0)
+        MPI_Send(&rank, 1, MPI_INT, 2, 10, MPI_COMM_WORLD);
+    if (rank == 2) {
+        MPI_Message message;
+        MPI_Mprobe(0, 10, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+#ifdef OPEN_MPI
+        message = MPI_Message_f2c(MPI_Message_c2f(message));
+#else
+        message = MPI_Message_fromint(MPI_Message_toint(message));
+#endif
+        MPI_Mrecv(&got, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+        CHECK(got == 0 && message == MPI_MESSAGE_NULL);
+    }
+}
+
+static void ask_for_largest_tag(void) {
+    int *of_world, *own, found;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &of_world, &found);
+    MPI_Comm_get_attr(MPI_COMM_SELF, MPI_TAG_UB, &own, &found);
+    CHECK(found && *own == *of_world);
+}
+
+/* Ends the process if the world is not whole any more when MPI_Finalize deletes what MPI_COMM_SELF has. */
+static int deleted_at_end(MPI_Comm self, int key, void *value, void *unused) {
+    int size, total, one = 1;
+    (void)self, (void)key, (void)value, (void)unused;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&one, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (size != 3 || total != 3)
+        exit(1);
+    return MPI_SUCCESS;
+}
+
+static void attach_to_self(void) {
+    int key;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted_at_end, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    MPI_Comm_free_keyval(&key);
+}
+
 /* Values of a derived type that overlap: many bytes in little memory. */
 static void send_much(void) {
     enum { LONG = 1 << 18, N = 2100 };
-    int counts[3] = {rank == 0 ? N : 0, 0, 0}, places[3] = {0};
+    int sends[3] = {0, rank == 2 ? N : 0, 0}, receives[3] = {0, 0, rank == 1 ? N : 0}, places[3] = {0};
     int *from = malloc((LONG + N) * sizeof(int)), *to = calloc(LONG + N, sizeof(int));
     MPI_Datatype values, overlapping;
     for (int i = 0; i < LONG + N; i++)
@@ -166,8 +251,8 @@ static void send_much(void) {
     MPI_Type_contiguous(LONG, MPI_INT, &values);
     MPI_Type_create_resized(values, 0, sizeof(int), &overlapping);
     MPI_Type_commit(&overlapping);
-    MPI_Alltoallv(from, counts, places, overlapping, to, counts, places, overlapping, MPI_COMM_WORLD);
-    CHECK(rank || !memcmp(from, to, (LONG + N - 1) * sizeof(int)));
+    MPI_Alltoallv(from, sends, places, overlapping, to, receives, places, overlapping, MPI_COMM_WORLD);
+    CHECK(rank != 1 || !memcmp(from, to, (LONG + N - 1) * sizeof(int)));
     MPI_Type_free(&values), MPI_Type_free(&overlapping);
     free(from), free(to);
 }
@@ -178,7 +263,8 @@ int main(int count, char **words) {
     for (int i = 0; count == 1 && i < 50; i++)
         free_early();
     if (count == 1)
-        free_with_attribute(), disconnect_with_idle_request(), cut_short(), buffer_automatically(), match_many();
+        free_with_attribute(), disconnect_with_idle_request(), cut_short(), buffer_automatically(), match_many(),
+            wait_beside_persistent_collective(), split_beside_duplicate(), number_message(), ask_for_largest_tag(), attach_to_self();
     else
         send_much();
     return finished();

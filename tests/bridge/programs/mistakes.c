@@ -88,7 +88,9 @@ static void too_short(void) {
 static void topologies(void) {
     int beyond = size + 3, one = 1, negative = -1, values[4], next = (rank + 1) % size, index[] = {1, 2, 3}, edges[] = {1, 2, beyond};
     MPI_Comm comm, part;
+    MPI_Request request;
     EXPECT(MPI_ERR_DIMS, MPI_Cart_create(MPI_COMM_WORLD, negative, &one, &one, 0, &comm));
+    EXPECT(MPI_ERR_DIMS, MPI_Cart_create(MPI_COMM_WORLD, 2, (int[]){1 << 16, 1 << 16}, (int[]){0, 0}, 0, &comm));
     EXPECT(MPI_ERR_RANK, MPI_Graph_create(MPI_COMM_WORLD, size, index, edges, 0, &comm));
     EXPECT(MPI_ERR_RANK, MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &rank, &one, &beyond, &one, MPI_INFO_NULL, 0, &comm));
     EXPECT(MPI_ERR_RANK, MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &next, &one, 1, &beyond, &one, MPI_INFO_NULL, 0,
@@ -97,6 +99,11 @@ static void topologies(void) {
     MPI_Comm_split(MPI_COMM_WORLD, rank == 1, 0, &part);
     EXPECT(MPI_ERR_RANK, MPI_Intercomm_create(part, 0, MPI_COMM_WORLD, beyond, 1, &comm));
     EXPECT(MPI_ERR_RANK, MPI_Intercomm_create(part, beyond, MPI_COMM_WORLD, next, 1, &comm));
+    MPI_Intercomm_create(part, 0, MPI_COMM_WORLD, rank == 1 ? 0 : 1, 1, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    EXPECT(MPI_ERR_COMM, MPI_Scan(&rank, values, 1, MPI_INT, MPI_SUM, comm));
+    EXPECT(MPI_ERR_COMM, MPI_Iexscan(&rank, values, 1, MPI_INT, MPI_SUM, comm, &request));
+    MPI_Comm_free(&comm);
     MPI_Comm_free(&part);
 }
 
@@ -113,6 +120,12 @@ static void no_mistakes(void) {
                                     root ? none : MPI_INT, 0, MPI_COMM_WORLD));
     EXPECT(MPI_SUCCESS, MPI_Allgather(MPI_IN_PLACE, -1, none, all, 1, MPI_INT, MPI_COMM_WORLD));
     EXPECT(MPI_SUCCESS, MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+#ifndef MPICH_VERSION /* MPICH takes any datatype beside a count of 0 */
+    none = MPI_INT;
+#endif
+    int no_counts[4] = {0};
+    MPI_Datatype no_types[] = {none, none, none, none};
+    EXPECT(MPI_SUCCESS, MPI_Alltoallw(&value, no_counts, no_counts, no_types, all, no_counts, no_counts, no_types, MPI_COMM_WORLD));
     failures += value != rank || all[0] != 0 || sum != wanted;
 }
 

@@ -1,4 +1,5 @@
-/* What the bridge does not serve on a communicator of several sites, and what goes on inside one. With a word, errors stay fatal. */
+/* What the bridge does not serve on a communicator of several sites, and what goes on inside one. With a word, errors are fatal: by
+ * MPI_ERRORS_ARE_FATAL, or with "abort" by MPI_ERRORS_ABORT. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,8 @@ int main(int count, char **words) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (count == 1)
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    else if (!strcmp(words[1], "abort"))
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ABORT);
     expect("MPI_Win_allocate", MPI_Win_allocate(8, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window));
     expect("MPI_Win_create", MPI_Win_create(&value, 4, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &window));
     expect("MPI_File_open", MPI_File_open(MPI_COMM_WORLD, "none", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
