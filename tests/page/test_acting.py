@@ -157,10 +157,13 @@ def test_what_is_wrong_is_said_beside_its_field_and_changes_nothing(opened: Open
 
 
 def test_view_token_cannot_set(context: BrowserContext, run: House) -> None:
+    run.order("/scenarios", {"name": "dry"})
     opened = Opened(context.new_page(), run)
     opened.open("view")
     page, since = opened.page, last(run)
     expect(page.locator("#steers")).to_contain_text("Viewing")
+    expect(page.locator("#titles .title")).to_have_count(1)
+    expect(page.locator("#titles .steered")).to_have_count(0)
     draft(opened, "70")
     button = page.get_by_role("button", name="Preview")
     assert button.get_attribute("aria-disabled") == "true"
@@ -217,7 +220,9 @@ def test_the_notice_of_a_planned_change_has_its_date_whatever_is_typed_meanwhile
     page.locator("#change-capacity-when").select_option("date")
     page.locator("#change-capacity-date").fill("1990-02-01")
     opened.press("Enter")
-    page.get_by_role("button", name="Set in main").press("Enter")
+    with page.expect_request(re.compile("/set$")) as sent:
+        page.get_by_role("button", name="Set in main").press("Enter")
+    assert "prefer" not in sent.value.headers  # nothing to wait for before its date
     opened.press("Escape")
     expect(page.locator("#notices")).to_contain_text("planned in main for 1 Feb 1990")
 

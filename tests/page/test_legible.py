@@ -73,6 +73,17 @@ def test_values_of_two_scenarios_are_whole_on_a_phone(opened: Opened) -> None:
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_no_button_of_a_scenario_covers_its_words_on_a_phone(opened: Opened) -> None:
+    opened.house.order("/scenarios", {"name": "dry"})
+    opened.page.set_viewport_size({"width": 390, "height": 844})
+    opened.page.get_by_role("tab", name="Scenarios").click()
+    card = opened.page.get_by_role("treeitem", name="dry,")
+    words, button = card.locator("small").first.bounding_box(), card.get_by_text("Rename").bounding_box()
+    assert words
+    assert button
+    assert button["y"] >= words["y"] + words["height"] or button["y"] + button["height"] <= words["y"]
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_legend_has_numbers_at_both_ends_and_its_whole_unit(context: BrowserContext, run: House, width: int) -> None:
     context.add_init_script(NOTE_NUMBERS)

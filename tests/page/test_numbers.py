@@ -129,6 +129,7 @@ def test_steps_that_are_not_at_hand_are_a_gap_with_the_reason(context: BrowserCo
         assert line["values"][-1] is not None
         assert [(gap["first"], gap["last"]) for gap in line["gaps"]] == [(gap["first"], gap["last"]) for gap in series["gaps"]]
         expect(opened.page.locator("#chart .why")).to_contain_text('No record of "water" holds these steps')
+        expect(opened.page.locator("#chart .why")).to_have_attribute("tabindex", "0")  # it scrolls where it is long
         assert opened.complaints == []
 
 

@@ -191,6 +191,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
       return `${whose}${dates}: values are missing. ${reason}`;
     });
     say(why, words.join(" "));
+    why.tabIndex = words.length ? 0 : -1; // long reasons are scrolled by keys, too
     const left = series.flatMap((line) => line.gaps.filter((gap) => gap.open)).reduce((sum, { first, last }) => sum + last - first + 1, 0);
     most = left ? Math.max(most, left) : 0;
     bar.hidden = left === 0 || !filling;
