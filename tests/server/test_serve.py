@@ -234,3 +234,6 @@ def test_a_run_that_a_script_changed_is_served_and_steered_on(scenario: Path) ->
     with steppe.Simulation(scenario) as simulation:
         assert simulation.step_index == 21
         np.testing.assert_array_equal(simulation.get("water"), stepped)
+        simulation.step(10)
+    with served(scenario) as client:  # an order that comes before the engine has loaded the run counts from there, too
+        assert ordered(client, "/step", "c", {"steps": 2})["target"] == 33

@@ -9,14 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from steppe.control.orders import JOURNAL
+from steppe.control.orders import FIRST_BRANCH, JOURNAL
 from steppe.control.rendezvous import RUN_FILE
 from steppe.control.server.engine_process import MISTAKE, STARTING
 from steppe.control.server.journal import Journal
 from steppe.control.server.launcher import EngineLauncher
 from steppe.control.server.listener import EngineListener, LoopScheduler
 from steppe.control.server.supervisor import Supervisor
-from steppe.errors import FolderError, SteppeError
+from steppe.control.wire import OPEN_END
+from steppe.errors import FolderError, NoSpaceError, SteppeError
 from steppe.files import LockedError, lock, write_whole
 from steppe.server.limits import Limits
 
@@ -171,6 +172,11 @@ def _opened(folder: Path, where: str, durable: bool, launcher: str, opening: Exi
     opening.enter_context(held(folder, where))
     journal = Journal(folder / JOURNAL, durable)
     opening.callback(journal.close)
+    steps = [each.name.partition("-")[0] for each in (folder / "checkpoints").glob("*[0-9]")]
+    first, there = journal.find(FIRST_BRANCH), max([int(step) for step in steps if step.isdecimal()], default=0)
+    with suppress(NoSpaceError):
+        if first and first.shown_step < there and first.closed_step == OPEN_END:
+            journal.seen(FIRST_BRANCH, there)  # a script or `steppe run` has continued it: orders count from there
     (folder / ENDED).unlink(missing_ok=True)
     if launcher:
         write_whole(folder / LAUNCHER, launcher.encode())
