@@ -6,11 +6,9 @@ Deadlines and the size of headers are before all of them, in the protocol class,
 """
 
 from steppe.server.doors.authentication import authenticate, check_role, identify
-from steppe.server.doors.body import check_size, check_type
-from steppe.server.doors.key import check_key
+from steppe.server.doors.content import check_key, check_size, check_type
 from steppe.server.doors.origin import Hosts, Origins
-from steppe.server.doors.prefix import Prefix
-from steppe.server.doors.proxy import Proxies
+from steppe.server.doors.proxy import Prefix, Proxies
 from steppe.server.doors.rate import RequestRates, payer
 
 __all__ = [
