@@ -1,5 +1,6 @@
 """What an engine is asked once for all who look, and how long an answer is right."""
 
+from types import SimpleNamespace
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ class Desk:
     def __init__(self, steps: bool = True) -> None:
         self.at, self.time, self.steps = Position(5, 0), 0.0, steps
         self.shown = 0
+        self.dispatch = self.journal = self
         self.sent: list[Get] = []
         self.bodies: list[bytes] = []
         self.told: list[Any] = []
@@ -30,8 +32,8 @@ class Desk:
     def known(self, branch: int) -> Position:
         return self.at
 
-    def shown_step(self, branch: int) -> int:
-        return max(self.shown, self.at.step)
+    def branch(self, number: int) -> Any:
+        return SimpleNamespace(shown_step=max(self.shown, self.at.step))
 
     def rests(self, branch: int) -> bool:
         return not self.steps

@@ -159,9 +159,6 @@ class Toy:
             self.work()
         return accepted
 
-    def refuse_without_room(self, who: str, key: str) -> None:
-        self.journal.refuse_without_room(who, key)
-
     def work(self) -> None:
         """Carries out what is waiting."""
         for branch in self.journal.branches():

@@ -148,7 +148,7 @@ class Server:
             text = "The disk is full. Nothing of this request was stored. Make room."
             if request.route is not None and request.route.steering and request.principal is not None:
                 text += " Then send the order with a new key."
-                request.run.refuse_without_room(request.principal.name, request.key)
+                request.run.journal.refuse_without_room(request.principal.name, request.key)
             return _problem(request, "disk-full", text)
         except DamagedError as error:
             return _problem(request, "engine-failed", str(error))

@@ -190,7 +190,7 @@ class Journal(Outcomes):
             self._base.execute("UPDATE branch SET name = ? WHERE id = ?", (order.arguments["name"], branch.id))
         else:
             self._leave(branch, seq)
-        self._end(seq, "done", branch.shown_step, {})
+        self.end(seq, "done", branch.shown_step, {})
 
     def _check_free(self, name: str) -> None:
         if self._one("SELECT 1 FROM branch WHERE name = ?", (name,)):
@@ -214,8 +214,8 @@ class Journal(Outcomes):
             raise Refused("unknown-operation", f"{branch.name} has no command {seq}.", value=seq)
         if row[1] is not None or row[0] not in ACTIONS:
             raise Refused("already-finished", f"Command {seq} ({row[0]}) is over, or is no change that could be skipped.", value=seq)
-        self._end(seq, "cancelled", branch.shown_step, self.reason(by))
-        self._end(by, "done", branch.shown_step, {})
+        self.end(seq, "cancelled", branch.shown_step, self.reason(by))
+        self.end(by, "done", branch.shown_step, {})
 
     def _close(self, branch: BranchRecord, seq: int) -> None:
         end, limit = self.known(branch.id)

@@ -194,14 +194,17 @@ class JournalFile:
         for cache in (self._read, self._left, self._versions):
             cache.clear()
 
-    def _cached(self, key: object, find: Callable[[], Found]) -> Found:
-        """The result of `find`, cached until the next write."""
+    def _cached(
+        self, key: object, make: Callable[[tuple[Any, ...]], Found], text: str, values: tuple[object, ...] | Mapping[str, object]
+    ) -> Found | None:
+        """What `make` makes of the first row that a query finds, cached until the next write; None if there is none."""
         if self._writes != self._base.total_changes:
             self._read.clear()
             self._writes = self._base.total_changes
         if key not in self._read:
-            self._read[key] = find()
-        found: Found = self._read[key]
+            row = self._one(text, values)
+            self._read[key] = make(row) if row else None
+        found: Found | None = self._read[key]
         return found
 
     def _one(self, text: str, values: tuple[object, ...] | Mapping[str, object] = ()) -> Any:

@@ -47,13 +47,13 @@ class Outcomes(Receipts):
             step = max(step, self.branch(found.branch).shown_step)  # an engine that repeats steps may not have got there again
             if found.due not in ("now", "after") and step > int(found.due):
                 detail = {"code": "step-passed", "text": f"Step {found.due} was over; the run had got to step {step}."}
-                self._end(seq, "failed", step, detail)
+                self.end(seq, "failed", step, detail)
                 return never
             pinned = Position(step, self._next_place())
             self._base.execute("UPDATE command SET at_step = ?, place = ? WHERE seq = ?", (*pinned, seq))
             if found.kind == "pause":
                 self._cut_short(found.branch, step, seq)
-                self._end(seq, "done", step, {})
+                self.end(seq, "done", step, {})
             self._place_behind(found.branch, seq, pinned, found.kind == "pause")
             return pinned
 
@@ -77,7 +77,7 @@ class Outcomes(Receipts):
             True if the effect is new; True if the branch stops there.
         """
         with self._transaction():
-            if self._branch(fired.branch) is None:  # an ancestor from before a compaction
+            if self.find(fired.branch) is None:  # an ancestor from before a compaction
                 return self.emit(fired.branch, fired.step, fired.source, fired.kind, fired.text) is not None, False
             owner, branch = self.owner(fired.branch, fired.step), self.branch(fired.branch)
             if owner is None:
@@ -126,14 +126,11 @@ class Outcomes(Receipts):
         if row[0] is None:
             with self._transaction():
                 self._base.execute("UPDATE command SET digest = ? WHERE seq = ?", (digest, seq))
-                self._end(seq, "done" if outcome.ok else "failed", step, outcome.detail)
+                self.end(seq, "done" if outcome.ok else "failed", step, outcome.detail)
         return row[0] is None
 
     def end(self, seq: int, outcome: str, step: int, detail: Mapping[str, object]) -> None:
         """Stores the end of a command."""
-        self._end(seq, outcome, step, detail)
-
-    def _end(self, seq: int, outcome: str, step: int, detail: Mapping[str, object]) -> None:
         self._base.execute(
             "UPDATE command SET outcome = ?, ended_step = ?, detail = ? WHERE seq = ? AND outcome IS NULL",
             (outcome, step, json.dumps(detail), seq),

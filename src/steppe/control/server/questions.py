@@ -75,9 +75,10 @@ class Questions:
         if self._closed:
             tell(self._closed)
             return
-        key, rests, position = _key(branch, query), self._supervisor.rests(branch), self._supervisor.position(branch)
+        dispatch, position = self._supervisor.dispatch, self._supervisor.position(branch)
+        key, rests = _key(branch, query), dispatch.rests(branch)
         kept = self._kept.get(key)
-        soon = kept is not None and self._now() - kept.at < FRESH and self._supervisor.shown_step(branch) <= kept.position.step
+        soon = kept is not None and self._now() - kept.at < FRESH and dispatch.branch(branch).shown_step <= kept.position.step
         fresh = kept is not None and (rests or soon) and position == kept.position
         if kept and (fresh or _is_past(query, kept.position, position)):
             self._kept.move_to_end(key)
@@ -138,7 +139,7 @@ class Questions:
 
     def ask_kept(self, branch: int, query: MapQuery, tell: Tell, why: Refused) -> None:
         """Answers without the engine: with a cached answer of the last position that a client has seen, else with a refusal."""
-        kept, known = self._kept.get(_key(branch, query)), self._supervisor.known(branch)
+        kept, known = self._kept.get(_key(branch, query)), self._supervisor.journal.known(branch)
         is_last = kept is not None and kept.position >= known and query.step is None
         tell(kept.answer if kept and (is_last or _is_past(query, kept.position, known)) else why)
 

@@ -57,7 +57,7 @@ class JournalRecords(JournalFile):
 
     def branches(self) -> list[BranchRecord]:
         """All branches, oldest first."""
-        return [BranchRecord(*row) for row in self._base.execute(f"SELECT {BRANCH} FROM branch ORDER BY id")]
+        return [branch_of(row) for row in self._base.execute(f"SELECT {BRANCH} FROM branch ORDER BY id")]
 
     def branch(self, name: str | int) -> BranchRecord:
         """The branch of a scenario, or of a number.
@@ -75,22 +75,18 @@ class JournalRecords(JournalFile):
 
     def find(self, name: str | int) -> BranchRecord | None:
         """The branch of a scenario, or of a number; None if there is none."""
-        found: BranchRecord | None = self._cached(name, lambda: self._branch(name))
-        return found
+        text = f"SELECT {BRANCH} FROM branch WHERE {'id' if isinstance(name, int) else 'name'} = ?"
+        return self._cached(name, branch_of, text, (name,))
 
     @property
     def progress(self) -> int:
         """A number that grows with every finished step of a branch."""
         return int(self._one("SELECT total(shown_step) FROM branch")[0])
 
-    def _branch(self, name: str | int) -> BranchRecord | None:
-        row = self._one(f"SELECT {BRANCH} FROM branch WHERE {'id' if isinstance(name, int) else 'name'} = ?", (name,))
-        return BranchRecord(*row) if row else None
-
     def made_by(self, seq: int) -> BranchRecord | None:
         """The branch that a command made; None if it made none. The search begins at the newest."""
         row = self._one(f"SELECT {BRANCH} FROM branch WHERE made_by = ? ORDER BY id DESC LIMIT 1", (seq,))
-        return BranchRecord(*row) if row else None
+        return branch_of(row) if row else None
 
     def path(self, branch: int) -> list[Leg]:
         """The path to a state with which an engine may load a branch.
@@ -165,19 +161,14 @@ class JournalRecords(JournalFile):
 
     def command(self, seq: int) -> Command | None:
         """The command of a number; of those before a compaction only the newest are known."""
-        found: Command | None = self._cached(("command", seq), lambda: self._command(seq))
-        return found
+        text = f"SELECT {COMMAND} FROM command WHERE seq = :seq UNION ALL SELECT {COMMAND} FROM former WHERE seq = :seq"
+        return self._cached(("command", seq), command_of, text, {"seq": seq})
 
     def ordered_by(self, who: str, key: str) -> Command | None:
         """The command of a sender and a key; of those before a compaction only the newest are known."""
         mine = f"SELECT {COMMAND} FROM"
         text = f"{mine} command WHERE who = :who AND key = :key UNION ALL {mine} former WHERE who = :who AND key = :key"
         row = self._one(text, {"who": who, "key": key})
-        return command_of(row) if row else None
-
-    def _command(self, seq: int) -> Command | None:
-        text = f"SELECT {COMMAND} FROM command WHERE seq = :seq UNION ALL SELECT {COMMAND} FROM former WHERE seq = :seq"
-        row = self._one(text, {"seq": seq})
         return command_of(row) if row else None
 
     def commands(self, after: int = 0, branch: int | None = None) -> Iterator[Command]:
@@ -288,6 +279,11 @@ class JournalRecords(JournalFile):
         )
         names = ("branch", "step", "source", "kind", "text")
         return [(number, dict(zip(names, facts, strict=True))) for number, *facts in rows]
+
+
+def branch_of(row: tuple[Any, ...]) -> BranchRecord:
+    """The branch in a row of the columns `BRANCH`."""
+    return BranchRecord(*row)
 
 
 def command_of(row: tuple[Any, ...]) -> Command:

@@ -281,10 +281,6 @@ class Supervisor(RunStatus):
         self.changed()
         return accepted
 
-    def refuse_without_room(self, who: str, key: str) -> None:
-        """Stores that an order was refused because the disk is full: a duplicate of it gets the same answer later."""
-        self.journal.refuse_without_room(who, key)
-
     def _refusal(self, order: Order) -> Refused | None:
         """The reason for which an order cannot be accepted now; None if it can."""
         if self.process.state == "failed" and order.kind not in STILL_POSSIBLE:
@@ -324,18 +320,6 @@ class Supervisor(RunStatus):
         """The branch of a scenario."""
         found = self._named(scenario)
         return found.id if found else None
-
-    def known(self, branch: int) -> Position:
-        """The last position of a branch that a client may have seen."""
-        return self.journal.known(branch)
-
-    def shown_step(self, branch: int) -> int:
-        """The last step of a branch that clients have seen; the effect of a rule may show it before a position does."""
-        return self.dispatch.branch(branch).shown_step
-
-    def rests(self, branch: int) -> bool:
-        """True if the branch is idle: its cached answers are still right."""
-        return self.dispatch.rests(branch)
 
     def engine_lost(self) -> None:
         """Resets everything that only the lost engine knew."""
