@@ -54,6 +54,18 @@ def test_levels_are_looked_at_one_by_one_and_a_pin_has_a_profile(context: Browse
     page.evaluate("() => steppe.store.look({variable: 'gas[1]'})")
     opened.wait("steppe.store.now.shown[0]?.variable === 'gas[1]'")
 
+    # two levels of one variable side by side: another level of the first map leaves the second as it is
+    page.get_by_label("Beside it").select_option(label="Gas (gas) at 500 hPa")
+    opened.wait("steppe.store.now.shown[1]?.variable === 'gas[2]'")
+    level.select_option("gas[0]")
+    opened.wait("steppe.store.now.shown[0]?.variable === 'gas[0]' && steppe.store.now.shown[1]?.variable === 'gas[2]'")
+    assert agrees(opened, "frames[0]", "gas[0]")
+    assert agrees(opened, "frames[1]", "gas[2]")
+    expect(page.locator(".title")).to_contain_text(["Gas, 1000 hPa", "Gas, 500 hPa"])
+    page.get_by_label("Beside it").select_option("")
+    level.select_option("gas[1]")
+    opened.wait("steppe.store.now.shown[0]?.variable === 'gas[1]' && steppe.store.now.shown.length === 1")
+
     page.locator("#map").focus()
     opened.press("ArrowRight", "Enter")
     opened.wait("steppe.store.now.pins.length === 1")

@@ -9,7 +9,7 @@ import { besides, componentsOf, variableOf } from "../state/scenario";
 import type { Run, State, Store } from "../state/store";
 import type { Variable } from "../state/told";
 import { fill, h, say } from "./dom";
-import { nameOf } from "./wording";
+import { changedName } from "./wording";
 
 /** Both choices, and how long an arrow is. */
 export function choices(store: Store): HTMLElement {
@@ -28,13 +28,20 @@ export function choices(store: Store): HTMLElement {
     (_, { run, look, ranges }) => {
       const shown = besides(look) ? look.other : "";
       const isShown = ({ name }: Variable) => name === parted(shown)[0]; // its level may be another one than that of the first map
-      const maps = (run?.variables ?? []).filter((each) => each.map && (isShown(each) || mapName(each, look.variable) !== look.variable));
+      const variables = run?.variables ?? [];
+      const maps = variables
+        .filter(({ map }) => map)
+        .flatMap((each) => {
+          const here = mapName(each, look.variable);
+          if (here !== look.variable) return [isShown(each) ? shown : here];
+          return (each.levels?.values ?? []).map((_, level) => `${each.name}[${level}]`).filter((name) => name !== here); // its other levels
+        });
       list(
         other,
-        maps.map((each) => [isShown(each) ? shown : mapName(each, look.variable), nameOf([each], each.name)]),
+        maps.map((name) => [name, changedName(variables, name)]),
         shown,
       );
-      const vectors = [...new Set((run?.variables ?? []).map((each) => each.vector))].filter((name) => componentsOf({ run, look }, name));
+      const vectors = [...new Set(variables.map((each) => each.vector))].filter((name) => componentsOf({ run, look }, name));
       list(
         arrows,
         vectors.map((name) => [name, name]),

@@ -173,7 +173,11 @@ export function levelChoice(store: Store): HTMLElement {
   const level = h("select", {
     "aria-label": "Level",
     title: "Level",
-    onchange: () => store.look({ variable: level.value, other: mapNamed(store, store.now.look.other, level.value), range: null }),
+    onchange: () => {
+      const { other, variable } = store.now.look;
+      const beside = parted(other)[0] === parted(variable)[0] ? other : mapNamed(store, other, level.value);
+      store.look({ variable: level.value, other: beside, range: null });
+    },
   });
   store.subscribe(
     (state) => [state.look.variable, state.run],
