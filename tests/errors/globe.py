@@ -129,6 +129,12 @@ def globe_under_a_low_surface(folder: Path) -> None:
     globe(folder, lambda winds: winds.assign(ps=0.2 * winds["ps"]))
 
 
+def globe_whose_surface_is_above_its_levels(folder: Path) -> None:
+    """The first level begins at 900 hPa where the surface pressure is that of the sea, and the surface lies at 500 hPa."""
+    a, b = 0.9 - 0.15 * np.arange(7), np.arange(7) / 6.0
+    globe(folder, lambda winds: winds.drop_vars("level").assign(hyai=("ilev", a), hybi=("ilev", b), ps=0.5 * winds["ps"]))
+
+
 def globe_without_winds(folder: Path) -> None:
     """No table of forcing."""
     globe(folder, run={FORCING: ""})
@@ -192,6 +198,11 @@ def globe_with_a_source_between_cells(folder: Path) -> None:
 def globe_with_vertical_motion_of_a_formula(folder: Path) -> None:
     """Which moves air as it says."""
     globe(folder, run={FORCING: "", WIND: 'wind = "dcmip12"\nvertical = "none"'})
+
+
+def globe_with_levels_that_a_wind_by_height_lacks(folder: Path) -> None:
+    """The wind of DCMIP is a formula of the height."""
+    globe(folder, run={FORCING: "", WIND: 'wind = "dcmip12"\nlevels = "L18"'})
 
 
 def globe_with_unknown_levels(folder: Path) -> None:

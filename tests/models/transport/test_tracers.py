@@ -116,6 +116,7 @@ def test_winds_whose_levels_would_be_others_are_refused(columns, says):
         ('{ smoke = { source = "1e-6 s-1" } }', "", False),
         ('{ smoke = "age of air" }', "", False),
         ('["smoke"]', "[[event]]\ndate = 2000-01-01T03:00:00\nset = { smoke = 1.0 }\n", False),
+        ('["smoke"]', '[initial]\n"smoke[0]" = 1.0\n', False),
     ],
 )
 def test_check_and_run_warn_of_a_tracer_that_nothing_makes(tmp_path, capfd, tracers, rest, warned):

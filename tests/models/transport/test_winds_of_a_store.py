@@ -9,8 +9,10 @@ import xarray
 from steppe.cli import run_command
 from steppe.engine import Plan, Simulation
 from steppe.errors import ForcingError, RunFileError
+from steppe.grid import Raster
 from steppe.io import open_results, unpack
 from tests.io.test_export import check_cf
+from tests.models.transport.driven import Driven
 from tests.models.transport.winds import write_winds
 
 RUN = """\
@@ -70,7 +72,9 @@ def test_winds_without_omega_move_no_air_through_the_levels_and_the_run_says_so(
     path = run_file(tmp_path)
     assert run_command(["check", str(path)]) == 0
     said = capsys.readouterr().out
-    assert "vertical = none (there is no vertical motion: the winds hold no omega)" in said
+    assert run_command(["describe", str(path)]) == 0
+    for shown in (said, capsys.readouterr().out):
+        assert "vertical = none (there is no vertical motion: the winds hold no omega)" in shown
     assert re.search(r"^level: \d+, [\d.]+ hPa to [\d.]+ hPa, nominal pressure$", said, re.M)
     with Simulation(path) as run:
         heights = run.get("path_level")
@@ -93,6 +97,19 @@ def test_omega_that_is_asked_for_and_not_there_is_named(tmp_path):
     write_winds(tmp_path / "winds.zarr", vertical=False)
     with pytest.raises(ForcingError, match='has no variable "omega", which model "transport" needs'):
         Plan.of(run_file(tmp_path), {"parameters.vertical": "omega"})
+
+
+@pytest.mark.parametrize("first", [-355.0, -275.0, -175.0])
+def test_a_grid_may_begin_at_any_longitude(first):
+    """Also west of -180; the second of the slotted cylinders lies at 150 degrees to the west."""
+    found = []
+    for west in (5.0, first):
+        grid = Raster(85.0, -10.0, west, 10.0, np.ones((18, 36), bool))
+        run = Driven(grid, 6 * 3600.0, None, {"wind": "deforming"}, levels=1, tracers={"slotted": "slotted"})
+        begin, _ = run["slotted"].copy(), run.step(8)
+        found.append((begin, run["slotted"].copy()))
+    for expected, other in zip(*found, strict=True):
+        np.testing.assert_allclose(np.roll(other, round((first - 5.0) / 10.0), axis=-1), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("scheme", ["best", "ccm"])

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
+from steppe.levels import parted
 from steppe.models.declare import Pick
 from steppe.models.transport.model import Transport
 
@@ -39,9 +40,10 @@ def choose(available: Collection[str]) -> Mapping[str, Pick]:
 def remarks(model: Transport, begun: Mapping[str, object]) -> Iterator[str]:
     """Warnings before a run: tracers that nothing makes or that are negative. begun: what [initial] or an event sets -> its value."""
     for tracer in model.tracers:
-        if np.min(np.asarray(begun.get(tracer.name, 0.0))) < 0.0:
-            yield f'Tracer "{tracer.name}" is set to values below 0, {np.min(np.asarray(begun[tracer.name])):g} at least.'
-        if tracer.bare and tracer.name not in begun:
+        least = [float(np.min(np.asarray(value))) for name, value in begun.items() if parted(name)[0] == tracer.name]
+        if min(least, default=0.0) < 0.0:
+            yield f'Tracer "{tracer.name}" is set to values below 0, {min(least):g} at least.'
+        if tracer.bare and not least:
             yield (
                 f'Tracer "{tracer.name}" is 0 everywhere: it has no form, no source and no [initial]. Write in [parameters.tracers] '
                 f'{tracer.name} = "hills", say, or {tracer.name} = "zero" if it shall begin so.'

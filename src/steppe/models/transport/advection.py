@@ -210,7 +210,7 @@ class Advection:
                     self._turn(part.piece, half, half / RADIUS, middles, scheme)
 
             for _ in range(iterations):
-                self._go(reading, prepare, needed, work)
+                self._go(reading, self._parts(reading, prepare, needed), work)
 
     def carry(self, middles: Floats, tracers: Sequence[Floats], scheme: str, limited: bool) -> None:
         """Fills tracers (levels, y, x) with what there was where the paths begin. scheme: of `SCHEMES`."""
@@ -247,18 +247,12 @@ class Advection:
                         at = np.unravel_index(np.arange(part.first, part.end), (n_levels, rows, self.box.shape[1]))
                         values[at[0], first + at[1], at[2]] = there
 
-            self._go(reading, prepare, needed, work)
+            self._go(reading, self._parts(reading, prepare, needed), work)
 
-    def _go(
-        self,
-        reading: Reading,
-        prepare: Callable[[tuple[int, int], PathPoints], None],
-        needed: Callable[[PathPoints, NDArray[np.bool_]], None],
-        work: Callable[[Part], None],
-    ) -> None:
-        """Works through all pieces, each of which is prepared before; pages of other hosts come while the points before are worked on."""
+    def _go(self, reading: Reading, parts: Iterator[Part], work: Callable[[Part], None]) -> None:
+        """Works through all parts; pages of other hosts come while the points before are worked on."""
         waiting: Part | None = None
-        for part in self._parts(reading, prepare, needed):
+        for part in parts:
             coming = reading.seen.bring(part.pages, keep=waiting.pages if waiting else ()) if part.pages.size else None
             if waiting:
                 work(waiting)
@@ -274,7 +268,7 @@ class Advection:
         prepare: Callable[[tuple[int, int], PathPoints], None],
         needed: Callable[[PathPoints, NDArray[np.bool_]], None],
     ) -> Iterator[Part]:
-        """The pieces, cut where the pages that two parts need do not fit at once."""
+        """The pieces, each prepared, and cut where the pages that two parts need do not fit at once."""
         for number, piece in enumerate(self._pieces):
             n = self._count(piece)
             points = self._points[number % 2].some(0, n)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 
 from steppe.models.declare import Choice
-from steppe.models.transport.levels import HIGHEST
+from steppe.models.transport.levels import HIGHEST, HybridLevels
 from steppe.models.transport.tracers import Tracer, product
 from steppe.models.transport.winds import WINDS
 from steppe.variable import Role, Variable
@@ -14,7 +14,7 @@ PATH = ("path_x", "path_y", "path_z", "path_level")
 CHOICES = {
     "scheme": Choice(
         "How a tracer is interpolated",
-        {"best": "six points along and across, clipped; twice the work", "ccm": "four points, as in the Community Climate Model"},
+        {"best": "six points along and across, clipped", "ccm": "four points, as in the Community Climate Model"},
     ),
     "wind": Choice("The wind", {**{name: wind.meaning for name, wind in WINDS.items()}, "forcing": "winds of the run: u, v, ps, omega"}),
     "vertical": Choice(
@@ -26,7 +26,7 @@ CHOICES = {
 }
 
 
-def variables_of(tracers: Sequence[Tracer], wind: str, vertical: bool) -> Iterator[Variable]:
+def variables_of(tracers: Sequence[Tracer], wind: str, vertical: bool, levels: HybridLevels) -> Iterator[Variable]:
     """The variables of a run. vertical: whether its winds hold omega."""
     for tracer in tracers:
         yield Variable(tracer.name, LYX, tracer.units, "float64", Role.STATE, f"{tracer.name} in the air", initial=0.0, heading="Tracers")
@@ -41,7 +41,7 @@ def variables_of(tracers: Sequence[Tracer], wind: str, vertical: bool) -> Iterat
         unit = product(tracer.units, "kg m-2")
         yield Variable(f"column_{tracer.name}", YX, unit, "float64", Role.DIAGNOSTIC, f"{tracer.name} above a square metre")
     if wind == "forcing":
-        yield from _forcing(vertical)
+        yield from _forcing(vertical, levels.least_surface)
     if wind in WINDS and WINDS[wind].period is None:
         yield _number("period", "d", "period of the wind", 12.0, 1e-3, 1e6)
     if wind == "rotation":
@@ -57,16 +57,15 @@ def variables_of(tracers: Sequence[Tracer], wind: str, vertical: bool) -> Iterat
             yield Variable(f"source_{tracer.name}", *kind, text, low=0.0, high=most, initial=number)
 
 
-def _forcing(vertical: bool) -> Iterator[Variable]:
-    for name, toward in (("u", "east"), ("v", "north")):
-        text = f"wind to the {toward}"
-        yield Variable(*(name, LYX, "m s-1", "float64", Role.FORCING, text, f"{toward}ward_wind"), low=-1000.0, high=1000.0, parity=-1)
-    if vertical:
-        yield Variable(
-            *("omega", LYX, "Pa s-1", "float64", Role.FORCING, "change of the pressure of air", "lagrangian_tendency_of_air_pressure"),
-            low=-1000.0, high=1000.0,
-        )  # fmt: skip
-    yield Variable(*("ps", YX, "Pa", "float64", Role.FORCING, "surface pressure", "surface_air_pressure"), low=30_000.0, high=HIGHEST)
+def _forcing(vertical: bool, least_surface: float) -> Iterator[Variable]:
+    fields = (
+        ("u", "m s-1", "wind to the east", "eastward_wind", -1),
+        ("v", "m s-1", "wind to the north", "northward_wind", -1),
+        ("omega", "Pa s-1", "change of the pressure of air", "lagrangian_tendency_of_air_pressure", 1),
+    )
+    for name, units, text, standard, parity in fields if vertical else fields[:2]:
+        yield Variable(name, LYX, units, "float64", Role.FORCING, text, standard, low=-1000.0, high=1000.0, parity=parity)
+    yield Variable(*("ps", YX, "Pa", "float64", Role.FORCING, "surface pressure", "surface_air_pressure"), low=least_surface, high=HIGHEST)
 
 
 def _number(name: str, units: str, text: str, initial: float, low: float, high: float) -> Variable:

@@ -39,7 +39,7 @@ def _slotted(lat: Floats, lon: Floats, height: Floats) -> Floats:
     found = np.full(np.broadcast(lat, lon).shape, 0.1)
     for centre, sign in zip(CENTRES, (1.0, -1.0), strict=True):
         r = distance(lat, lon, 0.0, centre)
-        slot = (np.abs(lon - centre) < 1.0 / 12.0) & (sign * lat >= -5.0 / 24.0)
+        slot = (np.cos(lon - centre) > np.cos(1.0 / 12.0)) & (sign * lat >= -5.0 / 24.0)
         found = np.where((r <= 0.5) & ~slot, 1.0, found)
     return found
 

@@ -12,7 +12,7 @@ stencil stand one after the other, and not in a loop, so that LLVM makes vectors
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from steppe.array_types import Floats, Integers
 from steppe.kernels import FieldKernel, field_kernel
@@ -22,8 +22,6 @@ LAYERS = 4  # of the array, at least
 WORK = 100  # values that a kernel keeps of a point
 STEEPEST = 3.0 * (1.0 - 10.0 * 2.220446049250313e-16)
 SIXTH = 1.0 / 6.0
-Five: TypeAlias = tuple[float, float, float, float, float]
-Six: TypeAlias = tuple[float, float, float, float, float, float]
 
 
 @cache
@@ -107,7 +105,7 @@ def begin_of_row(tables: TracerTables, e: int, column: int, layer: int) -> tuple
     return begin, turned_column(column, tables.shifts[e], tables.columns)
 
 
-def weights_of_columns(s: float) -> Five:
+def weights_of_columns(s: float) -> tuple[float, ...]:
     """Of the polynomial through six values, s columns after the third; without that of the third itself."""
     x0, x1, x3, x4, x5 = s + 2.0, s + 1.0, s - 1.0, s - 2.0, s - 3.0
     w0, w1 = -x1 * s * x3 * x4 * x5 * (1.0 / 120.0), x0 * s * x3 * x4 * x5 * (1.0 / 24.0)
@@ -115,7 +113,7 @@ def weights_of_columns(s: float) -> Five:
     return w0, w1, w3, w4, x0 * x1 * s * x3 * x4 * (1.0 / 120.0)
 
 
-def weights_of_rows(lat: float, e: int, latitudes: Floats, weights: Floats) -> Five:
+def weights_of_rows(lat: float, e: int, latitudes: Floats, weights: Floats) -> tuple[float, ...]:
     """The same for rows e to e + 5 of the tables."""
     c = 6 * (e + 2)
     y0, y1, y2 = lat - latitudes[e], lat - latitudes[e + 1], lat - latitudes[e + 2]
@@ -130,7 +128,7 @@ def ccm(limited: bool, one_piece: bool) -> FieldKernel:
     """The kernel of scheme `ccm`, for n points. work: (WORK,). out: (tracers, n)."""
     between, slope, upright, load = interval(limited), slope_of(limited), over_levels(limited), neighbours(one_piece)
 
-    def across(work: Floats, a: int, to: int, w: Six, s: float) -> None:
+    def across(work: Floats, a: int, to: int, w: tuple[float, ...], s: float) -> None:
         """From four values at work[a] to one at work[to], of each layer. Slopes are stored before they are used, for vectors of layers."""
         for m in range(LAYERS):
             d0, d1, d2 = work[a + 4 + m] - work[a + m], work[a + 8 + m] - work[a + 4 + m], work[a + 12 + m] - work[a + 8 + m]
@@ -183,10 +181,10 @@ def ccm(limited: bool, one_piece: bool) -> FieldKernel:
 
 
 @cache
-def from_six_rows(limited: bool) -> Callable[[Floats, int, Five], None]:
+def from_six_rows(limited: bool) -> Callable[[Floats, int, tuple[float, ...]], None]:
     """A function (work, to, weights): what `best` makes of its lines."""
 
-    def across(work: Floats, to: int, v: Five) -> None:
+    def across(work: Floats, to: int, v: tuple[float, ...]) -> None:
         """From six rows to one value of each layer."""
         for m in range(LAYERS):
             f = work[8 + m]
@@ -205,7 +203,7 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
     """The kernel of scheme `best`; as `ccm`."""
     upright, load, across = over_levels(limited), neighbours(one_piece), from_six_rows(limited)
 
-    def line(work: Floats, at: int, pages: Pages, tables: TracerTables, base: int, i2: int, w: Five) -> None:
+    def line(work: Floats, at: int, pages: Pages, tables: TracerTables, base: int, i2: int, w: tuple[float, ...]) -> None:
         """Along a row; also the least and the greatest of the two values around the point."""
         columns, layers, shift = tables.columns, max(tables.levels, LAYERS), pages.shift
         i1, i3 = before(i2, columns), after(i2, columns)

@@ -17,7 +17,7 @@ from steppe.levels import Space
 from steppe.models.transport.sphere import slopes
 
 P0 = 100_000.0  # [Pa]
-HIGHEST = 120_000.0  # [Pa] of air anywhere
+LOWEST, HIGHEST = 30_000.0, 120_000.0  # [Pa] of air at the surface
 PASCALS = {"Pa": 1.0, "hPa": 100.0, "mbar": 100.0, "mb": 100.0, "millibars": 100.0}
 PRESSURES = ("level", "plev", "pressure_level", "lev", "isobaricInhPa", "pressure")  # names of coordinates
 GRAVITY = 9.80616  # [m s-2] as in CCM
@@ -60,6 +60,12 @@ class HybridLevels(NamedTuple):
         return 0.5 * (whole[:-1] + whole[1:]) if self.coordinate.size > 1 else np.ones(1)
 
     @property
+    def least_surface(self) -> float:
+        """The least surface pressure, in whole Pa, under which all levels hold air; `LOWEST` at least."""
+        thick, share = P0 * np.diff(self.a), np.diff(self.b)
+        return float(np.max(1.0 + np.floor(-thick[share > 0.0] / share[share > 0.0]), initial=LOWEST))
+
+    @property
     def lowest(self) -> int:
         """The level at the ground."""
         return 0 if self.space.positive == "up" else self.coordinate.size - 1
@@ -87,7 +93,7 @@ def hybrid(a: ArrayLike, b: ArrayLike) -> HybridLevels:
     Raises
     ------
     ModelError
-        Their numbers differ, there are 2 or 3 levels, or a level does not lie below the one before.
+        Their numbers differ, or a level does not lie below the one before.
     """
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if a.ndim != 1 or a.shape != b.shape or a.size < 2:
@@ -99,7 +105,7 @@ def hybrid(a: ArrayLike, b: ArrayLike) -> HybridLevels:
     middle = 0.5 * (a + b)[:-1] + 0.5 * (a + b)[1:]
     ends = tuple(zip((a * P0).tolist(), b.tolist(), strict=True))
     space = Space(tuple(np.round(middle * P0 / 100.0, 6)), "hPa", "", "down", long_name="nominal pressure", interfaces=ends)
-    return _checked(HybridLevels(middle, a, b, space))
+    return HybridLevels(middle, a, b, space)
 
 
 def pressures(middle: ArrayLike) -> HybridLevels:
@@ -108,7 +114,7 @@ def pressures(middle: ArrayLike) -> HybridLevels:
     Raises
     ------
     ModelError
-        They do not rise, or there are 2 or 3.
+        They do not rise.
     """
     p = np.asarray(middle, np.float64)
     if not (np.diff(p) > 0.0).all():
@@ -118,7 +124,7 @@ def pressures(middle: ArrayLike) -> HybridLevels:
     inner = 0.5 * (p[:-1] + p[1:])
     first, last = (2.0 * p[0] - inner[0], 2.0 * p[-1] - inner[-1]) if p.size > 1 else (0.0, P0)
     a = np.concatenate([[max(first, 0.0)], inner, [last]]) / P0
-    return _checked(HybridLevels(p / P0, a, np.zeros(a.size), Space(tuple(p / 100.0), "hPa", "air_pressure", "down")))
+    return HybridLevels(p / P0, a, np.zeros(a.size), Space(tuple(p / 100.0), "hPa", "air_pressure", "down"))
 
 
 def heights(n: int) -> HybridLevels:
@@ -126,7 +132,7 @@ def heights(n: int) -> HybridLevels:
     edges = np.linspace(0.0, TOP, n + 1)
     middle = 0.5 * (edges[:-1] + edges[1:])
     space = Space(tuple(middle), "m", "height", "up")
-    return _checked(HybridLevels(middle, np.exp(-edges / SCALE_HEIGHT), np.zeros(n + 1), space))
+    return HybridLevels(middle, np.exp(-edges / SCALE_HEIGHT), np.zeros(n + 1), space)
 
 
 def chosen(asked: object, wind: str, columns: Mapping[str, tuple[Floats, str]]) -> HybridLevels:
@@ -135,12 +141,17 @@ def chosen(asked: object, wind: str, columns: Mapping[str, tuple[Floats, str]]) 
     Raises
     ------
     ModelError
-        There are no such levels, or the winds do not say theirs.
+        There are no such levels, or they are not those of the winds, or the winds do not say theirs.
     """
+    number = asked if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0 else 0
+    if wind.startswith("dcmip") and (number or asked is None):
+        return heights(number or 30)
+    if wind.startswith("dcmip"):
+        raise ModelError(f'[parameters] levels = {asked!r}, but wind = "{wind}" is by height. Give the number of levels, or remove levels.')
     if asked == "L18" or (asked is None and wind != "forcing"):
-        return heights(30) if asked is None and wind.startswith("dcmip") else hybrid(CCM_A, CCM_B)
-    if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0:
-        return heights(asked) if wind.startswith("dcmip") else hybrid(np.zeros(asked + 1), np.linspace(0.0, 1.0, asked + 1))
+        return hybrid(CCM_A, CCM_B)
+    if number:
+        return hybrid(np.zeros(number + 1), np.linspace(0.0, 1.0, number + 1))
     if isinstance(asked, dict) and set(asked) == {"a", "b"}:
         return hybrid(*(_numbers(key, asked[key]) for key in ("a", "b")))
     if asked not in (None, "forcing"):
@@ -182,9 +193,3 @@ def _of_winds(columns: Mapping[str, tuple[Floats, str]]) -> HybridLevels:
         "The winds do not say what their levels are. Give them hyai and hybi (a and b of p = a p0 + b ps at the interfaces), or a "
         'coordinate "level" in hPa or Pa; or write [parameters] levels = "L18".'
     )
-
-
-def _checked(levels: HybridLevels) -> HybridLevels:
-    if levels.coordinate.size in (2, 3):
-        raise ModelError(f"There are {levels.coordinate.size} levels. Transport needs four or more, or one.")
-    return levels

@@ -47,8 +47,8 @@ class Transport(FieldModel):
         self._asked_wind, self._asked_vertical = table.get("wind"), table.get("vertical")
         self._wind = str(self._asked_wind or CHOICES["wind"].words[0])
         table |= {f"source_{t.name}": t.source for t in self.tracers if isinstance(t.source, Mapping)}
-        of_winds = self._asked == "forcing" or (self._asked is None and self._wind == "forcing")
-        self._settle(levels.chosen("L18" if of_winds else self._asked, self._wind, {}), False)
+        asked = None if self._asked == "forcing" else self._asked
+        self._settle(levels.chosen(asked, "" if self._wind == "forcing" else self._wind, {}), False)
 
     @classmethod
     def of(cls, table: dict[str, object]) -> Self:
@@ -75,8 +75,10 @@ class Transport(FieldModel):
                 raise ModelError(f"{where}: there are {self.levels.coordinate.size} levels, 0 to {self.levels.coordinate.size - 1}.")
 
     def _settle(self, found: levels.HybridLevels, vertical: bool) -> None:
+        if found.coordinate.size in (2, 3):
+            raise ModelError(f"There are {found.coordinate.size} levels. Transport needs four or more, or one.")
         self.levels, self.spaces = found, {"level": found.space}
-        self.variables = {variable.name: variable for variable in variables_of(self.tracers, self._wind, vertical)}
+        self.variables = {variable.name: variable for variable in variables_of(self.tracers, self._wind, vertical, found)}
 
     def initialise(
         self,
@@ -117,12 +119,11 @@ class Transport(FieldModel):
         self._advection.put(old)
         self._advection.trace(middles, 0.5 * self.seconds, self.iterations, formula, self.options["scheme"])
         self._advection.carry(middles, new, self.options["scheme"], self.options["limiter"] == "on")
-        if self.options["fixer"] == "on":
-            for former, values in zip(old, new, strict=True):
+        for tracer, former, values in zip(self.tracers, old, new, strict=True):
+            if self.options["fixer"] == "on":
                 self._mass.fix(self.options["scheme"], self.options["limiter"] == "on", former, values)
-        for tracer in self.tracers:
-            self._change(tracer, self.after[tracer.name])
-            self._mass.column(self.after[tracer.name], self.diagnostics[f"column_{tracer.name}"])
+            self._change(tracer, values)
+            self._mass.column(values, self.diagnostics[f"column_{tracer.name}"])
 
     def _formula(self) -> tuple[str, Floats]:
         """The wind in the middle of the step: its name and constants."""

@@ -15,7 +15,7 @@ side, where u and v change sign.
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy import int64
@@ -32,8 +32,6 @@ BEFORE, AFTER = 1, 2  # columns that the array of the wind has before the first 
 NEARER = 1.0 - 1e-13  # more than rounding moves a latitude, less than any weight feels
 COMPONENTS = 3  # of the wind
 Three: TypeAlias = tuple[float, float, float]
-Number = TypeVar("Number", int, float)
-Four: TypeAlias = tuple[Number, Number, Number, Number]
 
 
 class SomeRows(NamedTuple):
@@ -214,7 +212,7 @@ def wind_at(one_piece: bool) -> FieldKernel:
                 both = near * of(pages, high + m)[0] + far * of(pages, low + m)[0]
                 work[to + m] = both if first else work[to + m] + both
 
-    def across(pages: Pages, rows: Four[int], between: Levels2, weights: Four[float], work: Floats, to: int) -> None:
+    def across(pages: Pages, rows: tuple[int, ...], between: Levels2, weights: tuple[float, ...], work: Floats, to: int) -> None:
         """Four columns of a component, of four rows and two levels."""
         two(pages, rows[0], between, weights[0], work, to, True)
         two(pages, rows[1], between, weights[1], work, to, False)

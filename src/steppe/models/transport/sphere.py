@@ -65,7 +65,8 @@ class Sphere:
         if grid.n_cells < grid.active.size:
             raise GridError(f"The grid has a mask, and tracers pass over all {grid.active.size:,} cells. Give a grid without a mask.")
         edges = np.append(grid.lat_bnds[:, 0], grid.lat_bnds[-1, 1])
-        return cls(np.deg2rad(grid.lat), np.deg2rad(grid.lon), np.deg2rad(edges))
+        turns = max(0.0, np.ceil((-ROUND / 2.0 - grid.lon0) / ROUND))  # so that all begin east of -180, as what looks for a column expects
+        return cls(np.deg2rad(grid.lat), np.deg2rad(grid.lon + ROUND * turns), np.deg2rad(edges))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -128,20 +129,14 @@ class Sphere:
         """Denominators of Lagrange's polynomials through so many rows about each interval, inverted: (rows + 2 BEYOND, points)."""
         found, before = np.zeros((self.latitudes.size, points)), points // 2 - 1
         for first in range(before, self.latitudes.size - points // 2):
-            found[first] = 1.0 / denominators(self.latitudes[first - before : first - before + points])
+            x = self.latitudes[first - before : first - before + points]
+            found[first] = 1.0 / (x[:, None] - x + np.eye(points)).prod(axis=1)
         return found
 
     @property
     def _inside(self) -> NDArray[np.bool_]:
         at = np.arange(self.latitude.size + 2 * BEYOND) - BEYOND
         return (at >= 0) & (at < self.latitude.size)
-
-
-def denominators(x: Floats) -> Floats:
-    """The product of x[m] - x[n] over all n but m, for each m."""
-    apart = x[:, None] - x
-    np.fill_diagonal(apart, 1.0)
-    return np.asarray(apart.prod(axis=1))
 
 
 def slopes(x: Floats, first: int) -> Floats:

@@ -74,15 +74,8 @@ def _dcmip11_constants(instant: float, period: float, angle: float) -> Floats:
     turned, swing = TAU * instant / period, np.cos(TAU * instant / period)
     top = P0 * np.exp(-TOP / SCALE_HEIGHT)
     lift, scale = 23_000.0 * np.pi / period, 0.2 * top
-    return np.array(
-        [
-            10.0 / period * np.cos(np.pi * instant / period),
-            *(np.cos(turned), np.sin(turned), TAU / period),
-            lift / scale * swing,
-            *(top, scale, np.exp((top - P0) / scale)),
-            lift * swing,
-        ]
-    )
+    stretch, far = 10.0 / period * np.cos(np.pi * instant / period), np.exp((top - P0) / scale)
+    return np.array([stretch, np.cos(turned), np.sin(turned), TAU / period, lift / scale * swing, top, scale, far, lift * swing])
 
 
 def _dcmip12(cos_lon: float, sin_lon: float, cos_lat: float, sin_lat: float, height: float, c: Floats) -> tuple[float, float, float]:
