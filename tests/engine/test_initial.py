@@ -4,11 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray
 
 from steppe.engine import Simulation
 from steppe.engine.plan import Plan
 from steppe.errors import ForcingError, RunFileError
-from steppe.grid import read_grid
+from steppe.grid import Gaussian, read_grid
 from steppe.ingest import generate
 from tests.scenario import copied
 
@@ -145,6 +146,17 @@ def test_recorded_levels_and_units_are_those_of_the_run(flown):
         after(folder, state, wind="rotation")
     with pytest.raises(ForcingError, match='"level" differ: 4 of 1500, 4500, 7500, 10500 m, expected 5 of'):
         after(folder, state, levels=5)
+
+
+def test_a_level_may_begin_with_a_number_or_a_map_of_its_own(flown):
+    folder, grid, values = flown[0], Gaussian(8), np.arange(128.0).reshape(8, 16)
+    axes = {"lat": ("lat", grid.lat, {"units": "degrees_north"}), "lon": ("lon", grid.lon, {"units": "degrees_east"})}
+    xarray.Dataset({"smoke": (("lat", "lon"), values, {"units": "1"})}, axes).to_zarr(folder / "one.zarr", consolidated=False)
+    ones = "initial.'smoke[2]' = 7.0\ninitial.'smoke[1]' = { store = 'one.zarr', variable = 'smoke' }"
+    with Simulation(after(folder, f"'default'\ninitial.smoke = 0.25\n{ones}"), folder / "levels") as run:
+        found = run.get("smoke").reshape(4, 8, 16)
+    for level, expected in enumerate((0.25, values, 7.0, 0.25)):
+        np.testing.assert_array_equal(found[level], np.broadcast_to(expected, (8, 16)))
 
 
 def test_a_checkpoint_of_other_levels_is_refused_or_warned_of(flown):

@@ -133,6 +133,9 @@ class FieldModel(Defaults):
             self._own(name)[...] = state[name] if state and name in state else self._initial(variable)
             if not self.in_place:
                 self.after[name][last(share.own)] = np.nan  # a state that the first step leaves out is a bad value, not an older one
+        for name, values in (state or {}).items():
+            if parted(name)[1] is not None:
+                self._own(name)[...] = values
         self._clear()
 
     def _initial(self, variable: Variable) -> float:
