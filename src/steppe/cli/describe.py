@@ -20,18 +20,19 @@ def describe(model: str, /, *, json: bool = False) -> None:
     Parameters
     ----------
     model
-        Name of a model, or a Python file that holds one; or a run file, for the variables and levels that its model has in this run.
+        Name of a model, or a Python file that holds one; or a run file, for the variables, levels and options of its model in this run.
     json
         The same as JSON on standard output.
     """
     from steppe.jobs.catalogue import entry_of, grouped
     from steppe.models import find_model, make_model
 
+    chosen = ""
     if model.endswith(".toml"):
-        from steppe.engine import Plan  # reads all that the run names
+        from steppe.engine import Plan, options_text  # reads all that the run names
 
         plan = Plan.of(Path(model))
-        name, made = plan.run.model, plan.model
+        name, made, chosen = plan.run.model, plan.model, options_text(plan.chosen)
     else:
         name, made = model, make_model(find_model(model))
     module, entry = find_model(name), entry_of(name, made)
@@ -63,6 +64,8 @@ def describe(model: str, /, *, json: bool = False) -> None:
             values = "\n".join(f"{word}: {meaning}" for word, meaning in option["words"].items())
             table.add_row(name, option["default"], option["long_name"], values)
         console.print(table, "")
+    if chosen:
+        console.print(f"options of this run: {chosen}\n", highlight=False, soft_wrap=True)
     for kind, names in entry["sets"].items():
         console.print(f"{kind} sets: {', '.join(names)}")
 
