@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import netCDF4
 import numpy as np
 import pytest
 import xarray
@@ -179,6 +180,23 @@ def test_instants_of_records_are_exact(tmp_path, units, calendar, values, instan
     )
 
 
+@pytest.mark.parametrize(("year", "calendar"), [(1, "proleptic_gregorian"), (1500, "proleptic_gregorian"), (1600, "standard")])
+def test_proleptic_times_before_1582_are_those_of_a_proleptic_run(tmp_path, year, calendar):
+    units = {"units": f"hours since {year:04d}-03-01", "calendar": "proleptic_gregorian"}
+    store = stored(tmp_path / "winds.zarr", dataset().assign_coords(time=("time", 3.0 * np.arange(len(MAPS)), units)))
+    assert store.calendar == calendar
+    clock = Clock(parse_instant(f"{year:04d}-03-01T03:00", store.calendar), timedelta(hours=1))
+    OPEN.append(found := FieldReader(store, {"u": U}, clock, range(6), EARTH, "begin", {"level": LEVELS}))
+    np.testing.assert_array_equal(own(filled(found, 3)), MAPS[2])
+
+
+def test_the_period_of_a_store_does_not_depend_on_where_its_times_count_from(tmp_path):
+    days = {"units": "days since 0001-01-01", "calendar": "proleptic_gregorian"}
+    store = stored(tmp_path / "winds.zarr", dataset(MAPS[:3]).assign_coords(time=("time", 730548.0 + np.arange(3), days)))
+    assert store.period
+    assert [each.isoformat()[:10] for each in store.period] == ["2001-03-05", "2001-03-07"]
+
+
 def test_packed_numbers_and_other_units_become_those_of_the_model(tmp_path):
     found = dataset(units="km h-1")
     store = stored(tmp_path / "winds.zarr", found, dtype="int16", scale_factor=0.001, add_offset=1.0, _FillValue=-32768)
@@ -193,6 +211,15 @@ def test_two_marks_of_missing_values_are_both_missing(tmp_path):
     zarr.open_array(tmp_path / "winds.zarr" / "u", mode="r+").attrs["missing_value"] = -8888.0
     found = reader(FieldStore.open(tmp_path / "winds.zarr")).problems()
     assert [(problem.fault, problem.number) for problem in found] == [("is missing", 2)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_value_that_netcdf_has_never_written_is_missing_without_limits(tmp_path, dtype):
+    maps = MAPS.astype(dtype)
+    maps[2, 1, 4, 30] = netCDF4.default_fillvals["f4"]
+    anything = Variable("u", U.dims, "km h-1", "float64", Role.FORCING, "Wind")
+    found = reader(stored(tmp_path / "winds.zarr", dataset(maps)), variable=anything).problems()
+    assert [(problem.fault, problem.number) for problem in found] == [("is missing", 1)]
 
 
 @pytest.mark.parametrize("packing", [{}, {"dtype": "int16", "scale_factor": 0.01, "_FillValue": -32768}], ids=["plain", "packed"])

@@ -15,7 +15,7 @@ from steppe.array_types import Array, Integers
 from steppe.clock import EPOCH, TICK, instant_text, length_text, zoned
 from steppe.errors import BadCellError, DamagedError, ForcingError
 from steppe.grid import UNEVEN, Raster, is_axis
-from steppe.io.forcing.field_store import FieldStore, reason
+from steppe.io.forcing.field_store import FieldStore, reason, stated_calendar
 from steppe.io.forcing.scan import ForcingProblem
 from steppe.io.forcing.units import SAME, conversion
 from steppe.io.forcing.valid_range import mark_missing, valid_range
@@ -253,7 +253,7 @@ class Field:
 
     def _ticks(self, time: "xarray.DataArray") -> Integers:
         """The instants of records: whole units and fractions apart, for their product has too few bits."""
-        values, units, calendar = time.values, str(time.attrs["units"]), str(time.attrs.get("calendar", "standard")).lower()
+        values, units, calendar = time.values, str(time.attrs["units"]), stated_calendar(time)
         try:
             zero, one = (cftime.num2date(number, zoned(units), calendar) for number in (0, 1))
         except ValueError as error:

@@ -26,7 +26,9 @@ from steppe.grid import Raster, is_axis, is_gaussian, read_lattice
 if TYPE_CHECKING:
     import xarray
 
-ALIASES = {"gregorian": "standard", "proleptic_gregorian": "standard", "365_day": "noleap"}  # the same days since 1582
+PROLEPTIC = "proleptic_gregorian"
+ALIASES = {"gregorian": "standard", PROLEPTIC: "standard", "365_day": "noleap"}  # the same days since 1582
+REFORM = cftime.datetime(1582, 10, 15, calendar=PROLEPTIC)  # before it, standard dates are Julian
 OFF = 0.1  # of an interval: months have their stamps on the 15th or the 16th
 MAGIC = (b"CDF", b"\x89HDF")  # of NetCDF 3 and 4
 
@@ -107,8 +109,10 @@ class FieldStore:
         ForcingError
             Steppe does not know it, or there are several.
         """
-        found = {str(time.attrs.get("calendar", "standard")).lower() for time in self._times}
+        found = {stated_calendar(time) for time in self._times}
         calendars = {ALIASES.get(each, each) for each in found} or {"standard"}
+        if found == {PROLEPTIC} and any(_is_early(time) for time in self._times):
+            return PROLEPTIC
         if len(calendars) > 1 or not calendars <= set(CALENDARS):
             told = ", ".join(f'"{each}"' for each in sorted(found))
             raise ForcingError(
@@ -158,7 +162,8 @@ class FieldStore:
             Its times cannot be read.
         """
         try:
-            ends = [cftime.num2date(time.values[[0, -1]], zoned(time.attrs["units"]), self.calendar) for time in self._times if time.size]
+            times = [time for time in self._times if time.size]
+            ends = [cftime.num2date(time.values[[0, -1]], zoned(time.attrs["units"]), stated_calendar(time)) for time in times]
         except (ValueError, OverflowError) as error:
             raise ForcingError(f'"{self.path}": the times cannot be read ({reason(error)}). Write them as CF does.') from None
         return (max(first for first, _ in ends), min(last for _, last in ends)) if ends else None
@@ -213,6 +218,19 @@ class FieldStore:
     def _times(self) -> "list[xarray.DataArray]":
         """The times of all dims that have some."""
         return [time for dim in sorted(map(str, self.dataset.dims)) if (time := self.time(dim)) is not None]
+
+def stated_calendar(time: "xarray.DataArray") -> str:
+    """The calendar of times, as the store names it."""
+    return str(time.attrs.get("calendar", "standard")).lower()
+
+
+def _is_early(time: "xarray.DataArray") -> bool:
+    """Whether some proleptic times are before the standard calendar had the same days. False of times that the reader refuses."""
+    try:
+        return bool(time.size) and bool(cftime.num2date(time.values.min(), zoned(time.attrs["units"]), PROLEPTIC) < REFORM)
+    except (ValueError, OverflowError):
+        return False
+
 
     def _time_of(self, name: str) -> "xarray.DataArray | None":
         """The times of a variable; None if it does not change in time."""

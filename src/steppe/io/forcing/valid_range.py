@@ -10,6 +10,7 @@ from steppe.array_types import Array
 if TYPE_CHECKING:
     import xarray
 
+UNWRITTEN = 9.969209968386869e36  # of NetCDF, in float32 and float64, where a file names no _FillValue
 Span = tuple[float, float]  # the least and the greatest value, infinite where there is no limit
 
 
@@ -49,8 +50,11 @@ def valid_range(values: "xarray.DataArray") -> Span:
 
 
 def mark_missing(values: Array, span: Span) -> None:
-    """Makes values outside the limits NaN."""
-    if values.dtype.kind == "f" and np.isfinite(span).any():
+    """Makes values outside the limits NaN, and those that NetCDF has never written."""
+    if values.dtype.kind != "f":
+        return
+    values[values == UNWRITTEN] = np.nan
+    if np.isfinite(span).any():
         with np.errstate(over="ignore"):  # a limit that the type does not reach
             low, high = values.dtype.type(span[0]), values.dtype.type(span[1])
         values[(values < low) | (values > high)] = np.nan
