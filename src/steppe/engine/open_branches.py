@@ -91,7 +91,8 @@ class OpenBranches:
                 self._branches.reopen(found)
                 del self._closed[number]
             live[number] = live.pop(number)  # the last is the one that was used last
-        self._make_room(len(numbers))
+        if len(live) > len(numbers):
+            self._make_room(len(numbers))
         return [live[number] for number in numbers]
 
     def close_all(self) -> None:

@@ -141,7 +141,7 @@ def weighted_means(values: Floats, index: Columns, weights: Floats) -> Floats:
 
 
 def columns(index: Integers) -> Columns:
-    """A slice for contiguous columns, so that sums need not search for that each time."""
+    """A slice for contiguous columns, which sums need not copy."""
     n, first = index.size, int(index[0]) if index.size else 0
     return slice(first, first + n) if np.array_equal(index, np.arange(first, first + n)) else index
 
@@ -280,7 +280,6 @@ def _run(
     limbs: Integers | None = None,
 ) -> None:
     """Calls the compiled loop on contiguous columns, or on a copy of others."""
-    index = index if isinstance(index, slice) else columns(index)
     if isinstance(index, slice):
         n, first = index.stop - index.start, index.start
     else:

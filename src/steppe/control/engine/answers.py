@@ -22,10 +22,6 @@ class Answers:
         self._queue: deque[Get] = deque()
         self._asked_at = float("-inf")
 
-    def __len__(self) -> int:
-        """How many questions wait."""
-        return len(self._queue)
-
     def clear(self) -> None:
         """Discards the queue: the server has gone, and the next one numbers its questions from 1 again."""
         self._queue.clear()
@@ -39,14 +35,15 @@ class Answers:
         """True if a client asked for the last steps."""
         return self._clock() - self._asked_at < RECENT
 
-    def poll(self, loaded: Container[int]) -> None:
-        """Answers what is queued, for `ANSWERING` seconds. loaded: the branches in memory.
+    def poll(self, loaded: Container[int]) -> bool:
+        """Answers what is queued, for `ANSWERING` seconds; True if questions still wait. loaded: the branches in memory.
 
         An answer about the past may take long: the other questions wait for the next poll, so that the branches go on, too.
         """
         begin = self._clock()
         while self._queue and self._clock() - begin < ANSWERING:
             self._answer(self._queue.popleft(), loaded)
+        return bool(self._queue)
 
     def _answer(self, question: Get, loaded: Container[int]) -> None:
         self._asked_at = self._clock()

@@ -232,7 +232,7 @@ class EngineEndpoint:
     # ---- work ---------------------------------------------------------------------------------------------------------------------------
     def poll(self) -> bool:
         """Answers questions, performs due actions and steps one piece; False when there is nothing to do."""
-        self._answers.poll(self._courses)
+        waiting = self._answers.poll(self._courses)
         busy = self._act() or self._advance()
         self._frames.poll(self._courses, busy)
         self._series.poll(busy)
@@ -245,7 +245,7 @@ class EngineEndpoint:
             busy = self._durability.save_at_rest(self._saveable())
         if busy and self._durability.due:
             self.save_all()
-        return busy or len(self._answers) > 0
+        return busy or waiting
 
     def save_all(self) -> None:
         """Makes all branches durable: now and then, and before the end."""
@@ -373,10 +373,8 @@ class EngineEndpoint:
         if self._clock() - self._kept_at > KEPT_INTERVAL:
             self._kept_at = self._clock()
             found = {branch: self._session.kept(branch) for branch in self._courses}
-            changed, arrays = (
-                {branch: first for branch, first in found.items() if self._kept.get(branch) != first},
-                self._session.array_counts,
-            )
+            changed = {branch: first for branch, first in found.items() if self._kept.get(branch) != first}
+            arrays = self._session.array_counts
             if changed or arrays != self._arrays:
                 self._send(Heartbeat(self.positions(), changed, arrays))
             self._kept, self._arrays = found, arrays
