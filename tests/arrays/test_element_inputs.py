@@ -1,5 +1,6 @@
 """Keys as NumPy has them, as flat indices."""
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as some
 from hypothesis.extra.numpy import array_shapes, basic_indices, integer_array_indices
 
+from steppe.arrays import GlobalArray
 from steppe.arrays.element_inputs import flat_index
-from steppe.errors import IndexOutOfRangeError
+from steppe.comm import Serial
+from steppe.errors import ArrayError, IndexOutOfRangeError
 
 SHAPES = array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=6)
 
@@ -55,3 +58,22 @@ def test_an_index_array_a_dimension_takes_little_memory() -> None:
 def test_a_key_that_does_not_fit_is_refused(key: Any) -> None:
     with pytest.raises(IndexOutOfRangeError, match=r'"wind" of shape \(3, 4\): '):
         flat_index("wind", (3, 4), key)
+
+
+def test_elements_of_one_host_are_set_without_an_index_for_each() -> None:
+    array = GlobalArray(Serial(), (1000, 1000), name="wind")
+    tracemalloc.start()
+    array[10:] = 3.0
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    tracemalloc.stop()
+    assert (array[9:11].sum(), array[...].sum()) == (3000.0, 3.0 * 990_000)
+    for key, value, said in (
+        (1000, 1.0, '"wind" of shape (1000, 1000): index 1000 is out of bounds'),
+        (np.s_[:2], np.ones(3), '"wind" of shape (1000, 1000): could not broadcast'),
+        (0, 1j, '"wind" holds float64, it was given values of complex128'),
+    ):
+        with pytest.raises(ArrayError) as error:
+            array[key] = value
+        assert str(error.value).startswith(said)
+    with array.read_only(), pytest.raises(ArrayError, match="is read-only"):
+        array[0] = 1.0

@@ -81,6 +81,15 @@ class ElementInputs:
             inside = f"not from 0 to {self._size - 1}" if self._size else "outside"
             raise IndexOutOfRangeError(f'"{self._name}" has {self._size} elements, index {index[at]} at position {at} is {inside}.')
 
+    def values(self, value: ArrayLike) -> Array:
+        """Values of any shape, not yet converted; raises `ArrayError` for others than the dtype can take."""
+        x = np.asarray(value)
+        if x.size and (x.dtype.kind not in "iufb" or not np.can_cast(x.dtype, self._dtype, "same_kind")):
+            raise ArrayError(f'"{self._name}" holds {self._dtype}, it was given values of {x.dtype}. Convert them.')
+        if self._dtype.kind == "i" and not np.can_cast(x.dtype, self._dtype) and (wrong := x.astype(self._dtype) != x).any():
+            raise ArrayError(f'"{self._name}" holds {self._dtype}, which has no {x[wrong][0]}.')
+        return x
+
     def indices_and_values(self, index: ArrayLike, value: ArrayLike) -> tuple[Integers, Array]:
         """Flat indices within the array and a value for each, both (n,).
 
@@ -91,11 +100,7 @@ class ElementInputs:
         ArrayError
             The indices are no integers, or the values have another shape, another kind of number, or lie outside an integer dtype.
         """
-        chosen, x = self.indices(index), np.asarray(value)
-        if x.size and (x.dtype.kind not in "iufb" or not np.can_cast(x.dtype, self._dtype, "same_kind")):
-            raise ArrayError(f'"{self._name}" holds {self._dtype}, it was given values of {x.dtype}. Convert them.')
-        if self._dtype.kind == "i" and not np.can_cast(x.dtype, self._dtype) and (wrong := x.astype(self._dtype) != x).any():
-            raise ArrayError(f'"{self._name}" holds {self._dtype}, which has no {x[wrong][0]}.')
+        chosen, x = self.indices(index), self.values(value)
         try:
             x = np.broadcast_to(x.squeeze(tuple(range(x.ndim - chosen.ndim))), chosen.shape)
         except ValueError:

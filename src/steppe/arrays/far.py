@@ -67,6 +67,13 @@ class Pending:
         return found if self.inverse is None else found[self.inverse]
 
 
+class Fetch(NamedTuple):
+    """A gather under way."""
+
+    wait: Callable[[], Array]
+    """The elements, in the shape of the indices."""
+
+
 class Far:
     """The part of an array that lies on other hosts."""
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -15,23 +15,16 @@ from numpy.typing import ArrayLike, DTypeLike
 from steppe.array_types import Array, Integers
 from steppe.arrays.access import FETCH_UPDATE, SCATTER, UPDATE, access, divide
 from steppe.arrays.element_inputs import ElementInputs, described, flat_index
-from steppe.arrays.far import Far, Traffic, handler
+from steppe.arrays.far import Far, Fetch, Traffic, handler
 from steppe.arrays.layout import PAGE, Kind, PageLayout
 from steppe.arrays.ordered import Log, apply_in_order
 from steppe.arrays.reading import RawPages, ReadOnly, read_only_error, size_of
-from steppe.arrays.site import ArraySite, site_of
+from steppe.arrays.site import site_of
 from steppe.comm import World, shared
 from steppe.errors import ArrayError, IndexOutOfRangeError
 from steppe.kernels.elements import ONE_PAGE
 
 _NO_FAR, _ONE = np.empty(0, np.int64), np.zeros(1, np.int64)  # positions: none, the first
-
-
-class Fetch(NamedTuple):
-    """A gather under way."""
-
-    wait: Callable[[], Array]
-    """The elements, in the shape of the indices."""
 
 
 class GlobalArray:
@@ -83,7 +76,7 @@ class GlobalArray:
         page: int = PAGE,
         name: str = "",
     ) -> None:
-        self._site: ArraySite = site_of(world)
+        self._world, self._site = world, site_of(world)  # which has no world of its own
         self._site.arrays += 1
         self.number = self._site.arrays
         self.name = name or f"array {self.number}"
@@ -95,13 +88,13 @@ class GlobalArray:
         self.size = prod(self.shape)
         self.inputs = ElementInputs(self.name, self.dtype, self.size)
         self.layout = PageLayout(self.size, self.dtype.itemsize, self._site.hosts, layout, page)
-        self._make(world)
+        self._make()
         self._reading = 0
 
-    def _make(self, world: World) -> None:
+    def _make(self) -> None:
         """Gets the memory. Every rank touches all of its host's, so that no later access pays for it."""
         layout, site = self.layout, self._site
-        memory = shared(world, site.hosts, layout.bytes_on(site.host))
+        memory = shared(self._world, site.hosts, layout.bytes_on(site.host))
         memory[::4096].max(initial=0)
         self._memory, address = memory, memory.ctypes.data
         self.whole: Array | None = None
@@ -227,7 +220,8 @@ class GlobalArray:
         ArrayError
             The indices are no integers, the values have another shape or kind of number, or the array is read-only or freed.
         """
-        self._change(SCATTER, *self._given(index, value))
+        self._check_writable()
+        self._change(SCATTER, *self.inputs.indices_and_values(index, value))
 
     def update(
         self, index: ArrayLike, value: ArrayLike, a: float = 1, b: float = 1, *, fetch: bool = False, key: ArrayLike | None = None
@@ -256,7 +250,8 @@ class GlobalArray:
         ArrayError
             As `scatter`; or `fetch` and `key` are given together.
         """
-        chosen, x = self._given(index, value)
+        self._check_writable()
+        chosen, x = self.inputs.indices_and_values(index, value)
         a, b = self.inputs.factor("a", a), self.inputs.factor("b", b)
         if key is not None:
             if fetch:
@@ -283,7 +278,17 @@ class GlobalArray:
 
     def __setitem__(self, key: Any, value: ArrayLike) -> None:
         """Stores elements, chosen as in NumPy."""
-        self.scatter(flat_index(self.name, self.shape, key), value)
+        if self.whole is None:
+            self.scatter(flat_index(self.name, self.shape, key), value)
+            return
+        self._check_writable()
+        x = self.inputs.values(value)
+        try:
+            self.whole.reshape(self.shape)[key] = x
+        except IndexError as error:
+            raise IndexOutOfRangeError(f'"{self.name}" of shape {self.shape}: {error}.') from None
+        except ValueError as error:
+            raise ArrayError(f'"{self.name}" of shape {self.shape}: {error}.') from None
 
     def sync(self) -> None:
         """Waits for all ranks; afterwards each sees what any has done before, and updates with keys have taken place. Collective.
@@ -299,7 +304,7 @@ class GlobalArray:
     def _meet(self, what: str, patience: float | None = None) -> None:
         """Returns when all ranks have called it and the updates with keys of all have taken place."""
         if self._site.meet(f'{what} of "{self.name}"', patience, flag=self._log is not None):
-            apply_in_order(self._site.world, self._log or Log(self.dtype), self.layout, self._apply)
+            apply_in_order(self._world, self._log or Log(self.dtype), self.layout, self._apply)
             self._log = None
             self._site.meet(f'the updates with keys of "{self.name}"')
 
@@ -377,12 +382,11 @@ class GlobalArray:
                 old[far] = values
         return old
 
-    def _given(self, index: ArrayLike, value: ArrayLike) -> tuple[Integers, Array]:
-        """Flat indices and values, (n,)."""
+    def _check_writable(self) -> None:
+        """Raises `ArrayError` as `check` does, and within `read_only`."""
         self.check()
         if self._reading:
             raise read_only_error(self.name)
-        return self.inputs.indices_and_values(index, value)
 
     def check(self) -> None:
         """Raises `ArrayError` if the array was freed, its world has ended, or this process is a copy of the one that made it."""
