@@ -99,6 +99,17 @@ def test_a_day_that_the_run_holds_in_part_is_a_date_of_it():
     assert axis.between("1850-01-05", None) is None
 
 
+def test_an_instant_names_the_record_of_a_day_or_more_that_begins_then():
+    axis = Axis("time", np.arange(3) + 0.75, np.arange(3) + 1.75, step=1.0)
+    for row in range(3):
+        assert axis.between(axis.name_of(row), axis.name_of(row)) == slice(row, row + 1)
+    assert axis.between("1850-01-02T18:00", None) == slice(1, 3)
+    assert axis.between("1850-01-04T18:00", "1850-01-04T18:00") == slice(2, 3), "the end of all records"
+    assert axis.between("1850-01-04T18:01", None) is None
+    assert axis.between("1850-01-01T17:59", None) is None
+    assert axis.end_after("1850-01-02T18:00") == 1.75
+
+
 def test_cells_that_are_near_have_labels_of_their_own_and_one_region_has_one(tmp_path):
     cells = ", ".join(f"{{ cell = [144.050{digit}, -20.0001] }}" for digit in (1, 3, 5))
     boxes = "{ box = [144, -21, 145, -20] }, { box = [144.0, -21.0, 145.0, -20.0] }"

@@ -153,17 +153,25 @@ class Axis:
 
     def end_after(self, date: str | Date) -> float:
         """The end of a day, or the instant itself: where the row that ends with it ends."""
-        return self._span(date)[1]
+        return self._span(date)[1] if is_day(date) else self._instant(date)
 
     def _span(self, date: str | Date) -> tuple[float, float]:
-        """The ends of a date: rows that hold for it end after the first and begin before the second."""
+        """The ends of a date: rows that hold for it end after the first and begin before the second.
+
+        An instant is the end of the row of its name or its begin, as `by_end` says; the end of all rows belongs to the last one.
+        """
         if is_day(date):
             day = day_number(parse_date(date, self.calendar))
             return day, day + 1
+        instant = self._instant(date)
+        if self.by_end or instant == self.stops[-1]:
+            return np.nextafter(instant, -np.inf), instant
+        return instant, np.nextafter(instant, np.inf)
+
+    def _instant(self, date: str | Date) -> float:
         if self.whole_days:
             raise RunFileError(f"{date} lies within a day, and these are records of days. Write a date, such as {str(date)[:10]}.")
-        instant = ticks_since_epoch(parse_instant(date, self.calendar)) / (DAY // TICK)
-        return np.nextafter(instant, -np.inf), instant
+        return ticks_since_epoch(parse_instant(date, self.calendar)) / (DAY // TICK)
 
     def _text(self, number: Any) -> str:
         if self.whole_days:
