@@ -118,6 +118,16 @@ def what_is_begun_ends_with_wait(world: World) -> None:
     assert array.gather(7).shape == ()
 
 
+def indices_may_be_the_values(world: World) -> None:
+    array, each = GlobalArray(world, 10, "int64", page=64), np.arange(10)
+    if world.rank == 0:
+        array.scatter(each, each)
+        array.update(each[:8], each[1:9])
+        assert array.update(each, each, fetch=True).tolist() == [1, 3, 5, 7, 9, 11, 13, 15, 8, 9]
+    array.sync()
+    assert array[:].tolist() == [1, 4, 7, 10, 13, 16, 19, 22, 16, 18]
+
+
 def many_elements_and_every_way_to_ask_for_them(world: World) -> None:
     n = 50_000
     array = GlobalArray(world, n, "int64", layout="wrapped", page=256)

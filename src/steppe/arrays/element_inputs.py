@@ -17,7 +17,7 @@ from steppe.errors import ArrayError, IndexOutOfRangeError
 LARGEST = 2**63 - 1  # of indices and keys
 
 
-def lengths_of(shape: int | Sequence[int]) -> tuple[int, ...]:
+def whole_lengths(shape: int | Sequence[int]) -> tuple[int, ...]:
     """The lengths of the dimensions; raises `ArrayError` if they are no whole numbers, 0 or more."""
     try:
         found = tuple(operator.index(n) for n in (shape if isinstance(shape, Sequence | np.ndarray) else (shape,)))
@@ -33,7 +33,7 @@ def described(shape: int | Sequence[int], dtype: DTypeLike) -> tuple[str, tuple[
     kind: np.dtype = np.dtype("float64")
     try:
         kind = np.dtype(dtype)
-        lengths = lengths_of(shape)
+        lengths = whole_lengths(shape)
     except TypeError:
         return f"{dtype!r} is no dtype of NumPy. An array holds {', '.join(DTYPES)}.", (), kind
     except ArrayError as error:
@@ -107,7 +107,8 @@ class ElementInputs:
             raise ArrayError(f'"{self._name}": {chosen.shape} indices were given values of shape {x.shape}.') from None
         chosen = chosen.reshape(-1)
         self.check_range(chosen)
-        return chosen, np.ascontiguousarray(x, self._dtype).reshape(-1)
+        x = np.ascontiguousarray(x, self._dtype).reshape(-1)
+        return chosen, x.copy() if np.may_share_memory(chosen, x) else x  # a kernel takes no memory twice
 
     def factor(self, name: str, value: float) -> float:
         """A factor of an update; raises `ArrayError` if it is no number, or none of the dtype of an array of integers."""

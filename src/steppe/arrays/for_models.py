@@ -49,12 +49,12 @@ class ModelArrays:
         Failure
             A host lacks the memory.
         """
-        from steppe.arrays.element_inputs import lengths_of
+        from steppe.arrays.element_inputs import whole_lengths
         from steppe.arrays.site import site_of
 
         site = site_of(self._world)
         try:
-            kind, lengths = np.dtype(dtype), lengths_of(shape)
+            kind, lengths = np.dtype(dtype), whole_lengths(shape)
         except TypeError as error:
             raise ArrayError(f"Common memory has a shape and a dtype of NumPy: {error}.") from None
         site.meet(f"the making of common memory {kind} {shape}")
@@ -69,12 +69,12 @@ class ModelArrays:
         shape: as many lengths on each rank, which may differ. It is no array in use of `counts`: a model counts it as its own memory.
         Raises as `common` does.
         """
-        from steppe.arrays.element_inputs import lengths_of
+        from steppe.arrays.element_inputs import whole_lengths
         from steppe.arrays.site import site_of
 
         site, kind = site_of(self._world), np.dtype(dtype)
         site.meet(f"the making of {len(shape)} dimensions of {kind} beside those of other ranks")
-        shapes = of_all(self._world, lengths_of(shape))[site.mates].tolist()
+        shapes = of_all(self._world, whole_lengths(shape))[site.mates].tolist()
         sizes = [-(-prod(each) * kind.itemsize // LINE) * LINE for each in shapes]
         whole = sum(sizes)
         alone = len(set(site.hosts)) == self._world.size  # one rank a host: its own memory, which may lie in large pages
