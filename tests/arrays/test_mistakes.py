@@ -70,6 +70,16 @@ def test_a_rank_that_gave_up_a_call_is_in_no_other_one_and_no_rank_waits_for_eve
     assert 'Rank 0 has waited 0.3 s in read_only of "load" for rank 1.' in done.stderr
 
 
+def test_a_copy_of_a_rank_makes_no_arrays() -> None:
+    within = """import os
+    if world.rank == 1 and os.fork() == 0:
+        try: GlobalArray(world, 3)
+        except Exception as error: print(error, flush=True)
+        os._exit(0)"""
+    done = run_ranks("installed", 2, "-c", PROGRAM.format(within=within, after=""), limit=60.0)
+    assert "This process is a copy of rank 1, made by a fork. Only the rank makes arrays, queues and files." in done.stdout
+
+
 def test_a_second_world_of_a_process_is_refused() -> None:
     done = run_ranks("installed", 2, "-c", PROGRAM.format(within="pass", after="open_world()"), limit=60.0)
     assert "MPI has ended in this process, and begins once." in done.stderr

@@ -37,7 +37,7 @@ def site_of(world: World) -> "ArraySite":
     Raises
     ------
     ArrayError
-        The world has ended, or it is none.
+        The world has ended, it is none, or this process is a copy of a rank.
     """
     if not hasattr(world, "at_close"):
         raise ArrayError(f"{world!r} is no world. Give what open_world() returned.")
@@ -46,6 +46,8 @@ def site_of(world: World) -> "ArraySite":
         finalize(world, site.close).atexit = False
     if _SITES[world].ended:
         raise ArrayError("The world has ended. Make arrays, queues and files before, within the same `with open_world()`.")
+    if world.size > 1 and _SITES[world].process != os.getpid():
+        raise ArrayError(f"This process is a copy of rank {world.rank}, made by a fork. Only the rank makes arrays, queues and files.")
     return _SITES[world]
 
 
@@ -54,7 +56,7 @@ class ArraySite:
 
     def __init__(self, world: World) -> None:
         self._world = ref(world)  # which the table of sites must not keep alive
-        self.rank, self.size = world.rank, world.size
+        self.rank, self.size, self.process = world.rank, world.size, os.getpid()
         self.hosts = tuple(nodes(world))
         self.host = self.hosts[world.rank]
         self.mates = [rank for rank in range(world.size) if self.hosts[rank] == self.host]
@@ -66,7 +68,7 @@ class ArraySite:
         board = shared(world, self.hosts, 16 * len(self.mates))
         self._board: Integers = board.view(np.int64).reshape(-1, 2)
         self._seat = self._board[self.mates.index(world.rank)]
-        self._seat[0] = os.getpid()
+        self._seat[0] = self.process
         self._watch_next()
         self._calls = 0
         self._stopped: dict[int, float] = {}  # rank -> since when
