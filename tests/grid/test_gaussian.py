@@ -99,12 +99,12 @@ def test_it_is_cut_into_boxes_that_are_periodic_along_a_row() -> None:
 
 def test_it_comes_back_from_plain_words_and_another_grid_is_another() -> None:
     mask = np.random.default_rng(1).random((8, 16)) < 0.5
-    for grid in (Gaussian(8), Gaussian(8, mask)):
+    for grid in (Gaussian(8), Gaussian(8, mask), Gaussian(8, mask, 11.25)):
         again = from_plain(as_plain(grid))
         assert type(again) is Gaussian
         assert again == grid
         np.testing.assert_array_equal(again.cell_area, grid.cell_area)
-    assert Gaussian(8) != Gaussian(8, mask)
+    assert Gaussian(8) != Gaussian(8, mask) != Gaussian(8, mask, 11.25)
     assert Gaussian(8) != Raster(Gaussian(8).lat0, Gaussian(8).dlat, 0.0, 22.5, np.ones((8, 16), bool))
     assert Gaussian(64).digest == "46eb89263fc8b90ecc40ba61b41c615adc4acb8a22886531636cdcd1ea184d6e"
 

@@ -14,7 +14,7 @@ import zarr
 
 from steppe.clock import Clock, parse_instant
 from steppe.comm import BoxReach, World
-from steppe.errors import BadCellError, ForcingError, GridError
+from steppe.errors import BadCellError, ForcingError
 from steppe.grid import Gaussian, Partition, Raster
 from steppe.io import FieldReader, FieldStore
 from steppe.io.forcing.field import Field, turned
@@ -303,10 +303,12 @@ def test_a_store_may_reach_beyond_the_grid_and_no_less(tmp_path):
         Field(west, U, part, {})
 
 
-def test_a_store_with_gaussian_latitudes_names_the_key_of_the_run_file_and_nothing_else(tmp_path):
-    gaussian = Gaussian(ROWS)
-    store = stored(tmp_path / "gauss.zarr", dataset().assign_coords(lat=("lat", gaussian.lat, {"units": "degrees_north"})))
-    with pytest.raises(GridError) as error:
-        store.grid()
-    assert str(error.value).endswith(f'gauss.zarr" has the latitudes of a Gaussian grid. Write [grid] gaussian = {ROWS} beside [forcing].')
+@pytest.mark.parametrize("first", [-175.0, 0.0, 5.0])
+def test_a_store_with_gaussian_latitudes_has_that_grid_from_any_longitude(tmp_path, first):
+    axes = {"lat": ("lat", Gaussian(ROWS).lat, {"units": "degrees_north"}), "lon": dataset()["lon"] + (first - dataset()["lon"][0])}
+    store = stored(tmp_path / "gauss.zarr", dataset().assign_coords(axes))
+    grid = store.grid()
+    assert (type(grid), grid.lon0, grid.nlat) == (Gaussian, first, ROWS)
+    assert (grid == Gaussian(ROWS)) is (first == 0.0)
+    np.testing.assert_array_equal(Field(store, U, grid, {}).read(0, slice(0, ROWS), slice(0, 2 * ROWS))[0], MAPS[0])
     assert stored(tmp_path / "even.zarr", dataset()).grid() == EARTH

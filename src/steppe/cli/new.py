@@ -221,8 +221,7 @@ def _ground(weather: Path, output: Path, module: ModuleType, made: "Model") -> W
         )
     path = os.path.relpath(weather, output.parent)
     if isinstance(store, FieldStore):
-        grid = f"[grid]\ngaussian = {rows}\n" if (rows := store.gaussian) else OF_FIELDS
-        return WeatherOfRun(*_hours(store), grid, ("fields", path))
+        return WeatherOfRun(*_hours(store), OF_FIELDS, ("fields", path))
     days = [_toml_day(day) for day in store.period]
     cells = f"{store.n_cells:,} cell{'s' if store.n_cells > 1 else ''}"
     return WeatherOfRun(days[0], days[1], GRID_OF_WEATHER.format(cells=cells), ("store", path))

@@ -25,7 +25,7 @@ class Quadrature(NamedTuple):
 
 
 class Gaussian(Raster):
-    """N latitudes, where the Legendre polynomial of degree N is 0, and 2N longitudes from 0; row 0 is the northernmost.
+    """N latitudes, where the Legendre polynomial of degree N is 0, and 2N longitudes; row 0 is the northernmost.
 
     lat0 and dlat describe even rows from the first latitude to the last, as in pictures: every latitude lies within 0.014 rows of its place
     among them.
@@ -36,6 +36,8 @@ class Gaussian(Raster):
         N, even, from 2 to 512.
     active
         True where a cell takes part, (N, 2N); None: everywhere.
+    lon0
+        The first longitude [degrees_east].
 
     Raises
     ------
@@ -43,7 +45,7 @@ class Gaussian(Raster):
         There is no such grid, or the mask has another shape.
     """
 
-    def __init__(self, latitudes: int, active: NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, latitudes: int, active: NDArray[np.bool_] | None = None, lon0: float = 0.0) -> None:
         if not 2 <= latitudes <= MOST or latitudes % 2:
             raise GridError(
                 f"A Gaussian grid has an even number of latitudes from 2 to {MOST}, not {latitudes}. "
@@ -54,7 +56,7 @@ class Gaussian(Raster):
         if np.shape(mask) != shape:
             raise GridError(f"The mask of a Gaussian grid of {latitudes} latitudes must have the shape {shape}, it has {np.shape(mask)}.")
         north, south = quadrature(latitudes).lat[[0, -1]].tolist()
-        super().__init__(north, (south - north) / (latitudes - 1), 0.0, 180.0 / latitudes, mask)
+        super().__init__(north, (south - north) / (latitudes - 1), lon0, 180.0 / latitudes, mask)
 
     @property
     def lat(self) -> Floats:
@@ -76,8 +78,9 @@ class Gaussian(Raster):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of kind, number of latitudes and mask: no computed number enters it."""
-        return hashlib.sha256(f"gaussian {self.nlat}".encode() + np.packbits(self.active).tobytes()).hexdigest()
+        """SHA-256 (hex) of kind, number of latitudes, first longitude and mask: no computed number enters it."""
+        first = f" from {round(self.lon0, DIGITS)}" if self.lon0 else ""
+        return hashlib.sha256(f"gaussian {self.nlat}{first}".encode() + np.packbits(self.active).tobytes()).hexdigest()
 
     def _facts(self) -> dict[str, str]:
         return super()._facts() | {"cell": f"of {self.nlat} Gaussian latitudes x {self.dlon:g} degrees"}

@@ -71,7 +71,7 @@ def _made(found: Mapping[str, Any]) -> Grid | None:
     active = np.unpackbits(_array(found["active"], np.uint8), count=rows * columns).astype(bool).reshape(rows, columns)
     first = [found[name] for name in _NUMBERS[kind]]
     if kind == "raster" and "lat" in found:
-        return Gaussian(rows, active)
+        return Gaussian(rows, active, found["lon0"])
     if kind == "raster":
         return Raster(first[0], first[1], first[2], first[3], active)
     places = [_array(found[name], np.float64) for name in _PLACES]

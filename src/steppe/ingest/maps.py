@@ -166,7 +166,7 @@ def _with_mask(grid: Grid, active: NDArray[np.bool_]) -> Raster | Projected:
     if isinstance(grid, Projected):
         return Projected.project(grid.y0, grid.dy, grid.x0, grid.dx, active, grid.crs)
     if isinstance(grid, Gaussian):
-        return Gaussian(grid.nlat, active)
+        return Gaussian(grid.nlat, active, grid.lon0)
     assert isinstance(grid, Raster)
     return Raster(grid.lat0, grid.dlat, grid.lon0, grid.dlon, active)
 

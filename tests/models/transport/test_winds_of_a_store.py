@@ -9,8 +9,8 @@ import xarray
 from steppe.cli import run_command
 from steppe.engine import Plan, Simulation
 from steppe.errors import ForcingError, RunFileError
-from steppe.grid import Raster
-from steppe.io import open_results, unpack
+from steppe.grid import Gaussian, Raster
+from steppe.io import StoredRecords, open_results, unpack
 from tests.io.test_export import check_cf
 from tests.models.transport.driven import Driven
 from tests.models.transport.winds import write_winds
@@ -97,6 +97,17 @@ def test_omega_that_is_asked_for_and_not_there_is_named(tmp_path):
     write_winds(tmp_path / "winds.zarr", vertical=False)
     with pytest.raises(ForcingError, match='has no variable "omega", which model "transport" needs'):
         Plan.of(run_file(tmp_path), {"parameters.vertical": "omega"})
+
+
+def test_gaussian_winds_give_the_run_their_grid(tmp_path):
+    grid = Gaussian(8, lon0=11.25)
+    write_winds(tmp_path / "winds.zarr", grid=grid)
+    path = run_file(tmp_path)
+    path.write_text(path.read_text().replace("grid = { gaussian = 16 }\n", ""))
+    with Simulation(path) as run:
+        assert run.grid == grid
+        run.run()
+    assert StoredRecords.open(tmp_path / "out").grid == grid
 
 
 @pytest.mark.parametrize("first", [-355.0, -275.0, -175.0])

@@ -21,7 +21,7 @@ import numpy as np
 
 from steppe.clock import CALENDARS, zoned
 from steppe.errors import ForcingError, GridError
-from steppe.grid import Raster, is_axis, is_gaussian, read_lattice
+from steppe.grid import Gaussian, Raster, is_axis, is_gaussian, read_lattice
 
 if TYPE_CHECKING:
     import xarray
@@ -181,26 +181,21 @@ class FieldStore:
                 found.update(np.ascontiguousarray(values.values).tobytes())
         return found.hexdigest()
 
-    @property
-    def gaussian(self) -> int:
-        """The number of its latitudes if they are those of a Gaussian grid, else 0."""
-        latitudes = next((values.values for values in self.dataset.coords.values() if is_axis(values, "latitude")), np.empty(0))
-        return latitudes.size if is_gaussian(latitudes.astype(np.float64)) else 0
-
     def grid(self) -> Raster:
         """Its rows and columns; every cell takes part.
 
         Raises
         ------
         GridError
-            They are not evenly spaced latitudes and longitudes.
+            They are not evenly spaced longitudes and latitudes, or Gaussian ones.
         """
+        axes = self.dataset.coords.values()
+        lat, lon = (next((each.values for each in axes if is_axis(each, kind)), np.empty(0)) for kind in ("latitude", "longitude"))
+        if is_gaussian(lat.astype(np.float64)) and lon.size == 2 * lat.size:
+            return Gaussian(lat.size, lon0=round(float(lon.min()), 5))  # as many digits as float32 has
         try:
             lattice = read_lattice(self.dataset)
         except GridError as error:
-            if rows := self.gaussian:
-                text = f"has the latitudes of a Gaussian grid. Write [grid] gaussian = {rows} beside [forcing]."
-                raise GridError(f'"{self.path}" {text}') from None
             raise GridError(f'"{self.path}": {error}') from None
         if lattice.crs is not None:
             raise GridError(
@@ -219,6 +214,11 @@ class FieldStore:
         """The times of all dims that have some."""
         return [time for dim in sorted(map(str, self.dataset.dims)) if (time := self.time(dim)) is not None]
 
+    def _time_of(self, name: str) -> "xarray.DataArray | None":
+        """The times of a variable; None if it does not change in time."""
+        return next((time for dim in self.dataset[name].dims if (time := self.time(str(dim))) is not None), None)
+
+
 def stated_calendar(time: "xarray.DataArray") -> str:
     """The calendar of times, as the store names it."""
     return str(time.attrs.get("calendar", "standard")).lower()
@@ -230,11 +230,6 @@ def _is_early(time: "xarray.DataArray") -> bool:
         return bool(time.size) and bool(cftime.num2date(time.values.min(), zoned(time.attrs["units"]), PROLEPTIC) < REFORM)
     except (ValueError, OverflowError):
         return False
-
-
-    def _time_of(self, name: str) -> "xarray.DataArray | None":
-        """The times of a variable; None if it does not change in time."""
-        return next((time for dim in self.dataset[name].dims if (time := self.time(str(dim))) is not None), None)
 
 
 def reason(error: BaseException) -> str:

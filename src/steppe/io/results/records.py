@@ -107,7 +107,7 @@ class StoredRecords:
         active.ravel()[self.small("cell")] = True
         on_pole = lat[0] == 90.0  # where the row is cut
         if abs(lat[0] - rows[0].mean()) > 1e-6 and not on_pole:  # on no other raster a latitude lies beside the middle of its edges
-            return Gaussian(len(lat), active)
+            return Gaussian(len(lat), active, float(lon[0]))
         north, south = (lat[0] if on_pole else rows[0, 0]), (lat[-1] if lat[-1] == -90.0 else rows[-1, 1])
         high = len(lat) - (0.5 if on_pole else 0.0) - (0.5 if lat[-1] == -90.0 else 0.0)
         dlat, dlon = _spacing(north, south, high), _spacing(columns[0, 0], columns[-1, 1], len(lon))
