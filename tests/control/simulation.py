@@ -418,7 +418,7 @@ class Play:
 
     def serve(self) -> None:
         self.supervisor = self._make("run", Path(), self.journal, self.world, self)
-        self.supervisor.start()
+        self.supervisor.process.start()
         self._viewers = []
         for _ in range(2):
             self._look_at("main")
@@ -580,7 +580,7 @@ class Play:
                 self.seen[each["branch"]] = each["step"]
             if self.supervisor.process.state == "failed":
                 assert (self.supervisor.process.problem or {}).get("code") == "engine-failed", self.supervisor.process.problem
-                self.supervisor.launch()  # as a person does who has read why
+                self.supervisor.process.launch()  # as a person does who has read why
 
     def at_rest(self) -> bool:
         self.watch()

@@ -343,6 +343,10 @@ class Toy:
     def checkpoints(self, newest: bool = False) -> list[dict[str, Any]]:
         return self.journal.checkpoints()
 
+    @property
+    def process(self) -> "Toy":
+        return self
+
     def launch(self) -> None:
         self.failure = None
 

@@ -37,7 +37,7 @@ async def service_of(run_file: Path) -> AsyncIterator[Service]:
     supervisor = Supervisor("out", folder, journal, LoopScheduler(), EngineLauncher(folder, ""), STARTING, 10)
     listener = EngineListener(folder, supervisor, "", True)
     await listener.open()
-    supervisor.start()
+    supervisor.process.start()
     try:
         while supervisor.facts is None:
             await asyncio.sleep(0.02)

@@ -82,7 +82,7 @@ class Runs:
             opening.callback(supervisor.reader.close)
             listener = EngineListener(folder, supervisor, engine_bind, sealed)
             await listener.open()
-            supervisor.start()
+            supervisor.process.start()
             self.open[folder.name], self._listening[folder.name] = supervisor, listener
             self._closing[folder.name] = opening.pop_all()
         if self._address:

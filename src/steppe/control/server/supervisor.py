@@ -95,14 +95,6 @@ class Supervisor(RunStatus):
         self.dispatch = Dispatch(journal, self.send, self._settle)
         self.leaving = BranchCloser(scheduler, self.dispatch, self.questions, self.channels, self.followed)
 
-    def start(self) -> None:
-        """Waits a moment for an engine that outlived the last server, then starts a new one."""
-        self.process.start()
-
-    def launch(self) -> None:
-        """Starts an engine now, if the run has none or has failed."""
-        self.process.launch()
-
     def close(self, keep: bool = True) -> None:
         """Ends the supervision. keep: the engine saves its state and ends; otherwise it goes on and waits for another server."""
         self.leaving.close()

@@ -118,5 +118,5 @@ async def upload(request: Request) -> Response:
 async def start(request: Request) -> Response:
     """POST start: the engine is started if there is none, also after it has died again and again."""
     await content_of(request, Start)
-    request.run.launch()
+    request.run.process.launch()
     return Response(202, msgspec.json.encode(request.context.info(request.parameters["run"])))
