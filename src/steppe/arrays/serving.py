@@ -10,6 +10,7 @@ is sent after its request has taken effect.
 """
 
 import contextlib
+import resource
 import selectors
 import socket
 import struct
@@ -54,6 +55,8 @@ class PageServer:
 
     def __init__(self, key: bytes, handle: Handler) -> None:
         self._key, self._handle = key, handle
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # every rank of the other hosts may connect
         self._selector = selectors.DefaultSelector()
         self._listener = socket.create_server(("", 0), backlog=128)
         self._listener.setblocking(False)
@@ -76,9 +79,10 @@ class PageServer:
                 if found.fileobj is self._alarm:
                     return self._end()
                 if found.fileobj is self._listener:
-                    connection, _ = self._listener.accept()
-                    client = _Client(connection, self._key, self._handle)
-                    self._selector.register(connection, selectors.EVENT_READ, client)
+                    with contextlib.suppress(BlockingIOError, ConnectionError):  # a program that looked which ports are open
+                        connection, _ = self._listener.accept()
+                        client = _Client(connection, self._key, self._handle)
+                        self._selector.register(connection, selectors.EVENT_READ, client)
                 else:
                     self._turn(found.data)
             self.seconds = time.thread_time()
