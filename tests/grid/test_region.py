@@ -89,6 +89,13 @@ def test_a_box_goes_on_over_the_date_line_to_the_other_side_of_it(box: list[floa
     assert (region.contains(longitudes, np.full(longitudes.size, same[1] + 5.0)) == (turned <= same[2] - same[0])).all()
 
 
+@pytest.mark.parametrize("pole", [-90.0, 90.0])
+def test_a_polygon_that_goes_up_to_a_pole_holds_the_row_on_it(pole: float) -> None:
+    side = pole * 2.0 / 3.0
+    region = Region.of({"polygon": [[-180, side], [0, side], [180, side], [180, pole], [-180, pole]]})
+    assert region.contains(np.array([-170.0, 0.0, 10.0, 179.0]), np.full(4, pole)).all()
+
+
 def test_a_polygon_round_the_earth_may_have_sides_of_all_of_it() -> None:
     region = Region.of({"polygon": [[-180, -20], [180, -20], [180, 20], [-180, 20]]})
     longitudes = np.arange(-180.0, 360.0, 2.5)

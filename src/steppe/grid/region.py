@@ -92,8 +92,9 @@ class Region:
             within: NDArray[np.bool_] = across & (latitudes >= south) & (latitudes <= north)
             return within
         turned = west + np.mod(longitudes - west, TURN)
+        latitudes = np.minimum(latitudes, np.nextafter(90.0, 0.0))  # on a side along the north pole: no other polygon could have them
         by_latitude = np.argsort(latitudes, kind="stable")
-        rising, x = np.asarray(latitudes)[by_latitude], turned[by_latitude]
+        rising, x = latitudes[by_latitude], turned[by_latitude]
         inside: NDArray[np.bool_] = np.zeros(np.shape(latitudes), dtype=bool)
         for (x0, y0), (x1, y1) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
             # a ray to the east can cross this side only from a place between the latitudes of its ends
@@ -176,7 +177,7 @@ def _check_sides(places: Places) -> None:
             turned = f"{low + TURN:g} for {low:g}" if low <= 0.0 else f"{high - TURN:g} for {high:g}"
             raise GridError(
                 f"The side of the polygon from longitude {one:g} to {other:g} goes round more than half of the Earth. "
-                f"Over the date line write {turned}; if it is meant, give it a corner on the way."
+                f"Over the date line write {turned}; if it is meant, give it a corner on the way. Round a pole, write a box."
             )
 
 
