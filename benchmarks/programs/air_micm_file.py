@@ -1,4 +1,4 @@
-"""A mechanism that comes with MUSICA, run by MICM for an hour under the conditions beside it: `python air_micm_file.py ts4`.
+"""A mechanism that comes with MUSICA, run by MICM for an hour under the conditions beside it: `python air_micm_file.py ts4/ts4`.
 
 Runs in the peers' environment. Prints JSON: the paths of both files, and the concentrations [mol m-3] at two tolerances.
 """
@@ -50,8 +50,8 @@ def hour(mechanism: Path, conditions: Path, rtol: float, atol: float) -> dict[st
 
 
 def main(name: str) -> None:
-    folder = Path(musica.__file__).parent / "configs" / "v1" / name
-    mechanism, conditions = folder / f"{name}.json", folder / "initial_conditions.csv"
+    mechanism = Path(musica.__file__).parent / "configs" / "v1" / f"{name}.json"
+    conditions = mechanism.with_name("initial_conditions.csv")
     found = {text: hour(mechanism, conditions, rtol, 1e-20) for text, rtol in (("tight", 1e-8), ("usual", 1e-6))}
     print(json.dumps({"mechanism": str(mechanism), "conditions": str(conditions), **found}))
 

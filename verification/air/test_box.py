@@ -128,12 +128,14 @@ def test_elements_without_sources_stay(element, off, within):
     assert min(state.c.min() for state in states) >= 0.0
 
 
-def test_ts4_meets_micm_on_the_same_file(within):
-    """126 species, 379 processes and all their forms of rates; the file and its conditions come with the peer."""
-    told = json.loads(output([peer_python("peers-air"), str(PROGRAM), "ts4"]))
+@pytest.mark.parametrize(("name", "tolerances"), [("ts4/ts4", ("tight", "usual")), ("ts1/t1s2", ("tight",))])
+def test_mechanisms_of_the_peer_meet_it_on_the_same_file(name, tolerances, within):
+    """126 species and 379 processes, 213 and 558, with all their forms of rates; files and conditions come with the peer."""
+    told = json.loads(output([peer_python("peers-air"), str(PROGRAM), name]))
     conditions = Conditions.of(read_mechanism(told["mechanism"]), Path(told["conditions"]))
-    for tolerance, how, limit in (("tight", TIGHT, 1e-4), ("usual", {"rtol": 1e-3, "atol": 1e3}, 5e-3)):
+    for tolerance in tolerances:
+        how, limit = {"tight": (TIGHT, 1e-4), "usual": ({"rtol": 1e-3, "atol": 1e3}, 5e-3)}[tolerance]
         found, _ = computed(conditions, 1, **how)
         peer = {name: MOLECULES * value for name, value in told[tolerance].items() if value > 1e-14 and name in found[1]}
         errors = {name: abs(found[1][name] / value - 1.0) for name, value in peer.items()}
-        within(f"ts4 beside MICM, {tolerance} tolerances", f"worst of {len(errors)} species", max(errors.values()), limit)
+        within(f"{name} beside MICM, {tolerance} tolerances", f"worst of {len(errors)} species", max(errors.values()), limit)

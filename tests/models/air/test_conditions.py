@@ -58,10 +58,11 @@ def test_a_mechanism_brings_its_own():
         "parameter,value\nCONC.O3,1.0e-6\nENV.temperature,285\n",
         "CONC.O3 [mol m-3],1.0e-6\nENV.temperature [degC],11.85\n",
         "CONC.O3.mol m-3,1.0e-6\nENV.temperature.K,285\n",
+        "O3 [molecules cm-3],6.02214076e11\nENV.temperature,285\n",
         "time [s],ENV.temperature [K],CONC.O3 [mol m-3]\n0,285,1.0e-6\n",
         "temperature [K],O3 [mol m-3]\n285,1.0e-6\n",
     ],
-    ids=["lines", "lines with a title", "units", "units behind dots", "columns", "columns without prefixes"],
+    ids=["lines", "lines with a title", "units", "units behind dots", "molecules", "columns", "columns without prefixes"],
 )
 def test_a_file_has_them_on_lines_or_in_columns(text, tmp_path):
     found = of_file(tmp_path, text)
@@ -201,8 +202,12 @@ def test_a_day_begins_where_the_sun_gives_light(given):
         ("CONC.ISOPREN=1", 'mechanism emep66 has no ISOPREN. Did you mean "ISOPRE"'),
         ("O3=many", "O3 is 'many'. Write a number [molecule cm-3]."),
         ("O3=-1", "O3 = -1 molecule cm-3 is outside its limits"),
-        ("O3=1 pound", 'O3 has the unit "pound". Write molecule cm-3, mol m-3, mol/m3, molec cm-3, ppm, ppb, ppt.'),
-        ("M=1 ppb", 'M has the unit "ppb". Write molecule cm-3, mol m-3, mol/m3, molec cm-3.'),
+        (
+            "O3=1 pound",
+            'O3 has the unit "pound". Write molecule cm-3, mol m-3, mol/m3, molec cm-3, molecules cm-3, molecules/cm3, ppm, ppb, ppt, '
+            "nmol mol-1.",
+        ),
+        ("M=1 ppb", 'M has the unit "ppb". Write molecule cm-3, mol m-3, mol/m3, molec cm-3, molecules cm-3, molecules/cm3.'),
         ("O3=40ppb", "O3 is '40ppb'. Write a space before the unit: 40 ppb."),
         ("temperature=25 F", 'temperature has the unit "F". Write K, degC.'),
         ("rate_factor_r36=-0.5", "rate_factor_r36 = -0.5 is outside its limits, 0 to 1e+06."),

@@ -36,10 +36,16 @@ NONE = {"A": None, "reactants": None, "products": None}
 TROE = {"k0_A": 2e6, "k0_B": -3.0, "k0_C": 50.0, "kinf_A": 1e6, "kinf_B": -1.0, "kinf_C": 10.0, "Fc": 0.6, "N": 1.2}
 LOW, HIGH = 2e6 * exp(50.0 / T) * (T / 300.0) ** -3, 1e6 * exp(10.0 / T) * (T / 300.0) ** -1
 AIR = M / MOLECULES  # [mol m-3]
+FALLS = LOW * AIR / (1.0 + LOW * AIR / HIGH) * broad(LOW * AIR / HIGH, 0.6, 1.2)
 CASES = {  # reaction, rate in mol m-3 s-1, order of the reaction
     "ARRHENIUS": ({**TWO, "A": 32.1, "B": -2.3, "C": 102.3, "D": 63.4, "E": 1e-6}, arrhenius(32.1, -2.3, 102.3, 63.4, 1e-6), 2),
-    "TROE": ({**TWO, **TROE}, LOW * AIR / (1.0 + LOW * AIR / HIGH) * broad(LOW * AIR / HIGH, 0.6, 1.2), 2),
+    "TROE": ({**TWO, **TROE}, FALLS, 2),
     "TERNARY_CHEMICAL_ACTIVATION": ({**TWO, **TROE}, LOW / (1.0 + LOW * AIR / HIGH) * broad(LOW * AIR / HIGH, 0.6, 1.2), 2),
+    "TERNARY_CHEMICAL_ACTIVATION_JPL19": (
+        {**TWO, **TROE, "k0_D": 300.0, "kinf_D": 300.0, "kint_A": 3e5, "kint_B": 0.7, "kint_C": -65.0},
+        FALLS + 3e5 * exp(-65.0 / T) * (T / 298.0) ** 0.7 * (1.0 - FALLS / HIGH),
+        2,
+    ),
     "TUNNELING": ({**ONE, "A": 123.45, "B": 1200.0, "C": 1e8}, 123.45 * exp(-1200.0 / T) * exp(1e8 / T**3), 1),
     "TAYLOR_SERIES": (
         {**ONE, "A": 12.3, "B": -1.5, "C": 1e-6, "D": 340.0, "taylor coefficients": [1.0, 0.1, -0.01]},
@@ -76,6 +82,12 @@ def test_a_form_of_openatmos_is_that_of_its_formula(kind, tmp_path):
     mechanism = written(tmp_path, {"type": kind, "gas phase": "gas", "__note": "ignored", **reaction})
     names = {process.rate.name: 3e-3 for process in mechanism.processes if process.rate.form == "given"}
     assert rates_of(mechanism, **names)[0] == pytest.approx(expected * MOLECULES ** (1 - order), rel=1e-13)
+
+
+def test_a_broadening_may_be_below_0_as_in_files_of_musica(tmp_path):
+    mechanism = written(tmp_path, {"type": "TROE", **TWO, **TROE, "N": -0.1})
+    wider = broad(LOW * AIR / HIGH, 0.6, -0.1) / broad(LOW * AIR / HIGH, 0.6, 1.2)
+    assert rates_of(mechanism)[0] == pytest.approx(FALLS * wider / MOLECULES, rel=1e-13)
 
 
 def test_both_branches_of_no_and_ro2(tmp_path):
@@ -163,6 +175,13 @@ def test_a_key_that_is_not_known_is_refused_in_any_form(kind, tmp_path):
                 "phases": [{"name": "gas", "species": ["A", "C"]}],
             },
             '"constant concentration [mol m-3]" is -1, and 0 or more',
+        ),
+        (
+            {
+                "species": [{"name": "temperature", "constant concentration [mol m-3]": 1}, {"name": "A"}, {"name": "C"}],
+                "phases": [{"name": "gas", "species": ["A", "C"]}],
+            },
+            'species 1: "temperature" is a condition of the air. Rename the species.',
         ),
         ({"phases": []}, '"gas phase" is missing, and the name of a phase is expected.'),
     ],

@@ -21,7 +21,7 @@ BOLTZMANN = 1.380649e-23  # [J K-1] SI
 LEAST_COSINE = 0.0107  # of the sun's zenith angle, below which there is no photolysis; the edge of the day of the EMEP problem
 O2_OF_AIR = 0.2095  # molecules of oxygen in one of air, where a mechanism does not say
 HOUR, DAY = 3600.0, 86_400.0  # [s]
-PARTS = {"ppm": 1e-6, "ppb": 1e-9, "ppt": 1e-12}  # of the air
+PARTS = {"ppm": 1e-6, "ppb": 1e-9, "ppt": 1e-12, "nmol mol-1": 1e-9}  # of the air
 MUCH = 0.1  # of the air; more of a species is most probably a slip
 LEAST_BARE = 2000.0  # [Pa] of a pressure without a unit; a smaller number is most probably in hPa
 MOST_OF_AIR = ("N2", "O2")
@@ -55,6 +55,7 @@ LIMITS = {
 OF_SPECIES = 0.0, 1e25, "molecule cm-3"  # limits of what begins
 FACTORS = {  # to the unit of a name: of concentrations and of what else is written with a unit
     ("molecule cm-3", "mol m-3"): MOLECULES, ("molecule cm-3", "mol/m3"): MOLECULES, ("molecule cm-3", "molec cm-3"): 1.0,
+    ("molecule cm-3", "molecules cm-3"): 1.0, ("molecule cm-3", "molecules/cm3"): 1.0,
     ("Pa", "hPa"): 100.0, ("Pa", "mbar"): 100.0, ("Pa", "atm"): 101_325.0, ("m", "cm"): 0.01, ("m", "km"): 1000.0, ("h", "s"): 1.0 / HOUR,
     ("s-1", "1/s"): 1.0, ("s-1", "min-1"): 1.0 / 60.0, ("mol m-3 s-1", "molecule cm-3 s-1"): 1.0 / MOLECULES,
     ("# m-3", "m-3"): 1.0, ("# m-3", "# cm-3"): 1e6,

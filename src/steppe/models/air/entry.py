@@ -57,11 +57,9 @@ class Entry:
             raise self.refused(f'"{key}" is {found:g}, and a number above 0 is expected.')
         return found
 
-    def numbers(self, form: str, names: Mapping[str, str] | None = None) -> tuple[float, ...]:
-        """The numbers of a form of rate. names: key of `NUMBERS` -> key of the file, where they differ."""
-        known = names or {}
-        every = NUMBERS[form].items()
-        return tuple(self.number(known.get(key, key), default, key in AT_LEAST_0, key in ABOVE_0) for key, default in every)
+    def numbers(self, form: str) -> tuple[float, ...]:
+        """The numbers of a form of rate."""
+        return tuple(self.number(key, default, key in AT_LEAST_0, key in ABOVE_0) for key, default in NUMBERS[form].items())
 
     def only(self, known: Iterable[str]) -> None:
         """Raises `ModelError` for a key that is not known."""

@@ -15,6 +15,10 @@ NUMBERS: Mapping[str, Mapping[str, float | None]] = {
     "arrhenius": {"A": None, "B": 0.0, "C": 0.0, "D": 300.0, "E": 0.0},
     "troe": {"k0_A": None, "k0_B": 0.0, "k0_C": 0.0, "kinf_A": None, "kinf_B": 0.0, "kinf_C": 0.0, "Fc": 0.6, "N": 1.0},
     "ternary": {"k0_A": None, "k0_B": 0.0, "k0_C": 0.0, "kinf_A": None, "kinf_B": 0.0, "kinf_C": 0.0, "Fc": 0.6, "N": 1.0},
+    "ternary_jpl19": {
+        "k0_A": None, "k0_B": 0.0, "k0_C": 0.0, "k0_D": 298.0, "kinf_A": None, "kinf_B": 0.0, "kinf_C": 0.0, "kinf_D": 298.0,
+        "kint_A": None, "kint_B": 0.0, "kint_C": 0.0, "kint_D": 298.0, "Fc": 0.6, "N": 1.0,
+    },
     "branched": {"X": None, "Y": None, "a0": None, "n": None, "nitrate": None},  # nitrate: 1.0 of that branch, 0.0 of the alkoxy branch
     "tunneling": {"A": None, "B": 0.0, "C": 0.0},
     "taylor": {"A": None, "B": 0.0, "C": 0.0, "D": 300.0, "E": 0.0},  # and then any number of coefficients c0, c1, ...
@@ -25,13 +29,14 @@ NUMBERS: Mapping[str, Mapping[str, float | None]] = {
     "constant": {"k": None},
     "given": {"scale": 1.0},
     "ho2_ho2": {},
-}
-OF_AIR = ("troe", "ternary", "branched", "ho2_ho2")  # forms that depend on M
+}  # fmt: skip
+OF_AIR = ("troe", "ternary", "ternary_jpl19", "branched", "ho2_ho2")  # forms that depend on M
 OF_GROUND = ("emission", "deposition")  # forms that act at the ground, and not in the chemistry
+CONDITIONS = ("temperature", "pressure", "mixing_height", "day")  # that a constant must not hide
 # Of these a negative one would make matter of nothing: rate constants and their factors, fluxes, velocities of deposition.
-AT_LEAST_0 = ("A", "k0_A", "kinf_A", "X", "k", "scale", "vd", "flux", "probability")
+AT_LEAST_0 = ("A", "k0_A", "kinf_A", "kint_A", "X", "k", "scale", "vd", "flux", "probability")
 # These are divided by, or raised to a power.
-ABOVE_0 = ("D", "Fc", "N", "a0", "diffusion", "molecular_weight")
+ABOVE_0 = ("D", "k0_D", "kinf_D", "kint_D", "Fc", "a0", "diffusion", "molecular_weight")
 
 
 class Rate(NamedTuple):

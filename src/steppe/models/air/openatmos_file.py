@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from steppe.errors import nearest
 from steppe.models.air.conditions import BOLTZMANN
 from steppe.models.air.entry import Entry, checked_species, number_of
-from steppe.models.air.mechanism import MOLECULES, NUMBERS, Mechanism, Process, Rate
+from steppe.models.air.mechanism import CONDITIONS, MOLECULES, NUMBERS, Mechanism, Process, Rate
 
 FIXED, MIXED, THIRD = "constant concentration [mol m-3]", "constant mixing ratio [mol mol-1]", "is third body"
 DIFFUSION, WEIGHT, ENERGY, TAYLOR = "diffusion coefficient [m2 s-1]", "molecular weight [kg mol-1]", "Ea", "taylor coefficients"
@@ -20,6 +20,7 @@ FORMS = {
     "ARRHENIUS": "arrhenius",
     "TROE": "troe",
     "TERNARY_CHEMICAL_ACTIVATION": "ternary",
+    "TERNARY_CHEMICAL_ACTIVATION_JPL19": "ternary_jpl19",
     "BRANCHED_NO_RO2": "branched",
     "TUNNELING": "tunneling",
     "TAYLOR_SERIES": "taylor",
@@ -77,6 +78,9 @@ def read_openatmos(content: object, file: str) -> Mechanism:
     every = [Entry(f'"{file}", species {n}', each) for n, each in enumerate(_list(whole, "species"), 1)]
     named = dict(zip(checked_species(whole, [e.values.get("name") for e in every]), every, strict=True))
     fixed = {name: e for name, e in named.items() if _is_fixed(e)}
+    for name in CONDITIONS:
+        if name in fixed:
+            raise fixed[name].refused(f'"{name}" is a condition of the air. Rename the species.')
     species = checked_species(whole, [name for name in named if name not in fixed])
     known = Known(species, fixed, _phases(whole, file, named))
     processes: list[Process] = []
@@ -187,6 +191,8 @@ def _numbers(entry: Entry, kind: str, unit: float, gas: Mapping[str, object]) ->
     numbers = entry.numbers(form)
     if kind == "TROE":  # k0 has the air as one more reactant
         return (numbers[0] * unit / MOLECULES, *numbers[1:3], numbers[3] * unit, *numbers[4:])
+    if kind == "TERNARY_CHEMICAL_ACTIVATION_JPL19":
+        return (numbers[0] * unit / MOLECULES, *numbers[1:4], numbers[4] * unit, *numbers[5:8], numbers[8] * unit, *numbers[9:])
     if kind == "TERNARY_CHEMICAL_ACTIVATION":  # kinf has it as one less
         return (numbers[0] * unit, *numbers[1:3], numbers[3] * unit * MOLECULES, *numbers[4:])
     if kind == "TAYLOR_SERIES" and TAYLOR in entry.values:

@@ -17,12 +17,11 @@ from typing import Any
 from steppe.errors import ModelError, nearest
 from steppe.models.air.entry import Entry, checked_species, number_of
 from steppe.models.air.formulas import parsed
-from steppe.models.air.mechanism import MOLECULES, NUMBERS, OF_GROUND, Mechanism, Process, Rate
+from steppe.models.air.mechanism import CONDITIONS, MOLECULES, NUMBERS, OF_GROUND, Mechanism, Process, Rate
 
 FORMS = {"loss": "constant"} | {form: form for form in NUMBERS if form not in ("branched", "surface", "taylor")}
 KEYS = ("name", "version", "constants", "h2o", "zenith", "species", "rates", "reactions", "elements", "box")
 THIRDS = ("M", "O2", "H2O")  # concentrations that any mechanism may name, beside its constants
-CONDITIONS = ("temperature", "pressure", "mixing_height", "day")  # that a constant must not hide
 REACTANTS = {"photolysis": 1, "deposition": 1, "emission": 0}  # of a form of rate that takes no other number
 TERM = re.compile(r"(-?) *(?:([0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+) +)?([A-Za-z]\S*)")
 

@@ -7,6 +7,7 @@ OpenAtmos files; T [K], p [Pa], [M] and other amounts [molecule cm-3], k [molecu
                                                          (MICM 0.17 takes c0 alone)
     troe        k0 [M] / (1 + r) Fc^(N/(N + log10(r)^2)), r = k0 [M] / kinf, k0 and kinf = A exp(C/T) (T/300)^B
     ternary     k0 / (1 + r) Fc^(N/(N + log10(r)^2)), r as before
+    ternary_jpl19  kf + kint (1 - kf / kinf), kf as troe, each k = A exp(C/T) (T/D)^B
     branched    X exp(-Y/T) times A/(A + Z) or Z/(A + Z), A(T, [M], n) as in `branching`, Z = A(293 K, 2.45e19, n) (1 - a0)/a0
     tunneling   A exp(-B/T) exp(C/T^3)
     surface     4 N pi r^2 / (r/D + 4/(v gamma)), v = sqrt(8 R T/(pi W)); r, N from outside
@@ -29,7 +30,7 @@ from steppe.models.air.mechanism import NUMBERS, Mechanism
 
 FORMS = tuple(NUMBERS)
 (
-    ARRHENIUS, TROE, TERNARY, BRANCHED, TUNNELING, TAYLOR, SURFACE, PHOTOLYSIS, DEPOSITION, EMISSION, CONSTANT, GIVEN, HO2_HO2
+    ARRHENIUS, TROE, TERNARY, JPL19, BRANCHED, TUNNELING, TAYLOR, SURFACE, PHOTOLYSIS, DEPOSITION, EMISSION, CONSTANT, GIVEN, HO2_HO2
 ) = range(len(FORMS))  # fmt: skip
 WIDTH = 16  # numbers of a process
 THIRDS = 4  # concentrations that a rate is multiplied by, at most
@@ -176,6 +177,12 @@ def fill(cells: int, width: int, table: RateTable, known: Floats, factors: Float
                 low = thermal(T, n0, n1, n2, 300.0)
                 r = low * M / thermal(T, n3, n4, n5, 300.0)
                 out[to + i] = low * (M if kind == TROE else 1.0) / (1.0 + r) * broadened(r, n6, n7)
+        elif kind == JPL19:
+            for i in range(cells):
+                T = known[i]
+                low, high = thermal(T, n0, n1, n2, n3) * known[AIR * cells + i], thermal(T, n4, n5, n6, n7)
+                falls = low / (1.0 + low / high) * broadened(low / high, numbers[x + 12], numbers[x + 13])
+                out[to + i] = falls + thermal(T, numbers[x + 8], numbers[x + 9], numbers[x + 10], numbers[x + 11]) * (1.0 - falls / high)
         elif kind == BRANCHED:
             for i in range(cells):
                 T, M = known[i], known[AIR * cells + i]
