@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from steppe.api import PROTOCOL
+from steppe.api import PACKED, PACKED_MAGIC, PROTOCOL
 from steppe.control import Refused
 from steppe.grid import Raster
 from steppe.server import Limits, Token
@@ -87,6 +88,16 @@ def test_a_viewer_is_told_first_what_the_run_is(port: int, toy: Toy) -> None:
     assert hello["info"]["scenarios"][0]["name"] == "main"
     assert hello["steers"] is None
     assert (hello["checkpoints"], hello["event"]) == ([], 0)
+
+
+def test_a_viewer_that_offers_it_gets_a_packed_hello(port: int) -> None:
+    with viewer(port, greeted=False, subprotocols=[PROTOCOL, PACKED]) as one, viewer(port) as other:
+        assert one.line.subprotocol == PROTOCOL
+        message = one.line.recv(timeout=5.0)
+        assert isinstance(message, bytes)
+        assert message[:4] == PACKED_MAGIC
+        told = json.loads(zlib.decompress(message[4:]))
+        assert {**told, "viewers": 2} == other.told[0]
 
 
 def test_the_newest_frame_comes_at_once_and_then_each_that_follows(port: int, toy: Toy, steering: Steering) -> None:

@@ -3,7 +3,7 @@
  * round trips would otherwise wait for the one before it. main.ts takes over what is here; of what fails here it makes its own attempt.
  */
 import { Api } from "./fetch/api";
-import { chosenRun, type Started } from "./fetch/started";
+import { chosenRun, PROTOCOLS, type Started } from "./fetch/started";
 import { tokenIn } from "./fetch/token";
 
 async function start(): Promise<Started | null> {
@@ -15,7 +15,7 @@ async function start(): Promise<Started | null> {
     const [viewer, runs] = await Promise.all([named.whoami(), named.runs(), token && api.login(token)]);
     const run = chosenRun(runs, new URLSearchParams(rest).get("run"));
     if (!run) return { viewer, runs, run: "", socket: null, heard: [] };
-    const socket = new WebSocket(api.of(run.run).liveAddress(), "steppe.live.1");
+    const socket = new WebSocket(api.of(run.run).liveAddress(), PROTOCOLS);
     socket.binaryType = "arraybuffer";
     const heard: MessageEvent[] = [];
     socket.onmessage = (message) => heard.push(message);

@@ -1,7 +1,7 @@
 """The wire schema: what clients ask, what servers answer, and what can be wrong. Both ends decode by these structs."""
 
 from steppe.api.array import MEDIA_TYPE, array_of, decode, encode_head, has_value
-from steppe.api.frame import DROPPED, DROPPED_MAGIC, PROTOCOL, Frame, empty_frame, numbered, read_frame, tell_missing
+from steppe.api.frame import DROPPED, DROPPED_MAGIC, PACKED, PACKED_MAGIC, PROTOCOL, Frame, empty_frame, numbered, read_frame, tell_missing
 from steppe.api.live import CursorAt, Line, Said, Stream
 from steppe.api.problems import KINDS, Kind
 from steppe.api.replies import (
@@ -79,6 +79,8 @@ __all__ = [
     "EXACTLY_ONE",
     "KINDS",
     "MEDIA_TYPE",
+    "PACKED",
+    "PACKED_MAGIC",
     "PROTOCOL",
     "ROLES",
     "VARIABLE",

@@ -18,6 +18,8 @@ KEY, RANGE, REPLAYING, LAST = 1, 2, 4, 8  # flags
 DROPPED = struct.Struct("<4sII")  # STPD, stream, frames that were dropped
 DROPPED_MAGIC = b"STPD"
 PROTOCOL = "steppe.live.1"
+PACKED = "steppe.packed.1"  # offered beside it: `hello` is a binary message, these letters and zlib of its text
+PACKED_MAGIC = b"STPZ"
 
 
 class Frame(NamedTuple):

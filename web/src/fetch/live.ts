@@ -1,6 +1,8 @@
 /** The live socket. A connection that is lost is made again: after 0.25 s, doubling to 8 s; at once when the page is seen or the network is back. */
 import { type Drops, decode, type Frame, isFrame } from "../decode/frame";
+import { unpacked } from "../state/grid";
 import type { Followed, Message } from "../state/told";
+import { PROTOCOLS } from "./started";
 
 export interface Stream {
   stream: number;
@@ -26,6 +28,7 @@ const FIRST_WAIT = 250; // [ms]
 const LONGEST_WAIT = 8000; // [ms]
 const BEAT = 10_000; // [ms] between pings
 const SILENCE = 25_000; // [ms] without a word after which the connection is taken for dead
+const PACKED = 0x5a505453; // "STPZ", before zlib of a text
 const OVER = 1000; // the code with which a server closes when the run has ended
 
 /** The socket as those see it who use it. */
@@ -112,7 +115,7 @@ export class Live implements Wire {
     const { started } = this;
     this.started = null;
     const usable = started?.socket && started.socket.readyState <= WebSocket.OPEN ? started.socket : null;
-    const socket = usable ?? new WebSocket(this.address, "steppe.live.1");
+    const socket = usable ?? new WebSocket(this.address, PROTOCOLS);
     this.socket = socket;
     socket.binaryType = "arraybuffer";
     socket.onopen = () => {
@@ -125,14 +128,14 @@ export class Live implements Wire {
         if (performance.now() - this.heard > SILENCE) socket.close(4000);
       }, BEAT);
     };
+    let before: Promise<unknown> = Promise.resolve(); // what comes waits for the message before it, which may be packed
     socket.onmessage = ({ data }) => {
       this.heard = performance.now();
       this.wait = FIRST_WAIT;
-      try {
-        this.take(data);
-      } catch (error) {
-        this.hearers.unreadable(error as Error);
-      }
+      const message = typeof data === "string" ? data : textOf(data);
+      before = before
+        .then(async () => socket === this.socket && this.take(await message))
+        .catch((error: Error) => this.hearers.unreadable(error));
     };
     socket.onclose = ({ code }) => {
       if (socket !== this.socket || this.closed) return;
@@ -157,6 +160,12 @@ export class Live implements Wire {
     if (typeof data === "string") return this.hearers.message(JSON.parse(data) as Message);
     heardBinary(this.hearers, data);
   }
+}
+
+/** The text of a packed message; another one as it is. */
+function textOf(data: ArrayBuffer): ArrayBuffer | Promise<string> {
+  const isPacked = data.byteLength > 4 && new DataView(data).getUint32(0, true) === PACKED;
+  return isPacked ? unpacked(new Uint8Array(data, 4)).text() : data;
 }
 
 /** A binary message; raises FrameError when it is none. */

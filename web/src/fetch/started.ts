@@ -11,6 +11,9 @@ export interface Started {
   heard: MessageEvent[];
 }
 
+/** What a socket offers: a packed hello, too. */
+export const PROTOCOLS = ["steppe.live.1", "steppe.packed.1"];
+
 /** The run that a link names, or the first. */
 export function chosenRun(runs: readonly Info[], named: string | null | undefined): Info | undefined {
   return runs.find((each) => each.run === named) ?? runs[0];

@@ -77,10 +77,14 @@ function pointsOf({ lon = [], lat = [], ids }: GridTold): Omit<Grid, "kind" | "d
 export async function activeOf(told: GridTold): Promise<Uint8Array | null> {
   if (!told.active) return null;
   const packed = Uint8Array.from(atob(told.active), (character) => character.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const bits = new Uint8Array(await new Response(stream).arrayBuffer());
+  const bits = new Uint8Array(await unpacked(packed).arrayBuffer());
   const { rows, columns } = gridOf(told);
   return Uint8Array.from({ length: rows * columns }, (_, cell) => ((bits[cell >> 3] ?? 0) >> (7 - (cell & 7))) & 1);
+}
+
+/** What zlib has packed. */
+export function unpacked(packed: BlobPart): Response {
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate")));
 }
 
 /** Index of the cell at a longitude and latitude, null outside the grid, and of a projected grid while its places are not there. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -10,10 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from steppe.api import PROTOCOL
+from steppe.api import PACKED_MAGIC, PROTOCOL
 from steppe.api.documents import CheckpointStatus, RunFacts, ScenarioStatus
 from steppe.control.server.channels import View
-from steppe.server.live.line import TEXT, message_of
+from steppe.server.live.line import BINARY, TEXT, message_of
 from steppe.server.live.ranges import Ranges
 from steppe.service.moments import date_of
 
@@ -91,13 +92,13 @@ class Feed:
         return None if missing > len(self._texts) else [self._texts[i] for i in range(len(self._texts) - missing, len(self._texts))]
 
     # ---- hello --------------------------------------------------------------------------------------------------------------------------
-    def hello(self, name: str, role: str) -> bytes | None:
-        """The first text for a viewer; None until an engine has described the run."""
+    def hello(self, name: str, role: str, *, packed: bool) -> bytes | None:
+        """The first message for a viewer; None until an engine has described the run."""
         facts = self._context.run(self.run).facts
         if facts is None:
             return None
         grid = {key: value for key, value in facts["grid"].items() if not key.startswith("cell_")}
-        return _text(
+        content = msgspec.json.encode(
             {
                 "type": "hello",
                 "protocol": PROTOCOL,
@@ -117,6 +118,7 @@ class Feed:
                 "event": self._event,
             }
         )
+        return message_of(PACKED_MAGIC + zlib.compress(content, 1), BINARY) if packed else message_of(content, TEXT)
 
     def info(self) -> bytes:
         """The state of the run."""

@@ -45,6 +45,8 @@ class ViewerLink(Protocol):
 
     free: bool
     """Whether the line is free: all written bytes are sent, and it is open."""
+    packed: bool
+    """Whether the client takes a packed `hello`."""
     write: Callable[[bytes], None]
     """Sends what `message_of` gave."""
 
@@ -64,7 +66,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         super().__init__(*arguments, **more)
         self.logger = LOG  # uvicorn's would write whole addresses
         self.when_free: Callable[[], None] = lambda: None
-        self.free = True
+        self.free, self.packed = True, False
         self.write: Callable[[bytes], None] = lambda message: None
         self._stuck: asyncio.TimerHandle | None = None
         self._borne, self._borne_at = 0.0, 0.0

@@ -102,7 +102,7 @@ class Viewer:
             return
         texts = self._feed.after(self._told)
         if texts is None or not self._greeted:
-            hello = self._feed.hello(self._who, self._role)
+            hello = self._feed.hello(self._who, self._role, packed=self._line.packed)
             if hello is not None:
                 self._greeted, texts = True, []
                 self._line.write(hello)

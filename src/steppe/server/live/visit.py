@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from steppe.api import PROTOCOL, Said
+from steppe.api import PACKED, PROTOCOL, Said
 from steppe.control import Refused
 from steppe.server.doors.authentication import principal_of
 from steppe.server.live.feed import feed_of
@@ -53,6 +53,7 @@ async def serve_viewer(request: Request, receive: Receive, send: Send) -> None:
     """Serves one client until the end; the doors have let him in."""
     context, run = request.context, request.parameters["run"]
     line: ViewerLink = request.scope["extensions"][EXTENSION]
+    line.packed = PACKED in request.scope["subprotocols"]
     await send({"type": "websocket.accept", "subprotocol": PROTOCOL})
     who, still, counted = request.principal, _still(request), request.principal.token if request.principal else ""
     context.sockets[counted] += 1
