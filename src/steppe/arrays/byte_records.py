@@ -32,10 +32,6 @@ class ByteRecords(NamedTuple):
         """The bytes of all records."""
         return int(self.lengths.sum())
 
-    def some(self, which: Integers) -> "ByteRecords":
-        """The records of these numbers, in their order."""
-        return ByteRecords(self.offsets[which], self.lengths[which])
-
     @property
     def are_one_range(self) -> bool:
         """True if each record begins where the one before it ends."""

@@ -41,29 +41,23 @@ class Traffic:
     passed_by: int = 0  # elements fetched alone: too few of their page were asked for, or there was no room
 
 
-class _Part(NamedTuple):
-    answer: Answer
-    places: Integers | slice  # in the caller's order
-
-
 @dataclass
 class Pending:
-    """Answers under way. `wait` returns the values in the order of the indices, and waits once."""
+    """Answers under way, and where their values go. `wait` returns the values in the order of the indices, and waits once."""
 
     dtype: np.dtype
     length: int
-    parts: list[_Part] = field(default_factory=list)
+    parts: list[tuple[Answer, Integers | slice]] = field(default_factory=list)
     inverse: Integers | None = None
 
     def wait(self) -> Array:
         """The values, (n,)."""
-        if len(self.parts) == 1 and self.inverse is None and isinstance(self.parts[0].places, slice):
-            return np.frombuffer(self.parts[0].answer.wait(), self.dtype)
+        if len(self.parts) == 1 and self.inverse is None and isinstance(self.parts[0][1], slice):
+            return np.frombuffer(self.parts[0][0].wait(), self.dtype)
         found = np.empty(self.length, self.dtype)
-        for part in self.parts:
-            content = part.answer.wait()
-            if len(content):
-                found[part.places] = np.frombuffer(content, self.dtype)
+        for answer, places in self.parts:
+            if len(content := answer.wait()):
+                found[places] = np.frombuffer(content, self.dtype)
         return found if self.inverse is None else found[self.inverse]
 
 
@@ -89,7 +83,7 @@ class Far:
             index, inverse = _distinct(index)
         pending = Pending(self._dtype, index.size, inverse=inverse)
         for host, places in self._split(index):
-            pending.parts.append(_Part(self._ask(host, GATHER, index[places]), places))
+            pending.parts.append((self._ask(host, GATHER, index[places]), places))
         return pending
 
     def pages(self, numbers: Integers) -> list[tuple[Integers, Pending]]:
@@ -102,14 +96,14 @@ class Far:
             runs[-1, 1] = min(runs[-1, 1], layout.length - runs[-1, 0])
             n = int(runs[:, 1].sum())
             answer = self._send(int(layout.page_hosts[group[0]]), GATHER, n, len(runs), runs.reshape(-1))
-            found.append((group, Pending(self._dtype, n, [_Part(answer, slice(None))])))
+            found.append((group, Pending(self._dtype, n, [(answer, slice(None))])))
         return found
 
     def change(self, operation: int, index: Integers, x: Array, a: float = 1, b: float = 1) -> Pending:
         """Scatters or updates elements of other hosts; `wait` returns the former values of `FETCH_UPDATE`."""
         pending = Pending(self._dtype, index.size)
         for host, places in self._split(index):
-            pending.parts.append(_Part(self._ask(host, operation, index[places], x[places], a, b), places))
+            pending.parts.append((self._ask(host, operation, index[places], x[places], a, b), places))
         return pending
 
     def awaited(self, pending: Pending) -> Array:

@@ -61,7 +61,7 @@ class SpreadImage:
         pieces, places, hosts = cut(records, self._part)
         for host in np.unique(hosts).tolist():
             here = np.flatnonzero(hosts == host)
-            yield host, pieces.some(here), places[here]
+            yield host, ByteRecords(pieces.offsets[here], pieces.lengths[here]), places[here]
 
     def _ask(self, host: int, operation: int, records: ByteRecords, data: Bytes) -> Answer:
         table = np.stack(records)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from steppe.array_types import Array, Integers
 from steppe.arrays.access import FETCH_UPDATE, SCATTER, UPDATE, access, divide
 from steppe.arrays.element_inputs import ElementInputs, described, flat_index
-from steppe.arrays.far import Far, Fetch, Traffic, handler
+from steppe.arrays.far import Far, Fetch, handler
 from steppe.arrays.layout import PAGE, Kind, PageLayout
 from steppe.arrays.ordered import Log, apply_in_order
 from steppe.arrays.reading import RawPages, ReadOnly, read_only_error, size_of
@@ -47,6 +47,15 @@ class GlobalArray:
         Bytes of a page, a power of two.
     name
         Used in errors.
+
+    Attributes
+    ----------
+    size, nbytes
+        The number of all elements, and their bytes.
+    host
+        The number of this rank's host.
+    traffic
+        What passed between hosts for this array on this rank.
 
     Raises
     ------
@@ -86,6 +95,7 @@ class GlobalArray:
         if problem:
             raise ArrayError(f'"{self.name}": {problem}')
         self.size = prod(self.shape)
+        self.nbytes = self.size * self.dtype.itemsize
         self.inputs = ElementInputs(self.name, self.dtype, self.size)
         self.layout = PageLayout(self.size, self.dtype.itemsize, self._site.hosts, layout, page)
         self._make()
@@ -106,27 +116,13 @@ class GlobalArray:
             self._table, self._shift = layout.table(site.host, address), layout.shift
         self._loops = access(self.dtype.name)
         self._far = Far(site, self.number, self.dtype, layout)
+        self.host, self.traffic = site.host, self._far.traffic
         self._log: Log | None = None
         self._process = os.getpid()
         if site.server:
             site.served[self.number] = handler(self.dtype, self._shift, self._table, memory)
         self._counts = np.zeros(2, np.int64)
         site.meet(f'the making of "{self.name}"')
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.size * int(self.dtype.itemsize)
-
-    @property
-    def traffic(self) -> Traffic:
-        """What passed between hosts for this array on this rank."""
-        return self._far.traffic
-
-    @property
-    def host(self) -> int:
-        """The number of this rank's host."""
-        return self._site.host
 
     @property
     def own(self) -> Sequence[tuple[int, int]]:
@@ -329,7 +325,7 @@ class GlobalArray:
         self.check()
         room = size_of(cache)
         self._meet("read_only", patience)
-        seen = ReadOnly(self, self._far, room)
+        seen = ReadOnly(self, self._far, RawPages(self._table.copy(), self._shift), room)
         self._reading += 1  # a context may be entered within another one
         try:
             yield seen
@@ -337,10 +333,6 @@ class GlobalArray:
             self._reading -= 1
             seen.end()
         self._site.meet(f'the end of read_only of "{self.name}"')
-
-    def pages_here(self) -> RawPages:
-        """Table and shift, also if there are other hosts: the address of their pages is 0."""
-        return RawPages(self._table, self._shift)
 
     def raw(self) -> RawPages:
         """Table and shift for a kernel that is handed the array; see `steppe.kernels.elements`.
@@ -353,7 +345,7 @@ class GlobalArray:
         self.check()
         if self._site.several:
             raise ArrayError(f'"{self.name}" has elements on other hosts, which a kernel cannot see. Enter `read_only` and `bring` them.')
-        return self.pages_here()
+        return RawPages(self._table, self._shift)
 
     def free(self) -> None:
         """Gives the memory back. Collective; every later call is an error. Updates with keys after the last `sync` do not take place.

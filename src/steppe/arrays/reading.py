@@ -63,25 +63,21 @@ class ComingPages:
 
 
 class ReadOnly:
-    """A global array while no rank changes it; `GlobalArray.read_only` makes it. room [bytes]: for pages of other hosts."""
+    """A global array while no rank changes it; `GlobalArray.read_only` makes it.
 
-    def __init__(self, array: "GlobalArray", far: Far, room: int) -> None:
-        self._array, self._far = array, far
+    raw: a table of its own, with the pages of this host. cache [bytes]: for pages of other hosts. room: so many of them can be stored at
+    once, as many as the cache holds, or all that there are.
+    """
+
+    def __init__(self, array: "GlobalArray", far: Far, raw: RawPages, cache: int) -> None:
+        self._array, self._far, self._raw, self._table = array, far, raw, raw.table
         layout = array.layout
-        here = array.pages_here()
-        self._raw = here._replace(table=here.table.copy())
-        self._table = self._raw.table
-        slots = min(room // layout.page, layout.pages - layout.pages_of(array.host).size)
-        self._memory = np.empty(slots * layout.page, np.uint8)
-        self._pages = np.full(slots, -1)  # of each slot
+        self.room = min(cache // layout.page, layout.pages - layout.pages_of(array.host).size)
+        self._memory = np.empty(self.room * layout.page, np.uint8)
+        self._pages = np.full(self.room, -1)  # of each slot
         self._used = np.zeros(layout.pages, bool)
         self._coming: list[tuple[Integers, ComingPages]] = []  # pages under way, by request
         self._hand, self._ended = 0, False
-
-    @property
-    def room(self) -> int:
-        """So many pages of other hosts can be stored at once: as many as the cache holds, or all that there are."""
-        return self._pages.size
 
     def raw(self) -> RawPages:
         """Table and shift for a kernel that reads by `load` of `steppe.kernels.elements`.

@@ -58,7 +58,7 @@ class ArraySite:
         self._world = ref(world)  # which the table of sites must not keep alive
         self.rank, self.size, self.process = world.rank, world.size, os.getpid()
         self.hosts = tuple(nodes(world))
-        self.host = self.hosts[world.rank]
+        self.host, self.several = self.hosts[world.rank], max(self.hosts) > 0
         self.mates = [rank for rank in range(world.size) if self.hosts[rank] == self.host]
         self.arrays = 0  # made so far
         self.unwritten: dict[str, Callable[[], None]] = {}  # files that are open for writing, and what removes the new ones
@@ -162,11 +162,6 @@ class ArraySite:
             self._links[host] = HostLink(self._addresses[host], self._key, f"The host of rank {leader}", self._lost)
         return self._links[host]
 
-    @property
-    def several(self) -> bool:
-        """True if there are several hosts."""
-        return max(self.hosts) > 0
-
     def meet(self, what: str, patience: float | None = None, flag: bool = False) -> bool:
         """Returns when all ranks have called it with the same `what`; True if a rank gave a flag. Collective; raises as `greatest` does."""
         return bool(self.greatest(what, [int(flag)], patience)[0])
@@ -194,7 +189,7 @@ class ArraySite:
             if now - looked[0] > LOOK:
                 looked[0] = now
                 self._look_at_mates(now)
-            if now - looked[1] > FAR_LOOK and self.several:
+            if now - looked[1] > FAR_LOOK and self.several and self.rank == self.mates[0]:
                 looked[1] = now
                 self._arrivals()  # a host whose server does not answer ends the job
             if patience is not None and now - begin > patience:
