@@ -74,6 +74,21 @@ def test_a_link_shows_the_same_to_somebody_else(opened: Opened, context: Browser
     assert second.complaints == []
 
 
+def test_what_a_link_names_and_the_run_does_not_have_is_told_and_the_map_is_there(opened: Opened) -> None:
+    opened.house.order("/step", {"steps": 5})
+    page, shown = opened.page, "steppe.store.now.shown[0]?.live"
+    for date in ("1900-01-01", "1990-02-31", "step:9999"):
+        opened.open(fragment=f"&date={date}")
+        expect(page.locator("#notices")).to_contain_text(f"The date of the link, {date}, is not one of this run")
+        opened.wait(shown)
+    opened.open(fragment="&date=1990-03-01&maps=5&beside=nothing&arrows=nothing")
+    expect(page.get_by_role("group", name="The date in view")).to_contain_text("1 Mar 1990, still to come")
+    opened.wait(shown)
+    expect(page.locator(".title")).to_have_count(1)
+    page.evaluate("() => steppe.store.change({preview: 0})")
+    opened.wait("location.hash.includes('date=step%3A0')")  # the first day is that of step 1
+
+
 def test_a_run_is_opened_by_the_lines_that_are_shared_and_no_path_of_the_machine_is_told(
     context: BrowserContext, run: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@
 import type { Topology } from "topojson-specification";
 import landAddress from "world-atlas/land-50m.json";
 import placesAddress from "../places.json";
-import { parseMoment, stepOf } from "./decode/calendar";
+import { isDay, parseMoment, stepOf } from "./decode/calendar";
 import { Screen } from "./decode/screen";
 import { coastOf, ringsOf } from "./draw/coast";
 import { contextOf, type PlacesFile } from "./draw/context";
@@ -20,7 +20,8 @@ import { cellOf, degreesOf } from "./state/grid";
 import { parted } from "./state/levels";
 import { fromFragment } from "./state/link";
 import { paced } from "./state/pace";
-import { FIRST, Store } from "./state/store";
+import { onView, scenarioNow } from "./state/scenario";
+import { FIRST, type Run, Store } from "./state/store";
 import { Actions } from "./ui/actions";
 import { lengthText } from "./ui/beside";
 import { mount as mountBubble } from "./ui/bubble";
@@ -162,12 +163,7 @@ function followLook(): void {
       const { grid, run } = store.now;
       if (!known || !grid || !run) return;
       setTimeout(() => void fetchCoast(), COAST_LATEST);
-      if (linked.date) {
-        const step = linked.date.startsWith("step:")
-          ? Number(linked.date.slice(5))
-          : stepOf(run.clock, parseMoment(linked.date, run.clock.calendar));
-        store.change({ preview: step });
-      }
+      if (linked.date) lookAt(linked.date, run);
     },
   );
   store.subscribe(
@@ -181,6 +177,17 @@ function followLook(): void {
     },
   );
   suit(store, linked.look.palette ? parted(linked.look.variable ?? "")[0] : "");
+}
+
+/** Looks at the date of a link, which may be still to come, or be none of this run. */
+function lookAt(date: string, run: Run): void {
+  const { clock } = run;
+  const dated = clock.step !== null && isDay(date, clock.calendar) ? stepOf(clock, parseMoment(date, clock.calendar)) : -1;
+  const step = date.startsWith("step:") ? Number(date.slice(5)) : dated;
+  const stands = Math.max(0, ...onView(store.now.look).map((name) => scenarioNow(store.now, name)?.step ?? 0));
+  if (step >= 0 && step <= (run.steps ?? Number.POSITIVE_INFINITY)) {
+    store.change(step < stands ? { preview: step } : { aimed: step > stands ? step : null });
+  } else store.notify({ weight: "warn", text: `The date of the link, ${date}, is not one of this run`, lasts: 8000 });
 }
 
 /** Called when a map was drawn: with the first one the coastline is fetched. */

@@ -57,6 +57,7 @@ it("link_round_trips_every_field", () => {
 it("what a link says wrongly is passed over", () => {
   const found = fromFragment("#run=a&maps=9&range=5,1&view=1,2&pins=nowhere,10N20E&region=polygon,1,2&theme=pink&date=yesterday&smooth=1");
   expect(found).toEqual({ run: "a", look: { smooth: true }, pins: [[20, 10]] });
+  expect(fromFragment("#scenario=100%25&steer=5%25")).toEqual({ look: { scenarios: ["100%"] }, steered: "5%" }); // encoded once, not twice
 });
 
 it("a token leaves the fragment, and what else it says stays", () => {

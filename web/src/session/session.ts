@@ -201,6 +201,7 @@ export class Session {
     const wanted = named(hello.variables, look.variable);
     const variable = wanted ? mapName(wanted, look.variable) : firstMap(hello.variables, hello.outputs ?? [], step);
     if (variable !== look.variable) this.opened = variable;
+    const other = named(hello.variables, look.other) ? look.other : "";
     const same = store.now.grid?.digest === hello.grid.digest ? store.now.grid : null;
     const grid = same ?? gridOf(hello.grid);
     const { type: _, info, grid: __, variables, parameters, clock, forcing, title, model, steps } = hello;
@@ -214,7 +215,7 @@ export class Session {
       ...{ steers: hello.steers, info, reached: {}, since: sinceOf(info), grid },
       ...{ kept: hello.kept ?? {}, ranges: hello.ranges ?? {}, checkpoints: hello.checkpoints ?? [], viewers: hello.viewers ?? 1 },
       steered: this.steered(info),
-      look: { ...look, variable, scenarios, maps: scenarios.length > 1 || besides(look) ? look.maps : 1 },
+      look: { ...look, variable, other, scenarios, maps: scenarios.length > 1 || besides({ ...look, other }) ? look.maps : 1 },
     });
     if (!same) {
       void activeOf(hello.grid).then((active) => {

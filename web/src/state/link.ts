@@ -47,7 +47,7 @@ export function fromFragment(fragment: string): Partial<Omit<Linked, "look">> & 
   const words = new URLSearchParams(fragment.replace(/^#/, "").replaceAll("+", "%2B"));
   const has = (name: string) => words.get(name) || undefined;
   const look: Partial<Look> = {};
-  const scenarios = has("scenario")?.split(",").map(decodeURIComponent).filter(Boolean);
+  const scenarios = has("scenario")?.split(",").map(decoded).filter(Boolean);
   if (scenarios?.length) look.scenarios = scenarios.slice(0, 2);
   for (const [part, name] of [
     ["variable", "variable"],
@@ -74,7 +74,7 @@ export function fromFragment(fragment: string): Partial<Omit<Linked, "look">> & 
   const date = has("date");
   if (date && /^(\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?|step:\d+)$/.test(date)) found.date = date;
   const steered = has("steer");
-  if (steered) found.steered = decodeURIComponent(steered);
+  if (steered) found.steered = decoded(steered);
   const view = list(has("view"));
   if (view?.length === 3 && (view[2] as number) > 0) found.view = { y: view[0] as number, x: view[1] as number, zoom: view[2] as number };
   const pins = has("pins")
@@ -85,6 +85,15 @@ export function fromFragment(fragment: string): Partial<Omit<Linked, "look">> & 
   const selection = selectionOf(has("region"));
   if (selection) found.selection = selection;
   return found;
+}
+
+/** A name as it was encoded; one that cannot be decoded as it stands. */
+function decoded(word: string): string {
+  try {
+    return decodeURIComponent(word);
+  } catch {
+    return word;
+  }
 }
 
 function list(text: string | undefined): number[] | undefined {

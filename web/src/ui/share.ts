@@ -22,7 +22,7 @@ export function linkTo(state: State, page: string): string {
   const { run, steered, view, pins, selection, preview } = state;
   const range = rangeOf(state);
   const look = { ...state.look, range: range && ([...range] as [number, number]) };
-  const moment = run && preview !== null ? momentOf(run.clock, preview) : null;
+  const moment = run && preview ? momentOf(run.clock, preview) : null; // that of step 0 is the first day, which is step 1
   const date = preview === null ? null : run && moment ? isoDate(moment, run.clock) : `step:${preview}`;
   return `${page}#${toFragment({ run: run?.name ?? "", date, look, steered, view, pins: pins.map(({ place }) => place), selection })}`;
 }
