@@ -27,14 +27,16 @@ void progress(void) {
 
 bool busy(void) { return receive_waiting() || link_waiting() || tasks_waiting() || send_waiting(); }
 
-/* A rank that waits for other sites alone sleeps on the socket; every millisecond it lets the library serve its neighbours, if it has any. */
+/* A rank that waits for other sites alone sleeps on the socket, so that the gateway has its processor; every millisecond it lets the library
+ * serve its neighbours, if it has any. */
 void idle(int turn, bool only_remote) {
-    if (turn < SPIN)
+    if (turn < SPIN && !only_remote)
         return;
     struct pollfd gateway = {link_descriptor(), (short)(POLLIN | (link_unsent() ? POLLOUT : 0)), 0};
     if (only_remote) {
         int flag;
-        PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+        if (!world.alone)
+            PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
         poll(&gateway, 1, world.alone ? LONG_NAP : NAP);
     } else if (turn < YIELD)
         sched_yield();
@@ -167,7 +169,7 @@ static bool all_remote(int n, const MPI_Request *requests) {
             error = TEST;                                                                                                                  \
             if (error || (DONE))                                                                                                           \
                 break;                                                                                                                     \
-            idle(turn, turn >= SPIN && all_remote(n, requests));                                                                           \
+            idle(turn, all_remote(n, requests));                                                                                            \
         }                                                                                                                                  \
     (void)done;                                                                                                                            \
     take_back(&g)
