@@ -56,6 +56,20 @@ def test_looking_back_and_coming_forward_moves_nobodys_run(opened: Opened) -> No
     expect(strip).to_be_hidden()
 
 
+def test_enter_on_the_time_line_leads_to_the_buttons_and_presses_none(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    house.order("/step", {"steps": 40})
+    expect(opened.chip).to_contain_text("18 Feb 1990")
+    rows = len(house.log())
+    page.get_by_role("slider", name="Date", exact=True).focus()
+    opened.press("PageDown", "Enter")
+    expect(page.get_by_role("button", name="Go on from here in main")).to_be_focused()
+    page.wait_for_timeout(500)
+    assert (house.main()["step"], len(house.log())) == (40, rows)
+    opened.press("Enter")
+    wait_for(lambda: house.main()["step"] < 40)
+
+
 def test_a_rewind_is_told_in_every_page_and_undone_in_any_to_the_same_bits(opened: Opened, browser: Browser) -> None:
     house, page = opened.house, opened.page
     house.order("/step", {"steps": 30})

@@ -227,8 +227,10 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     if (to !== undefined) {
       event.preventDefault();
       aim(to);
-    } else if (event.key === "Enter") looking.querySelector<HTMLElement>("button:not([hidden])")?.focus();
-    else if (event.key === "Escape") steering.backToNow();
+    } else if (event.key === "Enter") {
+      event.preventDefault(); // it would press the button that it leads to
+      looking.querySelector<HTMLElement>("button:not([hidden])")?.focus();
+    } else if (event.key === "Escape") steering.backToNow();
   });
 }
 
