@@ -161,10 +161,8 @@ class Ranks:
     def _do(self, state: RankState | None, alone: Callable[[], Together]) -> Any:
         try:
             self.consensus, result = _settled(self.world, state, alone, self._stop)
-        except SteppeError:
-            raise
-        except BaseException:
-            self._lost = self.world.size > 1
+        except BaseException as error:
+            self._lost |= self.world.size > 1 and not isinstance(error, SteppeError)
             raise
         return result
 

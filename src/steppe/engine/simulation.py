@@ -182,7 +182,8 @@ class Simulation:
         """Returns to the state after so many steps, or at the end of a date, before any change at that step.
 
         Changes and triggers from that step on are discarded; a served run keeps those at it. It goes on from the nearest checkpoint.
-        At the step where this session began, what earlier sessions changed stays.
+        At the step where this session began, what earlier sessions changed stays. After a step that failed, as on a full disk, the run
+        can be used again.
 
         Raises
         ------
@@ -228,7 +229,7 @@ class Simulation:
             The name is unknown, or belongs to a step and none was made.
         """
         variable, values = self._variable(name), self.get(name)
-        return labelled(values, variable, self.grid, self.clock, self.step_index, self.plan.variables.levels(name))
+        return labelled(values, variable, self.grid, self.clock, self.step_index, self.plan.variables.coordinate(name))
 
     def get(self, name: str, region: RegionLike = "all", *, date: Day | None = None) -> Array:
         """Values of the packed cells of a region, (cells,), in the variable's unit; (levels, cells) of a variable with levels.
