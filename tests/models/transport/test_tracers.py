@@ -5,7 +5,7 @@ import pytest
 
 from steppe.cli import run_command
 from steppe.errors import Exit, ModelError
-from steppe.models.transport import levels
+from steppe.models.transport import Transport, levels
 from steppe.models.transport.tracers import tracers_of
 
 RUN = """\
@@ -38,6 +38,11 @@ def test_the_source_of_a_tracer_is_in_its_own_unit_a_second(units, source, numbe
 def test_a_level_that_is_named_twice_has_its_source_once():
     (tracer,) = tracers_of({"smoke": {"source": "1e-6 s-1", "levels": [3, 2, 3]}})
     assert tracer.levels == (3, 2)
+
+
+def test_a_page_is_a_power_of_two():
+    with pytest.raises(ModelError, match=r"\[parameters\] page = 3 must be a power of two"):
+        Transport.of({"page": 3})
 
 
 def test_the_box_of_a_source_is_four_numbers():

@@ -25,7 +25,6 @@ from steppe.models.transport.tracers import Tracer, tracers_of
 from steppe.models.transport.vertical import Vertical
 from steppe.models.transport.winds import DAY, WINDS
 
-TRACERS = {"hills": "hills"}
 LN2 = 0.6931471805599453
 
 
@@ -40,10 +39,12 @@ class Transport(FieldModel):
 
     def __init__(self, table: dict[str, object]) -> None:
         self.digest = sha256(package_source(__file__)).hexdigest()
-        self.tracers = tracers_of(table.pop("tracers", TRACERS))
+        self.tracers = tracers_of(table.pop("tracers", {"hills": "hills"}))
         self._asked = table.pop("levels", None)
         self.iterations = _whole(table, "iterations", 3, 100)
         self._page, self._cache = 1024 * _whole(table, "page", 64, 1 << 20), (1 << 20) * _whole(table, "cache", 64, 1 << 20)
+        if self._page & (self._page - 1):
+            raise ModelError(f"[parameters] page = {self._page // 1024} must be a power of two, such as 64 [KiB].")
         self._asked_wind, self._asked_vertical = table.get("wind"), table.get("vertical")
         self._wind = str(self._asked_wind or CHOICES["wind"].words[0])
         table |= {f"source_{t.name}": t.source for t in self.tracers if isinstance(t.source, Mapping)}
