@@ -91,8 +91,10 @@ def level_of_array(value: Any, name: str, dim: str, levels: Sequence[float], ask
     given = float(value[dim])
     near = np.flatnonzero(np.isclose(levels, given, rtol=1e-6))
     if not near.size or asked not in (name, own := layer(name, int(near[0]))):
-        what = f'"{asked}" is set' if near.size else f'"{name}" has {", ".join(f"{each:g}" for each in levels)}'
-        raise ModelError(f'The array for "{name}" is of {dim} {given:g}, and {what}.')
+        what = f'"{name}" has {", ".join(f"{each:g}" for each in levels)}.'
+        if near.size:
+            what = f'"{asked}" is set. To set it there, drop the coordinate: array.drop_vars("{dim}").'
+        raise ModelError(f'The array for "{name}" is of {dim} {given:g}, and {what}')
     return own
 
 

@@ -37,7 +37,7 @@ class LevelArray(NamedTuple):
     """What a CF file has of levels."""
 
     dims: tuple[str, ...]
-    values: tuple[Any, ...]
+    values: Any
     attributes: Mapping[str, str]
 
 
@@ -175,6 +175,22 @@ class Layered(dict[str, Kind]):
         if levels := self.levels(name):
             raise RequestError(which_level(name, *levels))
 
+    def coordinate(self, name: str) -> dict[str, LevelArray]:
+        """The coordinate of the levels of a variable, or of the one level that the name has; nothing without levels."""
+        whole, level = parted(name)
+        levels = self.levels(whole)
+        if levels is None:
+            return {}
+        dim, space = levels
+        along, values = ((dim,), list(space.values)) if level is None else ((), space.values[level])
+        return {dim: LevelArray(along, values, space.attributes(dim))}
+
+    def numbered(self, name: str) -> str:
+        """The name with the number of its level, "ozone[3]" for "ozone[850 hPa]"; raises `RequestError` where there is no such level."""
+        whole = name.partition("[")[0]
+        levels = self.levels(whole) if parted(name)[1] is None and whole in self else None
+        return numbered(name, {whole: levels}) if levels else name
+
     def leading(self, name: str) -> tuple[int, ...]:
         """Dimensions before those of the grid: the number of levels, if it has some."""
         levels = self.levels(name)
@@ -192,12 +208,11 @@ class Layered(dict[str, Kind]):
         if not isinstance(name, str):
             return f'A variable is known by its name, a text such as "{next(iter(self), "water")}"; {name!r} is none.'
         whole, level = parted(name)
-        by_value = NAMED.fullmatch(name)
-        if level is None and by_value and by_value[1] in self and (levels := self.levels(by_value[1])):
-            try:
-                return f'Write "{numbered(name, {by_value[1]: levels})}" for "{name}".'
-            except RequestError as error:
-                return str(error)
+        try:
+            if (written := self.numbered(name)) != name:
+                return f'Write "{written}" for "{name}".'
+        except RequestError as error:
+            return str(error)
         if level is None or whole not in self:
             return f'There is no variable "{name[:64]}".{nearest(name[:64], self)}'
         levels = self.levels(whole)

@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.api.expression import ExpressionError, Node, names_of, parse
+from steppe.levels import Space
+from steppe.variable import Role, Variable, Variables
 
 NAMES = ("water", "runoff", "mean_rain", "größe_2")
 
@@ -67,6 +69,34 @@ def test_what_is_no_expression_is_refused_at_its_column(text, column, says):
     with pytest.raises(ExpressionError) as error:
         parse(text, NAMES)
     assert error.value.column == column, str(error.value)
+    assert says in str(error.value)
+
+
+LEVELS = Variables(
+    {name: Variable(name, dims, "1", "float64", Role.STATE, name) for name, dims in (("o3", ("level", "y", "x")), ("water", ("y", "x")))},
+    {"level": Space((1000.0, 850.0), "hPa")},
+)
+
+
+@pytest.mark.parametrize("level", ["1", "850 hPa", " 850  hPa ", "85000 Pa", "85 kPa"])
+def test_a_level_is_named_by_its_number_or_its_value(level):
+    assert shape(parse(f"mean(o3[{level}] - o3[0])<20", LEVELS)) == "(< (mean (- o3[1] o3[0])) 20)"
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "says"),
+    [
+        ("1 > max(o3[700 hPa])", 9, 'There is no level "700 hPa". Levels are 0 to 1, or 1000 hPa, 850 hPa. (column 9)'),
+        ("1 > max(o3[2])", 9, '"o3" has levels 0 to 1, not 2. (column 9)'),
+        ("1 > max(o3)", 9, '"o3" has 2 levels, 1000 hPa to 850 hPa.'),
+        ("1 > max(water[850 hPa])", 9, 'There is no variable "water[850 hPa]" (column 9).'),
+        ("1 > max(o3[850 hPa)", 11, '"[" at column 11 is not taken.'),
+    ],
+)
+def test_a_level_that_is_not_there_is_refused_at_its_column(text, column, says):
+    with pytest.raises(ExpressionError) as error:
+        parse(text, LEVELS)
+    assert error.value.column == column
     assert says in str(error.value)
 
 

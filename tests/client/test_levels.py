@@ -9,7 +9,7 @@ import pytest
 import xarray
 
 from steppe.client import RefusedError, Run
-from steppe.errors import Mistake, RequestError
+from steppe.errors import Mistake, ModelError, RequestError
 from tests.client.served import Served
 from tests.engine.test_own_maps import MODEL, RUN, store
 from tests.models.transport.test_winds_of_a_store import run_file
@@ -70,7 +70,7 @@ def meanwhile(run: Run, monkeypatch: pytest.MonkeyPatch, change: Callable[[], ob
 def test_one_level_is_set_and_the_others_stay(run: Run) -> None:
     before = run["gas"].values
     run.set("gas", 3.0, level="850 hPa")
-    run.set("gas", run["gas[0]"].isel(lat=slice(None, None, -1)), level=2)
+    run.set("gas", run["gas[0]"].isel(lat=slice(None, None, -1)).drop_vars("level"), level=2)
     after = run["gas"].values
     np.testing.assert_array_equal(after[0], before[0])
     assert (after[1] == 3.0).all()
@@ -80,6 +80,16 @@ def test_one_level_is_set_and_the_others_stay(run: Run) -> None:
     assert (run["share[0]"].values == 0.0).all()
     run.step(until="2001-03-05T06:00")
     assert (run["share[0]"].values == 1.0).all()
+
+
+def test_one_level_has_its_coordinate_in_all_that_is_seen_of_it(run: Run) -> None:
+    whole, watched, series = run["gas"], next(iter(run.watch("gas", level=1))), run.series("gas", [(131.2, -11.2)], level=1)
+    for one in (run["gas[1]"], run.get("gas", level=1, date=("2001-03-05T01:00", "2001-03-05T01:00")), series, watched):
+        assert (float(one["level"]), one["level"].dims, one["level"].attrs) == (850.0, (), whole["level"].attrs)
+    run.set("gas", 2.0 * run["gas[1]"])  # so it is set where it is from
+    np.testing.assert_array_equal(run["gas"], whole * [[[1.0]], [[2.0]], [[1.0]]])
+    with pytest.raises(ModelError, match=r'is of level 850, and "gas\[0\]" is set\. To set it there, drop the coordinate'):
+        run.set("gas", run["gas[1]"], level=0)
 
 
 def test_a_level_that_is_not_there_is_refused_here(run: Run) -> None:

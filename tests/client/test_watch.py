@@ -155,7 +155,7 @@ def test_programs_with_an_event_loop_see_the_same(run: Run, shared_server: Serve
 
 def test_a_map_of_points_has_the_numbers_of_its_cells_and_can_be_set() -> None:
     water = VariableInfo(name="water", dims=["cell"], units="mm", dtype="float32", role="state", long_name="water", settable=True)
-    stream = LiveStream({}, water, {})
+    stream = LiveStream({}, water, {}, {})
     grid = {"kind": "points", "lat": [-25.0, -26.0, -27.0], "lon": [150.0, 151.0, 152.0]}
     stream.hear(json.dumps({"type": "hello", "clock": {"step": None}, "grid": grid}))
     stream.hear(json.dumps({"type": "watching", "streams": [{"scenario": "main"}]}))

@@ -211,12 +211,13 @@ def test_a_map_of_levels_has_their_coordinate_and_can_be_set_back(run_file):
         one = simulation["gas[2]"]
         assert (one.dims, one.attrs["long_name"]) == (("lat", "lon"), "Gas, 500 hPa")
         np.testing.assert_array_equal(one, gas.sel(level=500.0))
+        assert (one["level"].dims, float(one["level"]), one["level"].attrs) == ((), 500.0, gas["level"].attrs)
         increment = simulation.set("gas", gas * 0.5)
         assert increment.cells == ROWS * COLUMNS
         np.testing.assert_allclose((increment.before, increment.after), (gas.sum(), gas.sum() / 2), rtol=1e-12)
         np.testing.assert_array_equal(simulation["gas"], gas * 0.5)
         before = simulation["gas"]
-        simulation.set("gas", one, level=1)
+        simulation.set("gas", one.drop_vars("level"), level=1)
         np.testing.assert_array_equal(simulation["gas[1]"], one)
         np.testing.assert_array_equal(simulation["gas[0]"], before[0])
         assert simulation.image("gas[1]")[:4] == b"\x89PNG"
@@ -288,6 +289,7 @@ def test_an_array_that_does_not_fit_is_refused_with_what_would(run_file):
         np.testing.assert_array_equal(simulation["gas"][1], gas[1] + 1.0)
         for given, level, words in (
             (gas.isel(level=1), 0, r'is of level 850, and "gas\[0\]" is set'),
+            (simulation["gas[1]"], 0, r'"gas\[0\]" is set\. To set it there, drop the coordinate: array\.drop_vars\("level"\)'),
             (gas[1].assign_coords(level=7.0), None, "of level 7, and"),
         ):
             with pytest.raises(ModelError, match=words):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import Literal, NamedTuple
 
-from steppe.errors import closest
+from steppe.errors import RequestError, closest
 from steppe.levels import Layered, parted, which_level
 
 LENGTH = 1024  # [byte]
@@ -21,7 +21,7 @@ DEPTH = 25
 AGGREGATES = ("mean", "min", "max", "sum")
 WORDS = ("and", "or", *AGGREGATES)
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>(?u:[^\W\d]\w*)(?:\[\d+\])?)|(?P<sign>[-+*/<>()]))", re.ASCII
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>(?u:[^\W\d]\w*)(?:\[[^][]*\])?)|(?P<sign>[-+*/<>()]))", re.ASCII
 )
 
 Kind = Literal["truth", "number", "cells"]
@@ -195,6 +195,11 @@ class _Reader:
         return found
 
     def _variable(self, name: str, column: int) -> Node:
+        if isinstance(self._variables, Layered):
+            try:
+                name = self._variables.numbered(name)
+            except RequestError as error:
+                raise ExpressionError(f"{error} (column {column})", column, parted(name)[0]) from None
         if name not in self._variables:
             close, whole = closest(name, self._variables), parted(name)[0]
             hint = f' Did you mean "{close}"?' if close else ""

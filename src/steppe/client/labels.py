@@ -1,13 +1,14 @@
 """Replies as arrays of xarray: series over time, and maps of all levels."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steppe.api import Levels, SeriesInfo, VariableInfo
+from steppe.api import SeriesInfo, VariableInfo
 from steppe.array_types import Array
+from steppe.levels import LevelArray
 
 if TYPE_CHECKING:
     import xarray
@@ -30,19 +31,24 @@ def times(dates: Iterable[str | None], calendar: str) -> Array:
     return np.array([cftime.datetime(*whole, microsecond=rest, calendar=calendar or "standard") for whole, rest in numbers])
 
 
-def attributes_of(variable: VariableInfo | Levels, *more: str) -> dict[str, object]:
-    """The attributes of CF that a variable, or a coordinate, declares. more: names beside unit, long and standard name."""
+def attributes_of(variable: VariableInfo, *more: str) -> dict[str, object]:
+    """The attributes of CF that a variable declares. more: names beside unit, long and standard name."""
     said = {name: getattr(variable, name) for name in ("units", "long_name", "standard_name", *more)}
     return {name: text for name, text in said.items() if text}
 
 
-def series_array(found: SeriesInfo, variable: VariableInfo, places: int, calendar: str) -> "xarray.DataArray":
-    """(time, place), of all levels (time, level, place); of a region, which is no place, (time, statistic)."""
+def series_array(
+    found: SeriesInfo, variable: VariableInfo, levels: Mapping[str, LevelArray], places: int, calendar: str
+) -> "xarray.DataArray":
+    """(time, place), of all levels (time, level, place); of a region, which is no place, (time, statistic).
+
+    levels: their coordinate, or that of one.
+    """
     import xarray  # 0.5 s
 
     kind = variable.dtype if variable.dtype.startswith("float") else float  # a decimal of float32 gives its bits to float32 alone
     values = np.array(found.values, kind).T
-    coordinates: dict[str, object] = {"step": ("time", found.steps)}
+    coordinates: dict[str, object] = {"step": ("time", found.steps), **levels}
     dims: tuple[str, ...] = ("time", "place") if places else ("time", "statistic")
     if places:
         lon, lat = np.array(found.places[:places]).T
@@ -51,7 +57,6 @@ def series_array(found: SeriesInfo, variable: VariableInfo, places: int, calenda
         coordinates["statistic"] = STATISTICS
     if variable.levels:
         values, dims = values.reshape(len(values), -1, places), ("time", variable.levels.name, "place")
-        coordinates[variable.levels.name] = _coordinate(variable.levels)
     if all(found.dates):
         coordinates["time"] = "time", times(found.dates, calendar), TIME
     said = {"units": variable.units, "long_name": variable.long_name, "scenario": found.scenario}
@@ -66,11 +71,6 @@ def all_levels(maps: "Sequence[xarray.DataArray]", variable: VariableInfo) -> "x
     name = variable.levels.name
     whole = xarray.concat(maps, name, coords="minimal", compat="override", join="override")
     first = ("time",) if "time" in maps[0].dims else ()
-    whole = whole.transpose(*first, name, ...).assign_coords({name: _coordinate(variable.levels)})
+    whole = whole.transpose(*first, name, ...)
     whole.attrs["long_name"] = variable.long_name
     return whole.rename(variable.name)
-
-
-def _coordinate(levels: Levels) -> tuple[str, list[float], dict[str, object]]:
-    """The coordinate of levels, as xarray takes it."""
-    return levels.name, levels.values, attributes_of(levels, "positive")

@@ -22,6 +22,7 @@ from steppe.client.http_client import BASE, HttpClient, now, problem_of
 from steppe.client.labels import TIME, attributes_of, times
 from steppe.client.refusals import UnknownError, UnreachableError, lasting, raised
 from steppe.client.run_places import CF
+from steppe.levels import LevelArray
 
 if TYPE_CHECKING:
     import xarray
@@ -47,12 +48,16 @@ class LiveStream:
         That is watched.
     axes
         Centres along each dimension of the map of the whole grid.
+    level
+        The coordinate of the level that is watched, if it is one.
     """
 
-    def __init__(self, wish: Mapping[str, object], variable: VariableInfo, axes: Mapping[str, list[float]]) -> None:
+    def __init__(
+        self, wish: Mapping[str, object], variable: VariableInfo, axes: Mapping[str, list[float]], level: Mapping[str, LevelArray]
+    ) -> None:
         wanted = {name: value for name, value in wish.items() if value is not None}
         self.wish = json.dumps({"watch": [{"stream": 1, "bits": BITS, **wanted}]})
-        self._variable, self._axes, self._in_pixels = variable, axes, "width" in wanted
+        self._variable, self._axes, self._level, self._in_pixels = variable, axes, level, "width" in wanted
         self._clock: Mapping[str, Any] = {}
         self._grid: Mapping[str, Any] = {}
         self._told: Mapping[str, Any] = {}
@@ -114,7 +119,7 @@ class LiveStream:
             "step": frame.step,
             "precision": frame.scale / 2,
         }
-        return xarray.DataArray(values, coordinates, dims, self._variable.name, said)
+        return xarray.DataArray(values, {**coordinates, **self._level}, dims, self._variable.name, said)
 
     def _coordinates(self) -> tuple[tuple[str, ...], dict[str, object]]:
         """Dimensions, and centres of what the frames show: degrees, or metres of a projected grid."""

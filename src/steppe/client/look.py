@@ -294,7 +294,8 @@ class AsyncLook:
         query: dict[str, object] = {"at": there} if there else {}
         query |= words.keys(MapQuery(time=span, scenario=scenario, **region)) | ({"points": str(points)} if points is not None else {})
         found = msgspec.json.decode(await self._ask(f"series/{name}", query), type=SeriesInfo)
-        return series_array(found, variable, len(there), self._remote.seen.calendar)
+        levels = (await self._remote.variables()).coordinate(name)
+        return series_array(found, variable, levels, len(there), self._remote.seen.calendar)
 
     async def dataset(self) -> "xarray.Dataset":
         """All variables of all dates of the run, as the server gives them to readers of Zarr: maps are fetched when they are read.
@@ -347,13 +348,14 @@ class AsyncLook:
         reply = await self._remote.line.ask("GET", f"{self._remote.path}/data/{name}", words.keys(asked))
         head, values = decode(reply.content)
         state = reply.headers.get("etag", "").removeprefix("W/").rpartition(".")[0]  # without the digest of the query
-        return MapAnswer(state, head["step"], await places.labelled(head, values, region, variable, calendar, asked.stride))
+        found = await places.labelled(head, values, region, variable, calendar, asked.stride)
+        return MapAnswer(state, head["step"], found.assign_coords((await self._remote.variables()).coordinate(name)))
 
     async def _stream(self, name: str, wish: Mapping[str, Any]) -> LiveStream:
         """The stream to watch."""
         variable, grid = await self._remote.variable(name), await self._remote.places.grid()
         whole = {**wish, "variable": name, "scenario": wish["scenario"] or self._scenario, "box": wish["box"] and list(wish["box"])}
-        return LiveStream(whole, variable, grid.axes)
+        return LiveStream(whole, variable, grid.axes, (await self._remote.variables()).coordinate(name))
 
     def _stands(self) -> ScenarioInfo | None:
         return next((each for each in self._remote.seen.scenarios if each.name == self._scenario), None)

@@ -1,5 +1,6 @@
 """The faces of a `Simulation` in Python: maps as xarray, the facts of its summary, errors, and the steps to which it goes back."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from steppe.engine.plan import Plan
 from steppe.errors import FinishedError, GridError, RequestError
 from steppe.given import Day, check_steps, moment_text
 from steppe.grid import Grid
-from steppe.levels import Space
+from steppe.levels import LevelArray
 from steppe.variable import Variable
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def labelled(
-    values: Array, variable: Variable, grid: Grid, clock: Clock, step: int, levels: tuple[str, Space] | None = None
+    values: Array, variable: Variable, grid: Grid, clock: Clock, step: int, levels: Mapping[str, LevelArray]
 ) -> "xarray.DataArray":
-    """A map with coordinates, unit and date, of values ([levels,] cells) after so many steps."""
+    """A map with coordinates, unit and date, of values ([levels,] cells) after so many steps. levels: their coordinate, or that of one."""
     import xarray
 
     dims = tuple(grid.shape)
@@ -32,9 +33,8 @@ def labelled(
         if label in dims or (len(dims) == 1 and label.startswith("cell_"))
     }
     labels["time"] = clock.label(step)
-    if levels:
-        name, space = levels
-        dims, labels[name] = (name, *dims), (name, np.array(space.values), space.attributes(name))
+    for name, coordinate in levels.items():
+        dims, labels[name] = (*coordinate.dims, *dims), coordinate
     return xarray.DataArray(grid.unpack(values), labels, dims, variable.name, variable.attributes())
 
 
