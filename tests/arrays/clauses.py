@@ -3,6 +3,7 @@
 import sys
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -126,6 +127,38 @@ def indices_may_be_the_values(world: World) -> None:
         assert array.update(each, each, fetch=True).tolist() == [1, 3, 5, 7, 9, 11, 13, 15, 8, 9]
     array.sync()
     assert array[:].tolist() == [1, 4, 7, 10, 13, 16, 19, 22, 16, 18]
+
+
+def threads_of_a_rank_may_use_an_array_at_the_same_time(world: World) -> None:
+    n, threads, times = 5_000, 4, 15
+    array, ones, keyed = GlobalArray(world, n, "int64", page=256), GlobalArray(world, n, "int64", page=256), GlobalArray(world, n, page=256)
+    queue = WorkQueue(world, 2_000)
+    for first, end in array.own:
+        array.scatter(np.arange(first, end), np.arange(first, end) * 3)
+    array.sync()
+
+    def work(number: int) -> tuple[int, list[int]]:
+        random, done, tasks = np.random.default_rng([world.rank, number]), 0, list[int]()
+        for _ in range(times):
+            index = random.integers(0, n, random.integers(1, 2_000))
+            coming = array.fetch(index)
+            ones.update(index, 1)
+            keyed.update(index, 1.0, key=np.arange(index.size))
+            assert (array.gather(index[::-1]) == 3 * index[::-1]).all()
+            assert (coming.wait() == 3 * index).all()
+            with pytest.raises(IndexError, match=f"index {n} at position {index.size} "):
+                array.gather([*index, n])
+            tasks += queue.take()
+            done += index.size
+        return done, tasks + [task for chunk in queue for task in chunk]
+
+    with ThreadPoolExecutor(threads) as pool:
+        done, tasks = zip(*pool.map(work, range(threads)), strict=True)
+    ones.sync()
+    keyed.sync()
+    total = int(world.reduce(np.array([sum(done)]), "sum")[0])
+    every = np.concatenate(world.exchange([np.concatenate([np.array(each, np.int64) for each in tasks])] * world.size))
+    assert (ones[:].sum(), keyed[:].sum(), sorted(every.tolist())) == (total, total, list(range(2_000)))
 
 
 def many_elements_and_every_way_to_ask_for_them(world: World) -> None:

@@ -32,7 +32,7 @@ class ElementLoops(NamedTuple):
     gather_pages: FieldKernel  # (n, length, shift, table, index, out, counts): all pages are here
     gather_near: FieldKernel  # (n, shift, table, index, near, out): out[k] for the positions k in `near`
     apply: FieldKernel  # (n, shift, table, index, x, b): y = x + b y, by one rank alone
-    change: FieldKernel  # (n, operation, shift, a, b, table, index, x, old, far, counts): counts[1] in `far`; FETCH_UPDATE fills `old`
+    change: FieldKernel  # (n, operation, shift, a, b, table, index, x, old, far, counts): counts[0] in `far`; FETCH_UPDATE fills `old`
 
 
 @field_kernel
@@ -171,6 +171,6 @@ def _change_loop(kind: Any) -> FieldKernel:
                 former = update(page + size * (index[k] & mask), a, b, x[k])
                 if operation == FETCH_UPDATE:
                     old[k] = former
-        counts[1] = away
+        counts[0] = away
 
     return change

@@ -47,6 +47,8 @@ class ElementInputs:
 
     def __init__(self, name: str, dtype: np.dtype, size: int) -> None:
         self._name, self._dtype, self._size = name, dtype, size
+        limits: Any = (np.iinfo if dtype.kind == "i" else np.finfo)(dtype)
+        self._least, self._largest = int(limits.min), int(limits.max)
 
     def indices(self, index: ArrayLike) -> Integers:
         """Indices as contiguous int64, of their shape.
@@ -113,13 +115,11 @@ class ElementInputs:
     def factor(self, name: str, value: float) -> float:
         """A factor of an update; raises `ArrayError` if it is no number, or none of the dtype of an array of integers."""
         number: Any = np.asarray(value)[()]  # of an array without dimensions its element
-        whole = self._dtype.kind == "i"
         if not isinstance(number, int | np.integer | np.floating):
             raise ArrayError(f'"{self._name}": the factor {name} is {value!r}. Give one number.')
-        if whole and isinstance(number, np.floating):
+        if self._dtype.kind == "i" and isinstance(number, np.floating):
             raise ArrayError(f'"{self._name}" holds {self._dtype}, the factor {name} is {value!r}. Give an integer.')
-        limits: Any = (np.iinfo if whole else np.finfo)(self._dtype)
-        if int(limits.max) < number != np.inf or int(limits.min) > number != -np.inf:
+        if self._largest < number != np.inf or self._least > number != -np.inf:
             raise ArrayError(f'"{self._name}" holds {self._dtype}, which has no factor {name} = {value}.')
         return value
 

@@ -117,11 +117,10 @@ class GlobalArray:
         self._loops = access(self.dtype.name)
         self._far = Far(site, self.number, self.dtype, layout)
         self.host, self.traffic = site.host, self._far.traffic
-        self._log: Log | None = None
+        self._log = Log(self.dtype)
         self._process = os.getpid()
         if site.server:
             site.served[self.number] = handler(self.dtype, self._shift, self._table, memory)
-        self._counts = np.zeros(2, np.int64)
         site.meet(f'the making of "{self.name}"')
 
     @property
@@ -186,14 +185,14 @@ class GlobalArray:
             return _NO_FAR, None
         if index.size == 1 and 0 <= (only := int(index[0])) < self.size:  # sooner looked up than a kernel is called
             return (_NO_FAR, _ONE) if table[only >> self._shift] else (_ONE, _NO_FAR)
-        places = np.empty(index.size, np.int64)
-        divide(index.size, self.size, self._shift, table, index, places, self._counts)
-        if self._counts[0]:
+        places, counts = np.empty(index.size, np.int64), np.empty(2, np.int64)
+        divide(index.size, self.size, self._shift, table, index, places, counts)
+        if counts[0]:
             self.inputs.check_range(index)
-        return places[: self._counts[1]], places[self._counts[1] :]
+        return places[: counts[1]], places[counts[1] :]
 
     def _taken(self, table: Integers, index: Integers, near: Integers | None) -> Array:
-        n, found, counts = index.size, np.empty(index.size, self.dtype), self._counts
+        n, found, counts = index.size, np.empty(index.size, self.dtype), np.empty(1, np.int64)
         if near is not None:
             if near.size:
                 self._loops.gather_near(near.size, self._shift, table, index, near, found)
@@ -252,7 +251,6 @@ class GlobalArray:
         if key is not None:
             if fetch:
                 raise ArrayError(f'"{self.name}": an update with keys takes place at the next sync. Give `fetch` or `key`, not both.')
-            self._log = self._log or Log(self.dtype)
             self._log.add(chosen, self.inputs.keys(key, np.shape(index)), x, a, b)
             return None
         old = self._change(FETCH_UPDATE if fetch else UPDATE, chosen, x, a, b)
@@ -299,9 +297,9 @@ class GlobalArray:
 
     def _meet(self, what: str, patience: float | None = None) -> None:
         """Returns when all ranks have called it and the updates with keys of all have taken place."""
-        if self._site.meet(f'{what} of "{self.name}"', patience, flag=self._log is not None):
-            apply_in_order(self._world, self._log or Log(self.dtype), self.layout, self._apply)
-            self._log = None
+        if self._site.meet(f'{what} of "{self.name}"', patience, flag=self._log.has_entries):
+            apply_in_order(self._world, self._log, self.layout, self._apply)
+            self._log = Log(self.dtype)
             self._site.meet(f'the updates with keys of "{self.name}"')
 
     @contextmanager
@@ -365,9 +363,9 @@ class GlobalArray:
     def _change(self, operation: int, index: Integers, x: Array, a: float = 1, b: float = 1) -> Array:
         """Changes elements wherever they lie, and waits until it has taken effect; the former elements (n,) for `FETCH_UPDATE`."""
         old = np.empty(index.size if operation == FETCH_UPDATE else 0, self.dtype)
-        far = np.empty(index.size if self._site.several else 0, np.int64)
-        self._loops.change(index.size, operation, self._shift, a, b, self._table, index, x, old, far, self._counts)
-        far = far[: self._counts[1]]
+        far, counts = np.empty(index.size if self._site.several else 0, np.int64), np.empty(1, np.int64)
+        self._loops.change(index.size, operation, self._shift, a, b, self._table, index, x, old, far, counts)
+        far = far[: counts[0]]
         if far.size:
             values = self._far.awaited(self._far.change(operation, index[far], x[far], a, b))
             if old.size:

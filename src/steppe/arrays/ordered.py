@@ -28,6 +28,11 @@ class Log:
         none, zeros = np.empty(0, np.int64), np.empty(0, dtype)
         self._entries: list[tuple[Integers, Integers, Array, Array]] = [(none, none, zeros, zeros)]
 
+    @property
+    def has_entries(self) -> bool:
+        """True if an update was written down."""
+        return len(self._entries) > 1
+
     def add(self, index: Integers, key: Integers, x: Array, a: float, b: float) -> None:
         """Writes down y = a x + b y for the elements at `index`; arrays (n,)."""
         with np.errstate(over="ignore", invalid="ignore"):

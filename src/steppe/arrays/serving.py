@@ -170,7 +170,7 @@ class _Client:
 
 
 class HostLink:
-    """The connection of this rank to the server of another host; answers come in the order of the requests.
+    """The connection of this rank to the server of another host; answers come in the order of the requests. For any thread.
 
     lost: called with a sentence when the other host is gone or stopped; does not return.
     """
@@ -178,6 +178,7 @@ class HostLink:
     def __init__(self, address: tuple[str, int], key: bytes, host: str, lost: Callable[[str], None]) -> None:
         self._host, self._lost = host, lost
         self._pending: deque[Answer] = deque()
+        self._lock = threading.Lock()  # of a thread that sends or reads
         try:
             self._socket = socket.create_connection(address, PATIENCE)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -193,29 +194,30 @@ class HostLink:
         Failure
             The other host is gone, or reads nothing for `PATIENCE` seconds.
         """
-        try:
-            head = HEAD.pack(*request)
-            if all(part.nbytes <= SMALL for part in parts):
-                self._socket.sendall(b"".join([head, *parts]))
-            else:
-                self._socket.sendall(head)
-                for part in parts:
-                    self._socket.sendall(part)
-        except OSError as error:
-            self._fail(error)
-        answer = Answer(self)
-        self._pending.append(answer)
+        head, answer = HEAD.pack(*request), Answer(self)
+        with self._lock:
+            try:
+                if all(part.nbytes <= SMALL for part in parts):
+                    self._socket.sendall(b"".join([head, *parts]))
+                else:
+                    self._socket.sendall(head)
+                    for part in parts:
+                        self._socket.sendall(part)
+            except OSError as error:
+                self._fail(error)
+            self._pending.append(answer)
         return answer
 
     def read_until(self, wanted: "Answer") -> None:
         """Reads answers up to `wanted`."""
-        try:
-            while wanted.content is None:
-                first = self._pending.popleft()
-                (length,) = ANSWER.unpack(self._exactly(bytearray(ANSWER.size)))
-                first.content = self._exactly(np.empty(length, np.uint8).data)
-        except OSError as error:
-            self._fail(error)
+        with self._lock:
+            try:
+                while wanted.content is None:
+                    first = self._pending.popleft()
+                    (length,) = ANSWER.unpack(self._exactly(bytearray(ANSWER.size)))
+                    first.content = self._exactly(np.empty(length, np.uint8).data)
+            except OSError as error:
+                self._fail(error)
 
     def close(self) -> None:
         """Closes the connection."""

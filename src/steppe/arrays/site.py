@@ -73,6 +73,7 @@ class ArraySite:
         self._calls = 0
         self._stopped: dict[int, float] = {}  # rank -> since when
         self._links: dict[int, HostLink] = {}
+        self._linking = threading.Lock()  # of a thread that makes one
         self._addresses: list[tuple[str, int]] = []
         self._key = b""
         self.server: PageServer | None = None
@@ -157,10 +158,11 @@ class ArraySite:
 
     def link(self, host: int) -> HostLink:
         """The connection to the server of another host, made when it is first needed."""
-        if host not in self._links:
-            leader = self.hosts.index(host)
-            self._links[host] = HostLink(self._addresses[host], self._key, f"The host of rank {leader}", self._lost)
-        return self._links[host]
+        with self._linking:
+            if host not in self._links:
+                leader = self.hosts.index(host)
+                self._links[host] = HostLink(self._addresses[host], self._key, f"The host of rank {leader}", self._lost)
+            return self._links[host]
 
     def meet(self, what: str, patience: float | None = None, flag: bool = False) -> bool:
         """Returns when all ranks have called it with the same `what`; True if a rank gave a flag. Collective; raises as `greatest` does."""

@@ -48,13 +48,14 @@ class WorkQueue:
 
     def take(self) -> range:
         """The next chunk of tasks; empty when none is left."""
-        if self._seen >= self.n:
+        seen = self._seen  # another thread may take a chunk, too
+        if seen >= self.n:
             return range(self.n, self.n)
-        chunk = max(self._least, (self.n - self._seen) // (SHARE * self._ranks))
+        chunk = max(self._least, (self.n - seen) // (SHARE * self._ranks))
         found = self._next.update([self._at], [chunk], fetch=True)
         assert found is not None
-        self._seen = min(int(found[0]), self.n)
-        return range(self._seen, min(self._seen + chunk, self.n))
+        self._seen = first = min(int(found[0]), self.n)
+        return range(first, min(first + chunk, self.n))
 
     def __iter__(self) -> Iterator[range]:
         """The chunks of this rank, until no task is left; none in a second loop without `reset`."""
