@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from steppe.models.air.chemistry import Chemistry, darkness
+from steppe.models.air.chemistry_box import ChemistryBox
+from steppe.models.air.conditions import Conditions
 from steppe.models.air.lanes import SUN_C, SUN_FIRST, SUN_LIT, SUN_PHASE, SUN_S, SUN_SECOND, TURN
+from steppe.models.air.mechanism_file import read_mechanism
 from steppe.models.air.program import Program
 from steppe.models.air.rosenbrock import Attempt, Tables, step_of
 
@@ -132,6 +135,28 @@ def test_what_comes_out_negative_is_0_and_counted():
     assert expected[2] < 0.0
     assert c[2, 0] == 0.0
     np.testing.assert_allclose(c[:, 0] - outcome.clipped[:, 0], expected, rtol=1e-12)
+
+
+def box(folder, reactions, begins, rtol, exact=False):
+    """The last state after 10 hours."""
+    (folder / "own.yaml").write_text('species: ["A", "B", "C"]\nreactions:\n' + "\n".join(reactions))
+    conditions = Conditions.of(read_mechanism(folder / "own.yaml"), None, [f"A={begins}"])
+    return list(ChemistryBox(conditions, rtol, 1e-12, exact=exact).run(36_000.0))[-1]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_step_that_is_more_negative_than_the_tolerance_is_taken_again(exact, tmp_path):
+    """The problem of Robertson, whose B came out negative and made 4 % of all matter."""
+    rates = {"A -> B": "0.04", "2 B -> B + C": "3.0e+7", "B + C -> A + C": "1.0e+4"}
+    last = box(tmp_path, [f'- {{eq: "{eq}", rate: {{type: loss, k: {k}}}}}' for eq, k in rates.items()], 1.0, 0.5, exact)
+    assert last.c.sum() == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_what_a_negative_yield_takes_may_come_out_negative(exact, tmp_path):
+    last = box(tmp_path, ['- {eq: "A -> B - C", rate: {type: loss, k: 1.0e-4}}'], 1e9, 1e-2, exact)
+    assert last.c[2] == 0.0
+    assert last.clipped[2] == pytest.approx(last.c[1], rel=1e-2)
 
 
 def test_a_cell_where_the_solver_cannot_go_on_is_named_and_the_others_go_on():

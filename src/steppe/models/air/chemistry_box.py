@@ -13,8 +13,8 @@ from steppe.array_types import Floats
 from steppe.errors import ModelError
 from steppe.models.air.chemistry import Chemistry, darkness
 from steppe.models.air.conditions import DAY, HOUR, Conditions
-from steppe.models.air.lanes import LOW_SUN, MOST_STEPS, NEW_LIGHT, SHORTEST, SUN_C, SUN_LIT, SUN_PHASE, SUN_S
-from steppe.models.air.program import Program
+from steppe.models.air.lanes import HUGE, LOW_SUN, MOST_STEPS, NEW_LIGHT, SHORTEST, SUN_C, SUN_LIT, SUN_PHASE, SUN_S
+from steppe.models.air.program import SIGNED, Program
 from steppe.models.air.rates import Rates
 from steppe.models.air.rosenbrock import Attempt, Tables, step_of
 
@@ -151,6 +151,8 @@ class ChemistryBox:
             step_of(1)(tables, step)
             scaled = error / (self.atol + self.rtol * np.maximum(abs(c), abs(z)))
             norm = float(np.sqrt(np.mean(scaled * scaled)))
+            if not self._program.codes[SIGNED] and (-z > len(c) ** 0.5 * (self.atol + self.rtol * abs(c))).any():  # see `lanes.judge`
+                norm = HUGE
             factor = min(5.0, max(0.2, 0.9 * norm ** (-1.0 / 3.0))) if norm > 0.0 else 5.0 if norm == 0.0 else 0.2
             if norm <= 1.0:
                 t, steps = (stop if tried >= stop - t else t + tried), steps + 1

@@ -13,14 +13,15 @@ import numpy as np
 
 from steppe.array_types import Floats, Integers
 from steppe.kernels import FieldKernel, field_kernel
-from steppe.kernels.vecmath import cos, exp, power, sin, where
-from steppe.models.air.program import N_PROCESSES, N_SPECIES, N_VARYING, VARYING
+from steppe.kernels.vecmath import cos, exp, power, sin, sqrt, where
+from steppe.models.air.program import N_PROCESSES, N_SPECIES, N_VARYING, SIGNED, VARYING
 from steppe.models.air.rosenbrock import Attempt, Tables, attempt
 
 TURN = 7.27220521664304e-05  # [rad s-1] of the Earth below the sun: 2 pi / 86,400 s
 LOW_SUN = 0.005  # cos(theta) of a sun that is lower counts as this: stops are where light ends, which is above it
 NEW_LIGHT = 60.0  # [s]
 MOST_STEPS = 20_000  # of a cell; then the solver cannot go on
+HUGE = 1e100  # error of a step that cannot be right
 SHORTEST = 1e-12  # [s] step, from which on the solver cannot go on
 # Numbers of each lane, in `Lanes.numbers`: length of the next step, time, next stop [s]; 1 or 0: light; s, c, phase of cos(theta); norm of
 # errors; 1 or 0: rejected before, accepted now; cos(theta) at both ends of the step and its change at the beginning; factor for the next
@@ -131,15 +132,20 @@ def shine(lanes: int, n_varying: int, slant: Floats, state: Lanes, step: Attempt
             later[v * lanes + i] = b * exp(-slant[v] / lane[LATER * lanes + i])
 
 
-def judge(lanes: int, species: int, tolerance: Tolerance, step: Attempt, lane: Floats) -> None:
-    """The norm of the errors, at most 1 where a step is accepted, and what its length is multiplied by for the next one."""
-    y, z, rtol, atol = step.y, step.z, tolerance.rtol, tolerance.atol
+def judge(lanes: int, codes: Integers, tolerance: Tolerance, step: Attempt, lane: Floats) -> None:
+    """The norm of the errors, at most 1 where a step is accepted, and what its length is multiplied by for the next one.
+
+    No concentration is truly below 0, unless a yield is: a step that is rejected for a negative one alone is so whatever its estimate says.
+    """
+    y, z, rtol, atol, species = step.y, step.z, tolerance.rtol, tolerance.atol, codes[N_SPECIES]
+    most = sqrt(float(species)) if codes[SIGNED] == 0 else HUGE  # of one error in its tolerance
     for i in range(lanes):
         lane[NORM * lanes + i] = 0.0
     for s in range(species):
         for i in range(lanes):
             at = s * lanes + i
             e = step.error[at] / (atol + rtol * max(abs(y[at]), abs(z[at])))
+            e = where(-z[at] > most * (atol + rtol * abs(y[at])), HUGE, e)
             lane[NORM * lanes + i] += e * e
     for i in range(lanes):
         norm = lane[NORM * lanes + i] / species
@@ -214,7 +220,7 @@ def integrate_of(lanes: int) -> FieldKernel:
                 step.h[i] = min(lane[H * lanes + i], lane[STOP * lanes + i] - lane[T * lanes + i])
             shine(lanes, codes[N_VARYING], slant, state, step)
             attempt(lanes, tables, step)
-            judge(lanes, species, tolerance, step, lane)
+            judge(lanes, codes, tolerance, step, lane)
             take(lanes, species, y, step.z, lost, lane)
             for i in range(lanes):
                 n = cell[i]

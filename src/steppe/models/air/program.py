@@ -1,6 +1,7 @@
 """A mechanism as a program: whole numbers that one compiled kernel reads, so that no mechanism needs compiling.
 
-    codes      HEADER numbers: how many species, processes, elements, varying processes, partial derivatives; then where the sections begin
+    codes      HEADER numbers: how many species, processes, elements, varying processes, partial derivatives; 1 if a yield is below 0; then
+               where the sections begin
     speeds     for each process: n reactants, them
     changes    for each species: n processes that change it, them                                            yields: the change of each
     varying    the processes whose rates vary in a step; then as `changes`, by their place among them        yields: the change of each
@@ -21,9 +22,9 @@ import numpy as np
 
 from steppe.array_types import Floats, Integers
 
-HEADER = 13
-N_SPECIES, N_PROCESSES, N_ELEMENTS, N_VARYING, N_PARTIALS = range(5)
-SPEEDS, CHANGES, VARYING, PARTIALS, ELEMENTS, FORWARD, VARYING_YIELDS, ELEMENT_YIELDS = range(5, HEADER)
+HEADER = 14
+N_SPECIES, N_PROCESSES, N_ELEMENTS, N_VARYING, N_PARTIALS, SIGNED = range(6)
+SPEEDS, CHANGES, VARYING, PARTIALS, ELEMENTS, FORWARD, VARYING_YIELDS, ELEMENT_YIELDS = range(6, HEADER)
 UPPER, DIAGONAL, LOWER = range(3)  # kinds of elements
 Equation = tuple[Sequence[int], Sequence[tuple[int, float]]]  # reactants, repeated for 2 X; products with their yields
 Pairs = list[tuple[int, int]]
@@ -49,7 +50,8 @@ class Program:
         order, filled = _factored(species, {(i, j) for p, j in partials for i in changes[p]} | {(i, i) for i in range(species)})
         element = {at: number for number, at in enumerate(sorted(filled))}
         head = np.zeros(HEADER, np.int64)
-        head[:SPEEDS] = species, len(equations), len(element), len(varying), len(partials)
+        signed = any(times < 0.0 for _, products in equations for _, times in products)
+        head[:SPEEDS] = species, len(equations), len(element), len(varying), len(partials), signed
         codes: list[int] = []
         yields: list[float] = []
 
