@@ -337,6 +337,7 @@ def test_writes_of_several_ranks_to_the_same_bytes_are_found_on_every_rank(tmp_p
         (lambda w, p: MemoryFile(p / "x", "r", w).seek(0, 3), r"cannot seek\(0, 3\). Give a whole number of bytes, and 0, 1 or 2"),
         (lambda w, p: MemoryFile(p / "x", "r", w).seek(0.5), "Give a whole number of bytes"),
         (lambda w, p: MemoryFile(p / "x", "r+", w).write_at([0, 5], 2, b"abc"), "3 bytes are given for records of .* of 4 bytes"),
+        (lambda w, p: MemoryFile(p / "x", "r", w).read_at(0, 8, bytearray(8)), r"are read into bytearray. Give .* uint8 \(8,\)"),
         (lambda w, p: MemoryFile(p / "x", "r", w).read_at(0, 8, np.empty(1)), r"are read into float64 \(1,\). Give .* uint8 \(8,\)"),
         (lambda w, p: MemoryFile(p / "x", "r", w).read_at(0, 8, np.empty(16, np.uint8)[::2]), "Give a contiguous, writeable array"),
     ],

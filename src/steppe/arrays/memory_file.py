@@ -137,9 +137,11 @@ class MemoryFile:
             if image.begin <= first and first + count <= image.begin + image.size:
                 return image.view(first - image.begin, count)
         found = np.empty(records.total, np.uint8) if out is None else out
-        if found.shape != (records.total,) or found.dtype != np.uint8 or not found.flags.c_contiguous or not found.flags.writeable:
+        is_array = isinstance(found, np.ndarray) and found.dtype == np.uint8 and found.flags.c_contiguous and found.flags.writeable
+        if not is_array or found.shape != (records.total,):
+            given = f"{found.dtype} {found.shape}" if isinstance(found, np.ndarray) else type(found).__name__
             raise ArrayError(
-                f'Records of "{self.path}" of {records.total} bytes in all are read into {found.dtype} {found.shape}. '
+                f'Records of "{self.path}" of {records.total} bytes in all are read into {given}. '
                 f"Give a contiguous, writeable array uint8 ({records.total},)."
             )
         (self._spread or image).read(records, found)
