@@ -1,17 +1,19 @@
 """The link between two gateways: several connections, compression, and connections that are lost and come back."""
 
+import hashlib
 import math
 import random
 import struct
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from steppe_bridge.rank import ABORT, MESSAGE, PAYLOAD, Frame
+from steppe_bridge.rank import ABORT, HEADER, MACHINE, MESSAGE, PARCEL, PAYLOAD, PROTOCOL, READY, SITE, Frame
 from tests.bridge.built import needs_zstd
 from tests.bridge.gateways import FAILED, Gateway, Rank, Sites, part
 from tests.bridge.wan import Wan, start_wan
@@ -204,3 +206,35 @@ def test_memory_is_bounded_while_a_link_is_broken(sites: Sites) -> None:
         wan.go()
         gateways[0].stop()
         assert [gateway.ended()[0] for gateway in gateways] == [FAILED] * 2
+
+
+def test_a_site_whose_parcels_never_follow_each_other_is_not_held_without_end(sites: Sites) -> None:
+    first = sites.first("a", 1, "a,b", "--connections", 2)
+    port = first.event("listening")["port"]
+    first.join()
+    secret = hashlib.sha256((sites.folder / "key").read_bytes()).hexdigest()
+    words = f"openssl s_client -quiet -connect 127.0.0.1:{port} -tls1_3 -ciphersuites TLS_AES_128_GCM_SHA256 -psk_identity b -psk {secret}"
+    with subprocess.Popen(words.split(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as other:
+        assert other.stdin
+        assert other.stdout
+
+        def say(*frames: Frame) -> None:
+            other.stdin.write(b"".join(frame.packed() for frame in frames))
+            other.stdin.flush()
+
+        def skip() -> tuple[int, ...]:
+            head = HEADER.unpack(other.stdout.read(HEADER.size))
+            other.stdout.read(head[7])
+            return head
+
+        say(Frame(SITE, 0, 1, b"b", tag=PROTOCOL, id=1))
+        say(Frame(SITE, 0, 1, b"b", tag=PROTOCOL, id=4, context=skip()[5]))
+        skip()
+        say(Frame(READY, 1, 0, MACHINE))
+        first.event("world")
+        message = Frame(MESSAGE, 1, 0, bytes(60000), total=60000).packed()
+        with suppress(BrokenPipeError):
+            for number in range(2, 2000):  # the first one is missing; 120 MB
+                say(Frame(PARCEL, 1, 0, message, context=number, id=number - 1, total=len(message)))
+        assert first.ended() == (FAILED, "steppe bridge: Site b sent a malformed frame.")
+        other.kill()

@@ -3,7 +3,7 @@
  *     main.c      options, loop, clock        connection.c  sockets, reading, writing      queue.c   bytes that wait
  *     options.c   command line, key           tls.c         TLS 1.3 with the shared key    route.c   checks and carries frames
  *     dial.c      listening, dialling         sites.c       who takes part, pairs of sites
- *     link.c      connections to another site, parcels, resuming                          press.c   compression
+ *     link.c      connections to another site, resuming       parcel.c    parcels that come  press.c   compression
  *     world.c     local ranks, two-phase start, end                                       failure.c sentences, ABORT
  *
  * Memory is bounded. A rank is not read while its frames wait for a link (source_limit). Frames that wait for ranks are bounded by the
@@ -96,7 +96,11 @@ struct dial {
     bool done, refused; /* refused: the first site has said why, it is not dialled again */
 };
 
-struct parcel;
+struct parcel {
+    struct parcel *next;
+    struct frame head;
+    uint8_t frames[];
+};
 
 struct press { /* what compression brings, as measured; rates in bytes/s */
     int width;
@@ -127,6 +131,7 @@ struct link {
     uint64_t taken, told;
     uint8_t beyond[PARCELS / 8];
     struct parcel **held, *held_for_every;
+    uint64_t held_bytes;
 };
 
 struct site {
@@ -240,11 +245,14 @@ bool takes_more(const struct connection *lane);
 void link_take_turn(struct connection *lane);
 void link_send(struct link *link, int source, const uint8_t *frames, size_t bytes); /* whole frames of one source */
 void link_send_own(struct link *link, struct frame frame, const void *payload);
-bool link_take(struct connection *lane, const struct frame *head, const uint8_t *frames); /* a parcel; false: malformed */
-bool link_acknowledged(struct link *link, uint64_t number);                                /* false: malformed */
 bool link_break(struct link *link);
 void link_resume(struct link *link, struct connection *connection, uint64_t number);
 void link_watch(struct link *link);
+
+/* parcel.c */
+void link_tell(struct link *link);                                                         /* the other end, what has been taken */
+bool link_take(struct connection *lane, const struct frame *head, const uint8_t *frames); /* a parcel; false: malformed */
+bool link_acknowledged(struct link *link, uint64_t number);                                /* false: malformed */
 
 /* press.c */
 bool press_is_there(void);
