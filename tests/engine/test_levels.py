@@ -5,6 +5,7 @@ from typing import NoReturn
 
 import numpy as np
 import pytest
+import xarray
 
 import steppe
 from steppe.engine import Session, Simulation, estimate
@@ -12,7 +13,7 @@ from steppe.engine import session as stage_module
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.errors import BadCellError, Failure, GridError, Mistake, ModelError, RangeError, RequestError, RunFileError, ShapeError
-from steppe.io.export import ExportSource
+from steppe.io.export import ExportSource, write_netcdf
 from steppe.jobs.film import FilmChoices, reel_of
 from steppe.jobs.picture import PictureChoices, draw
 from steppe.levels import Space, level_of
@@ -344,6 +345,14 @@ def test_results_are_drawn_filmed_and_exported_by_the_value_of_a_level(run_file,
     by_value, by_number = (draw(out, tmp_path / f"{i}.png", PictureChoices([name])) for i, name in enumerate(("gas[850 hPa]", "gas[1]")))
     assert by_value.read_bytes() == by_number.read_bytes()
     assert ExportSource(out, ["gas[500 hPa]"]).names == ["gas[2]"]
+    for wanted, places in ((["gas[2]"], {"gas": "level"}), (["gas[0]", "gas[2]"], {"gas_0": "level", "gas_2": "level_2"})):
+        (file,) = write_netcdf(ExportSource(out, wanted), tmp_path / "one.nc", "test", overwrite=True)
+        with xarray.open_dataset(file) as found, steppe.open(out) as whole:
+            for (name, place), level in zip(places.items(), (int(one[4]) for one in wanted), strict=True):
+                assert found[place].item() == whole["level"].values[level]
+                assert found[name].dims == ("time", "lat", "lon")
+                assert place in found[name].coords
+                np.testing.assert_array_equal(found[name], steppe.unpack(whole["gas"], whole)[:, level])
     assert reel_of(out, FilmChoices("gas[850 hPa]")).name == "gas[1]"
     with pytest.raises(RequestError, match='There is no level "700 hPa"'):
         ExportSource(out, ["gas[700 hPa]"])

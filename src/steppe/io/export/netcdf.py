@@ -16,6 +16,7 @@ from steppe.io.axis import Axis
 from steppe.io.export.aside import aside, refuse_existing
 from steppe.io.export.selection import ExportSource, Progress
 from steppe.io.folders.scenarios import SCENARIO, Ensemble, Member
+from steppe.levels import parted
 
 if TYPE_CHECKING:
     import netCDF4
@@ -119,9 +120,27 @@ class _Maps:
                 attributes = {**COORDINATE_ATTRIBUTES[packed], "_FillValue": np.float32(FILL)}
                 _put(file, name, values, self._dims, attributes | (self._where() if name == "cell_area" else {}))
 
-    def _where(self) -> dict[str, str]:
-        """The attributes that give the places of values."""
-        return {"grid_mapping": "crs"} | ({"coordinates": " ".join(self._auxiliary)} if self._auxiliary else {})
+    def _where(self, *levels: str) -> dict[str, str]:
+        """The attributes that give the places of values. levels: scalar coordinates."""
+        coordinates = " ".join([*self._auxiliary, *levels])
+        return {"grid_mapping": "crs"} | ({"coordinates": coordinates} if coordinates else {})
+
+    def _level(self, file: "netCDF4.Dataset", name: str) -> tuple[str, tuple[str, ...]]:
+        """The name in the file, and of one level its scalar coordinate: `ozone` and `level`; `ozone_3` beside others of ozone."""
+        whole, level = parted(name)
+        if level is None:
+            return name, ()
+        dim, space = self._source.store.levels[whole]
+        among = sum(parted(other)[0] == whole for other in self._source.names) > 1
+        other = dim in file.dimensions or (dim in file.variables and file[dim][...] != space.values[level])
+        label = f"{dim}_{level}" if other else dim
+        if label not in file.variables:
+            attributes = space.attributes(dim)
+            if space.bounds:
+                attributes["bounds"] = f"{label}_bnds"
+                _put(file, f"{label}_bnds", space.bounds[level], ("bnds",), {})
+            _put(file, label, space.values[level], (), attributes)
+        return f"{whole}_{level}" if among else whole, (label,)
 
     def write(self, file: "netCDF4.Dataset", name: str, done: _ByteCount) -> None:
         """A variable, block by block."""
@@ -131,8 +150,9 @@ class _Maps:
         dims = (*(["scenario"] if scenarios else []), *([time] if time else []), *levels, *self._dims)
         records = min(CHUNK[0], source.rows_of_a_block(), source.records(name))
         chunk = [1 for _ in levels] + [min(most, length) for most, length in zip(CHUNK[1:], self._window.shape, strict=True)]
-        variable = _create(file, name, source.dtype(name), dims, ([1] if scenarios else []) + ([records] if time else []) + chunk)
-        attributes = _attributes(source, name) | _with_scenarios(source, self._where())
+        named, level = self._level(file, name)
+        variable = _create(file, named, source.dtype(name), dims, ([1] if scenarios else []) + ([records] if time else []) + chunk)
+        attributes = _attributes(source, name) | _with_scenarios(source, self._where(*level))
         if "cell_area" in file.variables:
             attributes["cell_measures"] = "area: cell_area"
         variable.setncatts(_plain(_rounded(file, source, attributes), source.dtype(name)))
