@@ -109,10 +109,10 @@ def test_rows_and_columns_may_run_either_way_and_in_kilometres(tmp_path: Path, g
     assert read(write(tmp_path / "a.nc", **how)) == grid
 
 
-@pytest.mark.parametrize("units", ["m", "km"])
+@pytest.mark.parametrize("units", ["m", "km", "ft", "US_survey_foot"])
 def test_a_projection_in_kilometres_has_its_cells_where_that_in_metres_has_them(tmp_path: Path, grid: Projected, units: str) -> None:
     wkt = pyproj.CRS.from_proj4("+proj=aea +lat_0=0 +lon_0=132 +lat_1=-18 +lat_2=-36 +ellps=GRS80 +units=km").to_wkt()
-    length = {"m": 1.0, "km": 1000.0}[units]
+    length = {"m": 1.0, "km": 1000.0, "ft": 0.3048, "US_survey_foot": 1200.0 / 3937.0}[units]
     found = read(write(tmp_path / "a.nc", y=Y / length, x=X / length, units=units, crs={"crs_wkt": wkt}))
     np.testing.assert_allclose(found.cell_lat, grid.cell_lat, atol=1e-9)
     np.testing.assert_allclose(found.cell_lon, grid.cell_lon, atol=1e-9)

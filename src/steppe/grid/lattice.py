@@ -19,7 +19,12 @@ Centres = Floats
 Indices = Integers
 UNEVEN = 1e-3  # [cell] largest distance of a centre from its even place; float32 coordinates of 0.01 degree stay below it
 
-_METRES = {"m": 1.0, "metre": 1.0, "meter": 1.0, "metres": 1.0, "meters": 1.0, "km": 1000.0, "kilometre": 1000.0, "kilometer": 1000.0}
+_METRES = {
+    **dict.fromkeys(("m", "metre", "meter", "metres", "meters"), 1.0),
+    **dict.fromkeys(("km", "kilometre", "kilometer"), 1000.0),
+    **dict.fromkeys(("ft", "foot", "feet"), 0.3048),
+    **dict.fromkeys(("US_survey_foot", "US_survey_feet", "US survey foot", "us-ft", "ftUS"), 1200.0 / 3937.0),
+}
 _AXES = {"latitude": LATITUDE, "longitude": LONGITUDE}
 
 
@@ -127,7 +132,7 @@ def _projected(dataset: "xarray.Dataset", y: "xarray.DataArray", x: "xarray.Data
     for axis in (y, x):
         unit = str(axis.attrs.get("units", ""))
         if unit not in _METRES:
-            raise GridError(f'"{axis.name}" is in "{unit}", expected metres or kilometres of a projection.')
+            raise GridError(f'"{axis.name}" is in "{unit}", expected metres or kilometres of a projection, or feet.')
         lengths.append(_METRES[unit])
     rows, columns = _even("y", y) * lengths[0], _even("x", x) * lengths[1]
     rows, columns, row_of, column_of, turned = _southward_and_eastward(rows, columns)
