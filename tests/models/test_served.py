@@ -160,6 +160,19 @@ def test_half_a_vector_is_refused(parts: dict[str, str], sentence: str) -> None:
         check_served(field_model(**{name: variable(name=name, vector=("flow", toward)) for name, toward in parts.items()}))
 
 
+@pytest.mark.parametrize("name", ["wet soil", "smoke[1]", "pm2.5", "a-pinene"])
+def test_a_name_that_cannot_name_a_level_is_refused(name):
+    with pytest.raises(ModelError, match=re.escape(f'"{name}" is no name of a variable: files and run files take letters, digits and "_"')):
+        check_served(field_model(**{name: variable(name=name)}))
+
+
+def test_variables_that_have_no_names_are_refused():
+    model = field_model()
+    model.variables = [variable()]
+    with pytest.raises(ModelError, match=r"variables is \[Variable\(.*\. Write name -> Variable, such as \{variable\.name: variable"):
+        check_served(model)
+
+
 @pytest.mark.parametrize("name", ["time", "lat_bnds", "maps", "state", "region", "scenario"])
 def test_a_name_that_files_or_run_files_use_is_refused(name):
     with pytest.raises(ModelError, match=f'"{name}" is a name that files or run files use for something else'):

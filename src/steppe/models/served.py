@@ -56,6 +56,8 @@ def _problems(model: Model) -> Iterator[str]:
     cost = model.needs.cost
     if cost is not None and not (isinstance(cost, int | float) and 0.0 < cost < inf):
         yield f"Needs(cost={cost!r}) is no time. Write the seconds that a cell and step take, such as 25e-9, or leave it away."
+    if not hasattr(model.variables, "items"):  # which an author may have written in any way
+        yield f"variables is {model.variables!r:.80}. Write name -> Variable, such as {{variable.name: variable for variable in declared}}."
     yield from _of_spaces(model)
     for name, variable in model.variables.items():
         yield from _of_variable(name, variable, DIMS[model.needs.unit], model.spaces)
@@ -82,6 +84,8 @@ def _of_spaces(model: Model) -> Iterator[str]:
 def _of_variable(name: str, variable: Variable, dims: tuple[str, ...], spaces: Mapping[str, Space]) -> Iterator[str]:
     if name != variable.name:
         yield f'variables["{name}"] declares the name "{variable.name}". Give both the same name.'
+    if not f"_{name}".isidentifier():
+        yield f'"{name}" is no name of a variable: files and run files take letters, digits and "_". Choose another one.'
     if name in TAKEN:
         yield f'"{name}" is a name that files or run files use for something else. Choose another one.'
     if not is_unit(variable.units):
