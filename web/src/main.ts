@@ -20,7 +20,6 @@ import { cellOf, degreesOf } from "./state/grid";
 import { parted } from "./state/levels";
 import { fromFragment } from "./state/link";
 import { paced } from "./state/pace";
-import { onView, scenarioNow } from "./state/scenario";
 import { FIRST, type Run, Store } from "./state/store";
 import { Actions } from "./ui/actions";
 import { lengthText } from "./ui/beside";
@@ -74,7 +73,8 @@ mountReadout(byId("readout"), store, screen);
 mountSeries(byId("series"), store, theme, actions);
 mountProfile(byId("series"), store, theme, () => api);
 mountChart(byId("chart"), store, theme);
-mountTimeline(byId("timeline"), store, new Steering(store, () => api, actions), actions);
+const steering = new Steering(store, () => api, actions);
+mountTimeline(byId("timeline"), store, steering, actions);
 const spoken = (cell: number) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]);
 mountPointer(map, store, actions, spoken);
 mountBubble(map.element, store, spoken);
@@ -184,10 +184,8 @@ function lookAt(date: string, run: Run): void {
   const { clock } = run;
   const dated = clock.step !== null && isDay(date, clock.calendar) ? stepOf(clock, parseMoment(date, clock.calendar)) : -1;
   const step = date.startsWith("step:") ? Number(date.slice(5)) : dated;
-  const stands = Math.max(0, ...onView(store.now.look).map((name) => scenarioNow(store.now, name)?.step ?? 0));
-  if (step >= 0 && step <= (run.steps ?? Number.POSITIVE_INFINITY)) {
-    store.change(step < stands ? { preview: step } : { aimed: step > stands ? step : null });
-  } else store.notify({ weight: "warn", text: `The date of the link, ${date}, is not one of this run`, lasts: 8000 });
+  if (step >= 0 && step <= (run.steps ?? Number.POSITIVE_INFINITY)) steering.look(step);
+  else store.notify({ weight: "warn", text: `The date of the link, ${date}, is not one of this run`, lasts: 8000 });
 }
 
 /** Called when a map was drawn: with the first one the coastline is fetched. */

@@ -97,6 +97,27 @@ describe("orders in words", () => {
     expect(told(58)).toEqual(["Stocking rate (stock) set to 0.2 ha⁻¹ in 12 cells, 28 Feb 2003"]);
     expect(told(59)).toEqual([]);
   });
+  test("the value of a variable is also changed by events that have come", () => {
+    const log = [
+      row("set", set(0.08), { at_step: 25 }),
+      row("event", { change: set(0.3), yearly: "02-10" }, { seq: 2, at_step: 26 }), // its date is step 41, after 40 others
+      row("remove", { rule: 2 }, { seq: 3, at_step: 50 }),
+    ];
+    const values = (step: number) => {
+      const scenarios = info().scenarios.map((each) => ({ ...each, step }));
+      const at = state({ run: { ...run, planned: [] }, info: info({ scenarios }), log, steered: "dry" });
+      return changesOf(at, "stock").map((each) => [each.at_step, each.arguments.value]);
+    };
+    expect(values(40)).toEqual([[25, 0.08]]);
+    expect(values(41)).toEqual([
+      [40, 0.3],
+      [25, 0.08],
+    ]);
+    expect(values(60)).toEqual([
+      [40, 0.3],
+      [25, 0.08],
+    ]);
+  });
   test("an order is gone back to in the scenario that has it in its past, also after a rewind", () => {
     const left = [scenario("main@1", 1, null, { fork_step: 0 }), scenario("main", 3, 1, { fork_step: 25 }), scenario("dry", 2, 1)];
     const of = (branch: number, at_step: number) =>

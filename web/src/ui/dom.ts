@@ -5,7 +5,7 @@ type Listeners = { [Name in keyof HTMLElementEventMap as `on${Name}`]?: (event: 
 /** Attributes by their names in HTML; false and null leave one away, true sets an empty one; on* listens. */
 export type Attributes = Listeners & { [name: string]: unknown };
 
-function put(element: Element, attributes: Attributes, children: Child[]): void {
+function put<T extends Element>(element: T, attributes: Attributes, children: Child[]): T {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on") && typeof value === "function") element.addEventListener(name.slice(2), value as EventListener);
     else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : String(value));
@@ -13,6 +13,7 @@ function put(element: Element, attributes: Attributes, children: Child[]): void 
   for (const child of children) {
     if (child !== null && child !== undefined && child !== false) element.append(child instanceof Node ? child : String(child));
   }
+  return element;
 }
 
 /** An element of HTML: `h("button", {type: "button", onclick: act}, "Pause")`. */
@@ -21,9 +22,7 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
   attributes: Attributes = {},
   ...children: Child[]
 ): HTMLElementTagNameMap[Tag] {
-  const element = document.createElement(tag);
-  put(element, attributes, children);
-  return element;
+  return put(document.createElement(tag), attributes, children);
 }
 
 /** An element of SVG. */
@@ -32,9 +31,7 @@ export function s<Tag extends keyof SVGElementTagNameMap>(
   attributes: Attributes = {},
   ...children: Child[]
 ): SVGElementTagNameMap[Tag] {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  put(element, attributes, children);
-  return element;
+  return put(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
 /** The element of this id; raises an error when the page has none. */
@@ -46,11 +43,8 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
 
 /** Puts other children into an element. */
 export function fill(element: Element, ...children: Child[]): void {
-  element.replaceChildren(
-    ...children
-      .filter((child): child is Node | string | number => child !== null && child !== undefined && child !== false)
-      .map((child) => (child instanceof Node ? child : String(child))),
-  );
+  element.replaceChildren();
+  put(element, {}, children);
 }
 
 /** Writes a text where it is another one. */

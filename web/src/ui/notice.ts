@@ -6,11 +6,8 @@ export function mount(element: HTMLElement, store: Store): void {
   const shown = new Map<number, HTMLElement>();
   const clocks = new Map<number, ReturnType<typeof setTimeout>>();
   const start = ({ id, lasts }: Notice) => {
-    if (lasts !== undefined)
-      clocks.set(
-        id,
-        setTimeout(() => store.dismiss(id), lasts),
-      );
+    const gone = () => store.dismiss(id);
+    if (lasts !== undefined) clocks.set(id, setTimeout(gone, lasts));
   };
   store.subscribe(
     (state) => state.notices,
@@ -39,30 +36,15 @@ export function mount(element: HTMLElement, store: Store): void {
 function cardOf(notice: Notice, store: Store): HTMLElement {
   const card = h("section", { class: "notice", "data-weight": notice.weight });
   const close = h("button", { type: "button", class: "small quiet", "aria-label": "Close", onclick: () => store.dismiss(notice.id) }, "✕");
-  const acts = (notice.actions ?? []).map(({ label, act }) =>
-    h(
-      "button",
-      {
-        type: "button",
-        class: "small",
-        onclick: () => {
-          store.dismiss(notice.id);
-          act();
-        },
-      },
-      label,
-    ),
-  );
-  fill(
-    card,
-    h(
-      "p",
-      {},
-      h("b", {}, notice.text, notice.times > 1 && ` (${notice.times} times)`),
-      notice.detail ? h("span", { class: "detail" }, notice.detail) : null,
-    ),
-    acts.length > 0 && h("div", { class: "acts" }, ...acts),
-    close,
-  );
+  const acts = (notice.actions ?? []).map(({ label, act }) => {
+    const onclick = () => {
+      store.dismiss(notice.id);
+      act();
+    };
+    return h("button", { type: "button", class: "small", onclick }, label);
+  });
+  const text = h("b", {}, notice.text, notice.times > 1 && ` (${notice.times} times)`);
+  const detail = notice.detail ? h("span", { class: "detail" }, notice.detail) : null;
+  fill(card, h("p", {}, text, detail), acts.length > 0 && h("div", { class: "acts" }, ...acts), close);
   return card;
 }

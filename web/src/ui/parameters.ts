@@ -9,6 +9,8 @@ import type { LogRow, Variable } from "../state/told";
 import { ChangeForm } from "./change";
 import { fill, h, s } from "./dom";
 import { ordered } from "./orders";
+import { asRow, plannedFor } from "./rules";
+import { yearly } from "./timeline";
 import { atText, nameOf, regionText, rowDate } from "./wording";
 
 const [GIVEN, CHANGED] = ["Set by the run file", "Changed"];
@@ -36,13 +38,34 @@ function changedOf(row: LogRow): string {
   return parted(String(row.arguments.variable))[0];
 }
 
-/** The changes of a variable that hold where a scenario stands, the newest first. */
-export function changesOf(state: State, name: string): LogRow[] {
+/** The orders on the path to where the steered scenario stands. */
+function pathOf(state: State): LogRow[] {
   const legs = legsOf(state.info?.scenarios ?? [], steeredNow(state));
-  return state.log
-    .filter((row) => row.kind === "set" && row.state === "done" && changedOf(row) === name)
-    .filter((row) => (row.at_step ?? 0) <= (legs.get(Number(row.branch)) ?? -1))
-    .reverse();
+  return state.log.filter((row) => row.state === "done" && (row.at_step ?? 0) <= (legs.get(Number(row.branch)) ?? -1));
+}
+
+/** What events have changed there, of each event the last change. */
+function eventsMade(state: State): LogRow[] {
+  const { run } = state;
+  const [path, stands] = [pathOf(state), steeredNow(state)?.step ?? 0];
+  const events = path.flatMap((row): LogRow[] => {
+    if (row.kind !== "event" || !run) return [];
+    const { change, yearly: day, step } = row.arguments;
+    const removed = path.find((each) => each.kind === "remove" && each.arguments.rule === row.seq)?.at_step ?? stands;
+    const steps = day ? yearly(run.clock, stands, String(day)) : [Number(step)];
+    const last = steps.findLast((each) => each >= (row.at_step ?? 0) && each < Math.min(stands, removed));
+    return last === undefined ? [] : [{ ...row, kind: "set", arguments: change as LogRow["arguments"], at_step: last }];
+  });
+  const planned = plannedFor({ run }, "", 0).filter(({ at_step }) => (at_step ?? 0) < stands);
+  return [...planned.map(asRow), ...events];
+}
+
+/** The changes of a variable that hold where the steered scenario stands, the newest first. */
+export function changesOf(state: State, name: string): LogRow[] {
+  return [...pathOf(state).filter(({ kind }) => kind === "set"), ...eventsMade(state)]
+    .filter((row) => changedOf(row) === name)
+    .reverse()
+    .sort((one, other) => (other.at_step ?? 0) - (one.at_step ?? 0));
 }
 
 /** The value as far as it is one number: what the run began with, or what somebody set everywhere since. */
@@ -210,7 +233,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     },
   );
   store.subscribe((state) => `${state.steered} ${state.info?.scenarios.length}`, soon);
-  store.subscribe((state) => state.log, soon);
+  store.subscribe((state) => [state.log, ...(state.pane === "steer" ? eventsMade(state).map(({ at_step }) => at_step) : [])], soon);
   store.subscribe(
     () => ordered(store)?.name ?? "",
     (scenario) => {

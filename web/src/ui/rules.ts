@@ -15,20 +15,15 @@ function here<T extends { scenario: string }>(all: readonly T[], store: Store): 
   return all.filter((each) => each.scenario === name);
 }
 
+/** A change on a date as a row of the log that is to be done. */
+export function asRow({ id, who, scenario, arguments: change, at_step }: EventInfo): LogRow {
+  return { seq: id, at: 0, who, kind: "set", scenario, arguments: change, state: "queued", at_step };
+}
+
 /** A change that is to come, in words. */
 export function eventText(event: EventInfo, state: State): string {
-  const row = {
-    seq: event.id,
-    at: 0,
-    who: event.who,
-    kind: "set",
-    scenario: event.scenario,
-    arguments: event.arguments,
-    state: "queued",
-    at_step: null,
-  };
   const when = event.yearly ? `every year on ${event.yearly}` : event.at_step === null ? "next" : beginWords(state, event.at_step);
-  return `${rowText(row, state)}, ${when}`;
+  return `${rowText(asRow(event), state)}, ${when}`;
 }
 
 /** The events of the run file from a step on, as changes that are to come in a scenario; nobody can remove them. */
