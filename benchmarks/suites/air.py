@@ -65,9 +65,8 @@ def _beside(cells: Cells, exact: Floats, folder: Path, kpp: Path | None, rounds:
     c, outcome = kept["ours"]
     steps = float((outcome.steps + outcome.rejected).mean())
     error = greatest_error(c, exact)
-    yield Figure(
-        "chemistry: greatest error", error, at_most=ERROR, note=f"{steps:.2f} steps; lanes in use {100 * outcome.efficiency:.0f} %"
-    )
+    used = 100.0 * steps * len(outcome.steps) / outcome.iterations
+    yield Figure("chemistry: greatest error", error, at_most=ERROR, note=f"{steps:.2f} steps; lanes in use {used:.0f} %")
     yield Figure("KPP: greatest error", greatest_error(kept["kpp"].c, exact), note=f"{kept['kpp'].steps:.2f} steps")
     beside = ratio(samples["kpp"], samples["ours"])
     yield Figure("KPP / chemistry", beside.value, at_least=2.0, note=beside.spread, samples=samples)

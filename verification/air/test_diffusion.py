@@ -17,7 +17,7 @@ class Column:
         self.air = np.ones((levels, 1 + 2 * HALO, 1 + 2 * HALO)) * thickness[:, None, None]
         self.tracers, self.k = np.zeros((1, *self.air.shape)), np.full((levels - 1, 1, 1), k)
         self.emission, self.velocity = np.zeros((1, layers, 1, 1)), np.zeros((1, 1, 1))
-        self.ledger = self.mixing.ledger()
+        self.ledger = np.zeros((2, *self.velocity.shape))
 
     def step(self, seconds):
         """One step."""

@@ -26,11 +26,6 @@ class ChemistryOutcome:
     failed: Integers
     iterations: int
 
-    @property
-    def efficiency(self) -> float:
-        """The part of all lanes that was of use."""
-        return float((self.steps.sum() + self.rejected.sum()) / max(1, self.iterations))
-
 
 def darkness(cells: int) -> Floats:
     """The `sun` of cells that never see it, (PER_CELL, cells)."""

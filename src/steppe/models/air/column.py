@@ -30,11 +30,6 @@ class HeightLevels(NamedTuple):
     space: Space
 
     @classmethod
-    def even(cls, levels: int = 32, thickness: float = 100.0) -> "HeightLevels":
-        """Levels of equal thickness."""
-        return cls.of(np.float64(thickness) * (np.arange(levels, dtype=np.float64) + 0.5))
-
-    @classmethod
     def of(cls, middles: Floats) -> "HeightLevels":
         """Levels around heights above the ground [m], (level,): each ends as far above its height as it begins below.
 

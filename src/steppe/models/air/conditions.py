@@ -120,9 +120,8 @@ class Conditions:
         if parts and not found.here.M:
             raise ModelError(f"Mechanism {mechanism.name} has no air, M = 0, so there are no amounts in parts of it. Choose other --units.")
         if lacking := [name for name in found._wanted() if name not in found.given]:
-            more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
             raise ModelError(
-                f"Mechanism {mechanism.name} takes rates from outside that are not given: {', '.join(lacking[:5])}{more}. "
+                f"Mechanism {mechanism.name} takes rates from outside that are not given: {some(lacking, 5)}. "
                 "Give them with --conditions FILE.csv or --set NAME=VALUE."
             )
         return found

@@ -144,11 +144,6 @@ class Diffusion:
         self._wide = min(columns, max(16, TILE // levels))
         self._scratch = Elimination(*np.zeros((5, levels * self._wide)))
 
-    def ledger(self) -> Floats:
-        """Zeros for what each column gets and loses: (emitted or deposited, species, y, x)."""
-        species, _, rows, columns = self._shape
-        return np.zeros((2, species, rows, columns))
-
     def step(
         self, seconds: float, air: Floats, diffusivity: Floats, emission: Floats, velocity: Floats, tracers: Floats, ledger: Floats
     ) -> None:
@@ -167,7 +162,7 @@ class Diffusion:
         velocity
             Of deposition [m s-1], (species, y, x); not negative.
         ledger
-            Of `ledger`, in the unit of mass of the tracers.
+            What each column gets and loses: (emitted or deposited, species, y, x), in the unit of mass of the tracers.
 
         Raises
         ------

@@ -38,14 +38,11 @@ def read_mechanism(name: str | Path) -> Mechanism:
 
 def _read(text: str, file: str) -> Mechanism:
     content = _parsed(text, file)
-    if isinstance(content, dict) and ("phases" in content or _of_tables(content.get("species"))):
+    species = content.get("species") if isinstance(content, dict) else None
+    tables = isinstance(species, list) and any(isinstance(each, dict) for each in species)  # and not names, as in plain files
+    if isinstance(content, dict) and (tables or "phases" in content):
         return read_openatmos(content, file)
     return read_plain(content, file, _lines(text))
-
-
-def _of_tables(species: object) -> bool:
-    """Whether species stand in tables, as in OpenAtmos' format, and not as names."""
-    return isinstance(species, list) and any(isinstance(each, dict) for each in species)
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]

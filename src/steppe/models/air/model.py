@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steppe.array_types import Array, Floats
 from steppe.clock import Clock
-from steppe.errors import GridError, ModelError, nearest
+from steppe.errors import GridError, ModelError, nearest, some
 from steppe.grid import Box, Raster
 from steppe.models.air.advection import Axis, SweepAdvection, courant, own
 from steppe.models.air.boundary import fill_boundary
@@ -72,7 +72,7 @@ class Air(FieldModel):
         self._declare()
         self.asked = frozenset(variable.name for variable in asked_of(self.mechanism))
         self.digest = sha256(package_source(__file__) + repr(self.mechanism).encode()).hexdigest()
-        self._take_levels(HeightLevels.even())
+        self._take_levels(HeightLevels.of(100.0 * np.arange(32.0) + 50.0))
 
     @classmethod
     def of(cls, table: dict[str, object]) -> Self:
@@ -358,9 +358,8 @@ def _given(table: object, mechanism: Mechanism) -> dict[str, float]:
     if "H2O" in used and not mechanism.humidity and "H2O" not in mechanism.constants:
         raise ModelError(f"Mechanism {mechanism.name} takes H2O, and does not say how much there is. Add h2o, or H2O to its constants.")
     if lacking := [name for name in wanted if name not in table]:
-        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
         raise ModelError(
-            f"Mechanism {mechanism.name} takes rates from outside: {', '.join(lacking[:5])}{more}. "
+            f"Mechanism {mechanism.name} takes rates from outside: {some(lacking, 5)}. "
             f'Write them under [parameters]: given = {{ "{lacking[0]}" = 0.01 }}.'
         )
     return {name: float(value) for name, value in table.items()}
