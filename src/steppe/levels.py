@@ -234,12 +234,7 @@ class Layered(dict[str, Kind]):
             return default
 
     def __contains__(self, name: object) -> bool:
-        if not isinstance(name, str):
-            return False
-        try:
-            return super().__contains__(name) or bool(self.__missing__(name))
-        except KeyError:
-            return False
+        return isinstance(name, str) and self.get(name) is not None
 
 
 def level_of(space: Space, asked: int | str) -> int:
