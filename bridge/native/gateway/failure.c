@@ -19,26 +19,14 @@ void event(const char *format, ...) {
     fflush(stdout);
 }
 
-static void say(const char *format, va_list list) {
+_Noreturn void end_with(int code, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
     fputs("steppe bridge: ", stderr);
     vfprintf(stderr, format, list);
     fputc('\n', stderr);
-}
-
-_Noreturn void fail(const char *format, ...) {
-    va_list list;
-    va_start(list, format);
-    say(format, list);
     va_end(list);
-    exit(BRIDGE_FAILURE);
-}
-
-_Noreturn void mistake(const char *format, ...) {
-    va_list list;
-    va_start(list, format);
-    say(format, list);
-    va_end(list);
-    exit(MISTAKE);
+    exit(code);
 }
 
 void send_abort(struct connection *to) {

@@ -299,8 +299,9 @@ void refuse(struct connection *connection, const char *format, ...) __attribute_
 void expired(void);
 void settle(void); /* ENDING, ABORTING: exits when all is flushed, or at the limit */
 void turn_away(const char *why);
-_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-_Noreturn void mistake(const char *format, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void end_with(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define fail(...) end_with(BRIDGE_FAILURE, __VA_ARGS__)
+#define mistake(...) end_with(MISTAKE, __VA_ARGS__)
 void event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

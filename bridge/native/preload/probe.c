@@ -21,10 +21,6 @@ static MPI_Message hold(struct communicator *c, struct message *m) {
     return handle;
 }
 
-static void message_status(struct communicator *c, const struct message *m, MPI_Status *status) {
-    operation_set_status(status, peer_of(c, m->head.source), m->head.tag, m->head.total, false);
-}
-
 static int probe_local(struct communicator *c, int source, int tag, int *flag, MPI_Message *handle, MPI_Status *status) {
     MPI_Status own;
     if (status == MPI_STATUS_IGNORE)
@@ -43,7 +39,7 @@ static bool probe_remote(struct communicator *c, int source, int tag, MPI_Messag
     struct message *m = message_find(c, source, tag, c->context, handle != NULL);
     if (!m)
         return false;
-    message_status(c, m, status);
+    operation_set_status(status, peer_of(c, m->head.source), m->head.tag, m->head.total, false);
     if (handle)
         *handle = hold(c, m);
     return true;

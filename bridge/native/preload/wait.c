@@ -137,9 +137,10 @@ static void translate(struct given *g, int i, MPI_Status *status) {
         forget(&tracked, g->before[i]);
 }
 
-static void translate_all(struct given *g, MPI_Status *statuses) {
-    for (int i = 0; i < g->n; i++)
-        translate(g, i, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
+/* indices: of the requests that the statuses are of; null for all. */
+static void translate_all(struct given *g, int n, const int *indices, MPI_Status *statuses) {
+    for (int i = 0; i < n; i++)
+        translate(g, indices ? indices[i] : i, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
 }
 
 static void give_up(struct given *g) {
@@ -192,23 +193,21 @@ int bridge_Waitall(int n, MPI_Request *requests, MPI_Status *statuses) {
     int first = 0;
     COMPLETE(n, requests, PMPI_Waitall(n, requests, statuses),
              (done = all_ended(n, requests, &first)) ? PMPI_Waitall(n, requests, statuses) : MPI_SUCCESS, done);
-    translate_all(&g, statuses);
+    translate_all(&g, n, NULL, statuses);
     give_up(&g);
     return failed_raise_all(error, n, NULL, statuses);
 }
 
 int bridge_Waitany(int n, MPI_Request *requests, int *index, MPI_Status *status) {
     COMPLETE(n, requests, PMPI_Waitany(n, requests, index, status), PMPI_Testany(n, requests, index, &done, status), done);
-    if (*index != MPI_UNDEFINED)
-        translate(&g, *index, status);
+    translate(&g, *index, status);
     give_up(&g);
     return failed_raise(error);
 }
 
 int bridge_Waitsome(int n, MPI_Request *requests, int *count, int *indices, MPI_Status *statuses) {
     COMPLETE(n, requests, PMPI_Waitsome(n, requests, count, indices, statuses), PMPI_Testsome(n, requests, count, indices, statuses), *count);
-    for (int i = 0; *count != MPI_UNDEFINED && i < *count; i++)
-        translate(&g, indices[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
+    translate_all(&g, *count, indices, statuses);
     give_up(&g);
     return failed_raise_all(error, *count, indices, statuses);
 }
@@ -238,7 +237,7 @@ int bridge_Test(MPI_Request *request, int *flag, MPI_Status *status) {
 int bridge_Testall(int n, MPI_Request *requests, int *flag, MPI_Status *statuses) {
     TRY(n, requests, PMPI_Testall(n, requests, flag, statuses));
     if (*flag)
-        translate_all(&g, statuses);
+        translate_all(&g, n, NULL, statuses);
     give_up(&g);
     let_go(*flag);
     return failed_raise_all(error, n, NULL, statuses);
@@ -246,7 +245,7 @@ int bridge_Testall(int n, MPI_Request *requests, int *flag, MPI_Status *statuses
 
 int bridge_Testany(int n, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
     TRY(n, requests, PMPI_Testany(n, requests, index, flag, status));
-    if (*flag && *index != MPI_UNDEFINED)
+    if (*flag)
         translate(&g, *index, status);
     give_up(&g);
     let_go(*flag);
@@ -255,8 +254,7 @@ int bridge_Testany(int n, MPI_Request *requests, int *index, int *flag, MPI_Stat
 
 int bridge_Testsome(int n, MPI_Request *requests, int *count, int *indices, MPI_Status *statuses) {
     TRY(n, requests, PMPI_Testsome(n, requests, count, indices, statuses));
-    for (int i = 0; *count != MPI_UNDEFINED && i < *count; i++)
-        translate(&g, indices[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
+    translate_all(&g, *count, indices, statuses);
     give_up(&g);
     let_go(*count);
     return failed_raise_all(error, *count, indices, statuses);
