@@ -18,10 +18,7 @@ export class ArrayError extends Error {
   readonly tag = "array";
 }
 
-const KINDS = {
-  ...{ "<f4": Float32Array, "<f8": Float64Array, "<i2": Int16Array, "<i4": Int32Array, "<u4": Uint32Array },
-  ...{ float32: Float32Array, float64: Float64Array, int16: Int16Array },
-};
+const KINDS = { "<f4": Float32Array, "<f8": Float64Array, "<i2": Int16Array, "<i4": Int32Array, "<u4": Uint32Array };
 
 /** Raises ArrayError when the bytes are not what their head says. */
 export function decodeArray(buffer: ArrayBuffer): RawArray {

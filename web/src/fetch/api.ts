@@ -148,11 +148,9 @@ export class Api {
   addTrigger = (order: TriggerOrder, options?: OrderOptions) => this.order("POST", "triggers", order, options);
   removeTrigger = (id: number, options?: OrderOptions) => this.order("DELETE", `triggers/${id}`, undefined, options);
   branch = (order: BranchOrder, options?: OrderOptions) => this.order("POST", "scenarios", order, options);
-  rewind = (scenario: string, to: told.Moment, options?: OrderOptions) =>
+  /** left: the scenario that a rewind has left, which is undone. */
+  rewind = (scenario: string, to: told.Moment | { left: string }, options?: OrderOptions) =>
     this.order("POST", `scenarios/${encodeURIComponent(scenario)}/rewind`, to, options);
-  /** Undoes a rewind. left: the scenario that it left. */
-  undo = (scenario: string, left: string, options?: OrderOptions) =>
-    this.order("POST", `scenarios/${encodeURIComponent(scenario)}/rewind`, { left }, options);
   rename = (scenario: string, name: string, options?: OrderOptions) =>
     this.order("POST", `scenarios/${encodeURIComponent(scenario)}/rename`, { name }, options);
   /** Nobody goes on with a scenario; it can still be looked at, under another name. */

@@ -24,7 +24,7 @@ export function others(store: Store, api: () => Api): (rows: readonly LogRow[]) 
     const left = scenarioOf(store.now, row.branch)?.name ?? "";
     const last = Math.max(...store.now.log.filter(({ at }) => at === row.at).map(({ seq }) => seq)); // of the same request
     const match = `b${(row.detail as { branch?: number } | null)?.branch}.${last}`; // refused when somebody has ordered since
-    void send(store, () => api().undo(scenario, left, { match, wait: 2 }));
+    void send(store, () => api().rewind(scenario, { left }, { match, wait: 2 }));
   };
   return async (rows) => {
     const first = run !== store.now.run?.name;
