@@ -153,6 +153,12 @@ def multiply(cells: int, table: RateTable, p: int, known: Floats, factor: float,
         out[to + i] = out[to + i] * factor
 
 
+def of_ho2(T: float, air: float, water: float) -> float:
+    """The rate of HO2 with itself, in moist air."""
+    two = 2.3e-13 * exp(600.0 / T) + air * 1.7e-33 * exp(1000.0 / T)
+    return two * (1.0 + 1.4e-21 * water * exp(2200.0 / T))
+
+
 @field_kernel
 def fill(cells: int, width: int, table: RateTable, known: Floats, factors: Floats, out: Floats) -> None:
     """out (processes, width): see `Rates`. known (names, cells)."""
@@ -200,18 +206,13 @@ def fill(cells: int, width: int, table: RateTable, known: Floats, factors: Float
         elif kind == PHOTOLYSIS:
             for i in range(cells):
                 out[to + i] = n2 * n0 * known[LIGHT * cells + i]
-        elif kind == DEPOSITION:
+        elif kind in (DEPOSITION, EMISSION):
             for i in range(cells):
-                light = known[LIGHT * cells + i]
+                light = known[LIGHT * cells + i] if kind == DEPOSITION else 1.0
                 out[to + i] = n0 / known[MIXING_HEIGHT * cells + i] * (light + NIGHT * (1.0 - light))
-        elif kind == EMISSION:
-            for i in range(cells):
-                out[to + i] = n0 / known[MIXING_HEIGHT * cells + i]
         elif kind == HO2_HO2:
             for i in range(cells):
-                T = known[i]
-                two = 2.3e-13 * exp(600.0 / T) + known[AIR * cells + i] * 1.7e-33 * exp(1000.0 / T)
-                out[to + i] = two * (1.0 + 1.4e-21 * known[WATER * cells + i] * exp(2200.0 / T))
+                out[to + i] = of_ho2(known[i], known[AIR * cells + i], known[WATER * cells + i])
         elif kind == GIVEN and columns[c + THIRDS] >= 0:
             at = columns[c + THIRDS] * cells
             for i in range(cells):
