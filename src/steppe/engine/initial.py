@@ -149,8 +149,8 @@ def _as_here(values: Floats, records: StoredRecords, known: Variables, name: str
 def _from_checkpoint(path: Path, known: Variables, grid: Grid) -> State:
     if not path.is_dir():
         raise RunFileError(f'[initial] state = "{path}" is neither "default" nor a checkpoint folder.')
-    if made := sorted((path / "checkpoints").glob("[0-9]*")):
-        raise RunFileError(f'[initial] state = "{path}" is the folder of a run. Give one of its checkpoints; the newest is "{made[-1]}".')
+    if made := Checkpoint.all(path / "checkpoints"):
+        raise RunFileError(f'[initial] state = "{path}" is the folder of a run. Give one of its checkpoints; the newest is "{made[0]}".')
     checkpoint = Checkpoint.open(path, None)
     if checkpoint.identity.get("grid") != grid.digest[:16]:
         raise RunFileError(f'[initial] state: checkpoint "{path}" is of another grid.')

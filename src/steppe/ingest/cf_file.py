@@ -15,7 +15,7 @@ from steppe.clock import CALENDARS, EPOCH, offset_of, zoned
 from steppe.errors import DamagedError, Failure, ForcingError, GridError
 from steppe.grid import FileLattice, read_lattice
 from steppe.io.axis import day_name
-from steppe.io.forcing.field_store import ALIASES, MAGIC
+from steppe.io.forcing.field_store import ALIASES, MAGIC, PROLEPTIC, stated_calendar
 from steppe.io.forcing.valid_range import Span, unpacked_limits, valid_range
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class CfFile:
 
     def _read_days(self, time: str) -> Days:
         stamps = self._dataset[time]
-        stated = str(stamps.attrs.get("calendar", "standard")).lower()
+        stated = stated_calendar(stamps)
         calendar = ALIASES.get(stated, stated)
         if calendar not in CALENDARS:
             raise ForcingError(f'"{self.path}": the calendar of "{time}" is "{calendar}". Known: {", ".join(CALENDARS)}.')
@@ -183,7 +183,7 @@ class CfFile:
                 )
             low = np.floor(low + 0.5 + ROUNDING)  # the day that holds most of the first 24 hours
         days = low.astype(np.int64)
-        if calendar == "standard" and stated == "proleptic_gregorian" and days.min() < GREGORIAN:
+        if calendar == "standard" and stated == PROLEPTIC and days.min() < GREGORIAN:
             raise ForcingError(
                 f'"{self.path}" has days before 1582-10-15 in the calendar "{stated}", and a store has Julian ones there. Give later days.'
             )
@@ -201,7 +201,7 @@ class CfFile:
 
     def _numbers(self, stamps: "xarray.DataArray", values: Array) -> Floats:
         """Times as days since 1850-01-01. Calendars of equal days since 1582 differ where "units" begins before."""
-        units, calendar = str(stamps.attrs["units"]), str(stamps.attrs.get("calendar", "standard")).lower()
+        units, calendar = str(stamps.attrs["units"]), stated_calendar(stamps)
         lacking = np.argwhere(~np.isfinite(values))
         if len(lacking):
             raise ForcingError(
