@@ -119,6 +119,18 @@ def what_is_begun_ends_with_wait(world: World) -> None:
     assert array.gather(7).shape == ()
 
 
+def what_is_begun_and_not_waited_for_may_be_freed(world: World) -> None:
+    n = 800_000
+    array = GlobalArray(world, n)
+    for first, end in array.own:
+        array.scatter(np.arange(first, end), np.arange(first, end))
+    array.sync()
+    index = np.random.default_rng(1).integers(3 * n // 4, n, 200_000)  # of the last rank
+    coming = [array.fetch(index) for _ in range(12)] if world.rank == 0 else []
+    array.free()
+    assert all((each.wait() == index).all() for each in coming)
+
+
 def indices_may_be_the_values(world: World) -> None:
     array, each = GlobalArray(world, 10, "int64", page=64), np.arange(10)
     if world.rank == 0:

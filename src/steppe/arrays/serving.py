@@ -219,6 +219,11 @@ class HostLink:
             except OSError as error:
                 self._fail(error)
 
+    def settle(self) -> None:
+        """Reads all answers under way."""
+        for answer in list(self._pending):
+            answer.wait()
+
     def close(self) -> None:
         """Closes the connection."""
         self._socket.close()

@@ -164,6 +164,11 @@ class ArraySite:
                 self._links[host] = HostLink(self._addresses[host], self._key, f"The host of rank {leader}", self._lost)
             return self._links[host]
 
+    def settle(self) -> None:
+        """Returns when no request of this rank is under way."""
+        for link in list(self._links.values()):
+            link.settle()
+
     def meet(self, what: str, patience: float | None = None, flag: bool = False) -> bool:
         """Returns when all ranks have called it with the same `what`; True if a rank gave a flag. Collective; raises as `greatest` does."""
         return bool(self.greatest(what, [int(flag)], patience)[0])
