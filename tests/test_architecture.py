@@ -36,6 +36,13 @@ def test_the_table_of_rooms_has_each_room_once() -> None:
     assert len(named) == len({*named})
 
 
+def test_the_twenty_files_to_read_first_are_there() -> None:
+    table = TEXT.split("## Twenty files to read first\n")[1].split("## ")[0]
+    files = re.findall(r"^\| `([\w/]+\.py)` \|", table, re.MULTILINE)
+    assert len({*files}) == 20
+    assert [file for file in files if not (SOURCE / file).exists()] == []
+
+
 PRIVATE = {  # package -> what of it its authors do not promise to keep -> the files that use it
     "numba": {"numba.core": {"kernels/numba_internals.py"}},
     "llvmlite": {},
