@@ -28,8 +28,8 @@ AHEAD = 16  # elements whose memory is asked for before it is changed: an atomic
 class ElementLoops(NamedTuple):
     """The loops of one dtype."""
 
-    gather: FieldKernel  # (n, length, table, index, out, counts): an array in one piece; counts[0] bad indices
-    gather_pages: FieldKernel  # (n, length, shift, table, index, out, counts): all pages are here
+    gather: FieldKernel  # (n, length, shift, table, index, out, counts): an array in one piece; counts[0] bad indices
+    gather_pages: FieldKernel  # the same of pages, which are all here
     gather_near: FieldKernel  # (n, shift, table, index, near, out): out[k] for the positions k in `near`
     apply: FieldKernel  # (n, shift, table, index, x, b): y = x + b y, by one rank alone
     change: FieldKernel  # (n, operation, shift, a, b, table, index, x, old, far, counts): counts[0] in `far`; FETCH_UPDATE fills `old`
@@ -90,35 +90,32 @@ def distinct(n: int, width: int, index: Integers, slots: Integers, found: Intege
 def access(dtype: str) -> ElementLoops:
     """The loops for elements of one of `DTYPES`."""
     kind = np.dtype(dtype)
-    return ElementLoops(*_plain_loops(kind), _change_loop(kind))
+    return ElementLoops(_gather_loop(kind, True), _gather_loop(kind, False), *_plain_loops(kind), _change_loop(kind))
 
 
-def _plain_loops(kind: Any) -> tuple[FieldKernel, FieldKernel, FieldKernel, FieldKernel]:
-    """gather, gather_pages, gather_near and apply."""
+def _gather_loop(kind: Any, one_page: bool) -> FieldKernel:
+    """one_page: the array is in one piece, so that its table is not read for each element."""
     like, size = kind.type(0), kind.itemsize
     Values: Any = NDArray[kind.type]
 
     @field_kernel
-    def gather(n: int, length: int, table: Integers, index: Integers, out: Values, counts: Integers) -> None:
-        address, bad = table[0], 0
+    def gather(n: int, length: int, shift: int, table: Integers, index: Integers, out: Values, counts: Integers) -> None:
+        mask, first, bad = (int64(1) << shift) - 1, table[0], 0
         for k in range(n):
             i = index[k]
             inside = 0 <= i < length
             bad += 0 if inside else 1
             i = i if inside else 0
-            out[k] = peek(address + size * i, like)
+            out[k] = peek(first + size * i if one_page else table[i >> shift] + size * (i & mask), like)
         counts[0] = bad
 
-    @field_kernel
-    def gather_pages(n: int, length: int, shift: int, table: Integers, index: Integers, out: Values, counts: Integers) -> None:
-        mask, bad = (int64(1) << shift) - 1, 0
-        for k in range(n):
-            i = index[k]
-            inside = 0 <= i < length
-            bad += 0 if inside else 1
-            i = i if inside else 0
-            out[k] = peek(table[i >> shift] + size * (i & mask), like)
-        counts[0] = bad
+    return gather
+
+
+def _plain_loops(kind: Any) -> tuple[FieldKernel, FieldKernel]:
+    """gather_near and apply."""
+    like, size = kind.type(0), kind.itemsize
+    Values: Any = NDArray[kind.type]
 
     @field_kernel
     def gather_near(n: int, shift: int, table: Integers, index: Integers, near: Integers, out: Values) -> None:
@@ -134,7 +131,7 @@ def _plain_loops(kind: Any) -> tuple[FieldKernel, FieldKernel, FieldKernel, Fiel
             address = table[index[k] >> shift] + size * (index[k] & mask)
             poke(address, x[k] + b[k] * peek(address, like) if b[k] != 0 else x[k], like)
 
-    return gather, gather_pages, gather_near, apply
+    return gather_near, apply
 
 
 def _change_loop(kind: Any) -> FieldKernel:

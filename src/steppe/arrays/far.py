@@ -8,7 +8,7 @@ update      every element is sent, in order, and changed by the other host's ser
 import time
 from collections.abc import Callable, Iterator
 from ctypes import string_at
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -41,30 +41,13 @@ class Traffic:
     passed_by: int = 0  # elements fetched alone: too few of their page were asked for, or there was no room
 
 
-@dataclass
-class Pending:
-    """Answers under way, and where their values go. `wait` returns the values in the order of the indices, and waits once."""
-
-    dtype: np.dtype
-    length: int
-    parts: list[tuple[Answer, Integers | slice]] = field(default_factory=list)
-    inverse: Integers | None = None
-
-    def wait(self) -> Array:
-        """The values, (n,)."""
-        if len(self.parts) == 1 and self.inverse is None and isinstance(self.parts[0][1], slice):
-            return np.frombuffer(self.parts[0][0].wait(), self.dtype)
-        found = np.empty(self.length, self.dtype)
-        for answer, places in self.parts:
-            if len(content := answer.wait()):
-                found[places] = np.frombuffer(content, self.dtype)
-        return found if self.inverse is None else found[self.inverse]
+Wait = Callable[[], Array]  # waits for the answers, and returns the values in the order of the indices
 
 
 class Fetch(NamedTuple):
     """A gather under way."""
 
-    wait: Callable[[], Array]
+    wait: Wait
     """The elements, in the shape of the indices."""
 
 
@@ -76,19 +59,17 @@ class Far:
         self._two = max(layout.hosts) == 1  # then all that is elsewhere is on one host
         self.traffic = Traffic()
 
-    def gather(self, index: Integers) -> Pending:
+    def gather(self, index: Integers) -> Wait:
         """Asks for elements of other hosts."""
         inverse = None
         if index.size > FEW and _repeats(index):
             index, inverse = _distinct(index)
-        pending = Pending(self._dtype, index.size, inverse=inverse)
-        for host, places in self._split(index):
-            pending.parts.append((self._ask(host, GATHER, index[places]), places))
-        return pending
+        values = self.change(GATHER, index)
+        return values if inverse is None else lambda: values()[inverse]
 
-    def pages(self, numbers: Integers) -> list[tuple[Integers, Pending]]:
+    def pages(self, numbers: Integers) -> list[tuple[Integers, Wait]]:
         """Asks for whole pages, given in order: groups of them, each on one host, and their elements under way."""
-        layout, hosts, found = self._layout, self._layout.page_hosts[numbers], list[tuple[Integers, Pending]]()
+        layout, hosts, found = self._layout, self._layout.page_hosts[numbers], list[tuple[Integers, Wait]]()
         most = max(MOST >> layout.shift, 1)
         of_hosts = [numbers[hosts == host] for host in np.unique(hosts)]
         for group in (some[first : first + most] for some in of_hosts for first in range(0, some.size, most)):
@@ -96,23 +77,34 @@ class Far:
             runs[-1, 1] = min(runs[-1, 1], layout.length - runs[-1, 0])
             n = int(runs[:, 1].sum())
             answer = self._send(int(layout.page_hosts[group[0]]), GATHER, n, len(runs), runs.reshape(-1))
-            found.append((group, Pending(self._dtype, n, [(answer, slice(None))])))
+            found.append((group, self._waiting(n, [(answer, slice(None))])))
         return found
 
-    def change(self, operation: int, index: Integers, x: Array, a: float = 1, b: float = 1) -> Pending:
-        """Scatters or updates elements of other hosts; `wait` returns the former values of `FETCH_UPDATE`."""
-        pending = Pending(self._dtype, index.size)
-        for host, places in self._split(index):
-            pending.parts.append((self._ask(host, operation, index[places], x[places], a, b), places))
-        return pending
+    def change(self, operation: int, index: Integers, x: Array | None = None, a: float = 1, b: float = 1) -> Wait:
+        """Gathers, scatters or updates elements of other hosts; gives the elements, or the former values of `FETCH_UPDATE`."""
+        asked = [
+            (self._ask(host, operation, index[places], None if x is None else x[places], a, b), places)
+            for host, places in self._split(index)
+        ]
+        return self._waiting(index.size, asked)
 
-    def awaited(self, pending: Pending) -> Array:
-        """The values of `pending`; counts the time of the wait."""
-        begin = time.perf_counter()
-        with span("exchange"):
-            found = pending.wait()
-        self.traffic.longest_wait = max(self.traffic.longest_wait, time.perf_counter() - begin)
-        return found
+    def _waiting(self, n: int, asked: list[tuple[Answer, Integers | slice]]) -> Wait:
+        """Waits for answers and counts the time: n values, in the places of each answer."""
+
+        def wait() -> Array:
+            begin = time.perf_counter()
+            with span("exchange"):
+                contents = [np.frombuffer(answer.wait(), self._dtype) for answer, _ in asked]
+            self.traffic.longest_wait = max(self.traffic.longest_wait, time.perf_counter() - begin)
+            if len(asked) == 1 and isinstance(asked[0][1], slice):
+                return contents[0]
+            found = np.empty(n, self._dtype)
+            for content, (_, places) in zip(contents, asked, strict=True):
+                if content.size:
+                    found[places] = content
+            return found
+
+        return wait
 
     def _split(self, index: Integers) -> Iterator[tuple[int, Integers | slice]]:
         """Hosts, and the places of their indices, at most `MOST` at once."""

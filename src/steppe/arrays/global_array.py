@@ -160,14 +160,14 @@ class GlobalArray:
         shape, chosen = chosen.shape, chosen.reshape(-1)
         far, near = self._divided(self._table, chosen)
         elsewhere = far.size > 0 and far.size == chosen.size
-        pending = self._far.gather(chosen if elsewhere else chosen[far]) if far.size else None
+        coming = self._far.gather(chosen if elsewhere else chosen[far]) if far.size else None
         found = np.empty(0, self.dtype) if elsewhere else self._taken(self._table, chosen, near)  # while the other hosts look for theirs
 
         def finish() -> Array:
-            if pending and elsewhere:
-                return self._far.awaited(pending).reshape(shape)
-            if pending:
-                found[far] = self._far.awaited(pending)
+            if coming and elsewhere:
+                return coming().reshape(shape)
+            if coming:
+                found[far] = coming()
             return found.reshape(shape)
 
         return Fetch(finish)
@@ -197,10 +197,8 @@ class GlobalArray:
             if near.size:
                 self._loops.gather_near(near.size, self._shift, table, index, near, found)
             return found
-        if self.whole is not None:
-            self._loops.gather(n, self.size, table, index, found, counts)
-        else:
-            self._loops.gather_pages(n, self.size, self._shift, table, index, found, counts)
+        loop = self._loops.gather_pages if self.whole is None else self._loops.gather
+        loop(n, self.size, self._shift, table, index, found, counts)
         if counts[0]:
             self.inputs.check_range(index)
         return found
@@ -368,7 +366,7 @@ class GlobalArray:
         self._loops.change(index.size, operation, self._shift, a, b, self._table, index, x, old, far, counts)
         far = far[: counts[0]]
         if far.size:
-            values = self._far.awaited(self._far.change(operation, index[far], x[far], a, b))
+            values = self._far.change(operation, index[far], x[far], a, b)()
             if old.size:
                 old[far] = values
         return old

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from steppe.array_types import Array, Integers
-from steppe.arrays.far import Far, Pending
+from steppe.arrays.far import Far, Wait
 from steppe.errors import ArrayError
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class ReadOnly:
             self._used[numbers] = True
         if far.size:
             self._far.traffic.passed_by += far.size
-            found[far] = self._far.awaited(self._far.gather(chosen[far]))
+            found[far] = self._far.gather(chosen[far])()
         return found.reshape(shape)
 
     def __getitem__(self, key: Any) -> Array:
@@ -227,12 +227,12 @@ class ReadOnly:
         self._coming.append((wanted, found))
         return found
 
-    def _arrive(self, wanted: Integers, groups: list[tuple[Integers, Pending]], slot_of: dict[int, int]) -> None:
+    def _arrive(self, wanted: Integers, groups: list[tuple[Integers, Wait]], slot_of: dict[int, int]) -> None:
         """Waits for pages, and puts them into their slots and into the table."""
         self._check()
         shift, place = self._array.layout.shift, self._memory.view(self._array.dtype)
-        for pages, pending in groups:
-            values = self._far.awaited(pending)
+        for pages, wait in groups:
+            values = wait()
             for k, page in enumerate(pages.tolist()):
                 content, slot = values[k << shift : (k + 1) << shift], slot_of[page]
                 place[slot << shift :][: content.size] = content

@@ -17,7 +17,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import NamedTuple
 
 import numpy as np
@@ -111,11 +111,9 @@ class _Client:
         self.socket = connection
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._key: bytes | None = key
-        self._handle = handle
-        self._request: PageRequest | None = None
         self._answers: deque[memoryview] = deque()
-        self._expect(len(key))
+        self._talk = self._answering(key, handle)
+        self._expect(next(self._talk))
 
     def _expect(self, length: int) -> None:
         self._read, self._had = np.empty(length, np.uint8).data, 0
@@ -128,14 +126,15 @@ class _Client:
         OSError
             The connection is to be closed: its client is gone, or is of another job.
         """
+        before = len(self._answers)
         with contextlib.suppress(BlockingIOError):
-            while True:
+            while len(self._answers) == before:  # after an answer other clients have their turn
                 got = self.socket.recv_into(self._read[self._had :])
                 if got == 0:
                     raise ConnectionResetError
                 self._had += got
-                if self._had == len(self._read) and self._whole():
-                    break  # other clients have their turn
+                if self._had == len(self._read):
+                    self._expect(self._talk.send(self._read))
         with contextlib.suppress(BlockingIOError):
             while self._answers:
                 sent = self.socket.send(self._answers[0])
@@ -144,29 +143,19 @@ class _Client:
                     self._answers.popleft()
         return selectors.EVENT_READ | (selectors.EVENT_WRITE if self._answers else 0)
 
-    def _whole(self) -> bool:
-        """Turns to what comes next; True after an answer."""
-        if self._key is not None:
-            if bytes(self._read) != self._key:
-                raise ConnectionRefusedError
-            self._key = None
-            self._expect(HEAD.size)
-        elif self._request is None:
-            request = PageRequest._make(HEAD.unpack(self._read))
-            self._request = request
-            self._expect(request.indices + request.values)
-            return not self._read and self._whole()
-        else:
-            answer = memoryview(self._handle(self._request, self._read)).cast("B")
+    def _answering(self, key: bytes, handle: Handler) -> Generator[int, memoryview, None]:
+        """Yields how many bytes it needs next, is sent them, and makes the answers."""
+        if (yield len(key)) != key:
+            raise ConnectionRefusedError
+        while True:
+            request = PageRequest._make(HEAD.unpack((yield HEAD.size)))
+            length = request.indices + request.values
+            answer = memoryview(handle(request, (yield length) if length else memoryview(b""))).cast("B")
             head = ANSWER.pack(answer.nbytes)
             if answer.nbytes <= SMALL:  # in one packet, for which the client wakes once
                 self._answers.append(memoryview(head + answer))
             else:
                 self._answers += [memoryview(head), answer]
-            self._request = None
-            self._expect(HEAD.size)
-            return True
-        return False
 
 
 class HostLink:
