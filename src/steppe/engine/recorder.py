@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -26,14 +25,17 @@ Room = Callable[
 class Reduction:
     """One variable reduced by one method over intervals of the run; `deliver` takes whole intervals.
 
-    edges: first step of each interval and the end of the last. leading: (levels,) of a variable that has some. spare: buffers (slots,
-    [levels,] cells) that no recorder uses now. dtype: of its values where no interval has several, else they are float64. carried: what
-    the unfinished interval holds so far. rest: room for that. room: of the first that takes whole intervals. factor: of whole intervals.
+    operation: of a step on the slot of its interval; "last" where each step has an interval of its own. edges: first step of each interval
+    and the end of the last. longest: steps of the longest interval. leading: (levels,) of a variable that has some. spare: buffers (slots,
+    [levels,] cells) that no recorder uses now. dtype: of its values where no interval has several, else they are float64. carried: the
+    unfinished interval so far. rest: room for that. room: of the first that takes whole intervals. factor: of whole intervals.
     """
 
     variable: str
     method: str
+    operation: str
     edges: Integers
+    longest: int
     leading: tuple[int, ...]
     deliver: list[Deliver]
     spare: list[Array]
@@ -42,21 +44,6 @@ class Reduction:
     factor: float = 1.0
     carried: Floats | None = None
     rest: Floats | None = None
-
-    @cached_property
-    def lengths(self) -> tuple[int, int]:
-        """Steps of the shortest interval and of the longest."""
-        steps = np.diff(self.edges)
-        return int(steps.min()), int(steps.max())
-
-    @property
-    def operation(self) -> str:
-        """The operation of a step on the slot of its interval; "last" where each step has an interval of its own."""
-        return "last" if self.lengths[1] == 1 else OPERATION[self.method]
-
-    def slots(self, steps: range) -> Integers:
-        """The interval of each step."""
-        return np.searchsorted(self.edges, np.arange(steps.start, steps.stop), side="right") - 1
 
 
 class IntervalRecorder:
@@ -73,6 +60,8 @@ class IntervalRecorder:
         self._open: list[tuple[Reduction, int, Records, Array | None]] = []
         self.on_piece: Callable[[range], None] = lambda steps: None  # gets the steps that are computed next
         self.done = 0  # steps that are computed, also those whose records could not be delivered
+        self.most_steps = AT_ONCE
+        """Steps that may be recorded at once: at most `PIECE` slots, for intervals of any length."""
 
     def want(
         self,
@@ -97,10 +86,12 @@ class IntervalRecorder:
         number = len(self._reductions)
         if number == len(self._spare):
             self._spare.append([])
-        of_steps = int(np.diff(edges).max()) == 1
-        self._reductions.append(
-            Reduction(variable, method, edges, leading, [deliver], self._spare[number], dtype if of_steps else "float64", room, factor)
-        )
+        lengths = np.diff(edges)
+        longest = int(lengths.max())
+        operation, dtype = ("last", dtype) if longest == 1 else (OPERATION[method], "float64")
+        spare = self._spare[number]
+        self._reductions.append(Reduction(variable, method, operation, edges, longest, leading, [deliver], spare, dtype, room, factor))
+        self.most_steps = min(self.most_steps, PIECE * int(lengths.min()))
 
     def mute(self) -> None:
         """Reduces as before, by the same kernel, but delivers nothing."""
@@ -111,12 +102,6 @@ class IntervalRecorder:
         """Frees its memory and its receivers: they refer to each other, and the collector would free them only much later."""
         self._reductions, self._open, self.on_piece = [], [], lambda steps: None
 
-    @property
-    def most_steps(self) -> int:
-        """Steps that may be recorded at once: at most `PIECE` slots, for intervals of any length."""
-        shortest = min([reduction.lengths[0] for reduction in self._reductions], default=AT_ONCE)
-        return min(AT_ONCE, PIECE * shortest)
-
     def records(self, steps: range) -> list[Records]:
         """Slots and accumulators of `steps` for every reduction; an interval that began earlier continues with its accumulator."""
         self.on_piece(steps)
@@ -124,10 +109,10 @@ class IntervalRecorder:
         known: dict[int, tuple[int, int, NDArray[np.int32]]] = {}  # of reductions over the same intervals
         for reduction in self._reductions:
             if id(reduction.edges) not in known:
-                intervals = reduction.slots(steps)
+                intervals = np.searchsorted(reduction.edges, np.arange(steps.start, steps.stop), side="right") - 1
                 known[id(reduction.edges)] = int(intervals[0]), int(np.ptp(intervals)) + 1, (intervals - intervals[0]).astype(np.int32)
             (first, slots, places), operation = known[id(reduction.edges)], reduction.operation
-            room = reduction.room(first) if len(steps) == reduction.lengths[1] == len(reduction.deliver) == 1 else None
+            room = reduction.room(first) if len(steps) == reduction.longest == len(reduction.deliver) == 1 else None
             if room is not None and room.dtype == reduction.dtype:
                 self._open.append((reduction, first, Records(reduction.variable, operation, places, room), None))
                 continue
@@ -184,7 +169,7 @@ class IntervalRecorder:
     def _most_slots(self, reduction: Reduction) -> int:
         """Intervals that the steps recorded at once may touch, unless they are of very different lengths."""
         steps = min(self.most_steps, self._at_once)
-        return min(steps, -(-steps // reduction.lengths[1]) + 1)
+        return min(steps, -(-steps // reduction.longest) + 1)
 
     def state(self) -> dict[str, Floats]:
         """Accumulators of unfinished intervals, for a checkpoint."""
