@@ -1,6 +1,7 @@
 """Writes src/draw/palettes.ts from the colour tables of the package cmcrameri: `python web/palettes.py`, from the repository's root.
 
-The tables are the Scientific colour maps of Fabio Crameri (MIT licence, https://doi.org/10.5281/zenodo.1243862).
+The tables are the Scientific colour maps of Fabio Crameri (MIT licence, https://doi.org/10.5281/zenodo.1243862). The colours of classes are
+those of pictures.
 """
 
 import json
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 from cmcrameri import cm
+
+from steppe.view.colour import CLASSES
 
 NAMES = ("batlow", "bamako_r", "lajolla", "lapaz_r", "oslo_r", "davos", "grayC", "vik_r", "cork", "berlin", "romaO")
 HEAD = """/**
@@ -40,7 +43,8 @@ def main() -> None:
     steps = ((np.diff(table, axis=0, prepend=0) + ord("@")).ravel().tolist() for table in tables)
     lines = [f"  {name}: {json.dumps(''.join(map(chr, row)))},\n" for name, row in zip(NAMES, steps, strict=True)]
     path = Path(__file__).parent / "src" / "draw" / "palettes.ts"
-    path.write_text(f"{HEAD}export const TABLES = {{\n{''.join(lines)}}} as const;\n", encoding="utf-8")
+    classes = f'/** Colours of classes, six digits each. */\nexport const CLASSES =\n  "{CLASSES}";\n'
+    path.write_text(f"{HEAD}export const TABLES = {{\n{''.join(lines)}}} as const;\n{classes}", encoding="utf-8")
 
 
 if __name__ == "__main__":

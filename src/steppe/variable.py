@@ -155,6 +155,9 @@ class Variable:
             found["valid_min"] = self.low
         if self.high < inf:
             found["valid_max"] = self.high
+        if self.classes:  # CF 1.11, section 3.5: names are parted by blanks
+            found["flag_values"] = list(self.classes)
+            found["flag_meanings"] = " ".join("_".join(name.split()) for name in self.classes.values())
         return found
 
 

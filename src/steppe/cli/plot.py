@@ -121,5 +121,4 @@ def _film(path: Path, movie: Path, choices: "FilmChoices", fps: int | None, size
     with CountBar("film", quiet) as tell:
         made = draw_film(path, movie, choices, fps or 10, size_of(size), tell)
     if not quiet:
-        units = "" if made.units == "1" else f" {made.units}"
-        print(f"{made.path}: {made.frames:,} frames, {made.seconds:,.1f} s, colours from {made.low:,.6g} to {made.high:,.6g}{units}")
+        print(f"{made.path}: {made.frames:,} frames, {made.seconds:,.1f} s, colours {made.colours}")

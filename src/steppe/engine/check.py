@@ -16,8 +16,10 @@ from steppe.arrays import ModelArrays
 from steppe.comm import BoxReach, Serial, free_memory
 from steppe.engine.events import expect_kept
 from steppe.engine.gatherer import Gatherer
+from steppe.engine.intervals import edges
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan, label_of, listed
+from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection, every
 from steppe.errors import RunFileError
 from steppe.io import FieldReader, ForcingProblem, ForcingReader, ForcingStore, OutputCost, scan
 from steppe.kernels.sums import totals
@@ -129,12 +131,22 @@ def cautions(plan: Plan) -> list[str]:
     for section in (*plan.maps, *output.series):
         told += [f'{section.where}: variables has "{name}" twice; it is recorded once.' for name in _twice(section.variables)]
     for section in (*plan.maps, *output.series):
+        told += [*filter(None, (_unfit_mean(plan, section, name) for name in section.variables))][:1]
         if section.reduce == "sum":
             told += [*filter(None, (_unfit_sum(plan, section.where, name) for name in section.variables))][:1]
     for series in output.series:
         labels = [label_of(each) for each in listed(series)]
         told += [f"{series.where}: region has {label} twice; it is recorded once." for label in _twice(labels)]
     return told
+
+
+def _unfit_mean(plan: Plan, section: OutputSection | MapsSection | SeriesSection, name: str) -> str:
+    """A sentence on a mean or a sum of numbers that name classes, over the steps of an interval."""
+    if name not in plan.variables or not plan.variables[name].classes or section.reduce == "last":
+        return ""
+    if np.diff(edges(every(section.every), plan.clock, plan.steps)).max(initial=1) <= 1:
+        return ""
+    return f'{section.where}: reduce = "{section.reduce}" takes together the numbers of the classes of "{name}": take "last".'
 
 
 def _unfit_sum(plan: Plan, where: str, name: str) -> str:

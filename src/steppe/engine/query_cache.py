@@ -29,7 +29,7 @@ from steppe.errors import Failure, Mistake, NotComputedError, RequestError, Unkn
 from steppe.failpoint import reach
 from steppe.levels import parted
 from steppe.variable import Role, Variable
-from steppe.view import choose_colours, levels, png
+from steppe.view import choose_colours, class_colours, class_shades, levels, png
 
 Answer = tuple[ArrayHead, memoryview]
 
@@ -190,6 +190,8 @@ class QueryCache:
             raise UnknownNameError(variables.missing(query.name))
         if not query.packed:
             variables.expect_no_levels(query.name)
+        if query.format == "png" and variables[query.name].classes and query.reduce == "mean":
+            query = replace(query, reduce="first")
         cells = cells_of(query.chosen, self._plan.grid.n_cells) if query.chosen else None
         cut = cut_of(query, self._plan.grid, cells)
         whole = self._ranks == 1 or (cut.cells is None and not cut.reduce)
@@ -267,11 +269,16 @@ def image_of(
 ) -> tuple[bytes, ImageColours]:
     """A PNG file of a map (rows, columns), and the meaning of its colours: low, high, style. Defaults are chosen from the values.
 
+    Each class has a colour of its own unless a style is given; low and high are then the least and greatest class, style is "classes".
+
     Raises
     ------
     RequestError
         There is no such colour map, or low is not less than high.
     """
+    if variable.classes and style is None:
+        image = png(levels(class_shades(values, variable.classes), class_colours(variable.classes)), "classes")
+        return image, {"low": float(min(variable.classes)), "high": float(max(variable.classes)), "style": "classes"}
     colours = choose_colours(values, variable.name, variable.units, variable.standard_name, variable.long_name)
     low, high, style = colours.low if low is None else low, colours.high if high is None else high, style or colours.name
     if not low < high:

@@ -250,7 +250,7 @@ class Simulation:
         name
             Of any variable of the model; of one with levels with the level, "ozone[3]".
         width
-            Pixels of a row, at most one for each cell, which is the default; each is the mean of its cells by area.
+            Pixels of a row, at most one for each cell, which is the default; each is the mean of its cells by area, of classes the first.
         low, high
             The values at the ends of the colours; default: round numbers about nearly all of them.
 
@@ -261,14 +261,15 @@ class Simulation:
         GridError
             The grid is no raster, or `width` is not possible.
         """
-        self._variable(name)
+        variable = self._variable(name)
         self.plan.variables.expect_no_levels(name)
         reduced = pixels(self.grid, width)
         if reduced is None:
             values = self.grid.unpack(self.get(name))
         else:
-            values = self._open.look("reduce", query=MapQuery(name=name, width=reduced[0], height=reduced[1]), cells=None)
-        return image_of(values, self._variable(name), low, high)[0]
+            query = MapQuery(name=name, width=reduced[0], height=reduced[1], reduce="first" if variable.classes else "mean")
+            values = self._open.look("reduce", query=query, cells=None)
+        return image_of(values, variable, low, high)[0]
 
     def set(
         self,

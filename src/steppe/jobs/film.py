@@ -11,9 +11,9 @@ from steppe.errors import RequestError, RunFileError
 from steppe.grid import RegionLike
 from steppe.io import MAPS, Axis, StoredRecords
 from steppe.io.export import aside
-from steppe.jobs.picture import BLOCK, Ground, held_in, notes_of, rows_at, scenarios_of, title_of
+from steppe.jobs.picture import BLOCK, Ground, classes_of, commonest, held_in, notes_of, rows_at, scenarios_of, title_of
 from steppe.levels import numbered
-from steppe.view import Encoder, MapPlot, Scene, Size, picture_colours, quantiles
+from steppe.view import Encoder, MapPlot, Scene, Size, class_colours, picture_colours, quantiles
 
 Tell = Callable[[float, str], None]
 
@@ -21,7 +21,7 @@ SAMPLE = 2_000_000  # values of a film by which its colours are chosen
 
 
 class Reel(NamedTuple):
-    """A film before it is drawn. drawn: its map, with the greatest value of each cell in all frames."""
+    """A film before it is drawn. drawn: its map, with the greatest value of each cell in all frames. colours: as in `Film`."""
 
     every: Sequence[StoredRecords]
     name: str
@@ -30,6 +30,7 @@ class Reel(NamedTuple):
     ground: Ground
     drawn: MapPlot
     notes: Sequence[str]
+    colours: str
 
     @property
     def axis(self) -> Axis:
@@ -45,14 +46,12 @@ class Reel(NamedTuple):
 
 
 class Film(NamedTuple):
-    """A finished film. seconds: its length. low, high, units: of its colours."""
+    """A finished film. seconds: its length. colours: their ends, such as "from 0 to 40 mm"; "of classes"."""
 
     path: Path
     frames: int
     seconds: float
-    low: float
-    high: float
-    units: str
+    colours: str
 
 
 class FilmChoices(NamedTuple):
@@ -117,8 +116,7 @@ def draw_film(
         for number, (values, date) in enumerate(reel.frames(), 1):
             encoder.add(scene.frame(values, date))
             tell(number / len(reel.rows), date)
-    colours = reel.drawn.colours
-    return Film(output, len(reel.rows), len(reel.rows) / rate, colours.low, colours.high, reel.drawn.units)
+    return Film(output, len(reel.rows), len(reel.rows) / rate, reel.colours)
 
 
 def reel_of(path: Path, choices: FilmChoices) -> Reel:
@@ -144,19 +142,32 @@ def reel_of(path: Path, choices: FilmChoices) -> Reel:
     title, units = title_of(attributes, name, len(every)), str(attributes.get("units", "1"))
     greatest, ends, sample = _looked_through(every, name, rows, cells)
     standard_name = str(attributes.get("standard_name", ""))
-    colours = picture_colours(sample, name, units, standard_name, title, choices.scale, choices.palette)
+    classes = classes_of(attributes)
+    if classes:
+        colours, said = class_colours(classes), "of classes"
+    else:
+        colours = picture_colours(sample, name, units, standard_name, title, choices.scale, choices.palette)
+        said = f"from {colours.low:,.6g} to {colours.high:,.6g}{'' if units == '1' else f' {units}'}"
+    notes = [f"{about.get('source', '')}. Colours {said} in all frames.", *notes_of(about)]
+    if ensemble:
+        notes.insert(1, f"Each frame is the {'commonest class' if classes else 'median'} of the scenarios.")
     ground = Ground.of(every[0], cells)
-    said = f"Colours from {colours.low:,.6g} to {colours.high:,.6g} in all frames."
-    notes = [f"{about.get('source', '')}. {said}", *(["Each frame is the median of the scenarios."] if ensemble else []), *notes_of(about)]
-    return Reel(every, name, rows, cells, ground, ground.map(title, greatest, units, colours)._replace(ends=ends), notes)
+    return Reel(every, name, rows, cells, ground, ground.map(title, greatest, units, colours)._replace(ends=ends), notes, said)
 
 
 def _values(every: Sequence[StoredRecords], name: str, rows: range, cells: Integers | None) -> Iterator[tuple[int, Array]]:
-    """Number and values (cells,) of each record; of several scenarios their median."""
+    """Number and values (cells,) of each record; of several scenarios their median, of classes the commonest."""
+    classes = classes_of(every[0].attributes[name])
     for first in range(rows.start, rows.stop, BLOCK):
         part = range(first, min(first + BLOCK, rows.stop))
         blocks = [one.read(name, slice(part.start, part.stop), cells) for one in every]
-        yield from zip(part, blocks[0] if len(blocks) == 1 else quantiles(np.stack(blocks))[1], strict=True)
+        if len(blocks) == 1:
+            values = blocks[0]
+        elif classes:
+            values = commonest(np.stack([sum(block == number for block in blocks) for number in classes]), classes)
+        else:
+            values = quantiles(np.stack(blocks))[1]
+        yield from zip(part, values, strict=True)
 
 
 def _looked_through(

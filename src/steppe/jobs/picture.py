@@ -1,10 +1,10 @@
 """A run as one picture: maps of its records, and lines of regions or single cells."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cftime
 import numpy as np
@@ -16,7 +16,7 @@ from steppe.grid import Grid, RegionLike
 from steppe.io import MAPS, Axis, Ensemble, StoredRecords, listed, names_of
 from steppe.io.export import aside
 from steppe.levels import numbered, parted, which_level
-from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, draw_run, picture_colours, quantiles
+from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, class_colours, draw_run, picture_colours, quantiles
 
 GENERATED = "The weather is generated: no day, year or place of it is real."
 BLOCK = 64  # records that are read at a time
@@ -179,19 +179,34 @@ def rows_at(option: str, date: str | None, axis: Axis, path: Path) -> slice:
 def _map(every: Sequence[StoredRecords], name: str, rows: slice, cells: Integers | None, scale: tuple[float, float] | None) -> MapPlot:
     """The mean over some records; of several scenarios the median of their means."""
     records, attributes = every[0], every[0].attributes[name]
+    ground, title = Ground.of(records, cells), title_of(attributes, name, len(every))
+    if classes := classes_of(attributes):
+        times = np.sum([_lengths(one, name, rows, cells, classes) for one in every], axis=0)
+        return ground.map(title, commonest(times, classes), "1", class_colours(classes))
     means = [_mean(one, name, rows, cells) for one in every]
     values = means[0] if len(means) == 1 else quantiles(np.stack(means))[1]
-    title = title_of(attributes, name, len(every))
     units, standard_name, long_name = (
         str(attributes.get(key, default)) for key, default in (("units", "1"), ("standard_name", ""), ("long_name", name))
     )
     colours = picture_colours(values, name, units, standard_name, long_name, scale)
-    return Ground.of(records, cells).map(title, values, units, colours)
+    return ground.map(title, values, units, colours)
+
+
+def classes_of(attributes: Mapping[str, Any]) -> dict[int, str]:
+    """Number -> name of the classes of a variable, by its CF flags; empty for one of numbers."""
+    numbers, names = attributes.get("flag_values", []), attributes.get("flag_meanings", "").split()
+    return {int(number): name.replace("_", " ") for number, name in zip(np.ravel(numbers), names, strict=False)}
+
+
+def commonest(times: Array, classes: Mapping[int, str]) -> Array:
+    """The class that each cell has most often, (cells,), NaN where none; of equals the first. times (classes, cells)."""
+    return np.where(times.any(axis=0), np.array(list(classes), np.float64)[times.argmax(axis=0)], np.nan)
 
 
 def title_of(attributes: Mapping[str, object], name: str, scenarios: int) -> str:
     """The title of a map of a variable."""
-    return _name_of(attributes, name) + (f", median of {scenarios:,} scenarios" if scenarios > 1 else "")
+    middle = "commonest" if "flag_values" in attributes else "median"
+    return _name_of(attributes, name) + (f", {middle} of {scenarios:,} scenarios" if scenarios > 1 else "")
 
 
 def _name_of(attributes: Mapping[str, object], name: str) -> str:
@@ -238,19 +253,30 @@ class Ground(NamedTuple):
 
 def _mean(records: StoredRecords, name: str, rows: slice, cells: Integers | None) -> Array:
     """The mean over records, weighted by their lengths, without missing values, (cells,)."""
-    axis = records.axes[name]
     total: Array = np.zeros(1)
     days: Array = np.zeros(1)
-    for first in range(rows.start, rows.stop, BLOCK):
-        part = slice(first, min(first + BLOCK, rows.stop))
-        values = records.read(name, part, cells)
-        length = (axis.stops[part] - axis.starts[part]).astype(np.float64)
+    for length, values in _blocks(records, name, rows, cells):
         there = np.isfinite(values)
         if not there.all():
             values[~there] = 0.0
         total = total + length @ values
         days = days + (length.sum() if there.all() else length @ there.astype(np.float64))
     return np.where(days > 0.0, total / np.where(days > 0.0, days, 1.0), np.nan)
+
+
+def _lengths(records: StoredRecords, name: str, rows: slice, cells: Integers | None, classes: Mapping[int, str]) -> Array:
+    """The days that each cell has each class, (classes, cells)."""
+    blocks = _blocks(records, name, rows, cells)
+    total: Array = np.sum([[length @ (values == number) for number in classes] for length, values in blocks], axis=0)
+    return total
+
+
+def _blocks(records: StoredRecords, name: str, rows: slice, cells: Integers | None) -> Iterator[tuple[Floats, Array]]:
+    """Lengths [d] and values (records, cells) of records, block by block."""
+    axis = records.axes[name]
+    for first in range(rows.start, rows.stop, BLOCK):
+        part = slice(first, min(first + BLOCK, rows.stop))
+        yield (axis.stops[part] - axis.starts[part]).astype(np.float64), records.read(name, part, cells)
 
 
 def _lines(
@@ -334,7 +360,8 @@ def _of_maps(records: StoredRecords, shown: dict[str, slice], date: str | None) 
     first, last = axis.begin_of(rows.start), axis.end_of(rows.stop - 1)
     if first == last:
         return f"Maps: {first}. "
-    return f"Maps: {'interval that holds ' + date + ', ' if date else 'means of '}{first} to {last}. "
+    means = "means, of classes the commonest," if any("flag_values" in records.attributes[name] for name in shown) else "means of"
+    return f"Maps: {'interval that holds ' + date + ',' if date else means} {first} to {last}. "
 
 
 def _of_lines(records: StoredRecords, names: list[str], places: list[PicturePlace]) -> str:

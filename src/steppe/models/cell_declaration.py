@@ -38,6 +38,7 @@ BAD = {  # states that every cell model has
     ),
     "bad_step": Variable("bad_step", ("cell",), "1", "int32", Role.STATE, "Step from which a cell is frozen, -1 while it is good"),
 }
+REQUIRED = ("NAME", "VERSION", "State", "Forcing", "Parameters", "Diagnostics", "step")
 IN_PYTHON = {"derive": ("p", "o"), "start": ("p", "d", "o"), "requirements": ("o",)}  # functions before the first step, their arguments
 
 Constant = tuple[Floats | np.float64, ...]
@@ -58,10 +59,11 @@ class CellDeclaration:
 
     def __init__(self, module: ModuleType, dtype: str = "float32") -> None:
         self.module = module
+        if missing := [name for name in REQUIRED if not hasattr(module, name)]:
+            needs = f"{', '.join(missing)}. A cell model needs {'it' if len(missing) == 1 else 'them'}."
+            raise ModelError(f'"{self._file}" has no {needs}')
         self.name, self.version = (self._text(name) for name in ("NAME", "VERSION"))
         self.groups = {group: getattr(module, group) for group in (*ROLES, "Today", "Options") if hasattr(module, group)}
-        for group in ("State", "Forcing", "Parameters", "Diagnostics"):
-            self._part(group)
         for name, group in self.groups.items():
             if not (isinstance(group, type) and issubclass(group, tuple) and hasattr(group, "_fields")):
                 raise ModelError(f'"{self._file}": {name} is no NamedTuple. Write class {name}(NamedTuple): and its fields below.')
@@ -87,13 +89,8 @@ class CellDeclaration:
     def _file(self) -> object:
         return getattr(self.module, "__file__", self.module)
 
-    def _part(self, name: str) -> Any:
-        if not hasattr(self.module, name):
-            raise ModelError(f'"{self._file}" has no {name}. A cell model needs it.')
-        return getattr(self.module, name)
-
     def _text(self, name: str) -> str:
-        found = self._part(name)
+        found = getattr(self.module, name)
         if not isinstance(found, str):
             raise ModelError(f'"{self._file}": {name} must be text, it is {found!r}. Write {name} = "{found}".')
         return found
@@ -110,7 +107,7 @@ class CellDeclaration:
         return found
 
     def _arguments(self) -> tuple[str, ...]:
-        if not isinstance(self._part("step"), FunctionType):
+        if not isinstance(self.module.step, FunctionType):
             raise ModelError(f"{self.name}: step is {self.module.step!r}. Write it as a function, with def.")
         letters = _letters(self.module.step)
         for letter in letters:
@@ -188,7 +185,7 @@ class CellDeclaration:
         return found
 
     def _call(self, name: str, **given: object) -> Any:
-        function = self._part(name)
+        function = getattr(self.module, name)
         with authored(f"`{name}` of model {self.name}"):
             return function(**{letter: given[letter] for letter in _letters(function)})
 

@@ -1,7 +1,7 @@
 """Pictures: arrays in, image files out."""
 
 from steppe.view.box_plot import draw_box
-from steppe.view.colour import Colours, choose_colours, picture_colours
+from steppe.view.colour import Colours, choose_colours, class_colours, class_shades, picture_colours
 from steppe.view.film import Encoder, Scene, Size
 from steppe.view.image import levels, png
 from steppe.view.plot import LinePlot, MapPlot, ScenarioBand, draw_run, quantiles
@@ -18,6 +18,8 @@ __all__ = [
     "Size",
     "Span",
     "choose_colours",
+    "class_colours",
+    "class_shades",
     "draw_box",
     "draw_run",
     "draw_timeline",

@@ -3,10 +3,12 @@
 Colour maps are Crameri's (2018, doi:10.5281/zenodo.1243862): perceptually uniform, and readable in grey and with colour blindness.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from math import ceil, floor, log10
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steppe.array_types import Array
 
@@ -14,6 +16,15 @@ DIFFERENCE = "vik"
 PLAIN = "batlow"
 CELSIUS = ("degC", "celsius")
 NO_ORIGIN = ("K", *CELSIUS)  # units whose values are not compared with zero
+
+# Of classes, six digits each: the first are farthest apart, for eyes without one of the kinds of cones, too. The page takes them from here.
+CLASSES = (
+    "011959faccfaff4411dd11ff66001100ff990088777766aabbee00aa3322ee88ff7711aa0000ff77ccaaee7755443344"
+    "ffbb558899bb8844446600cc224477aa66dddd4477dd8877aaeebb669911bbbbcc2277ffccbb006677999966443355cc"
+    "44aa99335500cccc777744aa9988cc7744668822ff552288ccaaee5522550044220011aa33dd99eedd7788eedd880077"
+)
+SHADES = np.frombuffer(bytes.fromhex(f"{CLASSES}808080"), np.uint8).reshape(-1, 3) / 255.0  # the last of other numbers
+OTHER = len(SHADES) - 1
 
 # The first line with a word that occurs in the standard name, long name or name decides; most specific first.
 _MAPS: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -28,13 +39,17 @@ _MAPS: tuple[tuple[tuple[str, ...], str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Colours:
-    """A colour map of cmcrameri and the values at its ends; `step` apart are round values for ticks. whole: with its darkest fifth."""
+    """A colour map of cmcrameri and the values at its ends; `step` apart are round values for ticks. whole: with its darkest fifth.
+
+    classes: number -> name; each has a colour of its own, and the rest does not count.
+    """
 
     name: str
     low: float
     high: float
     step: float
     whole: bool = False
+    classes: Mapping[int, str] = field(default_factory=dict, hash=False)
 
     def ticks(self) -> list[float]:
         """Round values from low to high."""
@@ -43,6 +58,20 @@ class Colours:
     def between(self, low: float, high: float) -> "Colours":
         """The same colours between other ends."""
         return replace(self, low=low, high=high, step=round_step(high - low))
+
+
+def class_colours(classes: Mapping[int, str]) -> Colours:
+    """The colours of a map of classes, number -> name, whose values are `class_shades`."""
+    return Colours("classes", -0.5, OTHER + 0.5, 1.0, classes=classes)
+
+
+def class_shades(values: ArrayLike, classes: Mapping[int, str]) -> Array:
+    """The row of `SHADES` of each value: the last for a number that no class has, NaN where there is no value. float64."""
+    values = np.asarray(values, np.float64)
+    found = np.full(values.shape, float(OTHER))
+    for place, number in enumerate(classes):
+        found[np.equal(values, number)] = place % OTHER
+    return np.where(np.isfinite(values), found, np.nan)
 
 
 def choose_colours(values: Array, name: str, units: str = "", standard_name: str = "", long_name: str = "") -> Colours:

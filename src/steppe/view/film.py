@@ -12,7 +12,7 @@ import numpy as np
 
 from steppe.array_types import Array, Bytes
 from steppe.errors import not_installed
-from steppe.view.plot import ABOVE, BELOW, DOTS, FAINT, INK, LEFT, MARGIN, RIGHT, MapPlot, draw_map, tallness
+from steppe.view.plot import ABOVE, BELOW, DOTS, FAINT, INK, LEFT, MARGIN, MapPlot, draw_map, right, shown, tallness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,19 +43,25 @@ class Scene:
         self._canvas: Any = FigureCanvasAgg(figure)
         small_print = [line for note in notes for line in wrap(note, round(width * 14.5))]
         foot = 0.2 + 0.17 * len(small_print)
-        figure.text(0.2 / width, 1.0 - 0.2 / height, title, size=15, weight="bold", color=INK, va="top")
+        self._title = figure.text(0.2 / width, 1.0 - 0.2 / height, title, size=15, weight="bold", color=INK, va="top")
         self._date = figure.text(1.0 - 0.2 / width, 1.0 - 0.2 / height, "", size=15, color=INK, va="top", ha="right")
         for number, note in enumerate(small_print):
             figure.text(0.2 / width, (foot - 0.1 - 0.17 * number) / height, note, size=8, color=FAINT, va="top")
-        room = width - 2 * MARGIN - LEFT - RIGHT, max(height - HEAD - foot - ABOVE - BELOW, 0.5)
+        beside = LEFT + right([drawn])
+        room = width - 2 * MARGIN - beside, max(height - HEAD - foot - ABOVE - BELOW, 0.5)
         across = min(room[0], max(room[1] / max(tallness(drawn), 1e-6), 1.2))
-        corner = (width - across - LEFT - RIGHT) / 2.0, height - HEAD
+        corner = (width - across - beside) / 2.0, height - HEAD
+        self._colours = drawn.colours
         self._values = draw_map(figure, drawn, corner, (across, room[1] + ABOVE + BELOW), 1 if across > 4.0 else 2)
 
     def frame(self, values: Array, date: str) -> Bytes:
         """The frame of some values of the map: (height, width, red green blue alpha). The next call overwrites it."""
-        self._values.set_array(np.ma.masked_invalid(values))
+        self._values.set_array(shown(values, self._colours))
         self._date.set_text(date)
+        title = self._title.get_window_extent()
+        room = self._date.get_window_extent().x0 - 2.0 * title.x0
+        if title.width > room:  # they share a line
+            self._title.set_fontsize(max(self._title.get_fontsize() * room / title.width, 6.0))
         self._canvas.draw()
         return np.asarray(self._canvas.buffer_rgba())
 

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from steppe.array_types import Array, Bytes
-from steppe.view.colour import Colours
+from steppe.view.colour import SHADES, Colours
 
 LEVELS = 255  # colours; number 0 of the palette is transparent: no value
 FAST = 1  # level of zlib: an image is needed at once
@@ -22,7 +22,7 @@ def levels(values: Array, colours: Colours) -> Bytes:
 
 
 def png(image: Bytes, name: str) -> bytes:
-    """A PNG file of levels (rows, columns) in the colours `name` of cmcrameri; W3C Recommendation PNG, 11.2 and 11.3."""
+    """A PNG file of levels (rows, columns) in the colours `name` of cmcrameri, or of "classes"; W3C Recommendation PNG, 11.2 and 11.3."""
     height, width = image.shape
     lines = np.zeros((height, width + 1), np.uint8)  # each line begins with its filter, 0: none
     lines[:, 1:] = image
@@ -42,6 +42,9 @@ def png(image: Bytes, name: str) -> bytes:
 def _palette(name: str) -> bytes:
     from cmcrameri import cm  # brings matplotlib, which only pictures need
 
-    colours = getattr(cm, name)(np.linspace(0.0, 1.0, LEVELS))[:, :3]
+    if name == "classes":
+        colours = SHADES[np.arange(LEVELS) * len(SHADES) // LEVELS]
+    else:
+        colours = getattr(cm, name)(np.linspace(0.0, 1.0, LEVELS))[:, :3]
     numbers: bytes = np.rint(255 * colours).astype(np.uint8).tobytes()
     return bytes(3) + numbers

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from textwrap import fill, wrap
+from textwrap import fill, shorten, wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from steppe.array_types import Array
-from steppe.view.colour import DIFFERENCE, NO_ORIGIN, Colours
+from steppe.view.colour import DIFFERENCE, NO_ORIGIN, OTHER, SHADES, Colours, class_shades
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +25,7 @@ DOTS = 150
 COLUMNS = 3  # maps beside each other
 MARGIN = 0.1  # [inch] of the figure beside its maps
 LEFT, RIGHT, ABOVE, BELOW = 0.44, 0.72, 0.36, 0.44  # [inch] about a map: latitudes, colours, title, longitudes
+NAMES, LETTERS, ROW = 1.75, 20, 0.17  # [inch] right of a map of classes, letters of a name that fit there, [inch] a line of names
 PANEL = 2.1  # [inch] height of a panel of lines
 FEW = 4  # scenarios that have a colour and a name each in a panel
 
@@ -37,6 +38,8 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 class MapPlot(NamedTuple):
     """One map. values (lat, lon), NaN where there is no land, or (points,); lat, lon: centres [degrees], rows from north or south.
+
+    Where the colours are of classes, values are their numbers.
 
     projected: lat and lon are the y and x of a projection [m]. marks: (x, y) of places to mark. ends: least and greatest value for the
     ends of the colour bar; default: those of `values`.
@@ -114,9 +117,14 @@ def _axes(figure: "Figure", left: float, bottom: float, width: float, height: fl
 
 def _cell(maps: Sequence[MapPlot], width: float) -> tuple[float, float]:
     """Width of the frame and total height of a map, in inches, for the tallest map."""
-    frame = width - LEFT - RIGHT
+    frame = width - LEFT - right(maps)
     tallest = max(tallness(m) for m in maps)
     return frame, float(min(max(frame * tallest, 1.2), 6.5)) + ABOVE + BELOW
+
+
+def right(maps: Sequence[MapPlot]) -> float:
+    """The room in inches right of each map: for the numbers of colours, or the names of classes."""
+    return NAMES if any(m.colours.classes for m in maps) else RIGHT
 
 
 def tallness(drawn: MapPlot) -> float:
@@ -134,39 +142,67 @@ def _squeeze(drawn: MapPlot) -> float:
 def draw_map(
     figure: "Figure", drawn: MapPlot, corner: tuple[float, float], cell: tuple[float, float], columns: int
 ) -> "PathCollection | AxesImage":
-    """Draws a map with its upper left corner at a place in inches; returns the artist, whose `set_array` changes the values.
+    """Draws a map with its upper left corner at a place in inches; returns the artist, whose `set_array` takes other `shown` values.
 
     cell: width of its frame, total height.
     """
-    from cmcrameri import cm  # with matplotlib as slow to import, and only maps need it
-
-    c = drawn.colours
-    style: dict[str, Any] = {"cmap": _trimmed(getattr(cm, c.name), c), "vmin": c.low, "vmax": c.high}
+    c, values = drawn.colours, shown(drawn.values, drawn.colours)
+    style: dict[str, Any] = {"cmap": _colour_map(c), "vmin": c.low, "vmax": c.high}
     left, height = corner[0] + LEFT, cell[1] - ABOVE - BELOW
     axes = _axes(figure, left, corner[1] - ABOVE - height, cell[0], height)
     axes.set_aspect(1.0 / _squeeze(drawn), anchor="NW")
     if np.ndim(drawn.values) == 1:
-        image: PathCollection | AxesImage = axes.scatter(
-            drawn.lon, drawn.lat, c=drawn.values, s=36, edgecolors=INK, linewidths=0.5, **style
-        )
+        image: PathCollection | AxesImage = axes.scatter(drawn.lon, drawn.lat, c=values, s=36, edgecolors=INK, linewidths=0.5, **style)
         axes.margins(0.1)
     else:
         _draw_coast(axes, drawn)
         south_first = bool(drawn.lat[0] < drawn.lat[-1])
         lat, lon = _edges(drawn)
         style |= {"extent": [lon[0], lon[-1], lat.min(), lat.max()], "origin": "lower" if south_first else "upper"}
-        image = axes.imshow(np.ma.masked_invalid(drawn.values), interpolation="nearest", aspect=axes.get_aspect(), **style)
+        image = axes.imshow(values, interpolation="nearest", aspect=axes.get_aspect(), **style)
     for x, y in drawn.marks:
         axes.plot(x, y, marker="o", markersize=6, markerfacecolor="white", markeredgecolor=INK, markeredgewidth=1.4)
     axes.set_facecolor(SEA)
-    axes.apply_aspect()
-    box = axes.get_position()  # smaller than its place where the map is of another shape than the tallest
+    axes.apply_aspect()  # it may become smaller than its place, where the map is of another shape than the tallest
     axes.set_title(fill(drawn.title, 108 // columns), size=11, color=INK, loc="left", pad=7)
     axes.set_title(_readable(drawn.units), size=8.5, color=FAINT, loc="right", pad=7)
     axes.xaxis.set_major_formatter((lambda x, _: f"{x / 1000:g} km") if drawn.projected else (lambda x, _: _degrees(x, "E", "W")))
     axes.yaxis.set_major_formatter((lambda y, _: f"{y / 1000:g}") if drawn.projected else (lambda y, _: _degrees(y, "N", "S")))
     axes.locator_params(nbins=4, steps=[1, 2, 5, 10])
     _quiet(axes, grid=False)
+    if c.classes:
+        _draw_names(figure, axes, drawn)
+    else:
+        _draw_bar(figure, axes, image, drawn)
+    return image
+
+
+def shown(values: Array, colours: Colours) -> Array:
+    """The values that an artist has: those of the colours, masked where there is none."""
+    return np.ma.masked_invalid(class_shades(values, colours.classes) if colours.classes else values)
+
+
+def _draw_names(figure: "Figure", axes: "Axes", drawn: MapPlot) -> None:
+    """The colour and name of each class that the map has; of a film of each that the variable has. What has no room is counted."""
+    from matplotlib.patches import Patch
+
+    classes, box = drawn.colours.classes, axes.get_position()
+    there = set(np.unique(drawn.values[np.isfinite(drawn.values)]).tolist())
+    shown = {number: name for number, name in classes.items() if drawn.ends or number in there}
+    rows = [*zip(class_shades(list(shown), classes).astype(int), shown.values(), strict=True)]
+    rows += [(OTHER, "other numbers")] if there - set(classes) else []
+    names = [Patch(color=SHADES[shade], label=shorten(name, LETTERS, placeholder="...")) for shade, name in rows]
+    most = max(int(box.height * figure.get_figheight() / ROW), 2)
+    if len(names) > most:
+        names[most - 1 :] = [Patch(alpha=0.0, label=f"and {len(names) - most + 1} more")]
+    look = {"fontsize": 8.5, "labelcolor": INK, "frameon": False, "labelspacing": 0.35, "handlelength": 1.1, "handleheight": 1.0}
+    corner = (box.x1 + 0.05 / figure.get_figwidth(), box.y1)
+    axes.legend(handles=names, loc="upper left", bbox_to_anchor=corner, bbox_transform=figure.transFigure, borderaxespad=0.0, **look)
+
+
+def _draw_bar(figure: "Figure", axes: "Axes", image: "PathCollection | AxesImage", drawn: MapPlot) -> None:
+    """The bar of colours beside a map; its ends are pointed where values lie beyond."""
+    c, box = drawn.colours, axes.get_position()
     finite = drawn.values[np.isfinite(drawn.values)]
     least, greatest = drawn.ends or (finite.min(initial=c.low), finite.max(initial=c.high))
     below, above = bool(least < c.low), bool(greatest > c.high)
@@ -177,13 +213,16 @@ def draw_map(
     bar = figure.colorbar(image, cax=beside, extend=extend, ticks=c.ticks())
     bar.outline.set_visible(False)
     beside.tick_params(labelsize=8.5, colors=INK, length=2.5, color=LINE)
-    return image
 
 
-def _trimmed(colours: "Colormap", c: Colours) -> "Colormap":
-    """A colour map without its darkest fifth, which would hide the outline; a diverging one and a chosen one unchanged."""
+def _colour_map(c: Colours) -> "Colormap":
+    """A colour map without its darkest fifth, which would hide the outline; a diverging one, a chosen one and classes unchanged."""
+    from cmcrameri import cm  # with matplotlib as slow to import, and only maps need it
     from matplotlib.colors import ListedColormap
 
+    if c.classes:
+        return ListedColormap(SHADES)
+    colours: Colormap = getattr(cm, c.name)
     if c.whole or c.name == DIFFERENCE:
         return colours
     ends = (0.0, 0.8) if c.name.endswith("_r") else (0.2, 1.0)

@@ -1,7 +1,7 @@
 /** Colour tables by name. */
 import type { Range } from "../decode/statistics";
 import type { Variable } from "../state/told";
-import { TABLES } from "./palettes";
+import { CLASSES, TABLES } from "./palettes";
 
 /** The name of a table, or "classes" with the numbers of the classes. */
 export type PaletteName = keyof typeof TABLES | `classes ${string}`;
@@ -59,13 +59,6 @@ export function shareOf({ range: [low, high], logarithmic }: Pick<Scale, "range"
 }
 
 const WIDEST = 4096; // entries of a table that every graphics processor takes
-
-/** Colours of classes, six digits each: the first are farthest apart, for eyes without one of the kinds of cones, too. */
-const CLASSES = [
-  "011959faccfaff4411dd11ff66001100ff990088777766aabbee00aa3322ee88ff7711aa0000ff77ccaaee7755443344",
-  "ffbb558899bb8844446600cc224477aa66dddd4477dd8877aaeebb669911bbbbcc2277ffccbb006677999966443355cc",
-  "44aa99335500cccc777744aa9988cc7744668822ff552288ccaaee5522550044220011aa33dd99eedd7788eedd880077",
-].join("");
 
 /** An entry for each number from the least class to the greatest. */
 function tableOf(numbers: readonly number[]): Uint8Array {

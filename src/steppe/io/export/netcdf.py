@@ -298,8 +298,8 @@ def _plain(attributes: Mapping[str, object], dtype: str = "float32") -> dict[str
 
 
 def _value(name: str, value: object, dtype: str) -> object:
+    if name in ("valid_min", "valid_max", "valid_range", "flag_values"):
+        return np.asarray(value, dtype)
     if isinstance(value, Mapping | list):
         return json.dumps(value, ensure_ascii=False)
-    if name in ("valid_min", "valid_max", "valid_range"):
-        return np.dtype(dtype).type(value)
     return str(value).lower() if isinstance(value, bool) else value
