@@ -11,6 +11,7 @@ from steppe.control import Order
 from steppe.grid import Raster
 from steppe.server import Access, Limits
 from steppe.server.application import application
+from steppe.server.routes import streams
 from tests.server.asking import TOKENS, access_of_all
 from tests.server.listening import WAIT, listening, talk
 from tests.server.toy import Toy
@@ -171,6 +172,19 @@ def test_news_come_as_they_happen_and_end_when_the_server_does(toy: Toy, access:
         found = talk(port, again, until=b"event: info")
         assert b"first" not in found
         assert b"id: 2\nevent: done\n" in found
+
+
+def test_a_stream_ends_with_its_token(toy: Toy, access: Access, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "QUIET", 0.1)
+    with listening(application({"toy": toy}, access, LIMITS)) as port, socket.create_connection(("127.0.0.1", port), 5.0) as line:
+        line.sendall(b"GET /api/v1/runs/toy/events-stream HTTP/1.1\r\n" + TOKEN + b"\r\n")
+        found = b""
+        while b"still here" not in found:
+            found += line.recv(65536)
+        access.revoke(TOKENS["admin"])
+        while not found.endswith(b"\r\n0\r\n\r\n"):
+            found += (more := line.recv(65536))
+            assert more
 
 
 def test_an_operation_is_told_until_it_is_over(toy: Toy, access: Access) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -327,14 +327,18 @@ class Toy:
             await asyncio.sleep(0.01)
         return found
 
-    async def happenings(self, after: int) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+    async def changes(self) -> AsyncGenerator[None]:
         while True:
             self._news.clear()
+            yield
+            await self._news.wait()
+
+    async def happenings(self, after: int) -> AsyncGenerator[tuple[int, dict[str, Any]]]:
+        async for _ in self.changes():
             for number, what in self.journal.emissions(after):
                 after = number
                 yield number, what
             yield 0, self.info()
-            await self._news.wait()
 
     def rules(self, scenario: str) -> list[tuple[Command, list[dict[str, Any]]]]:
         branch = self.journal.branch(scenario).id

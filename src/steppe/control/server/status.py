@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 
 from steppe.api.documents import CheckpointStatus, OperationStatus, RuleEffect, RunOverview, ScenarioStatus
@@ -193,7 +193,7 @@ class RunStatus:
         for seq in [seq for seq in self._waiters if (command := self.journal.command(seq)) and command.outcome]:
             self._settle(seq)
 
-    async def happenings(self, after: int) -> AsyncIterator[tuple[int, Mapping[str, object]]]:
+    async def happenings(self, after: int) -> AsyncGenerator[tuple[int, Mapping[str, object]]]:
         """Messages to clients after a number, until the run ends; number 0: something of `info` has changed."""
         async with aclosing(self.changes()) as changes:
             async for _ in changes:
@@ -202,7 +202,7 @@ class RunStatus:
                     yield number, what
                 yield 0, self.info()
 
-    async def changes(self) -> AsyncGenerator[None, None]:
+    async def changes(self) -> AsyncGenerator[None]:
         """Yields now, and whenever something of `info` may have changed, until the run ends."""
         changed = asyncio.Event()
         self._watchers.append(changed.set)

@@ -50,6 +50,12 @@ def principal_of(request: Request) -> Visitor | None:
     return None if cookie is None else request.context.access.by_session(cookie)
 
 
+async def still_valid(request: Request) -> bool:
+    """Whether the token or session of a request is valid now, by the files of tokens as they are."""
+    await request.context.access.look()
+    return principal_of(request) is not None
+
+
 def tokens_of(request: Request) -> list[bytes | str]:
     """All tokens that a request holds, where they belong and where they do not."""
     scheme, _, token = request.headers.get(b"authorization", b"").partition(b" ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
@@ -145,9 +145,8 @@ class Feed:
             self._tell({"type": "ranges", "ranges": news})
 
     async def _follow(self) -> None:
-        happenings: AsyncIterator[tuple[int, Mapping[str, object]]] = self._context.run(self.run).happenings(0)
         old = True  # of the events
-        async with aclosing(happenings) as following:  # type: ignore[type-var]
+        async with aclosing(self._context.run(self.run).happenings(0)) as following:
             async for number, what in following:
                 if number:
                     self._event = number

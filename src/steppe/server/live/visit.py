@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from steppe.api import PACKED, PROTOCOL, Said
 from steppe.control import Refused
-from steppe.server.doors.authentication import principal_of
+from steppe.server.doors.authentication import principal_of, still_valid
 from steppe.server.live.feed import feed_of
 from steppe.server.live.line import EXTENSION, LOG, ViewerLink
 from steppe.server.live.viewer import Viewer
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 A_SECOND = 20  # messages
 UNKNOWN = 5.0  # [s] for the token
-STILL = 30.0  # [s] between two checks of a token
+STILL = 5.0  # [s] between two checks of a token
 DRAINING, POLICY, NOT_TEXT = 1012, 1008, 1003
 NO_TOKEN, NO_OBJECT = "no good token", "no JSON object"
 
@@ -55,19 +54,18 @@ async def serve_viewer(request: Request, receive: Receive, send: Send) -> None:
     line: ViewerLink = request.scope["extensions"][EXTENSION]
     line.packed = PACKED in request.scope["subprotocols"]
     await send({"type": "websocket.accept", "subprotocol": PROTOCOL})
-    who, still, counted = request.principal, _still(request), request.principal.token if request.principal else ""
+    who, counted = request.principal, request.principal.token if request.principal else ""
     context.sockets[counted] += 1
     try:
         if who is None:
-            who, token = await _introduced(request, receive)
+            who = await _introduced(request, receive)
             if context.sockets[who.token] >= context.limits.sockets_of_token:
                 raise _End(1013, "this token has too many sockets")
-            still = lambda: context.access.by_token(token) is not None  # noqa: E731
             context.sockets[counted] -= 1
             counted = who.token
             context.sockets[counted] += 1
         viewer = Viewer(context, run, line, await feed_of(context, run), who.name, who.role)
-        watching = asyncio.create_task(_watch_over(request, line, still))
+        watching = asyncio.create_task(_watch_over(request, line))
         try:
             await _listen(request, viewer, line, receive)
         finally:
@@ -84,23 +82,19 @@ async def serve_viewer(request: Request, receive: Receive, send: Send) -> None:
             del context.sockets[counted]
 
 
-def _still(request: Request) -> Callable[[], bool]:
-    """A check whether the token or the session is still valid."""
-    return lambda: principal_of(request) is not None
-
-
-async def _introduced(request: Request, receive: Receive) -> tuple[Visitor, str]:
-    """The holder of the token in the first message."""
+async def _introduced(request: Request, receive: Receive) -> Visitor:
+    """The holder of the token in the first message, which counts from now on as if it stood in the header."""
     try:
         async with asyncio.timeout(UNKNOWN):
-            token = _read(request, await receive()).token or ""
+            token = (_read(request, await receive()).token or "").encode()
     except (TimeoutError, Refused):
         raise _End(POLICY, NO_TOKEN) from None
     await request.context.access.look(token)
-    who = request.context.access.by_token(token)
+    request.headers[b"authorization"] = b"Bearer " + token
+    who = principal_of(request)
     if who is None or not who.sees(request.parameters["run"]):
         raise _End(POLICY, NO_TOKEN)
-    return who, token
+    return who
 
 
 async def _listen(request: Request, viewer: Viewer, line: ViewerLink, receive: Receive) -> None:
@@ -149,7 +143,7 @@ def _read(request: Request, message: Message) -> Said:
     return said
 
 
-async def _watch_over(request: Request, line: ViewerLink, still: Callable[[], bool]) -> None:
+async def _watch_over(request: Request, line: ViewerLink) -> None:
     """Ends the visit when the server ends, or the token is no longer good."""
     while True:
         with suppress(TimeoutError):
@@ -157,7 +151,6 @@ async def _watch_over(request: Request, line: ViewerLink, still: Callable[[], bo
                 await request.context.draining.wait()
                 line.end(DRAINING, "the server ends")
                 return
-        await request.context.access.look()
-        if not still():
+        if not await still_valid(request):
             line.end(POLICY, "the token or session is over")
             return

@@ -5,17 +5,18 @@ The live socket is elsewhere (`server.live`); `live` here refuses a request with
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
 
 import msgspec
 
 from steppe.control import Refused
+from steppe.server.doors.authentication import still_valid
 from steppe.server.request import Request, Response
 from steppe.server.routes.steering import number_of
 from steppe.service.orders import OVER
 
-QUIET = 15.0  # [s] without news until a comment says that the line is up
+QUIET = 5.0  # [s] without news until the token is checked again and a comment says that the line is up
 
 
 async def events_stream(request: Request) -> Response:
@@ -39,28 +40,27 @@ def _stream(lines: AsyncGenerator[bytes]) -> Response:
 
 async def _changes(request: Request, seq: int) -> AsyncGenerator[tuple[int, Mapping[str, object]]]:
     """The states of an operation; two of the same content are sent once."""
-    run = request.run
     last: dict[str, object] = {}
-    happenings = run.happenings(1 << 60)
-    try:
-        async for _ in happenings:
-            if (found := dict(run.operation(seq) or last)) != last:
+    async with aclosing(request.run.changes()) as changes:
+        async for _ in changes:
+            if (found := dict(request.run.operation(seq) or last)) != last:
                 yield 0, (last := found)
             if last["state"] in OVER:
                 return
-    finally:
-        await _end(happenings)
 
 
 async def _lines(
-    request: Request, happenings: AsyncIterator[tuple[int, Mapping[str, object]]], unnumbered: str = "info"
+    request: Request, happenings: AsyncGenerator[tuple[int, Mapping[str, object]]], unnumbered: str = "info"
 ) -> AsyncGenerator[bytes]:
+    """The lines of a stream, until its happenings, the server or the token of the request end."""
     yield b"retry: 1000\n\n"
     draining = asyncio.ensure_future(request.context.draining.wait())
     following: asyncio.Future[tuple[int, Mapping[str, object]]] = asyncio.ensure_future(anext(happenings))
     try:
         while True:
             await asyncio.wait((following, draining), timeout=QUIET, return_when=asyncio.FIRST_COMPLETED)
+            if not await still_valid(request):
+                return
             if following.done():
                 try:
                     number, what = following.result()
@@ -78,13 +78,7 @@ async def _lines(
         following.cancel()
         with suppress(asyncio.CancelledError, StopAsyncIteration):
             await following
-        await _end(happenings)
-
-
-async def _end(happenings: AsyncIterator[object]) -> None:
-    close = getattr(happenings, "aclose", None)
-    if close is not None:
-        await close()
+        await happenings.aclose()
 
 
 async def live(request: Request) -> Response:
