@@ -148,7 +148,7 @@ def test_sessions_live_through_a_restart_but_not_those_of_a_token_that_was_revok
 
 def test_who_fails_to_log_in_waits_longer_and_longer() -> None:
     now = [0.0]
-    access = Access([], lambda: now[0])
+    access = Access([], elapsed=lambda: now[0])
     waits = []
     for _ in range(8):
         waits.append(access.wait_to_login("here", 5))

@@ -36,7 +36,7 @@ def time() -> Time:
 
 @pytest.fixture
 def access(time: Time) -> Access:
-    return Access([Token.of(role, role, text) for role, text in TOKENS.items()], time)
+    return Access([Token.of(role, role, text) for role, text in TOKENS.items()], time, time)
 
 
 def status(client: Client, token: str) -> int:
@@ -99,6 +99,20 @@ def test_a_token_that_is_revoked_ends_with_its_sessions_within_a_second(client: 
     time.now += 1.0
     assert client.ask("GET", "/whoami", role=None, headers=cookie).status_code == 401
     assert (status(client, "g" * 43), status(client, "o" * 43)) == (401, 200)
+
+
+def test_a_clock_that_is_set_back_keeps_no_token_alive_and_no_new_one_out(toy: Toy, time: Time) -> None:
+    passed = Time()
+    client = Client(application({"toy": toy}, Access([Token.of("view", "view", TOKENS["view"])], time, passed)), toy)
+    tokens = TokenFile(toy.folder)
+    tokens.add(Token.of("guest", "view", "g" * 43, 2000.0))
+    assert status(client, "g" * 43) == 200
+    time.now -= 500.0
+    tokens.add(Token.of("other", "view", "o" * 43, 2000.0))
+    assert status(client, "o" * 43) == 200
+    tokens.remove("guest")
+    passed.now += 1.0
+    assert status(client, "g" * 43) == 401
 
 
 def test_one_that_was_written_into_an_address_is_not_taken_again(client: Client, toy: Toy) -> None:

@@ -52,14 +52,18 @@ class Access:
         Those that are taken.
     now
         Seconds since 1970.
+    elapsed
+        Seconds of a clock that nobody sets back.
     """
 
-    def __init__(self, tokens: Iterable[Token], now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, tokens: Iterable[Token], now: Callable[[], float] = time.time, elapsed: Callable[[], float] = time.monotonic
+    ) -> None:
         self._given = list(tokens)
         self._files: dict[str, TokenStore] = {}
         self._revoked: set[bytes] = set()
-        self._looked, self._looking = 0.0, asyncio.Lock()
-        self._now = now
+        self._looked, self._looking = -LOOK, asyncio.Lock()
+        self._now, self._elapsed = now, elapsed
         self._know(self._given)
         self._sessions: dict[bytes, tuple[Token, float]] = {}
         self._failures: dict[str, list[float]] = {}
@@ -76,9 +80,9 @@ class Access:
 
     async def look(self, *texts: str | bytes) -> None:
         """Reads the files of tokens again, in a thread, where that is due or one of some tokens is not known: it may be new."""
-        if self._is_known(texts) and (self._looking.locked() or self._now() < self._looked + LOOK):
+        if self._is_known(texts) and (self._looking.locked() or self._elapsed() < self._looked + LOOK):
             return
-        came = self._now()
+        came = self._elapsed()
         async with self._looking:
             if self._looked <= came:  # waiting callers share one read
                 await self._look()
@@ -90,7 +94,7 @@ class Access:
             await self._look()
 
     async def _look(self) -> None:
-        self._looked = self._now()
+        self._looked = self._elapsed()
         found = await asyncio.to_thread(self._read)
         if found is not None:
             self._know(found)
@@ -201,19 +205,19 @@ class Access:
     # ---- failures to log in -------------------------------------------------------------------------------------------------------------
     def wait_to_login(self, address: str, free: int) -> float:
         """Seconds until an address may try to log in again: none for `free` failures a minute, then one more second each."""
-        failures = [moment for moment in self._failures.get(address, ()) if moment > self._now() - MINUTE]
+        failures = [moment for moment in self._failures.get(address, ()) if moment > self._elapsed() - MINUTE]
         if not failures:
             self._failures.pop(address, None)
             return 0.0
         self._failures[address] = failures
         over = len(failures) - free
-        return max(0.0, failures[-1] + 1.0 + over - self._now()) if over >= 0 else 0.0
+        return max(0.0, failures[-1] + 1.0 + over - self._elapsed()) if over >= 0 else 0.0
 
     def login_failed(self, address: str) -> None:
         """Counts a failure."""
         if len(self._failures) > 10_000:  # an attack from everywhere must not fill the memory
             self._failures.clear()
-        self._failures.setdefault(address, []).append(self._now())
+        self._failures.setdefault(address, []).append(self._elapsed())
 
 
 def _forget(file: TokenStore, digest: bytes) -> None:
