@@ -199,6 +199,17 @@ def test_a_number_that_is_none_is_named_with_its_place(client: Client, body: byt
     assert (found["code"], found["detail"], found["position"]) == ("bad-json", sentence, where)
 
 
+@pytest.mark.parametrize("path", ["/runs/toy/triggers", "/runs/toy/set", "/login"])
+def test_half_of_a_character_is_refused_wherever_it_stands(client: Client, path: str) -> None:
+    before = client.standing()
+    for body in (rb'{"text": "a\ud83d"}', rb'{"set": [{"\udc00": 1}]}'):
+        found = problem(client.ask("POST", path, content=body, headers={"Content-Type": "application/json"}))
+        assert (found["status"], found["code"], found["value"]) == (400, "bad-json", "\\ud83d" if b"text" in body else "\\udc00")
+    assert client.standing() == before
+    whole = client.post("/triggers", {"expression": "max(green) > 1", "text": "\U0001f33e"})  # sent as two halves
+    assert whole.status_code in (200, 202)
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [

@@ -22,7 +22,8 @@ def decode(body: bytes, kind: type[Request], limits: Limits) -> Request:
     Raises
     ------
     Refused
-        bad-json: no JSON, a key comes twice, too deep, a number that is not finite or has more than 64 bits; else as `fitted` does.
+        bad-json: no JSON, a key comes twice, too deep, half of a character, a number that is not finite or has more than 64 bits;
+        else as `fitted` does.
     """
     return fitted(parse(body, limits.depth), kind)
 
@@ -45,6 +46,12 @@ def parse(body: bytes, depth: int) -> object:
         if levels > depth:
             raise _too_deep(depth)
         level = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
+    if b"\\u" in body:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = f"\\u{ord(error.object[error.start]):04x}"
+            raise Refused("bad-json", f"{half} is half of a character. Send both halves, or the character in UTF-8.", value=half) from None
     if misfits:
         variable = value.get("variable") if isinstance(value, dict) else None
         where, text = next(_places(value, "$")), misfits[0].text[:32]
