@@ -244,6 +244,16 @@ def test_a_branch_goes_its_own_way(run: Run) -> None:
     xarray.testing.assert_equal(run.scenario(name)["water"], wet["water"])
 
 
+def test_a_name_that_was_given_up_is_that_of_a_new_scenario(run: Run, shared_server: Served) -> None:
+    name = f"again-{run.info().version}"
+    run.branch(name).step(2)
+    headers = {"Authorization": f"Bearer {TOKENS['steer']}", "Idempotency-Key": name}
+    assert httpx.delete(f"{shared_server.address}/api/v1/runs/out/scenarios/{name}", headers=headers).is_success
+    again = run.branch(name)
+    assert run.scenarios[name].step == 0
+    again.step(1)
+
+
 def test_back_in_time_and_on_again_gives_the_same_bits(run: Run) -> None:
     run.step(20)
     first = run["water"]

@@ -82,6 +82,11 @@ class Remote:
                 self._versions.setdefault(each.name, each.version)  # in place: another thread may learn one at the same time
         return self.seen
 
+    async def made(self, scenario: str) -> None:
+        """Learns the version of a scenario that this client has made. Its name may have been that of another one."""
+        self._versions.pop(scenario, None)
+        await self.info(look=False)
+
     async def scenarios(self) -> Scenarios:
         """All scenarios by name; `info` has only the newest of those that rewinds left."""
         reply = await self.line.ask("GET", f"{self.path}/scenarios")

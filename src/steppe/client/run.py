@@ -206,7 +206,7 @@ class AsyncRun(AsyncLook):
             changes.append(await self._change(variable, value, region, units, operation))
         origin = {"scenario": self._scenario} | ({} if at is None else words.at(at))
         made = await self._remote.order("POST", "/scenarios", {"name": name, "from": origin, "set": changes}, self._scenario, wait)
-        await self._remote.info(look=False)
+        await self._remote.made(name)
         if wait:
             await made.wait()
             await self._wait_for_changes(made.id, name, len(changes))
