@@ -36,6 +36,13 @@ def test_an_automatic_span_tells_every_value_to_half_a_level(values, bits, size)
     assert (np.abs(found[known] - values[known].astype(np.float64)) <= scale / 2 * (1 + 1e-9)).all()
 
 
+@pytest.mark.parametrize("values", [[1e300], [-1e300], [1e38, 1e300]])
+def test_a_map_beyond_the_numbers_of_a_frame_has_the_span_at_their_end(values):
+    span = seen(np.array(values))
+    assert span.low < np.sign(values[0]) * 1e37 < span.high
+    assert np.isfinite(shown(np.array(values), span, 16)[0]).all()
+
+
 @given(NUMBERS, NUMBERS, st.lists(st.tuples(NUMBERS, NUMBERS), max_size=8))
 def test_a_span_that_follows_holds_what_is_shown_in_it(first, second, more):
     span = None

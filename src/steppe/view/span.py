@@ -48,7 +48,7 @@ def following(span: Span | None, least: float, most: float) -> Span:
         return span
     if not least <= most:
         return span or Span(0.0, 1.0)
-    least, most = max(least, -LARGEST), min(most, LARGEST)
+    least, most = (min(max(end, -LARGEST), LARGEST) for end in (least, most))
     if span is None:
         return _fitted(least, most)
     low, high = span.ends
