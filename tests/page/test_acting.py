@@ -297,6 +297,33 @@ def test_a_scenario_is_renamed_and_deleted_unless_somebody_undoes_it(opened: Ope
     assert "wet" in [each["name"] for each in house.info()["scenarios"]]
 
 
+def test_f2_renames_the_steered_scenario_from_anywhere_and_says_why_main_keeps_its_name(opened: Opened) -> None:
+    house, page = opened.house, opened.page
+    opened.press("F2")
+    expect(page.locator("#notices")).to_contain_text("main cannot be renamed: the run begins with it.")
+    house.order("/scenarios", {"name": "dry"})
+    opened.wait("steppe.store.now.info.scenarios.length > 1")
+    page.evaluate("() => steppe.store.change({steered: 'dry'})")
+    page.locator("#map").focus()
+    opened.press("F2")
+    page.keyboard.type("wet")
+    opened.press("Enter")
+    opened.wait("steppe.store.now.steered === 'wet'")
+    wait_for(lambda: "wet" in [each["name"] for each in house.info()["scenarios"]])
+
+
+def test_escape_leaves_a_field_so_that_keys_are_heard_again(opened: Opened) -> None:
+    opened.press("g", "Escape")
+    expect(opened.page.locator("#map")).to_be_focused()
+    opened.press("s")
+    opened.page.keyboard.type("leak")
+    opened.press("Enter")
+    opened.page.keyboard.type("0.5")
+    opened.press("Escape", ".")
+    wait_for(lambda: opened.house.main()["step"] == 1)
+    assert opened.page.locator("#change-leak-value").input_value() == ""
+
+
 def test_a_box_that_is_drawn_beyond_the_edge_of_the_map_ends_there(opened: Opened) -> None:
     page = opened.page
     opened.house.order("/step", {"steps": 2})

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { grouped, placeText, prettyUnit, singleText, toStep, typedNumber, typedPlace, unbroken } from "../src/decode/units";
+import { counted, grouped, placeText, prettyUnit, singleText, toStep, typedNumber, typedPlace, unbroken } from "../src/decode/units";
 import { actionOf, KEYS } from "../src/state/keys";
 import { Store } from "../src/state/store";
 import { fill, h } from "../src/ui/dom";
@@ -28,6 +28,7 @@ it("units are written with true superscripts", () => {
 
 it("numbers have a true minus and thin spaces, and are read as they are written", () => {
   expect(grouped("-1234567.891")).toBe("−1 234 567.891");
+  expect([0, 1, 1234].map((count) => counted(count, "cell"))).toEqual(["0 cells", "1 cell", "1 234 cells"]);
   expect(toStep(1133.0248, 0.03)).toBe("1 133.02");
   expect(toStep(-0.001, 0.1)).toBe("0.0");
   fc.assert(

@@ -45,6 +45,11 @@ export function grouped(text: string): string {
   return inThrees(powered(text));
 }
 
+/** "1 cell", "15 208 cells". */
+export function counted(count: number, unit: string): string {
+  return `${grouped(String(count))} ${unit}${count === 1 ? "" : "s"}`;
+}
+
 function inThrees(text: string): string {
   const [, sign = "", whole = "", rest = ""] = /^(-?)([0-9]+)(.*)$/s.exec(text) ?? [];
   if (!whole) return text.replace("-", MINUS);

@@ -1,6 +1,7 @@
 /** What can be done by a key or from several places: whoever knows how says so, whoever wants it asks for it. */
 import { type Action, actionOf } from "../state/keys";
 import type { Store } from "../state/store";
+import { byId } from "./dom";
 
 export class Actions {
   private readonly known = new Map<Action, () => void>();
@@ -14,13 +15,14 @@ export class Actions {
     this.known.get(action)?.();
   }
 
-  /** Does what keys ask for, while no field has the focus. Space plays, unless Tab led to what it would press. */
+  /** Does what keys ask for, while no field has the focus: Escape leaves one. Space plays, unless Tab led to what it would press. */
   listen(store: Store): void {
     let byKeys = false;
     addEventListener("focusin", ({ target }) => {
       byKeys = target instanceof Element && target.matches(":focus-visible"); // with the next key it is visible anyhow
     });
     addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && !store.now.dialog && takesText(document.activeElement)) byId("map").focus({ preventScroll: true });
       const action = actionOf(event, store.now.letter_keys);
       if (event.defaultPrevented || !action || !this.known.has(action) || store.now.dialog) return;
       if (action === "play" && isPressed(event.target) ? byKeys : takesText(event.target)) return;

@@ -1,5 +1,5 @@
 /** The state of the run and of the connection in words, beside a dot; and what lies over the map while it is not live. */
-import { grouped } from "../decode/units";
+import { counted, grouped } from "../decode/units";
 import type { Api } from "../fetch/api";
 import { steeredNow, toldOf } from "../state/scenario";
 import type { State, Store, Weight } from "../state/store";
@@ -121,7 +121,7 @@ function runningText(state: State, at: Scenario, now: number): string {
 export function arraysText(counts: Info["arrays"] | undefined): string {
   const { arrays = 0, bytes = 0, messages = 0, sent = 0, longest_wait = 0 } = counts ?? {};
   if (!bytes) return "";
-  const size = `${arrays} array${arrays === 1 ? "" : "s"}, ${(bytes / 1e6).toFixed(1)} MB`;
+  const size = `${counted(arrays, "array")}, ${(bytes / 1e6).toFixed(1)} MB`;
   if (!messages) return size;
   const wait = `longest wait ${(1000 * longest_wait).toFixed(1)} ms`;
   return `${size}; ${grouped(String(messages))} messages between hosts, ${(sent / 1e6).toFixed(1)} MB, ${wait}`;

@@ -1,5 +1,5 @@
 /** The legends of the variable and of the difference, drawn at most 5 times a second. */
-import { grouped, prettyUnit, rounded, toStep, typedNumber } from "../decode/units";
+import { counted, prettyUnit, rounded, toStep, typedNumber } from "../decode/units";
 import { drawLegend, HEIGHT, heightOf } from "../draw/legend";
 import { DIFFERENCE, type Scale, scaleOf } from "../draw/palette";
 import type { Api } from "../fetch/api";
@@ -72,7 +72,7 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
     if (values && scale) {
       const beyond: [boolean, boolean] = [values.range[0] < scale.range[0] || values.beyond[0], values.beyond[1]];
       paint(canvas, { ...values, ...scale, beyond }, false, units);
-      say(missing.lastElementChild as Element, `missing: ${grouped(String(values.missing))} cells`);
+      say(missing.lastElementChild as Element, `missing: ${counted(values.missing, "cell")}`);
       if (!form.contains(document.activeElement)) {
         [low.value, high.value] = values.range.map((value) => rounded(value, 6)) as [string, string];
       }

@@ -13,7 +13,6 @@ export function mount(store: Store, actions: Actions): void {
   narrow.addEventListener("change", place);
   place();
   const show = (pane: Pane) => store.change({ pane });
-  const tree = () => byId("pane-scenarios").querySelector<HTMLElement>("[role=treeitem][tabindex='0']");
   actions.on("set", () => {
     show("steer");
     byId("parameter-filter").focus();
@@ -24,12 +23,11 @@ export function mount(store: Store, actions: Actions): void {
   });
   actions.on("rename", () => {
     show("scenarios");
-    tree()?.focus();
-    tree()?.dispatchEvent(new KeyboardEvent("keydown", { key: "F2", bubbles: true }));
+    byId("pane-scenarios").dispatchEvent(new Event("rename"));
   });
   actions.on("compare", () => {
     show("scenarios");
-    tree()?.focus();
+    byId("pane-scenarios").querySelector<HTMLElement>("[role=treeitem][tabindex='0']")?.focus();
   });
   actions.on("log", () => {
     show("log");

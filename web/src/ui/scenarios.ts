@@ -1,7 +1,8 @@
 /** The tree of scenarios: what each differs in and where it stands; two that are ticked are compared. */
+import { counted } from "../decode/units";
 import type { Api } from "../fetch/api";
 import { paced } from "../state/pace";
-import { LEFT, legsOf, onView } from "../state/scenario";
+import { LEFT, legsOf, onView, steeredNow } from "../state/scenario";
 import type { State, Store } from "../state/store";
 import type { Scenario } from "../state/told";
 import { askBranch } from "./branch";
@@ -57,7 +58,7 @@ export function whereText(scenario: Scenario, state: State): string {
   const from = parent ? `from ${stepWords(state, fork)} of ${parent.name}, ` : "";
   const length = scenario.step - fork;
   const unit = state.run?.clock.step === 86400 ? "day" : "step";
-  return `${from}${length} ${unit}${length === 1 ? "" : "s"}, at ${stepWords(state, scenario.step)}`;
+  return `${from}${counted(length, unit)}, at ${stepWords(state, scenario.step)}`;
 }
 
 export function mount(element: HTMLElement, store: Store, api: () => Api): void {
@@ -107,12 +108,13 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     draw();
     tree.querySelector<HTMLElement>("[tabindex='0']")?.focus();
   };
-  const leave = (scenario: Scenario) => {
+  /** Whether a scenario may be renamed or deleted; tells why it may not. */
+  const may = (be: string, scenario: Scenario): boolean => {
     const reason = barred(store) ?? (scenario.name === "main" ? "the run begins with it" : null);
-    if (reason) {
-      store.notify({ weight: "warn", text: `${scenario.name} cannot be deleted: ${reason}.`, lasts: 6000 });
-      return;
-    }
+    if (reason) store.notify({ weight: "warn", text: `${scenario.name} cannot be ${be}: ${reason}.`, lasts: 6000 });
+    return reason === null;
+  };
+  const leave = (scenario: Scenario) => {
     const { look, steered } = store.now;
     if (look.scenarios.includes(scenario.name)) store.look({ scenarios: ["main"], maps: 1 });
     if (steered === scenario.name) store.change({ steered: "main" });
@@ -135,6 +137,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     draw();
   };
   const ask = (scenario: Scenario) => {
+    if (!may("deleted", scenario)) return;
     const close = () => {
       fill(form);
       tree.querySelector<HTMLElement>("[tabindex='0']")?.focus();
@@ -214,6 +217,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     return h("button", { type: "button", class: "small quiet", title, tabindex: -1, onclick }, text);
   };
   const startRenaming = (scenario: Scenario) => {
+    if (!may("renamed", scenario)) return;
     renaming = scenario.branch;
     draw();
     tree.querySelector<HTMLInputElement>(".rename")?.select();
@@ -253,13 +257,17 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     } else if (!scenario) return;
     else if (event.key === "Enter") show(scenario);
     else if (event.key === " " || event.key.toLowerCase() === "k") tick(scenario);
-    else if (event.key === "F2" && scenario.name !== "main") startRenaming(scenario);
-    else if (event.key === "Delete" && scenario.name !== "main") ask(scenario);
+    else if (event.key === "F2") startRenaming(scenario);
+    else if (event.key === "Delete") ask(scenario);
     else return;
     event.preventDefault();
     event.stopPropagation();
   });
   element.addEventListener("branch", () => branch.click());
+  element.addEventListener("rename", () => {
+    const steered = steeredNow(store.now);
+    if (steered) startRenaming(steered);
+  });
   const soon = paced(2, draw);
   store.subscribe(({ info, log }) => [info?.scenarios, log], soon);
   store.subscribe(({ look, run, viewer, steered }) => [look.scenarios, look.maps, run, viewer, steered], draw);

@@ -1,6 +1,6 @@
 /** Orders in words for people, and as a command line or a line of Python that gives the same order. */
 import { isDay, isoDate, isShort, momentOf, momentText, parseMoment, stepOf, stepText } from "../decode/calendar";
-import { grouped, placeText, prettyUnit, rounded } from "../decode/units";
+import { counted, grouped, placeText, prettyUnit, rounded } from "../decode/units";
 import { labelOf, named, parted } from "../state/levels";
 import { LEFT, legsOf } from "../state/scenario";
 import type { Run, State } from "../state/store";
@@ -93,13 +93,13 @@ export function regionText(region: unknown, cells?: unknown): string {
   if (region === "all" || region === undefined) return "everywhere";
   if (typeof region === "string") return `in ${region}`;
   const [kind, value] = Object.entries(region as Words)[0] ?? ["", []];
-  const many = typeof cells === "number" ? `, ${grouped(String(cells))} cells` : "";
+  const many = typeof cells === "number" ? `, ${counted(cells, "cell")}` : "";
   if (kind === "cell") return `in the cell at ${placeText(value as [number, number])}`;
   if (kind === "box") {
     const [west = 0, south = 0, east = 0, north = 0] = value as number[];
     return `in the box ${placeText([west, south])} to ${placeText([east, north])}${many}`;
   }
-  return kind === "polygon" ? `in a polygon${many}` : `in ${(value as unknown[]).length} cells`;
+  return kind === "polygon" ? `in a polygon${many}` : `in ${counted((value as unknown[]).length, "cell")}`;
 }
 
 function changeText(change: Words, variables: readonly Variable[], cells?: unknown): string {
@@ -325,7 +325,7 @@ export function goesOn(state: State, row: LogRow): Scenario | undefined {
 /** "29 016 cells: mean 0.12 -> 0.1 animals ha-1". at: " at 850 hPa", where a variable has levels. */
 export function previewText({ cells, before, after, units, outside }: Preview, at = ""): string {
   const number = (value: number | null) => (value === null ? "no value" : rounded(value, 5));
-  const means = `${grouped(String(cells))} ${cells === 1 ? "cell" : "cells"}${at}: mean ${number(before)} → ${number(after)} ${prettyUnit(units)}`;
+  const means = `${counted(cells, "cell")}${at}: mean ${number(before)} → ${number(after)} ${prettyUnit(units)}`;
   const wrong = outside ? `; ${grouped(String(outside))} would be outside the limits` : "";
   return `${means.trim()}${wrong}`;
 }
