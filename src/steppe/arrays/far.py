@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 
 from steppe.array_types import Array, Integers
 from steppe.arrays.access import FETCH_UPDATE, ElementLoops, access, distinct
-from steppe.arrays.layout import PageLayout
+from steppe.arrays.layout import PageLayout, runs_of
 from steppe.arrays.serving import Answer, PageRequest
 from steppe.arrays.site import ArraySite
 from steppe.timeline import span
@@ -73,7 +73,7 @@ class Far:
         most = max(MOST >> layout.shift, 1)
         of_hosts = [numbers[hosts == host] for host in np.unique(hosts)]
         for group in (some[first : first + most] for some in of_hosts for first in range(0, some.size, most)):
-            runs = _runs(group) << layout.shift
+            runs = runs_of(group) << layout.shift
             runs[-1, 1] = min(runs[-1, 1], layout.length - runs[-1, 0])
             n = int(runs[:, 1].sum())
             answer = self._send(int(layout.page_hosts[group[0]]), GATHER, n, len(runs), runs.reshape(-1))
@@ -82,10 +82,11 @@ class Far:
 
     def change(self, operation: int, index: Integers, x: Array | None = None, a: float = 1, b: float = 1) -> Wait:
         """Gathers, scatters or updates elements of other hosts; gives the elements, or the former values of `FETCH_UPDATE`."""
-        asked = [
-            (self._ask(host, operation, index[places], None if x is None else x[places], a, b), places)
-            for host, places in self._split(index)
-        ]
+        asked = []
+        for host, places in self._split(index):
+            some, values = np.ascontiguousarray(index[places]), None if x is None else x[places]
+            n_runs, sent = _as_runs(some, self._layout.length)
+            asked.append((self._send(host, operation, some.size, n_runs, sent, values, a, b), places))
         return self._waiting(index.size, asked)
 
     def _waiting(self, n: int, asked: list[tuple[Answer, Integers | slice]]) -> Wait:
@@ -115,13 +116,6 @@ class Far:
         order = np.argsort(hosts, kind="stable")  # a radix sort: hosts are int16
         for group in np.split(order, np.flatnonzero(np.diff(hosts[order])) + 1):
             yield from ((int(hosts[group[0]]), group[first : first + MOST]) for first in range(0, group.size, MOST))
-
-    def _ask(self, host: int, operation: int, index: Integers, x: Array | None = None, a: float = 1, b: float = 1) -> Answer:
-        index = np.ascontiguousarray(index)
-        n_runs, sent = _as_runs(index)
-        if not n_runs and self._layout.length <= LARGEST:
-            sent = sent.astype(SHORT)
-        return self._send(host, operation, index.size, n_runs, sent, x, a, b)
 
     def _send(
         self, host: int, operation: int, elements: int, n_runs: int, sent: Array, x: Array | None = None, a: float = 1, b: float = 1
@@ -184,19 +178,14 @@ def _distinct(index: Integers) -> tuple[Integers, Integers]:
     return found[: counts[0]], inverse
 
 
-def _as_runs(index: Integers) -> tuple[int, Integers]:
-    """The number of runs and their pairs, or 0 and the indices where pairs are no shorter."""
+def _as_runs(index: Integers, length: int) -> tuple[int, Array]:
+    """The number of runs and their pairs, or 0 and the indices where pairs are no shorter. length: of the array."""
     sample = _sample(index)
-    if index.size <= FEW or 2 * int(np.count_nonzero(np.diff(sample) == 1)) < sample.size:
-        return 0, index
-    runs = _runs(index)
-    return (len(runs), runs.reshape(-1)) if runs.size < index.size else (0, index)
-
-
-def _runs(index: Integers) -> Integers:
-    """Indices that follow each other as pairs (first, length), (runs, 2)."""
-    begins = np.flatnonzero(np.append(True, index[1:] != index[:-1] + 1))
-    return np.stack([index[begins], np.diff(begins, append=index.size)], axis=1)
+    if index.size > FEW and 2 * int(np.count_nonzero(np.diff(sample) == 1)) >= sample.size:
+        runs = runs_of(index)
+        if runs.size < index.size:
+            return len(runs), runs.reshape(-1)
+    return 0, index.astype(SHORT) if length <= LARGEST else index
 
 
 def _from_runs(pairs: Integers) -> Integers:

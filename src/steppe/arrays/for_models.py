@@ -83,7 +83,7 @@ class ModelArrays:
         for each, size in zip(shapes, sizes, strict=True):
             found.append(memory[begin : begin + prod(each) * kind.itemsize].view(kind).reshape(each))
             begin += size
-        return found[site.mates.index(self._world.rank)], found
+        return found[site.row], found
 
     def queue(self, n: int, least: int = 1, within_host: bool = False) -> "WorkQueue":
         """A queue of n tasks: of all ranks, or one for the ranks of each host; raises as `WorkQueue` does."""

@@ -295,7 +295,7 @@ class GlobalArray:
 
     def _meet(self, what: str, patience: float | None = None) -> None:
         """Returns when all ranks have called it and the updates with keys of all have taken place."""
-        if self._site.meet(f'{what} of "{self.name}"', patience, flag=self._log.has_entries):
+        if self._site.meet(f'{what} of "{self.name}"', [int(self._log.has_entries)], patience)[0]:
             apply_in_order(self._world, self._log, self.layout, self._apply)
             self._log = Log(self.dtype)
             self._site.meet(f'the updates with keys of "{self.name}"')

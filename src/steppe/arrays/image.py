@@ -37,11 +37,6 @@ class FileImage:
         self.begin, self.size = 0, 0
         self._lent: list[weakref.ref[Bytes]] = []
 
-    def lend(self, begin: int, size: int, rows: int) -> None:
-        """Gives the memory to a part of a file. No view of what it was before is left: `is_free`."""
-        self.begin, self.size, self.identity = begin, size, NO_FILE
-        self.open(rows)
-
     def open(self, rows: int) -> None:
         """Makes `bytes` and `room` again: the views of one open file are other objects than those of the next."""
         room, counts = lengths_of(self.size, rows)
@@ -134,8 +129,9 @@ class ImagePool:
             image = FileImage(self._segment(world, length))
         else:
             self._closed.remove(image)
-        begin = min(self._hosts[world.rank] * part, size)
-        image.lend(begin, min(part, size - begin), self._rows)
+        image.identity, image.begin = NO_FILE, min(self._hosts[world.rank] * part, size)
+        image.size = min(part, size - image.begin)
+        image.open(self._rows)
         return image
 
     def keep(self, image: FileImage) -> None:

@@ -19,6 +19,12 @@ Kind = Literal["blocks", "wrapped"]
 PAGE = 65_536  # [bytes]
 
 
+def runs_of(numbers: Integers) -> Integers:
+    """Numbers (n,) that follow each other as pairs (first, count), (runs, 2)."""
+    begins = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1] + 1)[: numbers.size])
+    return np.stack([numbers[begins], np.diff(begins, append=numbers.size)], axis=1)
+
+
 @dataclass(frozen=True)
 class PageLayout:
     """The pages of an array of `length` elements of `itemsize` bytes over ranks on hosts.
@@ -90,7 +96,5 @@ class PageLayout:
 
     def elements_of(self, rank: int) -> Sequence[tuple[int, int]]:
         """The ranges (first, one after the last) of elements of a rank; neighbouring pages are one range."""
-        mine = np.flatnonzero(self.owners == rank)
-        cuts = np.flatnonzero(np.diff(mine) > 1) + 1
-        per_page = self.page // self.itemsize
-        return [(int(run[0]) * per_page, min(self.length, (int(run[-1]) + 1) * per_page)) for run in np.split(mine, cuts) if run.size]
+        runs = runs_of(np.flatnonzero(self.owners == rank)).tolist()
+        return [(first << self.shift, min(self.length, (first + count) << self.shift)) for first, count in runs]

@@ -67,7 +67,7 @@ class MemoryFile:
     def __init__(self, path: str | os.PathLike[str], mode: FileMode, world: World, *, size: int | None = None, check: bool = False) -> None:
         self.path, self.mode = os.fsdecode(path), mode
         self._world, self._site, self._pool, self._process = world, site_of(world), pool_of(world), os.getpid()
-        self._row, self._leads = self._site.mates.index(world.rank), world.rank == self._site.mates[0]  # the first of a host has its disk
+        self._row, self._leads = self._site.row, self._site.row == 0  # the first of a host has its disk
         self._log: list[ByteRecords] | None = [] if check else None
         self._position, self._changed = 0, mode == "w"
         self._writer: BlockWriter | None = None
@@ -296,7 +296,7 @@ class MemoryFile:
             found = work()
         except SteppeError as raised:
             error = raised
-        failed, *told = self._site.greatest(f'{what} of "{self.path}"', [int(error is not None), *(found or NO_FILE), *mine])
+        failed, *told = self._site.meet(f'{what} of "{self.path}"', [int(error is not None), *(found or NO_FILE), *mine])
         if failed:
             agree_on(self._world, error)
         return (told[0], told[1], told[2], told[3], told[4]), told[5:]

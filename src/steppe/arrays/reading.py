@@ -52,14 +52,14 @@ def size_of(text: int | str) -> int:
 class ComingPages:
     """Pages under way to the store; `ReadOnly.bring` makes it. `wait` puts them there."""
 
-    def __init__(self, finish: Callable[[], None]) -> None:
-        self._finish: Callable[[], None] | None = finish
+    def __init__(self, *finish: Callable[[], None]) -> None:
+        self._finish = finish
 
     def wait(self) -> None:
         """The pages are stored and stand in the table. A second call does nothing."""
-        finish, self._finish = self._finish, None
-        if finish:
-            finish()
+        finish, self._finish = self._finish, ()
+        for each in finish:
+            each()
 
 
 class ReadOnly:
@@ -124,15 +124,9 @@ class ReadOnly:
                 f"room for {self.room}. Ask for fewer, or enlarge the cache."
             )
         self._used[asked] = True
-        own = self._begin(wanted, fixed) if wanted.size else None
-
-        def finish() -> None:
-            for each in earlier:
-                each.wait()
-            if own:
-                own.wait()
-
-        return ComingPages(finish)
+        if wanted.size:
+            earlier.append(self._begin(wanted, fixed))
+        return ComingPages(*(each.wait for each in earlier))
 
     def gather(self, index: ArrayLike) -> Array:
         """The elements at flat indices, of their shape; raises as `GlobalArray.gather`, and after the end of `read_only`."""

@@ -152,10 +152,8 @@ class _Client:
             length = request.indices + request.values
             answer = memoryview(handle(request, (yield length) if length else memoryview(b""))).cast("B")
             head = ANSWER.pack(answer.nbytes)
-            if answer.nbytes <= SMALL:  # in one packet, for which the client wakes once
-                self._answers.append(memoryview(head + answer))
-            else:
-                self._answers += [memoryview(head), answer]
+            small = answer.nbytes <= SMALL  # sent in one packet, for which the client wakes once
+            self._answers += [memoryview(head + answer)] if small else [memoryview(head), answer]
 
 
 class HostLink:
@@ -186,12 +184,10 @@ class HostLink:
         head, answer = HEAD.pack(*request), Answer(self)
         with self._lock:
             try:
-                if all(part.nbytes <= SMALL for part in parts):
-                    self._socket.sendall(b"".join([head, *parts]))
-                else:
-                    self._socket.sendall(head)
-                    for part in parts:
-                        self._socket.sendall(part)
+                small = all(part.nbytes <= SMALL for part in parts)
+                pieces: list[Buffer] = [b"".join([head, *parts])] if small else [head, *parts]
+                for piece in pieces:
+                    self._socket.sendall(piece)
             except OSError as error:
                 self._fail(error)
             self._pending.append(answer)

@@ -60,6 +60,7 @@ class ArraySite:
         self.hosts = tuple(nodes(world))
         self.host, self.several = self.hosts[world.rank], max(self.hosts) > 0
         self.mates = [rank for rank in range(world.size) if self.hosts[rank] == self.host]
+        self.row = self.mates.index(world.rank)  # of this rank among those of its host; the first of them leads
         self.arrays = 0  # made so far
         self.unwritten: dict[str, Callable[[], None]] = {}  # files that are open for writing, and what removes the new ones
         self.ended = False
@@ -67,7 +68,7 @@ class ArraySite:
         self.served: dict[int, Callable[[PageRequest, memoryview], bytes | memoryview]] = {}  # by number of the array
         board = shared(world, self.hosts, 16 * len(self.mates))
         self._board: Integers = board.view(np.int64).reshape(-1, 2)
-        self._seat = self._board[self.mates.index(world.rank)]
+        self._seat = self._board[self.row]
         self._seat[0] = self.process
         self._watch_next()
         self._calls = 0
@@ -77,17 +78,13 @@ class ArraySite:
         self._addresses: list[tuple[str, int]] = []
         self._key = b""
         self.server: PageServer | None = None
-        if self.several and is_bridged():
-            raise ArrayError(
-                "Global arrays of several hosts need connections between all of them, which sites of the bridge lack. Use one site."
-            )
         if self.several:
             self._open(world)
         world.at_close(self._end)
 
     def _watch_next(self) -> None:
         """Starts the thread that watches the next rank of this host."""
-        seat = (self.mates.index(self.rank) + 1) % len(self.mates)
+        seat = (self.row + 1) % len(self.mates)
         self.world.barrier()  # all seats are taken
         process = int(self._board[seat, 0])
         if process == os.getpid():  # alone, or ranks that are threads
@@ -125,17 +122,21 @@ class ArraySite:
 
     def _open(self, world: World) -> None:
         """Starts the page server on each leader, and tells all ranks the addresses."""
+        if is_bridged():
+            raise ArrayError(
+                "Global arrays of several hosts need connections between all of them, which sites of the bridge lack. Use one site."
+            )
         key = np.frombuffer(secrets.token_bytes(32), np.uint8).copy()
         world.broadcast(key)
         self._key = key.tobytes()
         address = b""
-        if world.rank == self.mates[0]:
+        if self.row == 0:
             self.server = PageServer(self._key, self._answer)
             address = f"{self.server.port} {socket.gethostname()}".encode()
         told = world.exchange([np.frombuffer(address, np.uint8)] * world.size)
-        leaders = [self.hosts.index(host) for host in range(max(self.hosts) + 1)]
-        parts = [told[leader].tobytes().decode().split(" ") for leader in leaders]
-        self._addresses = [(name, int(port)) for port, name in parts]
+        for host in range(max(self.hosts) + 1):
+            port, name = told[self.hosts.index(host)].tobytes().decode().split(" ")
+            self._addresses.append((name, int(port)))
 
     @property
     def world(self) -> World:
@@ -169,11 +170,7 @@ class ArraySite:
         for link in list(self._links.values()):
             link.settle()
 
-    def meet(self, what: str, patience: float | None = None, flag: bool = False) -> bool:
-        """Returns when all ranks have called it with the same `what`; True if a rank gave a flag. Collective; raises as `greatest` does."""
-        return bool(self.greatest(what, [int(flag)], patience)[0])
-
-    def greatest(self, what: str, numbers: Sequence[int], patience: float | None = None) -> list[int]:
+    def meet(self, what: str, numbers: Sequence[int] = (), patience: float | None = None) -> list[int]:
         """The greatest of the numbers of all ranks, one by one, when all have called it with the same `what`. Collective.
 
         numbers: at most `NUMBERS`. patience: seconds that a rank waits for the others.
@@ -196,7 +193,7 @@ class ArraySite:
             if now - looked[0] > LOOK:
                 looked[0] = now
                 self._look_at_mates(now)
-            if now - looked[1] > FAR_LOOK and self.several and self.rank == self.mates[0]:
+            if now - looked[1] > FAR_LOOK and self.several and self.row == 0:
                 looked[1] = now
                 self._arrivals()  # a host whose server does not answer ends the job
             if patience is not None and now - begin > patience:

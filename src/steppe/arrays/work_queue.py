@@ -39,7 +39,7 @@ class WorkQueue:
         site = site_of(world)
         self.n, self._least = n, min(least, max(n, 1))
         self._ranks = len(site.mates) if within_host else world.size
-        self._leads = world.rank == (site.mates[0] if within_host else 0)
+        self._leads = (site.row if within_host else world.rank) == 0
         self._at = ELEMENTS * site.mates[0] if within_host else 0  # of the counter: each rank has a page, which only a host's first uses
         self._next = GlobalArray(
             world, ELEMENTS * world.size, "int64", layout="wrapped", page=8 * ELEMENTS, name=f"queue of {n} tasks{' a host' * within_host}"
