@@ -92,7 +92,7 @@ class CellModel:
         self.busy = 0.0
         """CPU seconds in which threads advanced cells, reading in them included: what the share costs. No part of results."""
         self.compiling = 0.0
-        self._looks = False  # a run that nobody watches never loads the kernel of all diagnostics
+        self._looks = False  # a run without viewers never loads the kernel of all diagnostics
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(self._declaration.of(role))} {role.value}" for role in Role if self._declaration.of(role))
@@ -218,15 +218,15 @@ class CellModel:
                 inputs.turn_to(some)
             today, keep = self._today(some, clock), some.stop == steps.stop
             both = zip(models, recorders, strict=True)
-            stretches = [model._stretch(pieces, today, recorder.records(some), keep, not others) for model, recorder in both]
+            step_ranges = [model._step_range(pieces, today, recorder.records(some), keep, not others) for model, recorder in both]
             try:
-                found = self._each(partial(go_through, stretches=stretches), streams)
+                found = self._each(partial(go_through, step_ranges=step_ranges), streams)
             except BaseException:
                 if not others:
-                    stretches[0].arrays.undo()
+                    step_ranges[0].arrays.undo()
                 raise
             for k, (model, recorder) in enumerate(zip(models, recorders, strict=True)):
-                model._finish(stretches[k], [ways[k] for ways, _ in found], sum(seconds for _, seconds in found), clock)
+                model._finish(step_ranges[k], [sweeps[k] for sweeps, _ in found], sum(seconds for _, seconds in found), clock)
                 recorder.finish(some)
 
     def _wanted(self, inputs: Inputs) -> list[str]:
@@ -243,45 +243,41 @@ class CellModel:
             return np.zeros((len(steps), len(TODAY)), self._real)
         return np.stack(clock.fields(steps), axis=1).astype(self._real)
 
-    def _stretch(self, pieces: Sequence[range], today: Array, records: list[Records], keep: bool, undoable: bool) -> StepRange:
-        """Some pieces, to be computed. keep: somebody may look at the last step of them. undoable: all or not at all."""
-        constants = self._constants
-        self._recorded = {record.name for record in records if self._recordable(record.name).role is Role.DIAGNOSTIC}
+    def _step_range(self, pieces: Sequence[range], today: Array, records: list[Records], keep: bool, undoable: bool) -> StepRange:
+        """Some pieces, to be computed. keep: keep what diagnostics of the last step need. undoable: all or not at all."""
+        constants, self._recorded = self._constants, {record.name for record in records}
         begin = perf_counter()
         kernel = self._kernel(constants.per_cell, self._recorded).result()
         self.compiling += perf_counter() - begin
-        listed = [RecordRow(kernel.rows[r.name], r.operation, np.ascontiguousarray(r.slots, np.int32), self._slots(r)) for r in records]
+        rows = [self._row_of(record, kernel) for record in records]
         self._exports.step = None  # its memory is used again
-        return StepRange(self._arrays, kernel, constants, today, pieces, listed, keep, undoable)
+        return StepRange(self._arrays, kernel, constants, today, pieces, rows, keep, undoable)
 
-    def _finish(self, stretch: StepRange, ways: Sequence[Sweep], seconds: float, clock: Clock) -> None:
+    def _finish(self, step_range: StepRange, sweeps: Sequence[Sweep], seconds: float, clock: Clock) -> None:
         self.busy += seconds
-        self._exports.step = stretch.last(ways)
-        bad = [each for way in ways for each in way.bad]
+        self._exports.step = step_range.last(sweeps)
+        bad = [each for sweep in sweeps for each in sweep.bad]
         if bad and not self._first_bad.count:
             self._first_bad = self._found_bad(min(bad, key=lambda each: each[:2]), clock)
 
     def _each(self, work: Callable[[Part], Made], parts: Sequence[Part]) -> list[Made]:
-        """What threads make of the parts, one each; none is at work any more when this returns or raises."""
+        """The results of the parts, one a thread; none is at work any more when this returns or raises."""
         if not self._pool:
             return [work(part) for part in parts]
         futures = [self._pool.submit(work, part) for part in parts]
         wait(futures)
         return [future.result() for future in futures]
 
-    def _recordable(self, name: str) -> Variable:
-        found = self.variables.get(name)
-        if found is None or name in BAD or found.role in (Role.PARAMETER, Role.DERIVED):
+    def _row_of(self, record: Records, kernel: CellKernel) -> RecordRow:
+        name, values = record.name, record.values
+        if name not in kernel.rows:
             raise ModelError(f'"{name}" cannot be recorded: it is no state, forcing or diagnostic of {self.name}.')
-        return found
-
-    def _slots(self, record: Records) -> Floats:
-        values = record.values
         if values.dtype != np.float64 or not values.flags.c_contiguous or values.shape[1:] != (self._cells,):
-            raise ModelError(f'The record of "{record.name}" must be float64 (slots, {self._cells}), it is {values.dtype} {values.shape}.')
-        return values.astype(np.float64, copy=False)
+            raise ModelError(f'The record of "{name}" must be float64 (slots, {self._cells}), it is {values.dtype} {values.shape}.')
+        slots = np.ascontiguousarray(record.slots, np.int32)
+        return RecordRow(kernel.rows[name], record.operation, slots, values.astype(np.float64, copy=False))
 
-    # --- what people see ------------------------------------------------------------------------------------------------------------
+    # --- values ---------------------------------------------------------------------------------------------------------------------
     @property
     def state(self) -> Mapping[str, Array]:
         """Views (cells,): states, optional forcing as set for the next step, and which cells are bad since when."""

@@ -22,7 +22,7 @@ from steppe.timeline import span
 
 
 class LastStep(NamedTuple):
-    """What is needed to compute the last step again."""
+    """The inputs of the last step, to compute it again."""
 
     steps: range  # of length 1
     window: ForcingRows  # of all cells
@@ -41,7 +41,7 @@ class Bad(NamedTuple):
 
 
 class CellArrays:
-    """What changes of some cells: states and events (rows, cells), and which cells are bad since when. real: precision of the states."""
+    """Arrays of some cells that change: states and events (rows, cells), codes and steps of bad cells. real: precision of the states."""
 
     def __init__(self, rows: int, cells: int, real: DTypeLike) -> None:
         self.state: Array = np.empty((rows, cells), real)
@@ -83,7 +83,7 @@ class CellArrays:
 class StepRange:
     """The steps of one model, some pieces of the forcing.
 
-    today (steps, 3). keep: somebody may look at the last step. undoable: after an error all is as it was before.
+    today (steps, 3). keep: keep what diagnostics of the last step need. undoable: after an error all is as it was before.
     """
 
     def __init__(
@@ -97,39 +97,34 @@ class StepRange:
         keep: bool,
         undoable: bool,
     ) -> None:
-        self.arrays, self.pieces, self.keep = arrays, pieces, keep
+        self.arrays, self.kernel, self.constants, self.today = arrays, kernel, constants, today
+        self.pieces, self.records, self.keep = pieces, records, keep
         self.steps = range(pieces[0].start, pieces[-1].stop)
-        self._kernel, self._constants, self._today, self._records = kernel, constants, today, records
         arrays.mark(undoable)
 
-    def bind(self, window: ForcingRows) -> BoundKernel:
-        """The loop over all steps for one thread; the window tells only what is the same in all of them."""
-        rows, uniform = self._constants.rows, self._constants.uniform
-        return self._kernel.bind(*self.arrays.all, rows, uniform, self._today, self.steps, window, self._records)
-
-    def last(self, ways: Sequence["Sweep"]) -> LastStep | None:
-        """What is needed to compute its last step again, of what all threads kept."""
-        if not self.keep or not ways:
+    def last(self, sweeps: Sequence["Sweep"]) -> LastStep | None:
+        """The inputs of its last step, joined from all threads; None if they were not kept."""
+        if not self.keep or not sweeps:
             return None
-        window = joined([window for way in ways for window in way.lasts])
-        return LastStep(self.steps[-1:], window, self._today[-1:], self._constants, *self.arrays.before)
+        window = joined([window for sweep in sweeps for window in sweep.lasts])
+        return LastStep(self.steps[-1:], window, self.today[-1:], self.constants, *self.arrays.before)
 
 
 class Sweep:
     """One thread's way through the steps of one model."""
 
-    def __init__(self, stretch: StepRange) -> None:
-        self._stretch = stretch
+    def __init__(self, step_range: StepRange) -> None:
+        self._step_range = step_range
         self._whole: BoundKernel | None = None
         self._piece = range(0)
-        self._bound: list[BoundKernel] = []  # of all steps of the piece but the last of a stretch, and of that
+        self._bound: list[BoundKernel] = []  # of all steps of the piece but the last of the range, and of that
         self._first = 0
         self.lasts: list[ForcingRows] = []  # what the last step met; the same for all models
         self.bad: list[Bad] = []
 
     def __call__(self, piece: range, cells: range, window: ForcingRows, beside: "Sweep") -> None:
-        """Computes a piece of some cells. beside: the way of the first model, which met the same forcing."""
-        arrays = self._stretch.arrays
+        """Computes a piece of some cells. beside: the sweep of the first model, which met the same forcing."""
+        arrays = self._step_range.arrays
         if piece is not self._piece:
             self._turn_to(piece, window)
         first, bound = self._first, self._bound
@@ -146,24 +141,26 @@ class Sweep:
             self.bad.append(Bad(step, found, one_step(window, step - piece.start, range(found, found + 1))))
 
     def _turn_to(self, piece: range, window: ForcingRows) -> None:
-        stretch = self._stretch
+        step_range, constants = self._step_range, self._step_range.constants
+        if self._whole is None:  # for all steps: of the window it takes only what is the same in all of them
+            given = *step_range.arrays.all, constants.rows, constants.uniform, step_range.today, step_range.steps
+            self._whole = step_range.kernel.bind(*given, window, step_range.records)
         self._piece = piece
-        self._first = len(piece) - 1 if stretch.keep and piece is stretch.pieces[-1] else len(piece)
-        self._whole = self._whole or stretch.bind(window)
-        start = piece.start - stretch.steps.start
+        self._first = len(piece) - 1 if step_range.keep and piece is step_range.pieces[-1] else len(piece)
+        start = piece.start - step_range.steps.start
         cuts = [slice(start, start + self._first), slice(start + self._first, start + len(piece))]
         self._bound = [self._whole.part(cut, window.row_of[:, cut.start - start : cut.stop - start]) for cut in cuts]
 
 
-def go_through(windows: ForcingWindows, stretches: Sequence[StepRange]) -> tuple[list[Sweep], float]:
-    """What one thread does: its ways through all stretches, which are of the same steps, and CPU seconds of each."""
+def go_through(windows: ForcingWindows, step_ranges: Sequence[StepRange]) -> tuple[list[Sweep], float]:
+    """Computes all models for the cells of one thread; returns their sweeps, and the CPU seconds of each."""
     begin = thread_time()
-    ways = [Sweep(stretch) for stretch in stretches]
-    for piece in stretches[0].pieces:
+    sweeps = [Sweep(each) for each in step_ranges]
+    for piece in step_ranges[0].pieces:
         for cells, window in windows(piece):
-            for way in ways:
-                way(piece, cells, window, ways[0])
-    return ways, (thread_time() - begin) / len(ways)
+            for sweep in sweeps:
+                sweep(piece, cells, window, sweeps[0])
+    return sweeps, (thread_time() - begin) / len(sweeps)
 
 
 def shares_of(cells: int, threads: int) -> list[range]:
