@@ -372,8 +372,9 @@ class RankState:
         at, states = start, (self, *self._beside)
         reader, clock, recorders = cast(Inputs, self.reader), self.plan.clock, [each.outputs.recorder for each in states]
         while at < stop:
-            due = [each for each in self.plan.actions if each.step == at]
-            for action in due:
+            for action in self.plan.actions:
+                if action.step != at:
+                    continue
                 index = None if action.cells is None else self.gatherer.positions(action.cells)[1]
                 for each in states:
                     action.apply(each.model, index)

@@ -134,7 +134,7 @@ class Ranks:
             return None
         _send(self.world, _Order(number, what, arguments))
         try:
-            return self._do(state, lambda: getattr(state, what)(**_with_states(arguments, self._states)))
+            return self._do(state, partial(getattr(state, what), **_with_states(arguments, self._states)))
         except BaseException as error:
             if what == "step":
                 beside = [self._states[other] for other in arguments.get("beside", ())]
@@ -210,9 +210,11 @@ def _forget(states: dict[int, RankState], number: int) -> None:
         _trim(0)
 
 
-def _with_states(arguments: Mapping[str, Any], states: Mapping[int, RankState]) -> dict[str, object]:
-    beside = {"beside": [states[number] for number in arguments["beside"]]} if "beside" in arguments else {}
-    return {**arguments, **beside}
+def _with_states(arguments: Mapping[str, Any], states: Mapping[int, RankState]) -> Mapping[str, Any]:
+    """The arguments of an order, with states in place of their numbers."""
+    if "beside" not in arguments:
+        return arguments
+    return {**arguments, "beside": [states[number] for number in arguments["beside"]]}
 
 
 def _begin(

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, update_wrapper
 from importlib.metadata import version
 from itertools import pairwise
+from operator import itemgetter
 from threading import Lock
 from types import FunctionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
@@ -97,7 +98,7 @@ class FieldKernel:
                 spans.append((address, address + value.nbytes, name))
                 if not flags.writeable and name in self._written:
                     raise ModelError(f'Kernel "{self.name}" stores into "{name}", which is read-only here. Give it a copy of the array.')
-        spans.sort(key=lambda span: span[0])
+        spans.sort(key=itemgetter(0))
         for (_, end, one), (begin, _, other) in pairwise(spans):
             if begin < end:
                 raise ModelError(f'Kernel "{self.name}": "{one}" and "{other}" share memory. Give each argument an array of its own.')

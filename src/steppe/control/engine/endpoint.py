@@ -330,8 +330,8 @@ class EngineEndpoint:
             self._session.advance(together, stop, ASKED if self._answers.recent else self._frames.piece)
         except SteppeError as error:
             self._failed(together, error)
-        for course, branch in ((self._courses[branch], branch) for branch in together if branch in self._courses):
-            if course.speed:
+        for branch in together:
+            if (course := self._courses.get(branch)) and course.speed:
                 course.due = max(course.due, begin - BEHIND) + (self._session.position(branch).step - first) / course.speed
         self._series.take([branch for branch in together if self._session.has(branch)])
         self._send_firings()

@@ -9,7 +9,6 @@ There is a slab of all cells only if a client steps day by day: then each slab i
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -115,12 +114,13 @@ class ForcingReader:
 
     def pieces(self, steps: range) -> list[range]:
         """`steps` cut where one slab of the store ends and the next begins."""
-        phase = self.slabs.origin - self._start
-        cuts = [steps.start]
-        while cuts[-1] < steps.stop:
-            slab = (cuts[-1] - phase) // self.slabs.length
-            cuts.append(min(steps.stop, phase + (slab + 1) * self.slabs.length))
-        return [range(first, stop) for first, stop in pairwise(cuts)]
+        pieces, first, phase = [], steps.start, self.slabs.origin - self._start
+        while first < steps.stop:
+            slab = (first - phase) // self.slabs.length
+            stop = min(steps.stop, phase + (slab + 1) * self.slabs.length)
+            pieces.append(range(first, stop))
+            first = stop
+        return pieces
 
     def turn_to(self, piece: range) -> None:
         """Does nothing: streams read when they are asked."""
