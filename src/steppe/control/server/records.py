@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +20,7 @@ NEWEST = 3  # checkpoints of a branch that stay without a pin, and the one behin
 class JournalRecords(JournalFile):
     """The content of one run's journal; see `JournalFile` for how it is opened."""
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The identity of this journal; a later journal of the same folder has another."""
         return str(self._one("SELECT id FROM run")[0])
@@ -270,7 +271,7 @@ class JournalRecords(JournalFile):
     @property
     def epoch(self) -> int:
         """The number of the last start of an engine; 0 before the first."""
-        return int(self._one("SELECT coalesce(max(epoch), 0) FROM engine")[0])
+        return self._cached(("epoch",), lambda row: int(row[0]), "SELECT coalesce(max(epoch), 0) FROM engine", ()) or 0
 
     def emissions(self, after: int) -> list[tuple[int, dict[str, object]]]:
         """The messages to clients after a number."""
