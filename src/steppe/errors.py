@@ -16,13 +16,12 @@
     │   └── RequestError      what is asked of a run cannot be answered
     │       ├── ShapeError         an array of another length than its cells
     │       └── FinishedError      an order for a run that is at its last step
-    ├── Failure               exit 1: from outside, or a defect
-    │   ├── DamagedError      a file is not what was written
-    │   ├── NoSpaceError      the disk is full
-    │   ├── ArrayError        what a program asks of a global array cannot be done
-    │   │   └── IndexOutOfRangeError   an index outside the array
-    │   └── BadCellError      a cell left its limits in mid-run
-    └── Stopped               exit 75: on request, with a checkpoint; the same command continues
+    └── Failure               exit 1: from outside, or a defect
+        ├── DamagedError      a file is not what was written
+        ├── NoSpaceError      the disk is full
+        ├── ArrayError        what a program asks of a global array cannot be done
+        │   └── IndexOutOfRangeError   an index outside the array
+        └── BadCellError      a cell left its limits in mid-run
 
 First sentence: what is wrong, with the value and what was expected; second: what to do.
 """
@@ -54,7 +53,7 @@ class Exit(IntEnum):
 
 
 class SteppeError(Exception):
-    """What Steppe raises on purpose. `code` names the kind for programs, `exit_code` ends a command."""
+    """An error that Steppe raises on purpose. `code` names the kind for programs, `exit_code` ends a command."""
 
     code = "steppe"
     exit_code = Exit.FAILURE
@@ -122,7 +121,7 @@ class RangeError(ModelError):
 
 
 class NotComputedError(ModelError):
-    """What is asked for belongs to a step that is not at hand."""
+    """The wanted value belongs to a step that is not at hand."""
 
     code = "not-computed"
 
@@ -134,7 +133,7 @@ class FolderError(Mistake):
 
 
 class RequestError(Mistake):
-    """What is asked of a run that is steered cannot be answered."""
+    """A question to a run that is steered cannot be answered."""
 
     code = "bad-query"
 
@@ -171,12 +170,12 @@ class NoSpaceError(Failure):
 
     @property
     def fault(self) -> str:
-        """What could not be written, without the advice, which is for a command: a run that is served goes on by itself."""
+        """The file that could not be written, without the advice, which is for a command: a run that is served goes on by itself."""
         return str(self).removesuffix(self.ADVICE)
 
 
 class ArrayError(Failure):
-    """What a program asks of a global array, a work queue or a file in memory cannot be done."""
+    """A call of a global array, a work queue or a file in memory cannot be done."""
 
     code = "array"
 
@@ -197,13 +196,6 @@ class BadCellError(Failure):
         """The same with those of other branches."""
         self.of = errors
         return self
-
-
-class Stopped(SteppeError):
-    """The run was asked to stop, wrote a checkpoint and can go on."""
-
-    code = "stopped"
-    exit_code = Exit.STOPPED
 
 
 def not_installed(what: str, extra: str, *packages: str) -> Mistake:
@@ -311,7 +303,7 @@ def authored(what: str, when: Callable[[], str] | None = None) -> Iterator[None]
 
 
 def unexpected(error: BaseException, traced: bool = False) -> str:
-    """What a command prints of an error that Steppe does not raise on purpose: the line of the user's file, or a defect of Steppe.
+    """The text of a command for an error that Steppe does not raise on purpose: the line of the user's file, or a defect of Steppe.
 
     traced: the traceback is printed, too.
     """
