@@ -2,16 +2,16 @@
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from tests.documents.test_english import VAGUE
 
 SOURCE = Path(__file__).parents[1] / "src" / "steppe"
-ROOMS = ("cli", "comm", "control", "grid", "kernels", "testing", "view")
+AIR = SOURCE / "models" / "air"  # whose text is part of the digests that runs keep
+CODE = re.compile(r"`[^`]*`|^ *\w+(, \w+)*$", re.MULTILINE)  # names: quoted ones, and lines of parameters
 
 
 def texts(source: str) -> Iterator[str]:
@@ -30,7 +30,9 @@ def test_docstrings_and_comments_of_a_file_are_found():
     assert [*texts(source)] == ["Of the file.", "Of the class.", "# of the line"]
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_docstrings_and_comments_name_who_acts(room):
-    found = [(file.name, text) for file in sorted((SOURCE / room).rglob("*.py")) for text in texts(file.read_text()) if VAGUE.search(text)]
+def test_docstrings_and_comments_name_who_acts():
+    files = [file for file in SOURCE.rglob("*.py") if AIR not in file.parents]
+    assert len(files) > 500
+    suspects = {str(file.relative_to(SOURCE)): source for file in files if VAGUE.search(source := file.read_text())}
+    found = [(name, text) for name, source in suspects.items() for text in texts(source) if VAGUE.search(CODE.sub("", text))]
     assert found == []

@@ -1,4 +1,4 @@
-"""What time is: a start, a step and a calendar; an index counts the steps from the start.
+"""Time: a start, a step and a calendar; an index counts the steps from the start.
 
 A step of whole days has the name of its first day, 2001-03-05; a shorter one has that of the instant of its end, 2001-03-05T06:00.
 """
@@ -210,7 +210,7 @@ class Clock:
         return self.length >= DAY
 
     def name(self, index: int) -> str:
-        """What step `index` is called: its first day, 2001-03-05, or of a step shorter than a day the instant of its end."""
+        """The name of step `index`: its first day, 2001-03-05, or of a step shorter than a day the instant of its end."""
         return day_text(self.date(index)) if self.of_days else instant_text(self.date(index + 1))
 
     def begin(self, index: int) -> str:
@@ -244,7 +244,7 @@ class Clock:
 
     @property
     def unit(self) -> str:
-        """What a step is called where steps are counted: "day", or "step" where it has another length."""
+        """The word for a step where steps are counted: "day", or "step" where it has another length."""
         return "day" if self.step == DAY else "step"
 
     def _steps_to(self, date: cftime.datetime, said: object) -> int:

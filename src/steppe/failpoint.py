@@ -28,7 +28,7 @@ _left = 0  # passes until it fails; 0: not read yet
 
 
 def reach(name: str) -> bool:
-    """Says that this point is reached; True, if anything is said after it."""
+    """Fails, waits or kills the process if a test has asked for that at this point; returns True, for `assert`."""
     if _asked and _asked.startswith(f"{name}:"):
         _pass()
     return True

@@ -119,7 +119,7 @@ def make_folder(path: Path | str, mode: int = 0o777, *, durable: bool = True, wi
 def private(path: str | Path, flags: int) -> int:
     """An opener for `open`: the file is its owner's alone, also one that had another mode."""
     file = os.open(path, flags, 0o600)
-    with suppress(PermissionError):  # it belongs to another user, who may share it
+    with suppress(PermissionError):  # the file of another user, which may be shared
         os.fchmod(file, 0o600)
     return file
 
@@ -179,12 +179,12 @@ def take(file: int, *, shared: bool = False, wait: bool = False) -> bool:
 
 
 def holder(file: int) -> str:
-    """What the process that holds a lock wrote into the open lock file."""
+    """The text of the process that holds a lock, from the open lock file."""
     return os.pread(file, 200, 0).decode(errors="replace").strip() or "a process that just began"
 
 
 def not_a_file(path: Path | str) -> str:
-    """What is at a path whose place a file must not take, "a folder" or "a device or a pipe"; "" for a file or nothing."""
+    """The kind of a path whose place a file must not take, "a folder" or "a device or a pipe"; "" for a file or nothing."""
     if not os.path.exists(path) or os.path.isfile(path):
         return ""
     return "a folder" if os.path.isdir(path) else "a device or a pipe"

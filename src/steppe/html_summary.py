@@ -1,4 +1,4 @@
-"""What an object shows of itself in a notebook: a title, facts, perhaps how far it is, a small map, and tables to open.
+"""The summary of an object in a notebook: a title, facts, perhaps how far it is, a small map, and tables to open.
 
 Colours are those of the page about it, so that a card is at home in a light and in a dark notebook; nothing is loaded from anywhere.
 """

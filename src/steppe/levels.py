@@ -34,7 +34,7 @@ CONVERTED = (  # units of pressure [Pa] and length [m] in which a level may be n
 
 
 class LevelArray(NamedTuple):
-    """What a CF file has of levels."""
+    """The levels of a CF file."""
 
     dims: tuple[str, ...]
     values: Any
@@ -125,7 +125,7 @@ class Space:
 
 
 class Declared(Protocol):
-    """What says the name, the dims and the meaning of a variable."""
+    """A declaration with the name, the dims and the meaning of a variable."""
 
     @property
     def name(self) -> str:
@@ -276,7 +276,7 @@ def numbered(name: str, levels: Mapping[str, tuple[str, Space]]) -> str:
 
 
 def which_level(name: str, dim: str, space: Space) -> str:
-    """What to answer when a map of a variable with levels is asked for without one."""
+    """The answer to a request for a map of a variable with levels that names none."""
     last = len(space.values) - 1
     return f'"{name}" has {last + 1} levels, {space.label(0)} to {space.label(last)}. Ask for one: "{name}[0]" to "{name}[{last}]".'
 

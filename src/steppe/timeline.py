@@ -1,4 +1,4 @@
-"""What the threads of a rank do when: spans of a few kinds of work, kept while a timeline is asked for.
+"""A timeline of the threads of a rank: spans of a few kinds of work, kept while a timeline is asked for.
 
     start() ──> with span("compute"): ...    in any thread ──> stop() ──> Spans ──> to_trace: a file for ui.perfetto.dev
                                                                             └─────> view.draw_timeline: a picture
@@ -91,7 +91,7 @@ def stop() -> Spans:
 
 
 def span(kind: Kind) -> AbstractContextManager[None]:
-    """What this thread does inside the `with` statement."""
+    """Records the kind of work of this thread inside the `with` statement."""
     recording = _recording
     return _NOTHING if recording is None else _Span(recording.ring, _NUMBER[kind])
 

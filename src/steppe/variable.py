@@ -1,4 +1,4 @@
-"""What a variable is: name, unit, meaning, limits. Files, checkpoints, help, plots and documents all read it here.
+"""The declaration of a variable: name, unit, meaning, limits. Files, checkpoints, help, plots and documents all read it here.
 
 A modeller writes `Annotated[float, Var(units, long_name, ...)]` in a NamedTuple; `declared(group, role)` makes `Variable`s of it.
 """
@@ -19,7 +19,7 @@ from steppe.levels import Layered, Space
 
 
 class Role(Enum):
-    """What a variable is for."""
+    """The purpose of a variable."""
 
     STATE = "state"
     FORCING = "forcing"
@@ -33,7 +33,7 @@ TOWARDS = ("east", "north", "south", "west")
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """What a modeller says of one number.
+    """The declaration of one number by a modeller.
 
     units: UDUNITS text. long_name: one line of text. standard_name: the CF name where one exists with this unit. low, high: values
     outside are bad input. whole: so are fractions, as of a day of the year. initial: state at a cold start, default of a parameter, value
@@ -130,7 +130,7 @@ class Variable:
         return f"{kind}, {self.high:g}{unit} or less" if self.high < inf else f"{kind} that is finite"
 
     def refusal(self, value: float, where: str = "") -> str:
-        """What is wrong with a value that is unfit: "depth" is 1 mm; it must be a number from 10 to 500 mm. where: " in cell 7"."""
+        """The fault of a value that does not fit: "depth" is 1 mm; it must be a number from 10 to 500 mm. where: " in cell 7"."""
         return f'"{self.name}" is {value:g}{self._unit}{where}; it must be {self.allowed}.'
 
     @property

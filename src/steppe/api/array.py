@@ -28,7 +28,7 @@ def has_value(values: Array) -> NDArray[np.bool_]:
 
 
 def encode_head(facts: Mapping[str, object]) -> bytes:
-    """What stands before the array; a multiple of 64 bytes.
+    """The bytes before the array; a multiple of 64.
 
     facts: variable, units, dtype, shape, dims, step, date, scenario, box, scale, offset, missing, as far as they are known. Numbers that
     are not finite become null.
@@ -44,7 +44,7 @@ def array_of(head: ArrayHead, body: bytes | bytearray | memoryview) -> Array:
 
 
 def decode(content: bytes | bytearray | memoryview) -> tuple[ArrayHead, Array]:
-    """What the array is, and the array: a view of `content`, in the shape and dtype that the head says.
+    """The head of an array, and the array: a view of `content`, in the shape and dtype that the head says.
 
     Raises
     ------

@@ -53,7 +53,7 @@ class ImageColours(TypedDict):
 
 
 class ArrayHead(TypedDict, total=False):
-    """What an answer says of its array or image.
+    """The description of the array or image of an answer.
 
     box: west, south, east, north [degrees]; lat: centres of the rows where they are not even; steps, dates: of several steps one behind the
     other; moved: bytes between ranks; rounded: to what records are rounded. last, missing: of a series its last step, and first, last

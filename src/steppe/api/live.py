@@ -1,4 +1,4 @@
-"""What a viewer says on the live socket: one object a message, one member a message."""
+"""The messages of a viewer on the live socket: one object a message, one member a message."""
 
 from typing import Annotated, Literal
 
@@ -66,7 +66,7 @@ class Said(Struct, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def faults(self) -> str:
-        """What is wrong with it as a whole; "" when nothing is."""
+        """Its fault as a whole; "" if there is none."""
         given = [name for name in ("watch", "follow", "ack", "cursor", "ping", "token") if getattr(self, name) is not None]
         if len(given) != 1:
             return f"Exactly one of watch, follow, ack, cursor, ping and token is to be given, not {' and '.join(given) or 'none'}."

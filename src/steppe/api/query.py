@@ -1,4 +1,4 @@
-"""What a client asks of the values of a run.
+"""Queries for the values of a run.
 
 A member with a description is a key of an address, too. `extra` of its `Meta` says what its text may be: `pattern`, and in words what is
 `wrong` with a text that has another one; `low` and `high` of a number; `choices`.
@@ -91,7 +91,7 @@ class Along(Struct, frozen=True):
 class MapQuery(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Values of a variable at one step or several: which cells, in which form. Server, engine, ranks and clients have this one struct.
 
-    The members without a description are said by the server, which knows the run: `name` of the variable or of a level of it, `chosen` for
+    The server, which knows the run, sets the members without a description: `name` of the variable or of a level of it, `chosen` for
     the packed cells (uint32) of `polygon` and `cells`, `step` for `time` (None: the one that was finished last), `along` for many steps.
     """
 

@@ -1,4 +1,4 @@
-"""What a server answers: one struct a reply. Members may be added; a client passes over what it does not know."""
+"""The replies of a server: one struct each. Members may be added; a client passes over what it does not know."""
 
 from collections.abc import Iterable
 from functools import partial

@@ -1,4 +1,4 @@
-"""What a client may ask a run to do: one struct a request, with its limits. The server decodes by them, the contract is made of them."""
+"""The requests of clients to a run: one struct each, with its limits. The server decodes by them, the contract is made of them."""
 
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-STEPS = 10**9  # the most steps that anybody may name; a run of seconds for thirty years
+STEPS = 10**9  # at most in a request: a run of thirty years in steps of a second
 VERTICES = 10_000  # corners of a polygon
 CELLS = 100_000  # cells listed one by one
 
@@ -236,7 +236,7 @@ class Rename(_Request, kw_only=True):
 
 
 class Leave(_Request, kw_only=True):
-    """Nobody goes on with a scenario."""
+    """Leave a scenario for good."""
 
     scenario: Scenario
 
@@ -267,7 +267,7 @@ EXACTLY_ONE: dict[type[Struct], tuple[str, ...]] = {
 
 
 def missing_choice(request: Struct) -> str | None:
-    """What is wrong when not exactly one of the members of `EXACTLY_ONE` is given; None when one is."""
+    """The fault if not exactly one of the members of `EXACTLY_ONE` is given; None if one is."""
     names = EXACTLY_ONE.get(type(request), ())
     given = [name for name in names if getattr(request, name) is not None and getattr(request, name) is not False]
     if len(given) == 1 or not names:

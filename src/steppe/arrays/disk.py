@@ -53,7 +53,7 @@ def reading(path: str) -> Iterator[None]:
 
 
 def identity_of(path: str) -> Identity:
-    """What changes whenever the file is changed. It begins with 0 if a change now might not change it; raises as `reading` does.
+    """A text that changes whenever the file is changed. It begins with 0 if a change now might not change it; raises as `reading` does.
 
     A change within the tick of the clock in which the file was changed before would not show: this waits for the next tick.
     """

@@ -1,4 +1,4 @@
-"""What a caller gives to an array: indices, values and factors are checked, and keys as NumPy has them become flat indices."""
+"""The arguments of an array's methods: indices, values and factors are checked, and keys as NumPy has them become flat indices."""
 
 import operator
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def whole_lengths(shape: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def described(shape: int | Sequence[int], dtype: DTypeLike) -> tuple[str, tuple[int, ...], np.dtype]:
-    """What is wrong with them, or "", and both in NumPy's form."""
+    """Their fault, or "", and both in NumPy's form."""
     kind: np.dtype = np.dtype("float64")
     try:
         kind = np.dtype(dtype)

@@ -31,7 +31,7 @@ SHORT, LARGEST = np.uint32, np.iinfo(np.uint32).max  # as which indices are sent
 
 @dataclass
 class Traffic:
-    """What passed between hosts for one array on this rank."""
+    """The messages between hosts for one array on this rank."""
 
     messages: int = 0
     sent: int = 0  # bytes, in both directions

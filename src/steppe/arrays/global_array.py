@@ -349,7 +349,7 @@ class GlobalArray:
         With one host the memory of an array that no name refers to is given back as well, with several hosts at the end of the world.
         """
         self.check()
-        self._site.settle()  # what `fetch` began and nobody waited for
+        self._site.settle()  # fetches that were begun, and not waited for
         self._site.meet(f'free of "{self.name}"')
         self._site.served.pop(self.number, None)
         del self._memory, self._table, self.whole

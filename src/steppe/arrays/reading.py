@@ -24,7 +24,7 @@ UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**
 
 
 class RawPages(NamedTuple):
-    """What a kernel needs for `load`, `store` and `add` of `steppe.kernels.elements.element_access`."""
+    """The arguments of a kernel for `load`, `store` and `add` of `steppe.kernels.elements.element_access`."""
 
     table: Integers
     shift: int

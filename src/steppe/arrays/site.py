@@ -1,4 +1,4 @@
-"""What all arrays of a world have in common on this rank: the hosts, the board where ranks post their arrivals, and the page server.
+"""The common part of all arrays of a world on this rank: the hosts, the board where ranks post their arrivals, and the page server.
 
 Every rank has a seat on the board of its host, in shared memory: its process and how many collective calls it has entered. So a rank that
 waits can name those that it waits for, and ends the job when one of them has been stopped for long. A thread of each rank sleeps until the

@@ -28,7 +28,7 @@ PAUSES = (0.02, 1.0)  # [s] before a request is sent again: the first, and the l
 
 
 def now(work: Coroutine[Any, Any, Result]) -> Result:
-    """What a coroutine gives that never waits for an event loop."""
+    """The result of a coroutine that never waits for an event loop."""
     try:
         work.send(None)
     except StopIteration as end:

@@ -1,6 +1,6 @@
 """Maps of a run while it computes: from the live socket, as arrays of xarray.
 
-server --{hello, watching, frames}--> Stream --> an array --> who iterates; and when that one comes back for more: --{ack}--> server
+server --{hello, watching, frames}--> Stream --> an array --> the loop of the caller; when it asks for the next one: --{ack}--> server
 
 So a slow program gets fewer maps, is one behind at most, and slows neither the run nor others. A program may end its loop when an order is
 over, and the last map may come before that. So while no message comes the client asks for its orders, and gives the last map once more.

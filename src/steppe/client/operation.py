@@ -19,7 +19,7 @@ HELD = 1  # [s] that a reply may be held back while an order is carried out
 
 
 def told_of(row: JournalRow, run: str) -> Told:
-    """What a row of the journal says of its order. One that is not over counts as queued: the journal does not have how far it is."""
+    """The state of an order, from its row of the journal. One that is not over counts as queued: the journal has no progress."""
     problem = row["detail"] if row["outcome"] in ("failed", "cancelled") else None
     steps = {"done": row["ended_step"], "total": row["target"]}
     return Told(id=row["seq"], run=run, kind=row["kind"], state=row["outcome"] or "queued", **steps, result=row["detail"], problem=problem)

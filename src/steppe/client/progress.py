@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Bar:
-    """What is shown of an operation. Nothing is imported, and nothing drawn, before the first `tell`.
+    """The display of an operation. Nothing is imported, and nothing drawn, before the first `tell`.
 
     Parameters
     ----------

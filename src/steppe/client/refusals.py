@@ -98,7 +98,7 @@ def _since(facts: Mapping[str, Any]) -> str:
 
 
 def _advice(facts: Mapping[str, object], text: str) -> str:
-    """What the text does not say yet of what would be taken."""
+    """The allowed values that the text does not name yet."""
     nearest, allowed = facts.get("nearest"), facts.get("allowed")
     if "Did you mean" in text or "Known:" in text or facts.get("code") in ("date-outside-forcing", "not-computed"):  # it says all
         return ""

@@ -323,7 +323,7 @@ class RepeatedMessages:
 
 
 class InProcessWorld(ClosedAtEnd):
-    """What worlds without a message library have in common."""
+    """The common part of worlds without a message library."""
 
     def persistent(self: World, receives: Messages, sends: Messages, tag: int = 0) -> RepeatedMessages:
         """Sends new messages each time."""

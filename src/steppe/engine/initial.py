@@ -69,7 +69,7 @@ def initial_state(table: Mapping[str, object], variables: Mapping[str, Variable]
 
 
 def departures(state: object, clock: Clock, parameters: Mapping[str, float | Array], made_of: str) -> list[str]:
-    """What is not as it would be if a run went on from the state that [initial] names: sentences to warn by.
+    """Differences from a run that went on from the state that [initial] names: sentences to warn by.
 
     parameters, made_of: of the run, the latter as in its identity. A spin-up may mean all of these.
     """

@@ -101,7 +101,7 @@ class Outputs:
         return "float32" if fields and variable.dtype == "float32" and variable.role is not Role.PARAMETER else "float64"
 
     def _factor(self, name: str, method: str) -> float:
-        """What the sum of a rate a day is multiplied by to become an amount: the days of a step."""
+        """The factor that makes an amount of the sum of a rate a day: the days of a step."""
         clock = self._plan.clock
         a_day = method == "sum" and self._plan.variables[name].units.endswith(A_DAY)
         return clock.length / DAY if a_day and clock.step is not None else 1.0

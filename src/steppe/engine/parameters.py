@@ -30,7 +30,7 @@ class ParameterTable(dict[str, Any]):
 
 
 class Chosen(NamedTuple):
-    """What a run file chooses: parameters (number or (cells,) float64), words for the options that it names, and why each was taken.
+    """The choices of a run file: parameters (number or (cells,) float64), words for the options that it names, and why each was taken.
 
     land_type: which [[land_type]] each cell is, None without; classes: the name of each.
     """

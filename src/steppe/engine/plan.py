@@ -316,7 +316,7 @@ class Plan:
 
 
 def surroundings(grid: Grid, forcing: ForcingStore | FieldStore | None, threads: int) -> Surroundings:
-    """What a model sees of where it is run."""
+    """The surroundings of a model: grid, names and threads."""
     columns = forcing.columns if isinstance(forcing, FieldStore) else {}
     return Surroundings(grid, tuple(forcing.variables) if forcing else (), columns, threads)
 
@@ -375,7 +375,7 @@ def listed(series: SeriesSection) -> list[str | dict[str, object]]:
 
 
 def label_of(region: str | dict[str, object]) -> str:
-    """What the results call a region: the same text for each spelling of it."""
+    """The name of a region in the results: the same text for each spelling of it."""
     return region if isinstance(region, str) else str(Region.of(region))
 
 
@@ -388,7 +388,7 @@ def _hashable(values: Mapping[str, float | Array]) -> dict[str, str | float]:
 
 
 def _said_of(output: OutputSection) -> dict[str, object]:
-    """What decides the results. A key of a series that came later counts where it is set: runs from before go on."""
+    """The keys that decide the results. A key of a series that came later counts where it is set: runs from before go on."""
     said = output.model_dump(mode="json", exclude={"path"})
     for series in said["series"]:
         if series["over"] == "mean":

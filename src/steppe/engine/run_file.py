@@ -194,7 +194,7 @@ class MapsSection(Section):
 
 
 class OutputSection(Section):
-    """What is kept of the run and where."""
+    """The results of the run, and their place."""
 
     path: Path = Field(strict=False, description="The run folder.")
     variables: list[str] = Field(default=[], description="Maps that are recorded.")

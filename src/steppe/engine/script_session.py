@@ -248,7 +248,7 @@ class ScriptSession(Session):
 
     @contextmanager
     def _whole(self) -> Iterator[Callable[[], bool]]:
-        """What is done within is done whole: `delayed_interrupt`. The state is unusable after a second interrupt."""
+        """A context whose work is done whole: `delayed_interrupt`. The state is unusable after a second interrupt."""
         with delayed_interrupt() as interrupted:
             try:
                 yield interrupted

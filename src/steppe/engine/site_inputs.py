@@ -26,7 +26,7 @@ BLOCK = 1 << 22  # bytes that are read at once
 
 @dataclass
 class SiteInputs:
-    """What one site computes with.
+    """The inputs of one site.
 
     settings: dotted key of the run file -> value. paths: key -> path as the site has it, of those keys that name a file or a folder.
     files: key -> path in the folder, "" for a file -> size, digest, and the text of a short one.

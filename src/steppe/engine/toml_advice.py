@@ -1,4 +1,4 @@
-"""What cures a run file that is no TOML, where the words of the parser do not say it."""
+"""Advice for a run file that is no TOML, where the parser gives none."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What every kind of grid can say of its cells."""
+"""The properties of cells that every kind of grid has."""
 
 from collections.abc import Mapping
 from typing import Protocol

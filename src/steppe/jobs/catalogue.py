@@ -57,7 +57,7 @@ def catalogue() -> dict[str, dict[str, object]]:
     for name in sorted({*OWN, *(entry.name for entry in entry_points(group="steppe.models"))}):
         try:
             found[name] = entry_of(name)
-        except Exception as error:  # of the author of another package, who may raise anything
+        except Exception as error:  # code of another package may raise anything
             found[name] = {"name": name, "problem": str(error) if isinstance(error, SteppeError) else in_words(error)}
     return found
 

@@ -1,4 +1,4 @@
-"""What a cell model keeps constant until somebody sets it: parameters and what is derived from them, as a kernel takes them."""
+"""Constants of a cell model until one is set: parameters and what is derived from them, as a kernel takes them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What a cell model's module declares: groups of variables, options, `step`, and what is computed before the first step.
+"""The declaration in the module of a cell model: groups of variables, options, `step`, and the functions before the first step.
 
 State, Forcing, Parameters, Diagnostics [, Derived, Today]   NamedTuples of Annotated[float, Var(...)]
 [Options]                                                    NamedTuple of Annotated[int, Choice(...)], each with its default
@@ -144,7 +144,7 @@ class CellDeclaration:
         return {name: variable.initial for name, variable in self.of(Role.FORCING).items() if variable.initial is not None}
 
     def options(self, words: Mapping[str, str]) -> Chosen:
-        """`Options` with these words, the defaults where nothing is said; an empty tuple when the model has none.
+        """`Options` with these words, and the defaults of the others; an empty tuple when the model has none.
 
         Raises
         ------
@@ -190,7 +190,7 @@ class CellDeclaration:
             return function(**{letter: given[letter] for letter in _letters(function)})
 
     def cell_step(self, options: Chosen) -> CellStep:
-        """What the loop needs to know."""
+        """The step, as the compiled loop needs it."""
         limits = {name: (variable.low, variable.high) for name, variable in self.of(Role.FORCING).items()}
         return CellStep(self.name, self.module.step, self.groups, self.arguments, limits, self.optional(), tuple(options))
 

@@ -1,4 +1,4 @@
-"""The forcing of a cell model: tiles of a store, as windows for the kernel and as numbers for people."""
+"""The forcing of a cell model: tiles of a store, as windows for the kernel and as decoded numbers."""
 
 from collections.abc import Iterator, Sequence
 

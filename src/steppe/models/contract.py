@@ -1,11 +1,11 @@
-"""What a model must have, what it may leave out, and what it is handed.
+"""The contract of a model: its required members, its optional ones, and its inputs.
 
     Minimal                    required: name, version, variables; initialise, advance, state
     Exports      Settable      answers queries; can be set
     Copyable     Joinable      can be copied; several go together
     Configurable Reporting     has options, levels, parameters; reports cells that are bad, memory, time
 
-Whoever runs models sees a `Model`, which is all of it: `completed` gives a model that is less what it left out, from `Defaults`.
+The engine sees a `Model`, which has all of it: `completed` adds what a model has left out, from `Defaults`.
 A model knows only its own physics: no ranks, files, clients or other models.
 """
 
@@ -24,7 +24,7 @@ from steppe.variable import Variable
 
 @dataclass(frozen=True)
 class Needs:
-    """What a model asks of its surroundings.
+    """The needs of a model.
 
     unit: "cells" (packed, no neighbours) or "boxes" (halo cells per dim in `halo`).
     edges: what lies beyond the ends of a dim, "wall", "periodic" or "pole"; default: walls, but columns round the Earth are periodic.
@@ -47,7 +47,7 @@ class Needs:
 
 
 class Increment(NamedTuple):
-    """What a `set` did: sums over the cells set, in the variable's unit."""
+    """The effect of a `set`: sums over the cells set, in the variable's unit."""
 
     name: str
     cells: int
@@ -160,14 +160,14 @@ class Joinable(Protocol):
 
 
 class Configurable(Protocol):
-    """What a run file chooses of it."""
+    """The parts that a run file chooses."""
 
     needs: Needs
     spaces: Mapping[str, Space]
     choices: Mapping[str, Choice]
 
     def place(self, around: Surroundings) -> None:
-        """What it takes from the grid and the forcing of a run, before it is initialised; it may change variables and spaces.
+        """Its use of the grid and the forcing of a run, before it is initialised; it may change variables and spaces.
 
         Raises `ModelError` or `GridError` where it cannot run there.
         """

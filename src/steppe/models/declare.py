@@ -1,4 +1,4 @@
-"""How a cell model declares the options that choose between code paths: words for people, small integers for the compiler."""
+"""How a cell model declares the options that choose between code paths: words for users, small integers for the compiler."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

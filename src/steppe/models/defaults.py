@@ -1,4 +1,4 @@
-"""What happens where a model leaves something out, and how a model comes to have all of `Model`."""
+"""Defaults of the optional members of a model, and the completed model."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from steppe.models.handed import Inputs, Reach, Recorder, Surroundings
 
 
 class Defaults:
-    """What happens where a model leaves something out."""
+    """The optional members that a model leaves out."""
 
     needs: Needs = Needs()
     spaces: Mapping[str, Space] = {}

@@ -1,4 +1,4 @@
-"""What models with neighbours have in common: fields with halos, the order of a step, and all that is asked of a model from outside.
+"""The base of models with neighbours: fields with halos, the order of a step, and the rest of the contract of a model.
 
     class Diffusion(FieldModel):
         name, version = "diffusion", "1"

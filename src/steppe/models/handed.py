@@ -1,4 +1,4 @@
-"""What a model is handed instead of files, ranks and clients: forcing, records, neighbours."""
+"""The inputs of a model in place of files, ranks and clients: forcing, records, neighbours."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -110,7 +110,7 @@ class Recorder(Protocol):
         ...
 
     def records(self, steps: range) -> list[Records]:
-        """What is wanted of `steps`, empty when nobody wants anything. Values are filled by the model."""
+        """The records of `steps`; empty if there are none. The model fills their values."""
         ...
 
     def finish(self, steps: range) -> None:
@@ -119,7 +119,7 @@ class Recorder(Protocol):
 
 
 class Reach(Protocol):
-    """What a model with neighbours is handed instead of ranks; serial or parallel alike."""
+    """Messages of a model with neighbours in place of ranks; the same for one rank and many."""
 
     def exchange(
         self, arrays: Sequence[Array], parities: Sequence[int | tuple[int, ...]] | None = None, along: str | None = None

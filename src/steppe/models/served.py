@@ -1,4 +1,4 @@
-"""What Steppe serves of what a model declares. The rest is refused by name when a model is opened, so that nothing is ignored.
+"""The declarations of a model that Steppe serves. The rest is refused by name when a model is opened, so that nothing is ignored.
 
 every model     a variable under its own name, float32 or float64 (a state also int32), a unit of UDUNITS, dims of its kind, whole vectors
 field models    also: forcing that the weather must hold, diagnostics, parameters of one number or a map; all of them with levels,

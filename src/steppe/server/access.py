@@ -53,7 +53,7 @@ class Access:
     now
         Seconds since 1970.
     elapsed
-        Seconds of a clock that nobody sets back.
+        Seconds of a monotonic clock.
     """
 
     def __init__(

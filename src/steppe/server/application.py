@@ -196,7 +196,7 @@ def application(
     runs
         Name -> run; more may be put into `server.context.runs` later.
     access
-        Who may come in; whose token was made for one of the runs may, too.
+        The tokens that open the server; those that were made for one of the runs open that one, too.
     limits
         How much may be asked.
     hosts
@@ -206,7 +206,7 @@ def application(
     proxies
         Addresses of proxies whose headers X-Forwarded-Prefix and X-Forwarded-For are believed.
     read_only
-        Whether people may look, and order nothing.
+        Whether clients may read only, and order nothing.
     opener
         Begins and ends runs; None: there are only those that are handed in.
     readable

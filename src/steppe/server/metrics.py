@@ -1,4 +1,4 @@
-"""What the server counts, as Prometheus reads it."""
+"""The counts of the server, in the format of Prometheus."""
 
 from bisect import bisect_left
 from collections import Counter

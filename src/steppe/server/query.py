@@ -156,7 +156,7 @@ def _cells(text: str) -> tuple[int, ...]:
 
 
 def text(pattern: str, wrong: str, most: int | None = None, read: Callable[[str], object] = str) -> Callable[[str], object]:
-    """Reader of a text of a pattern. wrong: what is said of one that has another."""
+    """Reader of a text of a pattern. wrong: the message about a text of another pattern."""
     whole = re.compile(pattern)
 
     def checked(given: str) -> object:

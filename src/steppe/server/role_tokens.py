@@ -65,7 +65,7 @@ class RoleFile(TokenStore):
 
 
 def read_roles(path: Path, own: bool = False) -> dict[str, str]:
-    """Role -> token of a file. own: it must belong to this user: who may write into a folder must not make himself its admin.
+    """Role -> token of a file. own: it must belong to this user, so that a user with the right to write into a folder is not its admin.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def read_roles(path: Path, own: bool = False) -> dict[str, str]:
 
 
 def _check_private(path: Path, facts: os.stat_result, own: bool) -> None:
-    """Others may have no right to a file; where it belongs to another user, who shares it with this one, its group may."""
+    """Others may have no right to a file; its group may, if another user owns the file and shares it with this one."""
     if own and facts.st_uid != os.geteuid():
         raise Mistake(f'"{path}" belongs to another user. No token in it is taken. Remove it; the server makes new tokens.')
     others = 0o077 if facts.st_uid == os.geteuid() else 0o007

@@ -34,7 +34,7 @@ class Runs:
     Parameters
     ----------
     where
-        The server listens, for people in whose way it is.
+        The address of the server, for a message to a user whose own start it prevents.
     durable
         Whether orders survive the loss of power.
     folder
@@ -72,7 +72,7 @@ class Runs:
         FolderError
             Another server has the run.
         Mistake, DamagedError
-            The journal is of a newer Steppe, or damaged; nobody can listen for the engine.
+            The journal is of a newer Steppe, or damaged; or the server cannot listen for the engine.
         """
         with ExitStack() as opening:
             journal = await asyncio.to_thread(_opened, folder, self._where, self._durable, launcher, opening)

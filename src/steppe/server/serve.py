@@ -42,7 +42,7 @@ EVERYWHERE = ("", "0.0.0.0", "::")  # addresses to listen at, which no client ca
 
 
 def configuration(server: Server, **where: Any) -> uvicorn.Config:
-    """What `uvicorn.Server` needs.
+    """The configuration of `uvicorn.Server`.
 
     where: host and port, or uds (the path of a Unix socket), or fd; ssl_certfile and ssl_keyfile.
     """
@@ -79,9 +79,9 @@ def serve_runs(
     folder
         Of a run, with the run file for engines in it; None: there are only those of `options.runs`.
     tokens
-        Who may come in.
+        The tokens that open the server.
     tell
-        Is told the address when the server listens, and where the tokens are.
+        Called with the address when the server listens, and with the place of the tokens.
     options
         Where it listens, and the rest.
     to_terminal
@@ -179,7 +179,7 @@ async def _sweep(context: ServerContext) -> None:
 
 
 def _address_of(http: uvicorn.Server, options: ServeOptions) -> str:
-    """What clients call the server by."""
+    """The names by which clients call the server."""
     if options.uds:
         return f"unix:{options.uds}"
     host, port = http.servers[0].sockets[0].getsockname()[:2]

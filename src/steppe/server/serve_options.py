@@ -1,4 +1,4 @@
-"""What may be chosen when a server starts: the options of `steppe serve`."""
+"""The options of a server: those of `steppe serve`."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ from steppe.errors import Mistake
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Where a server listens, whom it believes, and what its runs may use.
+    """The address of a server, the proxies that it trusts, and what its runs may use.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ FILE = "tokens.json"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is kept of a token: never itself.
+    """The stored facts of a token: never its text.
 
     digest: its SHA-256; expires: seconds since 1970; run: the only one that it opens, "" for all.
     """
@@ -112,7 +112,7 @@ class TokenFile(TokenStore):
         Raises
         ------
         DamagedError
-            The file is not what was written, or somebody else's: who may write into a folder must not make himself its admin.
+            The file is not what was written, or another user's: a user with the right to write into a folder must not become its admin.
         """
         try:
             with open(self.path, "rb") as file:

@@ -1,4 +1,4 @@
-"""What a principal may ask of a run and order on it, without any protocol: plain values go in, arrays and `Refused` come out.
+"""Questions and orders of a principal, without any protocol: plain values go in, arrays and `Refused` come out.
 
 `Service` knows the runs. `Orders` gives orders, `rules` adds events and triggers, `maps` and `series` ask for values, `admission` begins
 and ends runs.

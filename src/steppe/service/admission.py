@@ -70,7 +70,7 @@ async def prepare(request: NewRun, folder: Path, allowed: Sequence[Path]) -> Non
 
 
 async def models(service: Service) -> Mapping[str, dict[str, object]]:
-    """What the models that are installed say of themselves, by name."""
+    """The descriptions of the installed models, by name."""
     if service.catalogue is None:
         service.catalogue = json.loads(await answer_of("steppe.jobs.catalogue"))
     return service.catalogue

@@ -65,7 +65,7 @@ async def checked(service: Service, run: str, change: Change) -> tuple[ChangeArg
 
 
 def previewed(service: Service, run: str, change: ChangeArguments, chosen: regions.Cells | None, before: Floats) -> dict[str, object]:
-    """What a change would do: how many cells it reaches, their means by area, and what is allowed.
+    """The effect of a change: the number of cells that it reaches, their means by area, and the allowed values.
 
     chosen: its packed cells, None for all; before: the values of all cells, (cells,), or those of each level one behind the other.
 

@@ -33,7 +33,7 @@ class MapValues(NamedTuple):
 
 
 class Meant(NamedTuple):
-    """What a query means on a run as it stands. origin: names the journal and the engine, since a script may change a run between two;
+    """The meaning of a query on a run as it stands. origin: names the journal and the engine, since a script may change a run between two;
     inner: what the engine is asked, but for step and cells; steps: None for the last finished one; is_now: what happens at the step may
     still change the answer."""
 
@@ -53,7 +53,7 @@ class Meant(NamedTuple):
 
 
 def meant(service: Service, run: str, name: str, query: MapQuery) -> Meant:
-    """What a query means.
+    """The meaning of a query.
 
     Raises
     ------

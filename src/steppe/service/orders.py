@@ -53,7 +53,7 @@ class Receipt(NamedTuple):
 
 
 class Orders:
-    """What a principal orders on a run under one key.
+    """The orders of a principal on a run under one key.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Orders:
 
     @property
     def facts(self) -> RunFacts:
-        """What the engine said of the run; raises Refused, engine-recovering."""
+        """The description of the run by its engine; raises Refused, engine-recovering."""
         return self.service.known(self.name).facts
 
     async def step(self, request: Step) -> Receipt:
@@ -131,7 +131,7 @@ class Orders:
         return await self.order("set", request.scenario, arguments, request, when)
 
     async def preview(self, request: Set) -> dict[str, object]:
-        """What a change would do where the scenario stands now."""
+        """The effect of a change at the present step of the scenario."""
         self.service.scenario(self.name, request.scenario)
         change, cells = await checked(self.service, self.name, request)
         head, body = await self.run.get(request.scenario, MapQuery(name=change["variable"], packed=True))

@@ -1,4 +1,4 @@
-"""What a request says, as the struct that it must fit."""
+"""The content of a request, as the struct that it must fit."""
 
 import re
 from collections.abc import Iterator
@@ -84,7 +84,7 @@ def _misfit(text: str, value: Any, kind: type[Struct]) -> Refused:
 
 
 def _expected(kind: type[Struct], where: str) -> tuple[str, list[str] | None]:
-    """What the member at a path may be, as its declaration says, and its words where there are but some."""
+    """The declared type of the member at a path, and its words where only some are allowed."""
     parts = [part for each in _types_at(kind, where)[:1] for part in _parts(each)]
     for words in [get_args(part) for part in parts if get_origin(part) is Literal and not _structs(parts)]:
         return f"one of {', '.join(map(str, words))}", [*map(str, words)]
@@ -121,7 +121,7 @@ def _parts(kind: Any) -> Iterator[Any]:
 
 
 def _at(value: Any, where: str) -> Any:
-    """What stands at a path."""
+    """The value at a path."""
     for name, index in re.findall(r"\.(\w+)|\[([0-9]+)\]", where):
         if index:
             value = value[int(index)] if isinstance(value, list) and int(index) < len(value) else None

@@ -23,7 +23,7 @@ from steppe.service.maps import steps_of
 from steppe.service.moments import date_of
 from steppe.service.service import Service
 
-REDUCED = ("mean", "min", "max")  # what is told of a region
+REDUCED = ("mean", "min", "max")  # values of a region
 
 
 class SeriesValues(NamedTuple):

@@ -93,7 +93,7 @@ class Service:
             raise Refused("draining", f"The server is ending and takes no more {what}.")
 
     def front(self, run: str, scenario: str, variable: str, query: str, head: ArrayHead) -> bytes:
-        """What stands before an array in the format raw; kept while the supervisor answers with the same head."""
+        """The bytes before an array in the format raw; kept while the supervisor answers with the same head."""
         key = (run, scenario, variable, query)
         kept = self._fronts.get(key)
         if kept is not None and kept[0] is head:
@@ -132,14 +132,14 @@ class Service:
         return found
 
     def operation(self, run: str, seq: int) -> OperationStatus:
-        """What became of an order; raises Refused, unknown-operation."""
+        """The outcome of an order; raises Refused, unknown-operation."""
         found = self.run(run).operation(seq)
         if found is None:
             raise Refused("unknown-operation", f"There is no command {seq}.", value=seq)
         return found
 
     def known(self, name: str) -> RunDescription:
-        """What the engine said of a run; raises Refused, engine-recovering, while none has said anything."""
+        """The description of a run by its engine; raises Refused, engine-recovering, before the first one."""
         facts = self.run(name).facts
         known = self._known.get(name)
         if known is None or known.facts is not facts:
@@ -177,7 +177,7 @@ class Service:
         return found
 
     async def in_thread(self, call: Callable[Given, Found], *arguments: Given.args, **named: Given.kwargs) -> Found:
-        """What `call` gives, in a thread of its own; raises Refused, too-costly, when that takes too long."""
+        """The result of `call`, in a thread of its own; raises Refused, too-costly, when that takes too long."""
         seconds = self.limits.work_seconds
         try:
             async with asyncio.timeout(seconds):

@@ -75,7 +75,7 @@ def _scenario(service: Service, run: str, text: str) -> ScenarioStatus:
 
 
 class Coordinate(NamedTuple):
-    """What says where and when values are; `values` computes them."""
+    """A coordinate of the values in space or time; `values` computes it."""
 
     dims: tuple[str, ...]
     attributes: Mapping[str, object]

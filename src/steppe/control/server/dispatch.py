@@ -38,7 +38,7 @@ LEFT = 20  # branches that rewinds have left, which the status of a run lists
 
 @dataclass
 class Course:
-    """What the connected engine knows of a branch."""
+    """A branch, as the connected engine knows it."""
 
     position: Position | None = None  # None: it is being loaded
     sent: int = 0  # commands up to this one have been sent

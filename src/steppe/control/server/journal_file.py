@@ -197,7 +197,7 @@ class JournalFile:
     def _cached(
         self, key: object, make: Callable[[tuple[Any, ...]], Found], text: str, values: tuple[object, ...] | Mapping[str, object]
     ) -> Found | None:
-        """What `make` makes of the first row that a query finds, cached until the next write; None if there is none."""
+        """The result of `make` for the first row of a query, cached until the next write; None if there is none."""
         if self._writes != self._base.total_changes:
             self._read.clear()
             self._writes = self._base.total_changes

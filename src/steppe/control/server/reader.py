@@ -76,7 +76,7 @@ class JournalReader:
         return b"".join(lines), last
 
     def _effects(self, rule: Command) -> list[dict[str, object]]:
-        """What an event or a trigger has done, in all branches."""
+        """The effects of an event or a trigger, in all branches."""
         text = "SELECT branch, step, kind, text FROM emission WHERE source = ? ORDER BY number"
         rows = self._connection().execute(text, (f"{rule.kind}:{rule.seq}",))
         return [dict(zip(("branch", "step", "kind", "text"), row, strict=True)) for row in rows]

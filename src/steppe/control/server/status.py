@@ -1,4 +1,4 @@
-"""What clients see of a run: its state, its scenarios, its operations, and the changes of all of them."""
+"""The status of a run for clients: its state, its scenarios, its operations, and the changes of all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server has left in a run folder: the branch that is scenario main, and orders that are still to come."""
+"""Traces of a server in a run folder: the branch that is scenario main, and orders that are still to come."""
 
 import logging
 import sqlite3

@@ -6,7 +6,7 @@ from msgspec import Struct, field
 from steppe.array_types import Floats
 from steppe.errors import Mistake
 
-US, MB = 1e-6, 1e6  # [s] and [bytes] in which people read times and rates
+US, MB = 1e-6, 1e6  # [s] and [bytes]: units of printed times and rates
 OF_MEDIAN = 1.2533  # standard error of a median, in those of a mean; for normal deviates
 OF_DEVIATION = 1.4826  # standard deviation, in median absolute deviations; for normal deviates
 FLOOR = 0.003  # of the time: least standard error, however many repeats there are

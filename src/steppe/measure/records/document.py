@@ -1,4 +1,4 @@
-"""What is measured and fitted, as a file: JSON of schema "steppe.measure/1", whole or absent.
+"""Measurements and fits, as a file: JSON of schema "steppe.measure/1", whole or absent.
 
 `docs/measure.schema.json` is the published schema. All times are in seconds, sizes in bytes, rates in bytes a second.
 A reader refuses a newer version; older ones will be converted here.

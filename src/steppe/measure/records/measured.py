@@ -16,7 +16,7 @@ Key = TypeVar("Key")
 
 
 class SeriesName(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is timed: an operation of `bytes` on `p` ranks. Two measurements are compared series by series, by this name."""
+    """The subject of a series: an operation of `bytes` on `p` ranks. Two measurements are compared series by series, by this name."""
 
     group: str
     operation: str

@@ -1,1 +1,1 @@
-"""Measurements as people read them: texts for a terminal, comparisons, pictures, one HTML file."""
+"""Measurements for readers: texts for a terminal, comparisons, pictures, one HTML file."""

@@ -95,7 +95,7 @@ class Origins:
         )
 
     def headers(self, request: Request) -> Headers:
-        """What a reply says to the browser of a script of another site."""
+        """The headers of a reply for the browser of a script of another site."""
         if not self._allowed:
             return ()
         origin, vary = request.headers.get(b"origin", b""), (b"vary", b"origin")

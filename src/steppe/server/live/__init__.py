@@ -1,4 +1,4 @@
-"""The live socket: frames of variables as a run goes, and what happens to it. `docs/live.md` has what is said.
+"""The live socket: frames of variables as a run goes, and what happens to it. `docs/live.md` has the messages.
 
 engine ──> channel, one slot ──> viewer ──> line ──> one client      a viewer whose line is not free is passed over
 run ──> feed, one text for all ──┘

@@ -21,7 +21,7 @@ EXTENSION = "steppe.line"  # of the scope
 TEXT, BINARY = 0x81, 0x82  # whole messages
 UNSENT = 1 << 16  # [byte] that the kernel may hold and has not sent: what lies there grows old
 BORNE = 20.0  # [1/s] of pings, pongs and pieces of messages
-LAST_WORD = 2.0  # [s] that a client who did not read has to read why it is closed
+LAST_WORD = 2.0  # [s] in which a client that did not read may read the reason of the end
 LOG = logging.getLogger("steppe.server.live")
 
 
@@ -156,7 +156,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         await self.writable.wait()
 
     def end(self, code: int, reason: str) -> None:
-        """Closes, at once where the client does not read; the application is told."""
+        """Closes, at once if the client does not read, and reports it to the application."""
         self._rest()
         if self.close_sent or self.transport.is_closing():
             return

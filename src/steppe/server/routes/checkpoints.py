@@ -88,7 +88,7 @@ def _opened(folder: Path) -> list[TarPart]:
 
 async def _tar(parts: Sequence[TarPart]) -> AsyncGenerator[bytes]:
     try:
-        yield b""  # who begins here has the files closed, however early the client goes away
+        yield b""  # from here on the files are closed at the end, however early the client goes away
         for part in parts:
             yield part.head
             left = part.size

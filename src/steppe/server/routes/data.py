@@ -30,7 +30,7 @@ class MapPlan(NamedTuple):
 
 @lru_cache(512)
 def plan(query: bytes, what: str, accept: bytes) -> MapPlan:
-    """What is asked; it depends on the text and the header Accept alone, so that it is read once.
+    """The query of an address. It depends on the text and the header Accept alone, so it is read once.
 
     Raises
     ------

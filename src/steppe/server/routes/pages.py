@@ -1,4 +1,4 @@
-"""What a browser opens: the page, whose files were built, and the words in its place where they were not."""
+"""The page for a browser, or a text in its place if it was not built."""
 
 import asyncio
 

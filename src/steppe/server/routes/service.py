@@ -1,4 +1,4 @@
-"""The server itself: whether it is well, who is asking, what it counts, its contract."""
+"""The server itself: its health, the principal of a request, its counts, its contract."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ async def readyz(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
-    """GET metrics: of the runs that are there for who asks."""
+    """GET metrics: of the runs that the caller may see."""
     assert request.principal is not None, "the route has a role"
     scenarios: dict[str, float] = {}
     states: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""What a run and its parts are: lists and single things, from memory or the journal."""
+"""The state of a run and its parts: lists and single entries, from memory or the journal."""
 
 import zlib
 

@@ -18,7 +18,7 @@ OPEN = (400, 405, 408, 413, 414, 421, 429, 431, 500)  # that those without a rol
 class Route(NamedTuple):
     """One method of one address.
 
-    role: "-" for anybody, else the least that is needed. codes: the statuses of success and those of problems beyond `ALWAYS`; the first is
+    role: "-" for all, else the least that is needed. codes: the statuses of success and those of problems beyond `ALWAYS`; the first is
     that of `reply`: a struct, a media type, several of them, or None. request: a struct, or "bytes" of an upload.
     steering: needs an Idempotency-Key, and may say for which version it is meant; keyed: needs the key alone.
     """
