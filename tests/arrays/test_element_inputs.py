@@ -53,11 +53,17 @@ def test_an_index_array_a_dimension_takes_little_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", [3, -4, np.s_[0, 4], np.s_[[0, 3], [1, 1]], np.s_[[0, 1], [0, -5]], np.s_[0, 0, 0], np.s_[[1, 2], [0, 1, 2]], np.s_[::0], "a"]
+    "key",
+    [
+        *(3, -4, np.s_[0, 4], np.s_[[0, 3], [1, 1]], np.s_[[0, 1], [0, -5]], np.s_[0, 0, 0], np.s_[[1, 2], [0, 1, 2]]),
+        *(np.s_[::0], np.s_[:0.5], "a"),
+    ],
 )
 def test_a_key_that_does_not_fit_is_refused(key: Any) -> None:
     with pytest.raises(IndexOutOfRangeError, match=r'"wind" of shape \(3, 4\): '):
         flat_index("wind", (3, 4), key)
+    with pytest.raises(IndexOutOfRangeError, match=r'"wind" of shape \(3, 4\): '):
+        GlobalArray(Serial(), (3, 4), name="wind")[key]
 
 
 def test_elements_of_one_host_are_set_without_an_index_for_each() -> None:
@@ -70,6 +76,7 @@ def test_elements_of_one_host_are_set_without_an_index_for_each() -> None:
     for key, value, said in (
         (1000, 1.0, '"wind" of shape (1000, 1000): index 1000 is out of bounds'),
         (np.s_[:2], np.ones(3), '"wind" of shape (1000, 1000): could not broadcast'),
+        (array[...] > -1.0, np.ones((1, 10**6)), '"wind" of shape (1000, 1000): NumPy boolean array indexing assignment requires'),
         (0, 1j, '"wind" holds float64, it was given values of complex128'),
     ):
         with pytest.raises(ArrayError) as error:

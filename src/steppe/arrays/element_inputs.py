@@ -154,6 +154,6 @@ def flat_index(name: str, shape: tuple[int, ...], key: Any) -> Integers:
             for axis, stride in enumerate(strides):
                 own = np.arange(shape[axis]).reshape((-1, *[1] * (len(shape) - axis - 1)))
                 found = found + stride * np.broadcast_to(own, shape)[key]
-    except (IndexError, ValueError) as error:
+    except (IndexError, ValueError, TypeError) as error:
         raise IndexOutOfRangeError(f'"{name}" of shape {shape}: {error}.') from None
     return np.asarray(found, np.int64)

@@ -265,7 +265,7 @@ class GlobalArray:
             return gather(flat_index(self.name, self.shape, key))[()]
         try:
             return np.array(self.whole.reshape(self.shape)[key])[()]  # one element is a number
-        except IndexError as error:
+        except (IndexError, ValueError, TypeError) as error:
             raise IndexOutOfRangeError(f'"{self.name}" of shape {self.shape}: {error}.') from None
 
     def __setitem__(self, key: Any, value: ArrayLike) -> None:
@@ -279,7 +279,7 @@ class GlobalArray:
             self.whole.reshape(self.shape)[key] = x
         except IndexError as error:
             raise IndexOutOfRangeError(f'"{self.name}" of shape {self.shape}: {error}.') from None
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise ArrayError(f'"{self.name}" of shape {self.shape}: {error}.') from None
 
     def sync(self) -> None:

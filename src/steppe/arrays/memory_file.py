@@ -238,12 +238,11 @@ class MemoryFile:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Closes the file; after an error it leaves the old file on the disk and sends no message."""
-        if kind is None:
-            self.close()
-        else:
+        if kind:
             self._discard()
             self._image = None
             self._site.unwritten.pop(self._new.path, None)
+        self.close()
 
     def _made(self, in_use: list[int]) -> FileImage:
         """Zeros for a new file, which is begun aside."""
