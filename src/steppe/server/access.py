@@ -78,14 +78,19 @@ class Access:
         if (found := self._read()) is not None:
             self._know(found)
 
-    async def look(self, *texts: str | bytes) -> None:
-        """Reads the files of tokens again, in a thread, where that is due or one of some tokens is not known: it may be new."""
-        if self._is_known(texts) and (self._looking.locked() or self._elapsed() < self._looked + LOOK):
-            return
+    async def look(self, *texts: str | bytes) -> bool:
+        """Reads the files of tokens again, in a thread, where that is due or one of some tokens is not known: it may be new.
+
+        Returns False without a read, and at once: the tokens are those of before.
+        """
+        known = all(self._fitting(digest_of(text)) for text in texts)
+        if known and (self._looking.locked() or self._elapsed() < self._looked + LOOK):
+            return False
         came = self._elapsed()
         async with self._looking:
             if self._looked <= came:  # waiting callers share one read
                 await self._look()
+        return True
 
     async def take_also(self, files: Mapping[str, TokenStore]) -> None:
         """Does what `take_from` does, on an event loop."""
@@ -98,9 +103,6 @@ class Access:
         found = await asyncio.to_thread(self._read)
         if found is not None:
             self._know(found)
-
-    def _is_known(self, texts: Iterable[str | bytes]) -> bool:
-        return all(self._fitting(digest_of(text)) for text in texts)
 
     def _read(self) -> list[Token] | None:
         """The tokens that are taken now; None when no file has changed."""

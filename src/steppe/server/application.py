@@ -129,8 +129,8 @@ class Server:
             request.route, request.parameters = self._table.find(request.scope["method"], request.path)
             for door in self._of_all:
                 door(request)
-            await request.context.access.look(*tokens_of(request))
-            identify(request)  # again: a file may have brought or taken the token
+            if await request.context.access.look(*tokens_of(request)):
+                identify(request)  # again: a file may have brought or taken the token
             for door in doors:
                 door(request)
             if handle is None:
