@@ -271,7 +271,7 @@ class JournalRecords(JournalFile):
     @property
     def epoch(self) -> int:
         """The number of the last start of an engine; 0 before the first."""
-        return self._cached(("epoch",), lambda row: int(row[0]), "SELECT coalesce(max(epoch), 0) FROM engine", ()) or 0
+        return int(self._one("SELECT coalesce(max(epoch), 0) FROM engine")[0])
 
     def emissions(self, after: int) -> list[tuple[int, dict[str, object]]]:
         """The messages to clients after a number."""
