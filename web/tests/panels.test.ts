@@ -8,7 +8,7 @@ import { mount as mountNotices } from "../src/ui/notice";
 import { changesOf, groupsOf } from "../src/ui/parameters";
 import { eventText, madeIn, mount as mountRules, plannedFor } from "../src/ui/rules";
 import { differenceOf, treeOf } from "../src/ui/scenarios";
-import { csvCell, linkTo, seriesCsv, storeOf, together } from "../src/ui/share";
+import { csvCell, filmOf, linkTo, seriesCsv, storeOf, together } from "../src/ui/share";
 import { asCurl, asPython, dateFault, goesOn, previewText, requestOf, rowDate, rowText } from "../src/ui/wording";
 
 const clock = { start: "2003-01-01T00:00:00", step: 86400, calendar: "standard", units: "days since 2003-01-01" };
@@ -207,6 +207,13 @@ test("what is to come is listed by its date", () => {
 test("the store of a branch is there after its first checkpoint, that of the run after the first record", () => {
   const told = (name: string) => storeOf(state({ look: { ...FIRST.look, scenarios: [name] } }));
   expect([told("main")?.first, told("dry")?.first]).toEqual(["record", "checkpoint of the scenario"]);
+});
+
+test("the command of a film quotes the name of a run and a level as a shell needs it", () => {
+  const run = { ...state().run, name: "Kim's run", outputs: ["gas"] } as State["run"];
+  expect(filmOf(state({ run, look: { ...FIRST.look, variable: "gas[3]", range: [-1, 2] } }))).toBe(
+    "steppe plot 'Kim'\\''s run' --movie 'gas[3].mp4' --variable 'gas[3]' --scale=-1,2",
+  );
 });
 
 test("a time between two steps is refused with both", () => {

@@ -111,14 +111,10 @@ export function drawOver(pen: Pen, coast: Coast, scene: Scene, margin: number): 
   const { view, panel, ratio, grid, colours } = scene;
   clipped(pen, panel, () => {
     const { lines, labels } = graticuleOf(scene, margin);
-    pen.strokeStyle = colours.graticule;
-    pen.lineWidth = 0.75 * ratio;
-    pen.stroke(traced(scene, lines));
+    stroke(pen, traced(scene, lines), colours.graticule, 0.75 * ratio);
     for (const each of labels) write(pen, scene, ...each);
-    pen.strokeStyle = colours.coast;
-    pen.lineWidth = 0.9 * ratio;
     pen.lineJoin = "round";
-    pen.stroke(placed(coast, "line", scene));
+    stroke(pen, placed(coast, "line", scene), colours.coast, 0.9 * ratio);
     if (view.globe) pen.stroke(discPath(scene));
     scaleBar(pen, scene);
     const text = projectionText(grid);
@@ -126,24 +122,31 @@ export function drawOver(pen: Pen, coast: Coast, scene: Scene, margin: number): 
   });
 }
 
-export function write(pen: Pen, { ratio, colours }: Scene, text: string, x: number, y: number, align: CanvasTextAlign): void {
-  pen.font = `${11 * ratio}px ${FONT}`;
+/** A text with a halo. bold: with a broader one. */
+export function write(
+  pen: Pen,
+  { ratio, colours }: Scene,
+  text: string,
+  x: number,
+  y: number,
+  align: CanvasTextAlign,
+  colour = colours.muted,
+  bold = false,
+): void {
+  pen.font = `${bold ? "600 " : ""}${11 * ratio}px ${FONT}`;
   pen.textAlign = align;
   pen.strokeStyle = colours.halo;
-  pen.lineWidth = 3 * ratio;
+  pen.lineWidth = (bold ? 3.5 : 3) * ratio;
   pen.lineJoin = "round";
   pen.strokeText(text, x, y);
-  pen.fillStyle = colours.muted;
+  pen.fillStyle = colour;
   pen.fillText(text, x, y);
 }
 
-function line(pen: Pen, from: readonly [number, number], to: readonly [number, number], colour: string, width: number): void {
-  pen.beginPath();
-  pen.moveTo(...from);
-  pen.lineTo(...to);
+function stroke(pen: Pen, path: Path2D, colour: string, width: number): void {
   pen.strokeStyle = colour;
   pen.lineWidth = width;
-  pen.stroke();
+  pen.stroke(path);
 }
 
 /** Degrees, or kilometres of a projected grid: "15° S", "1 200 km". */
@@ -198,8 +201,8 @@ function scaleBar(pen: Pen, scene: Scene): void {
   const right = panel.x + panel.width - 16 * ratio;
   const low = panel.y + panel.height - 30 * ratio;
   const left = right - length * kilometre;
-  line(pen, [left - ratio, low], [right + ratio, low], colours.halo, 5 * ratio);
-  line(pen, [left, low], [right, low], colours.ink, 2 * ratio);
+  stroke(pen, new Path2D(`M${left - ratio},${low}H${right + ratio}`), colours.halo, 5 * ratio);
+  stroke(pen, new Path2D(`M${left},${low}H${right}`), colours.ink, 2 * ratio);
   write(
     pen,
     scene,
@@ -224,23 +227,9 @@ export function drawMarks(pen: Pen, marks: readonly Mark[], scene: Scene): void 
       const corner = (east: number, k: number): Place => [centre[0] + (east * wide) / sx, centre[1] + ((k % 4 < 2 ? 1 : -1) * tall) / sy];
       const path = traced(scene, [finely(scene, ...[-1, 1, 1, -1, -1, 1].map(corner))]);
       pen.lineJoin = "miter";
-      for (const [style, width] of [
-        [colours.halo, 4.5],
-        [colour, 2],
-      ] as const) {
-        pen.strokeStyle = style;
-        pen.lineWidth = width * ratio;
-        pen.stroke(path);
-      }
-      if (number === undefined) continue;
-      pen.font = `600 ${11 * ratio}px ${FONT}`;
-      pen.textAlign = "left";
-      pen.lineJoin = "round";
-      pen.strokeStyle = colours.halo;
-      pen.lineWidth = 3.5 * ratio;
-      pen.strokeText(String(number), x + wide + 4 * ratio, y - tall + 7 * ratio);
-      pen.fillStyle = colour;
-      pen.fillText(String(number), x + wide + 4 * ratio, y - tall + 7 * ratio);
+      stroke(pen, path, colours.halo, 4.5 * ratio);
+      stroke(pen, path, colour, 2 * ratio);
+      if (number !== undefined) write(pen, scene, String(number), x + wide + 4 * ratio, y - tall + 7 * ratio, "left", colour, true);
     }
   });
 }
@@ -255,14 +244,8 @@ export function drawOutline(pen: Pen, corners: readonly Place[], open: boolean, 
   );
   clipped(pen, panel, () => {
     pen.lineJoin = "round";
-    for (const [style, width, dash] of [
-      [colours.halo, 4, []],
-      [colours.ink, 1.5, [6 * ratio, 4 * ratio]],
-    ] as const) {
-      pen.setLineDash([...dash]);
-      pen.strokeStyle = style;
-      pen.lineWidth = width * ratio;
-      pen.stroke(path);
-    }
+    stroke(pen, path, colours.halo, 4 * ratio);
+    pen.setLineDash([6 * ratio, 4 * ratio]);
+    stroke(pen, path, colours.ink, 1.5 * ratio);
   });
 }

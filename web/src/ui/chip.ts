@@ -44,10 +44,7 @@ export function standingOf(state: State, now: number): Standing {
   }
   if (connection.link === "ended") return { weight: "none", text: ENDED, stale: true };
   if (connection.link === "refused") return { weight: "bad", text: connection.reason || "No token", stale: true };
-  if (!info) {
-    if (runs?.length === 0) return { weight: "none", text: "No run yet", stale: false };
-    return { weight: "none", text: "Connecting", stale: false };
-  }
+  if (!info) return { weight: "none", text: runs?.length === 0 ? "No run yet" : "Connecting", stale: false };
   const problem = (info.problem ?? {}) as { text?: string };
   const at = toldOf(state);
   switch (info.state) {

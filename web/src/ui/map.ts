@@ -70,8 +70,8 @@ export class MapView {
       empty = screen.frames.length === 0;
     });
     colouring.follow(() => this.refresh("field"));
-    theme.follow(() => this.refresh("still", "field", "marks"));
     const all = () => this.refresh("still", "field", "marks");
+    theme.follow(all);
     store.subscribe((state) => [state.view, state.grid, state.look.maps, state.look.globe, state.look.scenarios, state.look.other], all);
     store.subscribe(
       (state) => [state.look.palette, state.look.smooth, state.look.logarithmic],
@@ -88,9 +88,8 @@ export class MapView {
         this.title();
       },
     );
-    store.subscribe(titled, () => this.title());
     store.subscribe(
-      (state) => [state.steered, state.viewer, state.info?.scenarios.length],
+      (state) => [...titled(state), state.steered, state.viewer, state.info?.scenarios.length],
       () => this.title(),
     );
     new ResizeObserver(() => {

@@ -12,7 +12,7 @@ import { rangeOf } from "./colouring";
 import { dialog } from "./dialog";
 import { h, say } from "./dom";
 import { aligned } from "./lines";
-import { exampleDate } from "./wording";
+import { exampleDate, quoted } from "./wording";
 
 /** Draws what is seen as a PNG: scale 1 or 2, or for print. */
 export type Picture = (how: "screen" | "double" | "print") => Promise<Blob>;
@@ -66,9 +66,8 @@ export function filmOf(state: State): string | null {
   const { run, look } = state;
   const folder = folderOf(state);
   if (!run?.outputs.includes(parted(look.variable)[0]) || folder === null) return null;
-  const name = parted(look.variable)[1] === null ? look.variable : `'${look.variable}'`; // brackets mean something to shells
   const scale = look.range ? ` --scale=${look.range.join(",")}` : "";
-  return `steppe plot ${folder} --movie ${name}.mp4 --variable ${name}${scale}`;
+  return `steppe plot ${quoted(folder)} --movie ${quoted(`${look.variable}.mp4`)} --variable ${quoted(look.variable)}${scale}`;
 }
 
 /** A cell of CSV: quoted where it must be, and never the beginning of a formula of a spreadsheet. */
@@ -161,7 +160,7 @@ export function mount(place: HTMLElement, store: Store, api: () => Api, actions:
       h("div", { class: "row" }, field, copying(field, said)),
       h("h3", {}, "All dates ", h("small", {}, "as one xarray.Dataset, from anywhere")),
       h("p", {}, "A map is fetched when it is read, by Zarr over HTTP. It needs a token."),
-      ...inPython("share-remote", lines, said),
+      ...inCopy("share-remote", lines, said),
       ...(records ? recorded(records, said) : []),
       said,
     ];
@@ -183,12 +182,8 @@ function copying(field: HTMLInputElement | HTMLTextAreaElement, said: HTMLElemen
   return h("button", { type: "button", class: "main", onclick: () => void copy() }, "Copy");
 }
 
-function inPython(id: string, lines: string[], said: HTMLElement): HTMLElement[] {
-  return inCopy(id, "Lines of Python", lines, said);
-}
-
 /** Lines to be copied. */
-function inCopy(id: string, label: string, lines: string[], said: HTMLElement): HTMLElement[] {
+function inCopy(id: string, lines: string[], said: HTMLElement, label = "Lines of Python"): HTMLElement[] {
   const field = h("textarea", { id, class: "lines", readonly: true, rows: lines.length, wrap: "off" }, lines.join("\n"));
   return [h("label", { for: id, class: "spoken" }, label), h("div", { class: "row" }, field, copying(field, said))];
 }
@@ -197,7 +192,7 @@ function recorded({ store, first, lines }: { store: string; first: string; lines
   return [
     h("h3", {}, "Records ", h("small", {}, `on the machine of the run, after the first ${first}`)),
     h("p", {}, "They lie in the Zarr store ", h("code", {}, store), ". Either line of Python opens it in the folder that holds the run's."),
-    ...inPython("share-store", lines, said),
+    ...inCopy("share-store", lines, said),
   ];
 }
 
@@ -292,7 +287,7 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
       ? [
           h("div", { class: "row" }, begin.element, end.element),
           h("div", { class: "acts" }, make, bar),
-          ...inCopy("save-film", "The command of the film", [film], said),
+          ...inCopy("save-film", [film], said, "The command of the film"),
         ]
       : [h("p", {}, "The run does not record this variable, so there is no film of it.")]),
     said,

@@ -241,8 +241,8 @@ export function requestOf(row: LogRow, scenario: string): Request | null {
 }
 
 /** A word of a shell, whatever is in it. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
+export function quoted(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** The order as a command line; the token comes from the environment. */
