@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pyproj
 import pytest
 import xarray
 
@@ -223,3 +224,62 @@ def test_a_map_of_land_types_needs_no_unit(scenario):
     scenario.write_text(text + "\n[[land_type]]\nid = 1\ncapacity = 60.0\n\n[[land_type]]\nid = 2\ncapacity = 90.0\n")
     with steppe.Simulation(scenario) as simulation:
         np.testing.assert_array_equal(simulation.get("capacity"), 30.0 + 30.0 * types.ravel()[grid.order])
+
+
+GROUND = """\
+from steppe.models import FieldModel, Needs, Role, Variable
+
+YX = ("y", "x")
+
+class Ground(FieldModel):
+    \"\"\"Water that rain brings, of which a share stays.\"\"\"
+
+    name, version = "ground", "1"
+    needs = Needs(unit="boxes", halo={"y": 1, "x": 1})
+    variables = {
+        "water": Variable("water", YX, "mm", "float64", Role.STATE, "Water", initial=0.0),
+        "rain": Variable("rain", YX, "mm", "float64", Role.FORCING, "Rain", low=0.0, between="last"),
+        "share": Variable("share", YX, "1", "float64", Role.PARAMETER, "What stays", initial=0.5),
+    }
+
+    def compute(self, where):
+        self.after["water"][where] = self.maps["share"][where] * (self.before["water"][where] + self.forcing["rain"][where])
+
+MODEL = Ground
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_catchment_on_a_projection_has_the_rain_and_the_maps_of_its_own_cells(tmp_path, ranks):
+    random, active = np.random.default_rng(3), np.ones((ROWS, COLUMNS), np.int8)
+    active[2:5, 20:40] = 0
+    rain, share = random.uniform(0.0, 9.0, (3, ROWS, COLUMNS)), random.uniform(0.0, 1.0, (ROWS, COLUMNS))
+    axes = {
+        "time": ("time", np.arange(3), {"units": "days since 2001-03-05"}),
+        "y": ("y", 7e6 + 100.0 * np.arange(ROWS), {"units": "m"}),
+        "x": ("x", 4e5 + 100.0 * np.arange(COLUMNS), {"units": "m"}),
+        "utm": ((), 0, pyproj.CRS.from_epsg(32755).to_cf()),
+    }
+    mapped = {"grid_mapping": "utm"}
+    own = xarray.Dataset({"rain": (("time", "y", "x"), rain, {"units": "mm", **mapped})}, axes).reset_coords("utm")
+    own["part"] = ("y", "x"), 100.0 * share, {"units": "%", **mapped}
+    own["mask"] = ("y", "x"), active, mapped
+    own.to_zarr(tmp_path / "own.zarr", consolidated=False)
+    own[["mask", "utm"]].to_netcdf(tmp_path / "mask.nc")
+    (tmp_path / "ground.py").write_text(GROUND)
+    run_file = tmp_path / "run.toml"
+    run_file.write_text(
+        'model = "ground.py"\ntime = { start = 2001-03-05, end = 2001-03-07 }\ngrid = { file = "mask.nc" }\n'
+        'forcing = { fields = "own.zarr" }\nparameters = { share = { store = "own.zarr", variable = "part" } }\n'
+        'output = { path = "out", variables = ["water"], every = "1 day" }\n'
+    )
+
+    def work(simulation: Simulation) -> np.ndarray:
+        simulation.step(3)
+        return simulation["water"].values
+
+    water = np.zeros((ROWS, COLUMNS))
+    for day in rain:
+        water = share * (water + day)
+    expected = np.where(active, water, np.nan)[::-1]
+    np.testing.assert_allclose(on_ranks(ranks, run_file, work), expected, rtol=1e-14)

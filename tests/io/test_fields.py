@@ -8,6 +8,7 @@ from typing import Any
 
 import netCDF4
 import numpy as np
+import pyproj
 import pytest
 import xarray
 import zarr
@@ -15,7 +16,7 @@ import zarr
 from steppe.clock import Clock, parse_instant
 from steppe.comm import BoxReach, World
 from steppe.errors import BadCellError, ForcingError
-from steppe.grid import Gaussian, Partition, Raster
+from steppe.grid import Gaussian, Partition, Projected, Raster
 from steppe.io import FieldReader, FieldStore
 from steppe.io.forcing.field import Field, turned
 from steppe.io.forcing.fields import in_box
@@ -312,3 +313,38 @@ def test_a_store_with_gaussian_latitudes_has_that_grid_from_any_longitude(tmp_pa
     assert (grid == Gaussian(ROWS)) is (first == 0.0)
     np.testing.assert_array_equal(Field(store, U, grid, {}).read(0, slice(0, ROWS), slice(0, 2 * ROWS))[0], MAPS[0])
     assert stored(tmp_path / "even.zarr", dataset()).grid() == EARTH
+
+
+def on_map(zone: int = 55, metres: float = 1.0) -> xarray.Dataset:
+    """u on 18 x 36 cells of 5 km of a zone of UTM."""
+    axes: dict[str, Any] = {
+        name: (name, (first + 5e3 * np.arange(size)) / metres, {"units": "m" if metres == 1.0 else "km"})
+        for name, first, size in (("y", 7e6, ROWS), ("x", 4e5, COLUMNS))
+    }
+    found = dataset().drop_vars(["lat", "lon"]).rename(lat="y", lon="x").assign_coords(axes)
+    found["u"].attrs["grid_mapping"] = "utm"
+    return found.assign(utm=((), 0, pyproj.CRS.from_epsg(32700 + zone).to_cf()))
+
+
+@pytest.mark.parametrize("turned", [on_map(), on_map().isel(y=slice(None, None, -1)).transpose(), on_map(metres=1000.0)])
+def test_a_store_may_lie_on_a_projection(tmp_path, turned):
+    store = stored(tmp_path / "winds.zarr", turned, turned["u"].shape)
+    grid = store.grid()
+    assert isinstance(grid, Projected)
+    field = Field(store, U, grid, {})
+    found = field.read(0, slice(0, ROWS), slice(0, COLUMNS))
+    np.testing.assert_array_equal(found[0], MAPS[0][:, ::-1])
+    part = Projected.project(float(grid.y[3]), grid.dy, float(grid.x[5]), grid.dx, np.ones((4, 6), bool), grid.crs)
+    np.testing.assert_array_equal(Field(store, U, part, {}).read(0, slice(1, 4), slice(0, 6)), found[..., 4:7, 5:11])
+
+
+def test_a_store_on_another_projection_is_refused(tmp_path):
+    store, other = (stored(tmp_path / f"{zone}.zarr", on_map(zone)) for zone in (55, 56))
+    with pytest.raises(ForcingError, match="is on another projection than the run"):
+        Field(other, U, store.grid(), {})
+    shifted = on_map()
+    shifted["x"] = shifted["x"] + 2500.0
+    with pytest.raises(ForcingError, match="its 36 columns go from 402500 to 577500, those of the run are 36 from 400000 to 575000"):
+        Field(stored(tmp_path / "shifted.zarr", shifted), U, store.grid(), {})
+    with pytest.raises(ForcingError, match=r"has the dims \(time, level, lat, lon\), expected \(time, level, y, x\)"):
+        Field(stored(tmp_path / "degrees.zarr", dataset()), U, store.grid(), {})

@@ -159,7 +159,9 @@ def _southward_and_eastward(rows: Centres, columns: Centres) -> tuple[Centres, C
 
 
 def is_axis(values: "xarray.DataArray", kind: str) -> bool:
-    """True for an axis of "latitude" or "longitude", by its name, CF standard name or unit."""
+    """True for an axis of "latitude" or "longitude", or of "y" or "x" of a projection, by its name, CF standard name or unit."""
+    if kind not in _AXES:
+        return _is_projected(values, kind)
     known = {values.name, values.attrs.get("standard_name"), values.attrs.get("units")}
     return values.ndim == 1 and bool(known & set(_AXES[kind])) and f"grid_{kind}" not in known  # which is of another pole
 

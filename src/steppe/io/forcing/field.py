@@ -14,7 +14,7 @@ import numpy as np
 from steppe.array_types import Array, Integers
 from steppe.clock import EPOCH, TICK, instant_text, length_text, zoned
 from steppe.errors import BadCellError, DamagedError, ForcingError
-from steppe.grid import UNEVEN, Raster, is_axis
+from steppe.grid import UNEVEN, Projected, Raster, is_axis
 from steppe.io.forcing.field_store import FieldStore, reason, stated_calendar
 from steppe.io.forcing.scan import ForcingProblem
 from steppe.io.forcing.units import SAME, conversion
@@ -73,7 +73,9 @@ class Field:
         Its dims, units, times, rows, columns or levels differ from those of the model or the run.
     """
 
-    def __init__(self, store: FieldStore, variable: Variable, grid: Raster, spaces: Mapping[str, Space], or_else: str = TAKES_GRID) -> None:
+    def __init__(
+        self, store: FieldStore, variable: Variable, grid: Raster | Projected, spaces: Mapping[str, Space], or_else: str = TAKES_GRID
+    ) -> None:
         self.name, self.variable, self.dtype, self.calendar = variable.name, variable, np.dtype(variable.dtype), store.calendar
         self._or_else = or_else
         self._path, self._where, self._grid = store.path, f'"{store.path}", variable "{variable.name}"', grid
@@ -81,9 +83,14 @@ class Field:
         self._line = conversion(str(self._values.attrs.get("units", "")), variable.units, self._where, daily=False, cure=IN_STORE)
         self._span = valid_range(self._values)
         self._dims = dims = self._dims_of(store)
-        latitudes, longitudes = (store.dataset[dim].values.astype(np.float64) for dim in dims[2:])
-        self._rows = self._places("latitudes", latitudes, grid.lat, -grid.dlat)
-        self._columns = self._places("longitudes", longitudes, grid.lon, grid.dlon)
+        if isinstance(grid, Projected):
+            y, x = store.metres(grid)
+            self._rows = self._places("rows", y, grid.y, -grid.dy)
+            self._columns = self._places("columns", x, grid.x, grid.dx)
+        else:
+            latitudes, longitudes = (store.dataset[dim].values.astype(np.float64) for dim in dims[2:])
+            self._rows = self._places("latitudes", latitudes, grid.lat, -grid.dlat)
+            self._columns = self._places("longitudes", longitudes, grid.lon, grid.dlon)
         self._turns = tuple(self._turn(store, dim, name, spaces.get(name)) for dim, name in zip(dims.leading, variable.dims, strict=False))
         self.leading = tuple(int(self._values.sizes[dim]) for dim in dims.leading)
         self.ticks = None if dims.time is None else self._ticks(store.dataset[dims.time])
@@ -172,7 +179,7 @@ class Field:
 
     def _problem(self, fault: str, block: int, wrong: Array, values: Array, north: int, west: int) -> ForcingProblem:
         record, *place, row, column = (int(i) for i in np.argwhere(wrong)[0])
-        cell = int(np.flatnonzero(self._grid.order == (row + north) * self._grid.nlon + column + west)[0])
+        cell = int(np.flatnonzero(self._grid.order == (row + north) * self._grid.active.shape[1] + column + west)[0])
         what = self.name
         for dim, turn, i in zip(self._dims.leading, self._turns, place, strict=True):
             labels = self._values[dim]
@@ -213,11 +220,12 @@ class Field:
     def _dims_of(self, store: FieldStore) -> _Dims:
         names = [str(dim) for dim in self._values.dims]
         coords = {dim: store.dataset[dim] for dim in names if dim in store.dataset.coords}
-        lat, lon = ([dim for dim in coords if is_axis(coords[dim], kind)] for kind in ("latitude", "longitude"))
+        kinds = ("y", "x") if isinstance(self._grid, Projected) else ("latitude", "longitude")
+        lat, lon = ([dim for dim in coords if is_axis(coords[dim], kind)] for kind in kinds)
         times = [dim for dim in names if store.time(dim) is not None]
         leading, own = tuple(dim for dim in names if dim not in (*lat, *lon, *times)), self.variable.dims[:-2]
         if len(lat) != 1 or len(lon) != 1 or len(times) > 1 or len(leading) != len(own):
-            told, wanted = ", ".join(names), ", ".join(("time", *own, "latitude", "longitude"))
+            told, wanted = ", ".join(names), ", ".join(("time", *own, *kinds))
             if "time" in names and not times:
                 raise ForcingError(f'{self._where}: its "time" has no unit. Expected one such as "hours since 2000-01-01 00:00".')
             raise ForcingError(f"{self._where} has the dims ({told}), expected ({wanted}), or these without time. Correct the store.")
@@ -238,8 +246,8 @@ class Field:
             if at.min() >= 0 and at.max() < found.size and (off(found[at], wanted) <= UNEVEN * spacing).all():
                 return at
         raise ForcingError(
-            f"{self._where} is on another grid: its {found.size} {what} go from {found[0]:g} to {found[-1]:g}, those of the run are "
-            f"{wanted.size} from {wanted[0]:g} to {wanted[-1]:g}. Regrid the store{self._or_else}."
+            f"{self._where} is on another grid: its {found.size} {what} go from {found[0]:.7g} to {found[-1]:.7g}, those of the run are "
+            f"{wanted.size} from {wanted[0]:.7g} to {wanted[-1]:.7g}. Regrid the store{self._or_else}."
         )
 
     def _turn(self, store: FieldStore, dim: str, name: str, space: Space | None) -> slice:

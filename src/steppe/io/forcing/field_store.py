@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 import cftime
 import numpy as np
 
+from steppe.array_types import Floats
 from steppe.clock import CALENDARS, zoned
 from steppe.errors import ForcingError, GridError
-from steppe.grid import Gaussian, Raster, is_axis, is_gaussian, read_lattice
+from steppe.grid import FileLattice, Gaussian, Projected, Raster, is_axis, is_gaussian, read_lattice
+from steppe.grid.projected import parse_crs, project
 
 if TYPE_CHECKING:
     import xarray
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 PROLEPTIC = "proleptic_gregorian"
 ALIASES = {"gregorian": "standard", PROLEPTIC: "standard", "365_day": "noleap"}  # the same days since 1582
 REFORM = cftime.datetime(1582, 10, 15, calendar=PROLEPTIC)  # before it, standard dates are Julian
-OFF = 0.1  # of an interval: months have their stamps on the 15th or the 16th
+OFF = 0.1  # of an interval: months have their stamps on the 15th or the 16th; of a cell: datums differ by metres
 MAGIC = (b"CDF", b"\x89HDF")  # of NetCDF 3 and 4
 
 
@@ -181,28 +183,50 @@ class FieldStore:
                 found.update(np.ascontiguousarray(values.values).tobytes())
         return found.hexdigest()
 
-    def grid(self) -> Raster:
+    def grid(self) -> Raster | Projected:
         """Its rows and columns; every cell takes part.
 
         Raises
         ------
         GridError
-            They are not evenly spaced longitudes and latitudes, or Gaussian ones.
+            They are not evenly spaced longitudes and latitudes, Gaussian ones, or metres of a projection.
         """
         axes = self.dataset.coords.values()
         lat, lon = (next((each.values for each in axes if is_axis(each, kind)), np.empty(0)) for kind in ("latitude", "longitude"))
         if is_gaussian(lat.astype(np.float64)) and lon.size == 2 * lat.size:
             return Gaussian(lat.size, lon0=round(float(lon.min()), 5))  # as many digits as float32 has
+        lattice = self._lattice
+        y, x = float(lattice.lat[0]), float(lattice.lon[0])
+        every = np.ones((lattice.lat.size, lattice.lon.size), bool)
+        if lattice.crs is None:
+            return Raster(y, lattice.dlat, x, lattice.dlon, every)
+        return Projected.project(y, lattice.dlat, x, lattice.dlon, every, lattice.crs)
+
+    def metres(self, grid: Projected) -> tuple[Floats, Floats]:
+        """Its rows and columns [m], in the order of the file, if they are of the projection of a grid.
+
+        Raises
+        ------
+        ForcingError
+            The cells of the grid lie elsewhere in the projection of the store; zones of UTM have the same numbers.
+        GridError
+            Its axes are not evenly spaced, or it has no projection.
+        """
+        lattice = self._lattice
+        row, column = np.divmod(grid.order[[0, -1]], grid.x.size)
+        x, y = project(parse_crs(lattice.crs or {}), grid.cell_lon[[0, -1]], grid.cell_lat[[0, -1]])
+        if not (np.hypot(x - grid.x[column], y - grid.y[row]) <= OFF * grid.dx).all():
+            raise ForcingError(f'"{self.path}" is on another projection than the run. Regrid the store.')
+        y, x = np.empty_like(lattice.lat), np.empty_like(lattice.lon)
+        y[lattice.rows], x[lattice.columns] = lattice.lat, lattice.lon
+        return y, x
+
+    @cached_property
+    def _lattice(self) -> FileLattice:
         try:
-            lattice = read_lattice(self.dataset)
+            return read_lattice(self.dataset)
         except GridError as error:
             raise GridError(f'"{self.path}": {error}') from None
-        if lattice.crs is not None:
-            raise GridError(
-                f'"{self.path}" has rows and columns of a projection. A field model runs on latitudes and longitudes: regrid it.'
-            )
-        every = np.ones((lattice.lat.size, lattice.lon.size), bool)
-        return Raster(float(lattice.lat[0]), lattice.dlat, float(lattice.lon[0]), lattice.dlon, every)
 
     def time(self, dim: str) -> "xarray.DataArray | None":
         """The times of a dim; None if the dim is no time."""

@@ -23,7 +23,7 @@ from steppe.clock import TICK, Clock, ticks_since_epoch
 from steppe.comm import World, agreed
 from steppe.comm.world import FORCING_TAG
 from steppe.errors import ForcingError
-from steppe.grid import Box, Grid, Raster, last
+from steppe.grid import Box, Grid, Projected, Raster, last
 from steppe.io.forcing.field import Between, Field
 from steppe.io.forcing.field_store import FieldStore
 from steppe.io.forcing.scan import ForcingProblem
@@ -73,10 +73,8 @@ class FieldReader:
         at: str = "middle",
         spaces: Mapping[str, Space] | None = None,
     ) -> None:
-        if not isinstance(grid, Raster):
-            raise ForcingError(
-                f'"{store.path}" has fields, which need a grid of latitudes and longitudes. Write [grid] rectangle, or file.'
-            )
+        if not isinstance(grid, Raster | Projected):
+            raise ForcingError(f'"{store.path}" has fields, which need a grid of rows and columns. Write [grid] rectangle, or file.')
         self.names, self.in_turns, self.counters = tuple(variables), False, ReadCounters()
         self._grid, self._fields = grid, {name: Field(store, variable, grid, spaces or {}) for name, variable in variables.items()}
         self._length = clock.length // TICK
@@ -225,7 +223,8 @@ class FieldReader:
 
     @property
     def _everywhere(self) -> tuple[slice, slice]:
-        return slice(0, self._grid.nlat), slice(0, self._grid.nlon)
+        rows, columns = self._grid.active.shape
+        return slice(0, rows), slice(0, columns)
 
     def _sent(self, world: World, key: Key, maps: Array | None) -> Array:
         """Receives the own part of a block of records from rank 0."""

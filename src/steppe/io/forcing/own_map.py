@@ -9,7 +9,7 @@ import numpy as np
 
 from steppe.array_types import Floats
 from steppe.errors import ForcingError, nearest
-from steppe.grid import Grid, Raster
+from steppe.grid import Grid, Projected, Raster
 from steppe.io.forcing.field import Field
 from steppe.io.forcing.field_store import FieldStore
 from steppe.io.forcing.store import read_static
@@ -45,11 +45,8 @@ def read_map(path: Path, name: str, variable: Variable, spaces: Mapping[str, Spa
     store = FieldStore.open(path)
     if name not in store.names:
         raise ForcingError(f'"{path}" has no variable "{name}".{nearest(name, store.names)}')
-    if not isinstance(grid, Raster):
-        raise ForcingError(
-            f'"{path}" is a CF store of latitudes and longitudes, and the cells of the run are not: {grid!r}. Make a store of its cells '
-            "with `steppe ingest`."
-        )
+    if not isinstance(grid, Raster | Projected):
+        raise ForcingError(f'"{path}" holds maps of rows and columns, and the cells of the run are points. Write a number for all of them.')
     if "units" not in store.dataset[name].attrs and variable.name != "land_type":  # numbers of classes have no unit
         line = f'.attrs["units"] = "{variable.units}"'
         raise ForcingError(f'"{path}", variable "{name}" has no units, and they are never guessed. Write the store with {line}, say.')
@@ -60,7 +57,8 @@ def read_map(path: Path, name: str, variable: Variable, spaces: Mapping[str, Spa
     if field.records > 1:
         line = f".isel({field.time}=0, drop=True)"
         raise ForcingError(f'"{path}", variable "{name}" has {field.records:,} records. Write a store of one of them: xarray\'s {line}.')
-    every = slice(0, grid.nlat), slice(0, grid.nlon)
+    rows, columns = grid.active.shape
+    every = slice(0, rows), slice(0, columns)
     (values,) = block = field.block_of(0, *every)
     for problem in field.problems(0, *every, block):
         raise ForcingError(f"{problem._replace(day='')}. Correct it where the store is made.")
