@@ -263,12 +263,11 @@ class Simulation:
         """
         variable = self._variable(name)
         self.plan.variables.expect_no_levels(name)
-        reduced = pixels(self.grid, width)
-        if reduced is None:
-            values = self.grid.unpack(self.get(name))
-        else:
+        if reduced := pixels(self.grid, width):
             query = MapQuery(name=name, width=reduced[0], height=reduced[1], reduce="first" if variable.classes else "mean")
             values = self._open.look("reduce", query=query, cells=None)
+        else:
+            values = self.grid.unpack(self.get(name))
         return image_of(values, variable, low, high)[0]
 
     def set(
