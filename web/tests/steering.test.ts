@@ -1,10 +1,12 @@
+// @vitest-environment happy-dom
 import { expect, it } from "vitest";
 import type { Api } from "../src/fetch/api";
 import { FIRST, Store } from "../src/state/store";
-import type { Info, Scenario } from "../src/state/told";
+import type { EventInfo, Info, LogRow, Scenario } from "../src/state/told";
 import { Actions } from "../src/ui/actions";
 import { standingOf } from "../src/ui/chip";
 import { Steering } from "../src/ui/steering";
+import { mount as mountTimeline } from "../src/ui/timeline";
 import { countFault } from "../src/ui/wording";
 
 const clock = { start: "2003-01-01T00:00:00", step: 86400, calendar: "standard", units: "days since 2003-01-01" };
@@ -99,4 +101,18 @@ it("nothing runs, and nothing can go on, when the engine gave up", () => {
   expect([steering.running, steering.stuck]).toEqual([true, null]);
   store.change({ info: { ...store.now.info, state: "failed" } as Info });
   expect([steering.running, steering.stuck]).toEqual([false, "the engine gave up: start it again, or go back"]);
+});
+
+it("an event of every year has no mark on the bar of time before it was ordered", () => {
+  const { store, steering, actions } = steered(scenario("main", 1, 100), scenario("dry", 2, 100));
+  const place = document.createElement("div");
+  mountTimeline(place, store, steering, actions);
+  const yearly = (id: number, day: string) => ({ id, scenario: "main", at_step: null, yearly: day, arguments: { variable: "leak" } });
+  const ordered = (seq: number) => ({ seq, kind: "event", branch: 1, at_step: 100, state: "done", arguments: { change: {} } });
+  store.change({
+    events: [yearly(1, "02-01"), yearly(2, "11-01")] as unknown as EventInfo[],
+    log: [ordered(1), ordered(2)] as unknown as LogRow[],
+  });
+  const marks = [...place.querySelectorAll<HTMLElement>(".event")].map((each) => each.title);
+  expect(marks).toEqual(["leak, 1 Feb 2004", "leak, 1 Nov 2003"]);
 });

@@ -52,8 +52,8 @@ function eventsMade(state: State): LogRow[] {
     if (row.kind !== "event" || !run) return [];
     const { change, yearly: day, step } = row.arguments;
     const removed = path.find((each) => each.kind === "remove" && each.arguments.rule === row.seq)?.at_step ?? stands;
-    const steps = day ? yearly(run.clock, stands, String(day)) : [Number(step)];
-    const last = steps.findLast((each) => each >= (row.at_step ?? 0) && each < Math.min(stands, removed));
+    const steps = day ? yearly(run.clock, stands, String(day), row.at_step ?? 0) : [Number(step)];
+    const last = steps.findLast((each) => each < Math.min(stands, removed));
     return last === undefined ? [] : [{ ...row, kind: "set", arguments: change as LogRow["arguments"], at_step: last }];
   });
   const planned = plannedFor({ run }, "", 0).filter(({ at_step }) => (at_step ?? 0) < stands);

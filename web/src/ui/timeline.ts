@@ -156,13 +156,14 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
     const ticks = checkpoints
       .filter((each) => each.branch === shown?.branch)
       .map((each) => at(each.step, "i", "checkpoint", `Checkpoint, ${stepText(run.clock, each.step)}`));
+    const begun = (event: object) => log.find(({ seq }) => "id" in event && event.id === seq)?.at_step ?? 0;
     const diamonds = [
       ...events.filter((each) => each.scenario === scenario),
       ...plannedFor({ run }, scenario ?? "", 0),
       ...madeIn(log, legsOf(info?.scenarios ?? [], shown)),
     ]
       .flatMap((each) =>
-        (each.yearly ? yearly(run.clock, total(), each.yearly) : each.at_step === null ? [] : [each.at_step]).map(
+        (each.yearly ? yearly(run.clock, total(), each.yearly, begun(each)) : each.at_step === null ? [] : [each.at_step]).map(
           (step) => [each, step] as const,
         ),
       )
@@ -234,8 +235,8 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
   });
 }
 
-/** Steps before which a day of every year begins, as "07-01". */
-export function yearly(clock: Clock, total: number, day: string): number[] {
+/** Steps from `first` on before which a day of every year begins, as "07-01". */
+export function yearly(clock: Clock, total: number, day: string, first = 0): number[] {
   const [start, end] = [momentOf(clock, 1), momentOf(clock, total)];
   if (!start || !end) return [];
   return Array.from({ length: end.year - start.year + 1 }, (_, k) => `${String(start.year + k).padStart(4, "0")}-${day}`)
@@ -246,7 +247,7 @@ export function yearly(clock: Clock, total: number, day: string): number[] {
         return []; // a year without this day
       }
     })
-    .filter((step) => step >= 0 && step < total);
+    .filter((step) => step >= first && step < total);
 }
 
 /** Steps with a text under them, as many as there is room for, and none at the ends. */
