@@ -80,6 +80,9 @@ def test_a_run_that_was_rewound_and_rests_says_which_of_its_records_are_left_beh
         assert f"was rewound to step {back} on a server, and no later step is on the disk yet" in caplog.text
         caplog.clear()
     server.stop()
+    (folder / "branches" / "3").mkdir()  # as an engine leaves it that dies before its first checkpoint of main
+    with steppe.open(folder, "means") as means:
+        assert means.sizes["time"] == 40
     with pytest.raises(FolderError, match="which alone continues"):
         steppe.Simulation(server.folder / "run.toml", folder)
 

@@ -122,6 +122,28 @@ def test_what_happened_after_a_fork_is_not_in_the_store_of_the_branch(scenario):
         assert Progress.read(folder).step == days
 
 
+def test_a_branch_that_gets_its_folder_where_it_forked_is_saved_there(scenario: Path) -> None:
+    """Its origin leaves the memory. Readers of the folder would see no record, since none fills a shard."""
+    folder = scenario.parent / "out" / "branches" / "2"
+
+    def work(session: Session) -> dict[str, int]:
+        session.load(1, OWN)
+        to(session, 40)
+        session.load(2, forked(2, (1, 40, 0)))
+        assert not session.dirty(2)
+        session.unload(1)
+        assert session.dirty(2)
+        session.save(2)
+        assert not session.dirty(2)
+        return session._branches.live[2].records
+
+    records = on_session(scenario, work)
+    progress = Progress.read(folder)
+    assert progress is not None
+    assert (progress.step, progress.records) == (40, records)
+    assert any(records.values())
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_branch_of_a_branch_is_what_its_path_says(wide_scenario, made_wide_scenario, tmp_path, ranks):
     """Neither is settled before the last is; the path is gone again on one branch to compare."""

@@ -149,10 +149,10 @@ class Session:
         return branch in self.open_branches
 
     def dirty(self, branch: int) -> bool:
-        """True if a branch has changed since its last checkpoint, or since its fork."""
+        """True if a branch has changed since its last checkpoint or its fork, or stands there in a folder that has no checkpoint yet."""
         on = self.open_branches.find(branch)
         begin = Position(*on.path[-2][1:]) if len(on.path) > 1 else Position(0, 0)
-        return isinstance(on, Branch) and on.saved is None and on.position > begin
+        return isinstance(on, Branch) and on.saved is None and (on.position >= begin if on.unsynced else on.position > begin)
 
     def unload(self, branch: int, keep: bool = True) -> None:
         """Takes a branch out of memory; `load` brings it back, without `keep` from its last durable state.

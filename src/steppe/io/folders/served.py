@@ -35,13 +35,18 @@ class ServedRun(NamedTuple):
                     (number,) = base.execute("SELECT id FROM branch WHERE name = ?", (FIRST_NAME,)).fetchone()
                     (waiting,) = base.execute(f"SELECT count(*) FROM command WHERE branch = ? AND {WAITING}", (number,)).fetchone()
                     upto = None
-                    while number != FIRST_BRANCH and not folder_of(folder, number).is_dir():  # a rewound scenario, not on the disk yet
+                    while number != FIRST_BRANCH and not _has_checkpoint(folder_of(folder, number)):  # rewound, not on the disk yet
                         fork = base.execute("SELECT parent, fork_step FROM branch WHERE id = ?", (number,)).fetchone()
                         number, upto = fork[0], fork[1] if upto is None else min(upto, fork[1])
                     return cls(folder_of(folder, number), waiting, upto)
             except (sqlite3.Error, TypeError):
                 continue
         return None
+
+
+def _has_checkpoint(folder: Path) -> bool:
+    """True if a branch has a state of its own on the disk; readers see no records of one that has none."""
+    return any((folder / "checkpoints").glob("*[0-9]"))
 
 
 def results_folder(path: Path) -> Path:
