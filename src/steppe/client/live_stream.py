@@ -6,12 +6,14 @@ So a slow program gets fewer maps, is one behind at most, and slows neither the 
 over, and the last map may come before that. So while no message comes the client asks for its orders, and gives the last map once more.
 """
 
+import asyncio
 import json
 import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from contextlib import nullcontext, suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 import numpy as np
@@ -143,10 +145,19 @@ class LiveStream:
         return dims, found
 
 
-def watch(
-    line: HttpClient, run: str, stream: LiveStream, orders_over: Callable[[], Coroutine[Any, Any, int]]
-) -> "Generator[xarray.DataArray, None, None]":
-    """The maps of a stream as they come, until the run has ended. orders_over: asks for the client's orders; counts those that are over.
+async def watch(
+    line: HttpClient,
+    run: str,
+    made: Callable[[], Awaitable[LiveStream]],
+    orders_over: Callable[[], Coroutine[Any, Any, int]],
+    asynchronous: bool = True,
+) -> "AsyncGenerator[xarray.DataArray, None]":
+    """The maps of a stream as they come, until the run has ended.
+
+    No other asynchronous generator may be open in it or around it. A loop that ends closes all of them at once, and each closes the others.
+
+    made: gives the stream, when the first map is asked for. orders_over: asks for the client's orders; counts those that are over.
+    asynchronous: False for programs that wait; then nothing here waits for an event loop.
 
     Raises
     ------
@@ -156,60 +167,20 @@ def watch(
         The server did not answer within the patience of the line.
     """
     from websockets.exceptions import ConnectionClosed, ConnectionClosedOK, WebSocketException
-    from websockets.sync.client import connect, unix_connect
 
-    address, how = how_to_open(line, run)
-    lost, last, over = _Outage(line), None, now(orders_over())
+    client = import_module(f"websockets.{'asyncio' if asynchronous else 'sync'}.client")
+    stream, (address, how) = await made(), how_to_open(line, run)
+    lost, last, over = _Outage(line), None, await orders_over()
     while True:
         try:
-            with unix_connect(line.address.socket, address, **how) if line.address.socket else connect(address, **how) as socket:
-                socket.send(stream.wish)
-                while True:
-                    message = None
-                    with suppress(TimeoutError):
-                        message = socket.recv(QUIET)
-                    if message is None:
-                        before, over = over, now(orders_over())
-                        if last is not None and over > before:
-                            yield last
-                        continue
-                    lost.found()
-                    if (seen := stream.hear(message)) is not None:
-                        socket.send(stream.ack(wait=True))
-                        yield (last := seen)
-                    if isinstance(message, bytes):
-                        socket.send(stream.ack(wait=False))
-        except ConnectionClosedOK:
-            return  # closed by the server, since there is no run any more
-        except (OSError, TimeoutError, WebSocketException) as error:
-            if isinstance(error, ConnectionClosed) and error.rcvd is not None and error.rcvd.code == ENDED:
-                return
-            time.sleep(lost.pause(error))
-
-
-async def watch_async(
-    line: HttpClient, run: str, made: Callable[[], Awaitable[LiveStream]], orders_over: Callable[[], Coroutine[Any, Any, int]]
-) -> "AsyncGenerator[xarray.DataArray, None]":
-    """The same as `watch`, for programs with an event loop. made: gives the stream, when the first map is asked for.
-
-    No other asynchronous generator may be open in it or around it. A loop that ends closes all of them at once, and each closes the others.
-    """
-    import asyncio
-
-    from websockets.asyncio.client import connect, unix_connect
-    from websockets.exceptions import ConnectionClosed, ConnectionClosedOK, WebSocketException
-
-    stream = await made()
-    address, how = how_to_open(line, run)
-    lost, last, over = _Outage(line), None, 0
-    while True:
-        try:
-            async with unix_connect(line.address.socket, address, **how) if line.address.socket else connect(address, **how) as socket:
+            path = line.address.socket
+            opened = client.unix_connect(path, address, **how) if path else client.connect(address, **how)
+            async with opened if asynchronous else _Waited(opened) as socket:
                 await socket.send(stream.wish)
                 while True:
                     message = None
                     with suppress(TimeoutError):
-                        async with asyncio.timeout(QUIET):
+                        async with asyncio.timeout(QUIET) if asynchronous else nullcontext():
                             message = await socket.recv()
                     if message is None:
                         before, over = over, await orders_over()
@@ -219,7 +190,8 @@ async def watch_async(
                     lost.found()
                     if (seen := stream.hear(message)) is not None:
                         await socket.send(stream.ack(wait=True))
-                        over = await orders_over()  # properties of an operation cannot ask: they are as of the newest map
+                        if asynchronous:  # properties of an operation cannot ask: they are as of the newest map
+                            over = await orders_over()
                         yield (last := seen)
                     if isinstance(message, bytes):
                         await socket.send(stream.ack(wait=False))
@@ -228,7 +200,39 @@ async def watch_async(
         except (OSError, TimeoutError, WebSocketException) as error:
             if isinstance(error, ConnectionClosed) and error.rcvd is not None and error.rcvd.code == ENDED:
                 return
-            await asyncio.sleep(lost.pause(error))
+            pause = lost.pause(error)
+            await asyncio.sleep(pause) if asynchronous else time.sleep(pause)
+
+
+def in_turn(maps: "AsyncGenerator[xarray.DataArray, None]") -> "Generator[xarray.DataArray, None, None]":
+    """The maps of `watch` for a program that waits."""
+    try:
+        while True:
+            yield now(maps.asend(None))
+    except StopAsyncIteration:
+        return
+    finally:
+        now(maps.aclose())
+
+
+class _Waited:
+    """A socket of `websockets.sync`, whose methods are awaited and never wait for an event loop."""
+
+    def __init__(self, opened: Any) -> None:
+        self._opened = opened
+
+    async def __aenter__(self) -> Self:
+        self._socket = self._opened.__enter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self._opened.__exit__(*error)
+
+    async def send(self, text: str) -> None:
+        self._socket.send(text)
+
+    async def recv(self) -> str | bytes:
+        return self._socket.recv(QUIET)  # type: ignore[no-any-return]
 
 
 def how_to_open(line: HttpClient, run: str) -> tuple[str, dict[str, Any]]:

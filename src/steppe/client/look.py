@@ -24,7 +24,7 @@ from steppe.api.documents import JournalRow
 from steppe.api.query import MapQuery
 from steppe.client import words
 from steppe.client.labels import all_levels, series_array
-from steppe.client.live_stream import LiveStream, watch_async
+from steppe.client.live_stream import LiveStream, watch
 from steppe.client.one_state import MapAnswer, of_one_state
 from steppe.client.operation import AsyncOperation, told_of
 from steppe.client.picture import Picture
@@ -217,7 +217,7 @@ class AsyncLook:
         async def made() -> LiveStream:
             return await self._stream(await self._remote.one_level(name, level), wish)
 
-        return watch_async(self._remote.line, self.name, made, self._remote.orders_over)
+        return watch(self._remote.line, self.name, made, self._remote.orders_over)
 
     async def image(
         self,

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from steppe.client.http_client import now
-from steppe.client.live_stream import watch
+from steppe.client.live_stream import LiveStream, in_turn, watch
 from steppe.client.operation import AsyncOperation
 from steppe.client.run import AsyncRun
 from steppe.client.widget import widget_of
@@ -94,7 +94,11 @@ class Run(_Face, of=AsyncRun):
         inspect.signature(AsyncRun.watch).bind(self, name, **wish)  # raises TypeError
         remote = self._behind._remote
         stream = now(self._behind._stream(now(remote.one_level(name, level)), whole))
-        return watch(remote.line, self.name, stream, remote.orders_over)
+
+        async def made() -> LiveStream:
+            return stream
+
+        return in_turn(watch(remote.line, self.name, made, remote.orders_over, asynchronous=False))
 
     def widget(self, variable: str = "") -> Any:
         """The run on a map in a notebook, as it goes: to look, play, go back and follow cells. It needs `pip install ".[notebook]"`.
