@@ -15,6 +15,7 @@ from steppe.errors import Exit, GridError
 from steppe.grid import read_grid
 from tests.ingest.daily_maps import UNITS, known_maps, write_maps
 from tests.scenario import EXAMPLES
+from tests.transport import globe
 
 POINTS = "id,lat,lon\ndalby,-27.16,151.26\nroma,-26.55,148.77\nlongreach,-23.44,144.25\n"
 
@@ -118,6 +119,14 @@ def test_a_model_of_fields_takes_the_grid_and_the_hours_of_its_fields(call, fold
     )
     assert plan.grid.shape == ({"lat": 64, "lon": 128} if kind else {"lat": 48, "lon": 96})
     assert plan.chosen.options.get("wind", "") == ("forcing" if kind else "")
+
+
+def test_fields_of_one_instant_are_refused_with_what_makes_them_steady(call, folder):
+    globe(8, 4).isel(time=[0]).to_zarr("winds.zarr", consolidated=False)
+    code, _, wrong = call("new", "run", "transport", "--weather", "winds.zarr")
+    assert code == Exit.MISTAKE
+    assert "records from 2000-01-01T00:00 to 2000-01-01T00:00, which hold no whole hour" in wrong
+    assert not Path("run.toml").exists()
 
 
 def test_weather_that_the_model_cannot_use_is_refused_before_anything_is_written(call, folder):

@@ -228,16 +228,20 @@ def _ground(weather: Path, output: Path, module: ModuleType, made: "Model") -> W
 
 
 def _hours(store: "FieldStore") -> tuple[str, str]:
-    """The first and the last whole hour of fields, as TOML."""
+    """The first and the last whole hour of fields, as TOML. Raises ForcingError if no hour lies between."""
     from steppe.clock import instant_text
 
     period = store.period
     if period is None:  # nothing changes in time
         return DAYS_OF_FIELDS
     first, last = period
-    whole = (each.replace(minute=0, second=0, microsecond=0) for each in (first + timedelta(hours=1, microseconds=-1), last))
-    begin, end = (f'"{instant_text(each)}"' for each in whole)
-    return begin, end
+    begin, end = (each.replace(minute=0, second=0, microsecond=0) for each in (first + timedelta(hours=1, microseconds=-1), last))
+    if begin >= end:
+        held = f"has records from {instant_text(first)} to {instant_text(last)}, which hold no whole hour"
+        raise ForcingError(
+            f'"{store.path}" {held}. Make a longer store; if nothing changes, one without time: fields.isel(time=0, drop=True).'
+        )
+    return f'"{instant_text(begin)}"', f'"{instant_text(end)}"'
 
 
 def _toml_day(day: str) -> str:
