@@ -67,7 +67,7 @@ def read_lattice(dataset: "xarray.Dataset") -> FileLattice:
     lat, lon = (_axis(dataset, kind) for kind in _AXES)
     if lat.dims == lon.dims:
         places = f'"{lat.name}" and "{lon.name}" both lie along "{lat.dims[0]}", so these are single places and no map'
-        raise GridError(f"{places}. Make a table of each place: `steppe ingest stations`.")
+        raise GridError(f"{places}. Regrid a reduced grid to rows and columns; for stations see `steppe ingest stations`.")
     joint = _joint(lon.values.astype(np.float64))
     rows, columns = _even("latitude", lat), _even("longitude", lon.roll({lon.dims[0]: -joint}, roll_coords=True))
     rows, columns, row_of, column_of, turned = _southward_and_eastward(rows, columns)
@@ -175,7 +175,7 @@ def _axis(dataset: "xarray.Dataset", kind: str) -> "xarray.DataArray":
     raise GridError(
         f"No one-dimensional {kind} was found among {', '.join(sorted(map(str, dataset.variables))) or 'no variables'}. "
         f"Mark it with standard_name or units ({_AXES[kind][2]}). Projections need axes projection_y_coordinate and "
-        "projection_x_coordinate; curvilinear grids must be regridded first."
+        "projection_x_coordinate; curvilinear, reduced and unstructured grids must be regridded first."
     )
 
 
