@@ -13,7 +13,7 @@ Importing this imports Numba.
 import ctypes
 import mmap
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
@@ -164,9 +164,9 @@ class MpiWindow:
         self._window.Free()
 
 
-def progress_settings(environment: Mapping[str, str] = os.environ) -> list[str]:
+def progress_settings() -> list[str]:
     """Variables that ask the MPI library for asynchronous progress, as NAME=value; empty if there are none."""
-    return [f"{name}={value}" for name in PROGRESS if (value := environment.get(name, "")) not in ("", "0", "no", "false", "off")]
+    return [f"{name}={value}" for name in PROGRESS if (value := os.environ.get(name, "")) not in ("", "0", "no", "false", "off")]
 
 
 def open_raw(launch: Launch, threads: Threads = "single") -> Raw:

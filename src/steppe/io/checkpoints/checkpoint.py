@@ -35,6 +35,7 @@ from steppe.io.shard_file import read_at
 FORMAT = 3  # a reader refuses any other
 MANIFEST = "manifest.json"
 PINNED = "pinned"  # an empty file: this one stays
+KEPT = 2  # checkpoints without a pin
 
 
 @dataclass(frozen=True)
@@ -130,8 +131,8 @@ class Checkpoint:
         return path
 
     @staticmethod
-    def prune(path: Path, keep: int = 2, needed: str = "") -> None:
-        """Removes the checkpoints of steps later than the one at `path`, and of the others all but the newest `keep`.
+    def prune(path: Path, needed: str = "") -> None:
+        """Removes the checkpoints of steps later than the one at `path`, and of the others all but the newest `KEPT`.
 
         needed: the name of one that stays.
 
@@ -145,7 +146,7 @@ class Checkpoint:
         found = [other for other in _found(path.parent) if other == path or not (other / PINNED).exists()]
         at = found.index(path)
         with writing(path):
-            for other in (*found[:at], *found[at + keep :]):  # of a future that was given up, and the oldest
+            for other in (*found[:at], *found[at + KEPT :]):  # of a future that was given up, and the oldest
                 if other.name != needed:
                     shutil.rmtree(other)
 
