@@ -3,14 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEY_LEAST = 32, KEY_MOST = 4096, RANKS_MOST = 15000 };
+enum { KEY_LEAST = 32, KEY_MOST = 4096, RANKS_MOST = 15000, SECONDS_MOST = 1000000 };
 
 bool is_name(const char *name) {
     size_t length = strlen(name);
@@ -62,47 +61,40 @@ static int number(const char *option, const char *word, int most) {
 }
 
 void read_options(int count, char **words) {
-    static const struct option options[] = {
-        {"name", 1, 0, 'n'},   {"ranks", 1, 0, 'r'},  {"socket", 1, 0, 's'}, {"listen", 1, 0, 'l'},  {"join", 1, 0, 'j'},         {"key", 1, 0, 'k'},
-        {"expect", 1, 0, 'e'}, {"map", 1, 0, 'm'},    {"timeout", 1, 0, 't'}, {"link-timeout", 1, 0, 'u'},
-        {"nodes", 1, 0, 'N'},  {"secret", 1, 0, 'S'}, {"connections", 1, 0, 'c'}, {"reconnect", 1, 0, 'R'}, {"compress", 1, 0, 'z'}, {0, 0, 0, 0},
+    const char *map = "blocks", *compress = "auto";
+    const struct { const char *name, **word; int *number, most; } options[] = {
+        {"name", &g.name, NULL, 0},          {"socket", &g.socket_path, NULL, 0}, {"key", &g.key_path, NULL, 0},
+        {"listen", &g.listen, NULL, 0},      {"expect", &g.expect, NULL, 0},      {"join", &g.join, NULL, 0},
+        {"nodes", &g.nodes, NULL, 0},        {"secret", &g.secret_path, NULL, 0}, {"map", &map, NULL, 0},
+        {"compress", &compress, NULL, 0},    {"ranks", NULL, &g.ranks, RANKS_MOST},
+        {"connections", NULL, &g.lanes, CONNECTIONS},
+        {"timeout", NULL, &g.timeout, SECONDS_MOST},
+        {"link-timeout", NULL, &g.link_timeout, SECONDS_MOST},
+        {"reconnect", NULL, &g.reconnect, SECONDS_MOST},
     };
     char host[256], port[8];
     g.timeout = 120;
     g.link_timeout = 10;
     g.lanes = 1;
-    g.presses = press_is_there();
-    opterr = 0;
-    for (int which; (which = getopt_long(count, words, "", options, NULL)) != -1;) {
-        switch (which) {
-        case 'n': g.name = optarg; break;
-        case 'r': g.ranks = number("ranks", optarg, RANKS_MOST); break;
-        case 's': g.socket_path = optarg; break;
-        case 'l': g.listen = optarg; break;
-        case 'j': g.join = optarg; break;
-        case 'k': g.key_path = optarg; break;
-        case 'e': g.expect = optarg; break;
-        case 't': g.timeout = number("timeout", optarg, 1000000); break;
-        case 'c': g.lanes = number("connections", optarg, CONNECTIONS); break;
-        case 'R': g.reconnect = number("reconnect", optarg, 1000000); break;
-        case 'z':
-            g.presses = press_is_there() && !strcmp(optarg, "auto");
-            if (strcmp(optarg, "auto") && strcmp(optarg, "never"))
-                mistake("--compress %s is not known; it is auto or never.", optarg);
-            break;
-        case 'N': g.nodes = optarg; break;
-        case 'S': g.secret_path = optarg; break;
-        case 'u': g.link_timeout = number("link-timeout", optarg, 1000000); break;
-        case 'm':
-            g.turns = !strcmp(optarg, "turns");
-            if (!g.turns && strcmp(optarg, "blocks"))
-                mistake("--map %s is not known; it is blocks or turns.", optarg);
-            break;
-        default: mistake("The option %s is not known, or lacks its value.", words[optind - 1]);
-        }
+    for (int i = 1; i < count; i += 2) {
+        size_t o = 0, n = sizeof options / sizeof *options;
+        if (strncmp(words[i], "--", 2))
+            mistake("The word %s belongs to no option.", words[i]);
+        while (o < n && strcmp(words[i] + 2, options[o].name))
+            o++;
+        if (o == n || i + 1 == count)
+            mistake("The option %s is not known, or lacks its value.", words[i]);
+        if (options[o].word)
+            *options[o].word = words[i + 1];
+        else
+            *options[o].number = number(options[o].name, words[i + 1], options[o].most);
     }
-    if (optind < count)
-        mistake("The word %s belongs to no option.", words[optind]);
+    g.turns = !strcmp(map, "turns");
+    if (!g.turns && strcmp(map, "blocks"))
+        mistake("--map %s is not known; it is blocks or turns.", map);
+    g.presses = press_is_there() && !strcmp(compress, "auto");
+    if (strcmp(compress, "auto") && strcmp(compress, "never"))
+        mistake("--compress %s is not known; it is auto or never.", compress);
     if (!g.name || !g.ranks || !g.socket_path || !g.key_path)
         mistake("--name, --ranks, --socket and --key are needed.");
     if (!is_name(g.name))

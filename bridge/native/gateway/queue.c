@@ -44,10 +44,7 @@ void queue_push(struct queue *queue, const void *data, size_t bytes) {
     while (bytes) {
         if (!queue->last || queue->last->end == CHUNK) {
             struct chunk *chunk = take_chunk();
-            if (queue->last)
-                queue->last->next = chunk;
-            else
-                queue->first = chunk;
+            *(queue->last ? &queue->last->next : &queue->first) = chunk;
             queue->last = chunk;
         }
         size_t room = CHUNK - queue->last->end, part = bytes < room ? bytes : room;
@@ -95,10 +92,7 @@ void queue_drop(struct queue *queue, size_t bytes) {
 void queue_append(struct queue *queue, struct queue *behind) {
     if (!behind->first)
         return;
-    if (queue->last)
-        queue->last->next = behind->first;
-    else
-        queue->first = behind->first;
+    *(queue->last ? &queue->last->next : &queue->first) = behind->first;
     queue->last = behind->last;
     queue->bytes += behind->bytes;
     behind->first = behind->last = NULL;

@@ -196,12 +196,11 @@ void try_end(void) {
     for (int s = 0; s < g.n_sites; s++)
         if (g.sites[s].link && !link_is_done(g.sites[s].link))
             return;
-    for (int s = 0; s < g.n_sites && !g.bye_sent; s++) /* routed ones first: the first site goes when it has its own */
-        if (s != g.me && !g.sites[s].link)
+    for (int i = 0; i < 2 * g.n_sites && !g.bye_sent; i++) { /* routed ones first: the first site goes when it has its own */
+        int s = i % g.n_sites;
+        if (s != g.me && !g.sites[s].link == (i < g.n_sites))
             send_to_site(s, (struct frame){.type = FRAME_BYE, .source = g.me, .dest = s}, NULL);
-    for (int s = 0; s < g.n_sites && !g.bye_sent; s++)
-        if (s != g.me && g.sites[s].link)
-            send_to_site(s, (struct frame){.type = FRAME_BYE, .source = g.me, .dest = s}, NULL);
+    }
     g.bye_sent = true;
     for (int s = 0; s < g.n_sites; s++)
         if (s != g.me && (!g.sites[s].bye || (g.sites[s].link && !link_is_done(g.sites[s].link))))
