@@ -28,6 +28,14 @@ enum { BRIDGE_ON, BRIDGE_INERT, BRIDGE_UNKNOWN, BRIDGE_LENT /* the helper has th
 extern int bridge_mode;
 void bridge_enter(void); /* in the last two modes, when the program calls MPI */
 
+/* Leaves a function with the error of a call that has failed. */
+#define OR_RETURN(call)                \
+    do {                               \
+        int error_returned = (call);   \
+        if (error_returned)            \
+            return error_returned;     \
+    } while (0)
+
 /* An array of counts or displacements, as int or as MPI_Count: exactly one is set. */
 struct vector {
     const int *narrow;
@@ -136,7 +144,6 @@ MPI_Group group_here(int n, const int *world_ranks); /* those of this site, as a
 int fail(const struct communicator *c, int error_class, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int values_checked(const struct communicator *c, MPI_Count count, MPI_Datatype type); /* an error, already raised, or MPI_SUCCESS */
 int ranks_checked(const struct communicator *c, int n, const int *ranks, int size);   /* the same: MPI_PROC_NULL, or of a group of `size` */
-int fail_plain(struct communicator *c, int code);
 int fail_as(struct communicator *c, int error, int code);
 void inherit_handler(MPI_Comm from, MPI_Comm to);
 int bridge_refuse(const char *function, struct communicator *c);
@@ -213,6 +220,7 @@ void send_part_done(struct operation *o);
 void send_acknowledged(uint64_t id);
 
 enum send_mode { SEND_STANDARD, SEND_SYNCHRONOUS, SEND_READY, SEND_BUFFERED };
+/* Starts a send to another site, of arguments that have been checked. */
 int send_begin(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode,
                MPI_Request *request);
 /* An error, already raised, or MPI_SUCCESS. */
@@ -241,7 +249,7 @@ void link_control(uint16_t type, int dest, int tag, uint64_t total, uint64_t id,
 void link_credit(int dest, uint64_t allowed);
 bool link_unsent(void);  /* whether something could be written */
 bool link_waiting(void); /* the same, or waits for credit */
-int link_descriptor(void);
+void link_poll(bool unsent, long nanoseconds); /* until something can be read, or what is unsent be written */
 void link_read(void);  /* reads what has come */
 void link_write(void); /* writes what can be written */
 void link_drain(void);
@@ -283,6 +291,9 @@ char *receive_taken(struct communicator *c, int source, int tag, uint64_t *bytes
 void progress(void);
 bool busy(void); /* whether other sites may need this rank while it waits for its own */
 void idle(int turn, bool only_remote);
+#define PROGRESS_WHILE(condition, only_remote)                                 \
+    for (int turn = 0; (condition) && (progress(), (condition)); turn++)      \
+    idle(turn, only_remote)
 void await(struct operation *o, bool only_remote);
 int await_local(MPI_Request *request, MPI_Status *status);
 int await_locals(int n, MPI_Request *requests); /* all of them: the first error */
@@ -308,7 +319,7 @@ bool helper_defers(struct operation *o); /* true if it has finished the operatio
     })
 
 /* A receive at this site whose status names the rank in the handle: translated when it completes. */
-void request_track(MPI_Request request, struct communicator *c, bool persistent);
+void request_track(MPI_Request request, struct communicator *c);
 void translate_source(const struct communicator *c, MPI_Status *status);
 
 /* ---- persistent requests (persistent.c) ---- */
@@ -361,7 +372,7 @@ void call_keep(struct communicator *c, collective *run, struct call *call, struc
 void kept_free(struct kept *kept);
 /* How many blocks this rank takes and gives: 0 where the call's counts and datatypes of that side mean nothing. */
 void collective_lengths(struct communicator *c, collective *run, const struct call *call, int *sources, int *dests);
-collective *inter_of(collective *run); /* the same between the two groups of an intercommunicator */
+int inter_run(struct communicator *c, collective *run, const struct call *call, int tag); /* the same between the groups of an intercommunicator */
 
 int local_barrier(struct communicator *c);
 int local_broadcast(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int root);

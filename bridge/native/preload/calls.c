@@ -55,7 +55,17 @@ struct values values_combine(struct values *parts, int n, const struct call *a) 
     return result;
 }
 
-void values_put(struct values v, void *to, const struct call *a) {
-    type_copy(v.at, a->receive_count, a->receive_type, to);
+void values_put(struct values v, MPI_Count first, void *to, MPI_Count count, const struct call *a) {
+    type_copy(place(v.at, first, a->receive_type), count, a->receive_type, to);
     free(v.memory);
+}
+
+MPI_Count call_whole(struct call *a, int size, int rank) {
+    MPI_Count before = 0, total = 0;
+    for (int r = 0; r < size; r++) {
+        before += r < rank ? call_receive_count(a, r) : 0;
+        total += call_receive_count(a, r);
+    }
+    a->receive_count = total;
+    return before;
 }

@@ -88,7 +88,7 @@ static int reduce_in_rank_order(struct communicator *c, const struct call *a, in
     for (int r = 0; r < b.n; r++)
         parts[r] = values_of(b.at[r], b.sizes[r], a);
     if (b.n)
-        values_put(values_combine(parts, b.n, a), a->receive, a);
+        values_put(values_combine(parts, b.n, a), 0, a->receive, a->receive_count, a);
     blocks_free(&b), free(packed);
     return MPI_SUCCESS;
 }
@@ -120,7 +120,7 @@ int reduce(struct communicator *c, const struct call *a, int tag) {
     if (error || !collects)
         return free(own.memory), error;
     if (root)
-        values_put(of_sites(c, own, a, tag), a->receive, a);
+        values_put(of_sites(c, own, a, tag), 0, a->receive, a->receive_count, a);
     else {
         uint64_t bytes;
         char *packed = type_pack(own.at, a->receive_count, a->receive_type, &bytes);
@@ -141,7 +141,7 @@ int allreduce(struct communicator *c, const struct call *a, int tag) {
     if (!error && c->local_rank == 0) {
         char *packed = type_pack(own.at, a->receive_count, a->receive_type, &bytes);
         struct operation *sends = post_to_leaders(c, packed, bytes, tag);
-        values_put(of_sites(c, own, a, tag), a->receive, a);
+        values_put(of_sites(c, own, a, tag), 0, a->receive, a->receive_count, a);
         await_to_leaders(c, sends);
         free(packed);
     }
@@ -150,18 +150,12 @@ int allreduce(struct communicator *c, const struct call *a, int tag) {
 
 int reduce_scatter(struct communicator *c, const struct call *a, int tag) {
     struct call whole = *a;
-    MPI_Count before = 0, total = 0;
-    for (int r = 0; r < c->size; r++) {
-        before += r < c->rank ? call_receive_count(a, r) : 0;
-        total += call_receive_count(a, r);
-    }
-    void *memory;
+    MPI_Count before = call_whole(&whole, c->size, c->rank);
+    struct values all;
     whole.send = mine_in(a);
-    whole.receive = type_allocate(total, a->receive_type, &memory);
-    whole.receive_count = total;
+    whole.receive = all.at = type_allocate(whole.receive_count, a->receive_type, &all.memory);
     int error = allreduce(c, &whole, tag);
-    type_copy((char *)whole.receive + before * type_extent(a->receive_type), call_receive_count(a, c->rank), a->receive_type, a->receive);
-    free(memory);
+    values_put(all, before, a->receive, call_receive_count(a, c->rank), a);
     return error;
 }
 
@@ -180,7 +174,7 @@ int scan(struct communicator *c, const struct call *a, int tag) {
         sum = next;
     }
     if (n)
-        values_put(sum, a->receive, a);
+        values_put(sum, 0, a->receive, a->receive_count, a);
     blocks_free(&b), free(packed);
     return MPI_SUCCESS;
 }
@@ -218,40 +212,4 @@ int scatter(struct communicator *c, const struct call *a, int tag) {
     int error = a->receive == MPI_IN_PLACE ? MPI_SUCCESS : type_unpack(mine.data, mine.bytes, a->receive, a->receive_count, a->receive_type);
     blocks_free(&b), free(mine.data);
     return error;
-}
-
-int alltoall(struct communicator *c, const struct call *a, int tag) {
-    bool in_place = a->send == MPI_IN_PLACE;
-    struct operation *sends = grow(NULL, (size_t)c->size * sizeof *sends);
-    MPI_Request *local = grow(NULL, 2 * (size_t)c->size * sizeof *local);
-    char **packed = grow(NULL, (size_t)c->size * sizeof *packed);
-    uint64_t bytes;
-    int locals = 0, error = MPI_SUCCESS;
-    for (int r = 0; r < c->size; r++) {
-        packed[r] = in_place ? type_pack(call_receive_place(a, r), call_receive_count(a, r), call_receive_type(a, r), &bytes)
-                             : type_pack(call_send_place(a, r), call_send_count(a, r), call_send_type(a, r), &bytes);
-        if (c->to_local[r] < 0)
-            post_bytes(&sends[r], c, packed[r], bytes, r, tag);
-        else if (r == c->rank)
-            error |= call_unpack(a, r, packed[r], bytes);
-        else
-            local[locals++] = local_start(c, packed[r], bytes, c->to_local[r], tag, true);
-    }
-    for (int r = 0; r < c->size; r++)
-        if (c->to_local[r] >= 0 && r != c->rank)
-            PMPI_Irecv_c(call_receive_place(a, r), call_receive_count(a, r), call_receive_type(a, r), c->to_local[r], tag, c->inner, &local[locals++]);
-    for (int r = 0; r < c->size; r++)
-        if (c->to_local[r] < 0) {
-            char *block = receive_taken(c, r, tag, &bytes);
-            error |= call_unpack(a, r, block, bytes);
-            free(block);
-        }
-    int error_here = await_locals(locals, local);
-    for (int r = 0; r < c->size; r++) {
-        if (c->to_local[r] < 0)
-            await(&sends[r], true);
-        free(packed[r]);
-    }
-    free(packed), free(local), free(sends);
-    return error ? error : error_here;
 }

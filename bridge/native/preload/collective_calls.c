@@ -52,21 +52,19 @@ static int check(struct communicator *c, collective *run, const struct call *a) 
 }
 
 static int run(struct communicator *c, collective *what, const struct call *call) {
-    int error = check(c, what, call);
-    if (error)
-        return error;
-    error = collective_run(c, what, call);
-    return error ? fail_plain(c, error) : MPI_SUCCESS;
+    OR_RETURN(check(c, what, call));
+    int error = collective_run(c, what, call);
+    return error ? fail_as(c, error, error) : MPI_SUCCESS;
 }
 
 static int begin(struct communicator *c, collective *what, const struct call *call, MPI_Request *request) {
-    int error = check(c, what, call);
-    return error ? error : collective_start(c, what, call, request);
+    OR_RETURN(check(c, what, call));
+    return collective_start(c, what, call, request);
 }
 
 static int prepare(struct communicator *c, collective *what, const struct call *call, MPI_Request *request) {
-    int error = check(c, what, call);
-    return error ? error : collective_persistent(c, what, call, request);
+    OR_RETURN(check(c, what, call));
+    return collective_persistent(c, what, call, request);
 }
 
 /* NAME, its function, its parameters, the description. */
@@ -90,21 +88,16 @@ FORMS(Bcast, Ibcast, Bcast_init, broadcast, P(void *buffer, MPI_Count count, MPI
 FORMS(Reduce, Ireduce, Reduce_init, reduce, P(const void *send, void *receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root),
       .send = send, .receive = receive, .receive_count = count, .receive_type = type, .op = op, .root = root)
 
-FORMS(Allreduce, Iallreduce, Allreduce_init, allreduce, P(const void *send, void *receive, MPI_Count count, MPI_Datatype type, MPI_Op op),
-      .send = send, .receive = receive, .receive_count = count, .receive_type = type, .op = op)
-
 FORMS(Reduce_scatter, Ireduce_scatter, Reduce_scatter_init, reduce_scatter, P(const void *send, void *receive, struct vector counts, MPI_Datatype type, MPI_Op op),
       .send = send, .receive = receive, .receive_counts = counts, .receive_type = type, .op = op)
 
-FORMS(Reduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init, reduce_scatter,
-      P(const void *send, void *receive, MPI_Count count, MPI_Datatype type, MPI_Op op), .send = send, .receive = receive,
-      .receive_count = count, .receive_type = type, .op = op)
+#define REDUCTION P(const void *send, void *receive, MPI_Count count, MPI_Datatype type, MPI_Op op)
+#define REDUCED .send = send, .receive = receive, .receive_count = count, .receive_type = type, .op = op
 
-FORMS(Scan, Iscan, Scan_init, scan, P(const void *send, void *receive, MPI_Count count, MPI_Datatype type, MPI_Op op), .send = send,
-      .receive = receive, .receive_count = count, .receive_type = type, .op = op, .inclusive = true)
-
-FORMS(Exscan, Iexscan, Exscan_init, scan, P(const void *send, void *receive, MPI_Count count, MPI_Datatype type, MPI_Op op), .send = send,
-      .receive = receive, .receive_count = count, .receive_type = type, .op = op)
+FORMS(Allreduce, Iallreduce, Allreduce_init, allreduce, REDUCTION, REDUCED)
+FORMS(Reduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init, reduce_scatter, REDUCTION, REDUCED)
+FORMS(Scan, Iscan, Scan_init, scan, REDUCTION, REDUCED, .inclusive = true)
+FORMS(Exscan, Iexscan, Exscan_init, scan, REDUCTION, REDUCED)
 
 #define BOTH const void *send, MPI_Count send_count, MPI_Datatype send_type, void *receive
 #define SENT .send = send, .send_count = send_count, .send_type = send_type, .receive = receive
@@ -123,14 +116,17 @@ FORMS(Scatterv, Iscatterv, Scatterv_init, scatter,
       .send = send, .send_counts = counts, .send_places = places, .send_type = send_type, .receive = receive,
       .receive_count = count, .receive_type = type, .root = root)
 
-FORMS(Allgather, Iallgather, Allgather_init, allgather, P(BOTH, MPI_Count count, MPI_Datatype type), SENT, .receive_count = count,
-      .receive_type = type)
+#define EQUAL P(BOTH, MPI_Count count, MPI_Datatype type)
+#define EQUAL_BLOCKS SENT, .receive_count = count, .receive_type = type
+#define OWN P(BOTH, struct vector counts, struct vector places, MPI_Datatype type)
+#define OWN_BLOCKS SENT, .receive_counts = counts, .receive_places = places, .receive_type = type
 
-FORMS(Allgatherv, Iallgatherv, Allgatherv_init, allgather, P(BOTH, struct vector counts, struct vector places, MPI_Datatype type), SENT,
-      .receive_counts = counts, .receive_places = places, .receive_type = type)
-
-FORMS(Alltoall, Ialltoall, Alltoall_init, alltoall, P(BOTH, MPI_Count count, MPI_Datatype type), SENT, .receive_count = count,
-      .receive_type = type)
+FORMS(Allgather, Iallgather, Allgather_init, allgather, EQUAL, EQUAL_BLOCKS)
+FORMS(Allgatherv, Iallgatherv, Allgatherv_init, allgather, OWN, OWN_BLOCKS)
+FORMS(Alltoall, Ialltoall, Alltoall_init, alltoall, EQUAL, EQUAL_BLOCKS)
+FORMS(Neighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init, neighbor_allgather, EQUAL, EQUAL_BLOCKS)
+FORMS(Neighbor_allgatherv, Ineighbor_allgatherv, Neighbor_allgatherv_init, neighbor_allgather, OWN, OWN_BLOCKS)
+FORMS(Neighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init, neighbor_alltoall, EQUAL, EQUAL_BLOCKS)
 
 #define VECTORS(TYPE)                                                                                                                      \
     P(const void *send, struct vector send_counts, struct vector send_places, TYPE(send), void *receive, struct vector counts,              \
@@ -138,33 +134,19 @@ FORMS(Alltoall, Ialltoall, Alltoall_init, alltoall, P(BOTH, MPI_Count count, MPI
 #define ONE(side) MPI_Datatype side##_type
 #define MANY(side) const MPI_Datatype side##_types[]
 
-FORMS(Alltoallv, Ialltoallv, Alltoallv_init, alltoall, VECTORS(ONE), .send = send, .send_counts = send_counts, .send_places = send_places,
-      .send_type = send_type, .receive = receive, .receive_counts = counts, .receive_places = places, .receive_type = receive_type)
+#define GIVEN .send = send, .send_counts = send_counts, .receive = receive, .receive_counts = counts
+#define ONE_TYPE GIVEN, .send_places = send_places, .send_type = send_type, .receive_places = places, .receive_type = receive_type
 
-FORMS(Alltoallw, Ialltoallw, Alltoallw_init, alltoall, VECTORS(MANY), .send = send, .send_counts = send_counts, .send_places = send_places,
-      .send_types = send_types, .receive = receive, .receive_counts = counts, .receive_places = places, .receive_types = receive_types,
-      .bytes_places = true)
+FORMS(Alltoallv, Ialltoallv, Alltoallv_init, alltoall, VECTORS(ONE), ONE_TYPE)
+FORMS(Neighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init, neighbor_alltoall, VECTORS(ONE), ONE_TYPE)
 
-/* ---- neighbours ---- */
-
-FORMS(Neighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init, neighbor_allgather, P(BOTH, MPI_Count count, MPI_Datatype type),
-      SENT, .receive_count = count, .receive_type = type)
-
-FORMS(Neighbor_allgatherv, Ineighbor_allgatherv, Neighbor_allgatherv_init, neighbor_allgather,
-      P(BOTH, struct vector counts, struct vector places, MPI_Datatype type), SENT, .receive_counts = counts,
-      .receive_places = places, .receive_type = type)
-
-FORMS(Neighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init, neighbor_alltoall, P(BOTH, MPI_Count count, MPI_Datatype type),
-      SENT, .receive_count = count, .receive_type = type)
-
-FORMS(Neighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init, neighbor_alltoall, VECTORS(ONE), .send = send,
-      .send_counts = send_counts, .send_places = send_places, .send_type = send_type, .receive = receive, .receive_counts = counts,
-      .receive_places = places, .receive_type = receive_type)
+FORMS(Alltoallw, Ialltoallw, Alltoallw_init, alltoall, VECTORS(MANY), GIVEN, .send_places = send_places, .send_types = send_types,
+      .receive_places = places, .receive_types = receive_types, .bytes_places = true)
 
 #define WIDE(places) (struct vector){.wide = (const MPI_Count *)(places)}
 
 FORMS(Neighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init, neighbor_alltoall,
       P(const void *send, struct vector send_counts, const MPI_Aint send_places[], const MPI_Datatype send_types[], void *receive,
         struct vector counts, const MPI_Aint places[], const MPI_Datatype receive_types[]),
-      .send = send, .send_counts = send_counts, .send_places = WIDE(send_places), .send_types = send_types, .receive = receive,
-      .receive_counts = counts, .receive_places = WIDE(places), .receive_types = receive_types, .bytes_places = true)
+      GIVEN, .send_places = WIDE(send_places), .send_types = send_types, .receive_places = WIDE(places), .receive_types = receive_types,
+      .bytes_places = true)

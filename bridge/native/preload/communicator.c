@@ -165,10 +165,7 @@ static int release(MPI_Comm *handle, bool wait) {
         return wait ? HELPED(PMPI_Comm_disconnect(handle)) : PMPI_Comm_free(handle);
     if (*handle == MPI_COMM_WORLD)
         return fail(c, MPI_ERR_COMM, "MPI_COMM_WORLD cannot be freed.");
-    for (int turn = 0; wait && c->uses > 1; turn++) {
-        progress();
-        idle(turn, false);
-    }
+    PROGRESS_WHILE(wait && c->uses > 1, false);
     while (c->first) /* the library's part of a collective would outlive its communicator */
         progress();
     communicator_release(c);
@@ -196,12 +193,13 @@ static MPI_Comm copy_here(MPI_Comm handle) {
     return new;
 }
 
-static int dup(struct communicator *c, MPI_Info info, bool with_info, MPI_Comm *new) {
+int duplicate(struct communicator *c, const struct call *call, int tag) {
+    (void)tag;
     MPI_Request request;
+    MPI_Comm *new = call->new_communicator;
     uint64_t context = communicator_new_context(c, 0);
-    int error = with_info ? PMPI_Comm_idup_with_info(c->handle, info, new, &request) : PMPI_Comm_idup(c->handle, new, &request);
-    if (error || (error = await_local(&request, MPI_STATUS_IGNORE)))
-        return error;
+    OR_RETURN(call->with_info ? PMPI_Comm_idup_with_info(c->handle, call->info, new, &request) : PMPI_Comm_idup(c->handle, new, &request));
+    OR_RETURN(await_local(&request, MPI_STATUS_IGNORE));
     if (c->merged) {
         struct communicator *d = communicator_enter_inter(*new, c->size, c->world, c->peers, c->peer_world, context);
         inter_merge(d, copy_here(c->merged->handle), copy_here(c->merged->inner));
@@ -220,11 +218,6 @@ struct communicator *communicator_private(struct communicator *c) {
     struct communicator *d = communicator_enter(handle, copy_here(c->inner), c->size, c->world, communicator_new_context(c, 0));
     topology_copy(d, c);
     return d;
-}
-
-int duplicate(struct communicator *c, const struct call *call, int tag) {
-    (void)tag;
-    return dup(c, call->info, call->with_info, call->new_communicator);
 }
 
 int bridge_Comm_dup(struct communicator *c, MPI_Comm *new) { return collective_run(c, duplicate, &(struct call){.new_communicator = new}); }
@@ -273,6 +266,14 @@ int place_of(const int *ranks, int n, int rank) {
     return MPI_UNDEFINED;
 }
 
+/* Enters a new communicator of the library if its ranks, which are freed, span sites; null and an error stay what they are. */
+static int adopt(int error, MPI_Comm new, int n, int *ranks, uint64_t context) {
+    if (!error && new != MPI_COMM_NULL && spans(n, ranks))
+        communicator_enter(new, communicator_inner(new), n, ranks, context);
+    free(ranks);
+    return error;
+}
+
 int bridge_Comm_split(struct communicator *c, int color, int key, MPI_Comm *new) {
     if (color < 0 && color != MPI_UNDEFINED)
         return fail(c, MPI_ERR_ARG, "the color %d of MPI_Comm_split is negative.", color);
@@ -284,10 +285,8 @@ int bridge_Comm_split(struct communicator *c, int color, int key, MPI_Comm *new)
     int *ranks = color == MPI_UNDEFINED ? NULL : members_of(c, pairs, 0, c->size, color, &n);
     meet(c);
     int error = PMPI_Comm_split(c->handle, color, ranks ? place_of(ranks, n, world.rank) : 0, new);
-    if (!error && ranks && spans(n, ranks))
-        communicator_enter(*new, communicator_inner(*new), n, ranks, context);
-    free(ranks), free(pairs);
-    return error;
+    free(pairs);
+    return adopt(error, *new, n, ranks, context);
 }
 
 /* All kinds of MPI_Comm_split_type are parts of one machine or less. */
@@ -313,11 +312,8 @@ int bridge_Comm_create(struct communicator *c, MPI_Group group, MPI_Comm *new) {
     uint64_t context = communicator_new_context(c, mix_all(0, n, ranks));
     MPI_Group here = group_here(n, ranks);
     int error = PMPI_Comm_create(c->handle, here, new);
-    if (!error && *new != MPI_COMM_NULL && spans(n, ranks))
-        communicator_enter(*new, communicator_inner(*new), n, ranks, context);
     PMPI_Group_free(&here);
-    free(ranks);
-    return error;
+    return adopt(error, *new, n, ranks, context);
 }
 
 /* Only the members call it: how often they have, with this tag and group, is counted, so that contexts differ. */
@@ -338,11 +334,8 @@ int bridge_Comm_create_group(struct communicator *c, MPI_Group group, int tag, M
     }
     MPI_Group here = group_here(n, ranks);
     int error = HELPED(PMPI_Comm_create_group(c->handle, here, tag, new));
-    if (!error && spans(n, ranks))
-        communicator_enter(*new, communicator_inner(*new), n, ranks, mix(key ^ count_of(key)) & ~(uint64_t)1);
     PMPI_Group_free(&here);
-    free(ranks);
-    return error;
+    return adopt(error, *new, n, ranks, mix(key ^ count_of(key)) & ~(uint64_t)1);
 }
 
 int bridge_Comm_group(struct communicator *c, MPI_Group *group) { return group_make(c->size, c->world, group); }

@@ -37,8 +37,6 @@ int fail_as(struct communicator *c, int error, int code) {
     return code;
 }
 
-int fail_plain(struct communicator *c, int code) { return fail_as(c, code, code); }
-
 /* The errors that the bridge has raised. MPICH 4.0 loses the text of a code that is added to one of its own classes. */
 static struct known { int class, code; char *text; } *known;
 static int n_known;

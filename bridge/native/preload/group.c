@@ -68,16 +68,12 @@ int bridge_Group_free(MPI_Group *handle) {
 
 int bridge_Group_size(MPI_Group handle, int *size) {
     struct group *g = find(handle);
-    if (!g)
-        return PMPI_Group_size(handle, size);
-    return *size = g->n, MPI_SUCCESS;
+    return g ? (*size = g->n, MPI_SUCCESS) : PMPI_Group_size(handle, size);
 }
 
 int bridge_Group_rank(MPI_Group handle, int *rank) {
     struct group *g = find(handle);
-    if (!g)
-        return PMPI_Group_rank(handle, rank);
-    return *rank = place_of(g->ranks, g->n, world.rank), MPI_SUCCESS;
+    return g ? (*rank = place_of(g->ranks, g->n, world.rank), MPI_SUCCESS) : PMPI_Group_rank(handle, rank);
 }
 
 int bridge_Group_translate_ranks(MPI_Group from, int n, const int ranks[], MPI_Group to, int translated[]) {
@@ -165,15 +161,12 @@ static int select_ranges(const struct group *g, int n, int ranges[][3], bool inc
     return error;
 }
 
-int bridge_Group_incl(MPI_Group handle, int n, const int ranks[], MPI_Group *new) {
-    return find(handle) ? select_ranks(find(handle), n, ranks, true, new) : PMPI_Group_incl(handle, n, ranks, new);
-}
-int bridge_Group_excl(MPI_Group handle, int n, const int ranks[], MPI_Group *new) {
-    return find(handle) ? select_ranks(find(handle), n, ranks, false, new) : PMPI_Group_excl(handle, n, ranks, new);
-}
-int bridge_Group_range_incl(MPI_Group handle, int n, int ranges[][3], MPI_Group *new) {
-    return find(handle) ? select_ranges(find(handle), n, ranges, true, new) : PMPI_Group_range_incl(handle, n, ranges, new);
-}
-int bridge_Group_range_excl(MPI_Group handle, int n, int ranges[][3], MPI_Group *new) {
-    return find(handle) ? select_ranges(find(handle), n, ranges, false, new) : PMPI_Group_range_excl(handle, n, ranges, new);
-}
+#define SELECT(NAME, FUNCTION, RANKS, INCLUDE)                                                                                             \
+    int bridge_Group_##NAME(MPI_Group handle, int n, RANKS, MPI_Group *new) {                                                              \
+        return find(handle) ? FUNCTION(find(handle), n, ranks, INCLUDE, new) : PMPI_Group_##NAME(handle, n, ranks, new);                   \
+    }
+
+SELECT(incl, select_ranks, const int ranks[], true)
+SELECT(excl, select_ranks, const int ranks[], false)
+SELECT(range_incl, select_ranges, int ranks[][3], true)
+SELECT(range_excl, select_ranges, int ranks[][3], false)

@@ -12,7 +12,6 @@
  * whether a message of this site has come first, and a non-blocking collective of the bridge, whose next step is one of the library.
  */
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -43,9 +42,9 @@ static void *help(void *unused) {
         link_write();
         link_read();
         working = false;
-        struct pollfd gateway = {link_descriptor(), (short)(POLLIN | (link_unsent() ? POLLOUT : 0)), 0};
+        bool unsent = link_unsent();
         atomic_store(&holder, LENT);
-        poll(&gateway, 1, 1);
+        link_poll(unsent, 1000 * NAP);
         naps = 0;
     }
     atomic_store(&runs, false);

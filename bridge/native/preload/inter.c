@@ -67,15 +67,10 @@ static int *leaders_meet(MPI_Comm peer, int remote_leader, int tag, const int *o
         await(&sends[0], true), await(&sends[1], true);
     } else {
         MPI_Comm handle = p ? p->handle : peer;
-        MPI_Request requests[2];
         int leader = p ? p->to_local[remote_leader] : remote_leader;
-        PMPI_Irecv(&its, sizeof its, MPI_BYTE, leader, tag, handle, &requests[0]);
-        PMPI_Isend(&mine, sizeof mine, MPI_BYTE, leader, tag, handle, &requests[1]);
-        await_locals(2, requests);
+        plain_Sendrecv(&mine, sizeof mine, MPI_BYTE, leader, tag, &its, sizeof its, MPI_BYTE, leader, tag, handle, MPI_STATUS_IGNORE);
         remote = grow(NULL, its.ranks * sizeof(int));
-        PMPI_Irecv(remote, (int)its.ranks, MPI_INT, leader, tag, handle, &requests[0]);
-        PMPI_Isend(own, n, MPI_INT, leader, tag, handle, &requests[1]);
-        await_locals(2, requests);
+        plain_Sendrecv(own, n, MPI_INT, leader, tag, remote, (MPI_Count)its.ranks, MPI_INT, leader, tag, handle, MPI_STATUS_IGNORE);
     }
     *m = (int)its.ranks;
     *context = mix(mine.salt ^ its.salt) & ~(uint64_t)1;
@@ -94,6 +89,14 @@ static bool is_member(MPI_Comm handle, int rank) {
 
 static int tell(MPI_Comm local, struct communicator *l, void *buffer, int bytes, int root) {
     return l ? bridge_Bcast(l, buffer, bytes, MPI_BYTE, root) : HELPED(PMPI_Bcast(buffer, bytes, MPI_BYTE, root, local));
+}
+
+/* One that spans sites; `members`: of both groups, at this site. */
+static int create_across(MPI_Comm members, int n, const int *own, int m, const int *remote, uint64_t context, MPI_Comm *new) {
+    MPI_Comm handle;
+    OR_RETURN(PMPI_Comm_dup(members, &handle));
+    inter_merge(communicator_enter_inter(handle, n, own, m, remote, context), members, communicator_inner(members));
+    return *new = handle, MPI_SUCCESS;
 }
 
 int bridge_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int remote_leader, int tag, MPI_Comm *new) {
@@ -121,14 +124,12 @@ int bridge_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int
     int *all = both(n, own, m, remote, &own_first);
     if (spans(n + m, all)) {
         MPI_Group here = group_here(n + m, all);
-        MPI_Comm members, handle;
+        MPI_Comm members;
         error = HELPED(PMPI_Comm_create_group(MPI_COMM_WORLD, here, tag, &members));
-        error = error ? error : PMPI_Comm_dup(members, &handle);
+        error = error ? error : create_across(members, n, own, m, remote, header[0], new);
         PMPI_Group_free(&here);
         if (!error)
-            inter_merge(communicator_enter_inter(handle, n, own, m, remote, header[0]), members, communicator_inner(members)), *new = handle;
-        if (!error)
-            inherit_handler(local, handle);
+            inherit_handler(local, *new);
     } else {
         struct communicator *p = rank == local_leader ? bridge_spans(peer) : NULL;
         MPI_Comm handle = p ? p->handle : peer;
@@ -161,14 +162,14 @@ int inter_split(struct communicator *c, int color, int key, MPI_Comm *new) {
     int *own = members_of(all, pairs, c->own_first, c->size, color, &n), *remote = members_of(all, pairs, c->peers_first, c->peers, color, &m);
     bool member = color != MPI_UNDEFINED && m, own_first = false;
     int *ranks = member ? both(n, own, m, remote, &own_first) : NULL;
-    MPI_Comm members, handle;
+    MPI_Comm members;
     local_barrier(all); /* none waits in the library while another site needs it */
     int error = PMPI_Comm_split(all->handle, member ? color : MPI_UNDEFINED, ranks ? place_of(ranks, n + m, world.rank) : 0, &members);
     *new = MPI_COMM_NULL;
     if (!error && member && !spans(n + m, ranks))
         error = create_here(members, own_first, own_first ? n : 0, new);
-    else if (!error && member && !(error = PMPI_Comm_dup(members, &handle)))
-        inter_merge(communicator_enter_inter(handle, n, own, m, remote, context), members, communicator_inner(members)), *new = handle;
+    else if (!error && member)
+        error = create_across(members, n, own, m, remote, context, new);
     if (*new != MPI_COMM_NULL)
         inherit_handler(c->handle, *new);
     free(pairs), free(own), free(remote), free(ranks);
@@ -239,104 +240,32 @@ static struct values combined(struct communicator *c, const struct blocks *b, co
     return values_combine(parts, c->peers, a);
 }
 
-static struct blocks share(struct communicator *c, char *given, uint64_t bytes, int tag) {
-    struct blocks b = blocks_allgather(c->merged, given, bytes, tag);
-    free(given);
-    return b;
-}
-
-static int inter_barrier(struct communicator *c, const struct call *a, int tag) { return barrier(c->merged, a, tag); }
-
-static int inter_broadcast(struct communicator *c, const struct call *a, int tag) {
-    uint64_t bytes = 0;
-    char *given = a->root == MPI_ROOT ? type_pack(a->receive, a->receive_count, a->receive_type, &bytes) : NULL;
-    struct blocks b = share(c, given, bytes, tag);
-    int root = c->peers_first + a->root;
-    int error = a->root < 0 ? MPI_SUCCESS : type_unpack(b.at[root], b.sizes[root], a->receive, a->receive_count, a->receive_type);
-    blocks_free(&b);
-    return error;
-}
-
-static int inter_gather(struct communicator *c, const struct call *a, int tag, bool to_all) {
-    bool gives = to_all || a->root >= 0, takes = to_all || a->root == MPI_ROOT;
-    uint64_t bytes = 0;
-    char *given = gives ? type_pack(a->send, a->send_count, a->send_type, &bytes) : NULL;
-    struct blocks b = share(c, given, bytes, tag);
-    int error = MPI_SUCCESS;
-    for (int p = 0; takes && p < c->peers; p++)
-        error |= call_unpack(a, p, b.at[c->peers_first + p], b.sizes[c->peers_first + p]);
-    blocks_free(&b);
-    return error;
-}
-
-static int inter_gather_one(struct communicator *c, const struct call *a, int tag) { return inter_gather(c, a, tag, false); }
-static int inter_allgather(struct communicator *c, const struct call *a, int tag) { return inter_gather(c, a, tag, true); }
-
-static int inter_scatter(struct communicator *c, const struct call *a, int tag) {
-    uint64_t bytes = 0, size;
-    char *given = a->root == MPI_ROOT ? one_each(c, a, &bytes) : NULL;
-    struct blocks b = share(c, given, bytes, tag);
-    int error = MPI_SUCCESS;
-    if (a->root >= 0) {
-        const char *block = mine_of(c, b.at[c->peers_first + a->root], &size);
-        error = type_unpack(block, size, a->receive, a->receive_count, a->receive_type);
-    }
-    blocks_free(&b);
-    return error;
-}
-
-static int inter_alltoall(struct communicator *c, const struct call *a, int tag) {
-    uint64_t bytes, size;
-    char *given = one_each(c, a, &bytes);
-    struct blocks b = share(c, given, bytes, tag);
-    int error = MPI_SUCCESS;
-    for (int p = 0; p < c->peers; p++) {
-        const char *block = mine_of(c, b.at[c->peers_first + p], &size);
-        error |= call_unpack(a, p, block, size);
-    }
-    blocks_free(&b);
-    return error;
-}
-
-static int inter_reduction(struct communicator *c, const struct call *a, int tag, bool to_all) {
-    bool gives = to_all || a->root >= 0, takes = to_all || a->root == MPI_ROOT;
-    uint64_t bytes = 0;
-    char *given = gives ? type_pack(a->send, a->receive_count, a->receive_type, &bytes) : NULL;
-    struct blocks b = share(c, given, bytes, tag);
-    if (takes)
-        values_put(combined(c, &b, a), a->receive, a);
-    blocks_free(&b);
-    return MPI_SUCCESS;
-}
-
-static int inter_reduce(struct communicator *c, const struct call *a, int tag) { return inter_reduction(c, a, tag, false); }
-static int inter_allreduce(struct communicator *c, const struct call *a, int tag) { return inter_reduction(c, a, tag, true); }
-
-static int inter_reduce_scatter(struct communicator *c, const struct call *a, int tag) {
+int inter_run(struct communicator *c, collective *run, const struct call *a, int tag) {
+    if (run == barrier || run == duplicate)
+        return run(run == barrier ? c->merged : c, a, tag);
+    bool from_root = run == broadcast || run == scatter, to_root = run == gather || run == reduce, each = run == scatter || run == alltoall;
+    bool reduces = to_root ? run == reduce : run == allreduce || run == reduce_scatter;
+    bool root = a->root == MPI_ROOT, member = a->root >= 0;
+    bool gives = from_root ? root : !to_root || member, takes = from_root ? member : !to_root || root;
     struct call whole = *a;
-    MPI_Count before = 0;
-    whole.receive_count = 0;
-    for (int r = 0; r < c->size; r++) {
-        before += r < c->rank ? call_receive_count(a, r) : 0;
-        whole.receive_count += call_receive_count(a, r);
+    MPI_Count before = run == reduce_scatter ? call_whole(&whole, c->size, c->rank) : 0;
+    uint64_t bytes = 0;
+    char *given = !gives             ? NULL
+                  : each             ? one_each(c, a, &bytes)
+                  : run == broadcast ? type_pack(a->receive, a->receive_count, a->receive_type, &bytes)
+                  : reduces          ? type_pack(a->send, whole.receive_count, a->receive_type, &bytes)
+                                     : type_pack(a->send, a->send_count, a->send_type, &bytes);
+    struct blocks b = blocks_allgather(c->merged, given, bytes, tag);
+    int error = MPI_SUCCESS;
+    for (int p = from_root ? a->root : 0; takes && !reduces && p < (from_root ? a->root + 1 : c->peers); p++) {
+        const char *block = b.at[c->peers_first + p];
+        bytes = b.sizes[c->peers_first + p];
+        if (each)
+            block = mine_of(c, block, &bytes);
+        error |= call_unpack(a, from_root ? 0 : p, block, bytes);
     }
-    uint64_t bytes;
-    char *given = type_pack(a->send, whole.receive_count, a->receive_type, &bytes);
-    struct blocks b = share(c, given, bytes, tag);
-    struct values all = combined(c, &b, &whole);
-    type_copy((char *)all.at + before * type_extent(a->receive_type), call_receive_count(a, c->rank), a->receive_type, a->receive);
-    free(all.memory), blocks_free(&b);
-    return MPI_SUCCESS;
-}
-
-collective *inter_of(collective *run) {
-    static const struct { collective *within, *between; } forms[] = {
-        {barrier, inter_barrier}, {broadcast, inter_broadcast}, {gather, inter_gather_one}, {allgather, inter_allgather},
-        {scatter, inter_scatter}, {alltoall, inter_alltoall}, {reduce, inter_reduce}, {allreduce, inter_allreduce},
-        {reduce_scatter, inter_reduce_scatter}, {duplicate, duplicate},
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (forms[i].within == run)
-            return forms[i].between;
-    stop("rank %d of the world called a collective on an intercommunicator that has none.", world.rank);
+    if (takes && reduces)
+        values_put(combined(c, &b, &whole), before, a->receive, call_receive_count(a, c->rank), a);
+    blocks_free(&b), free(given);
+    return error;
 }

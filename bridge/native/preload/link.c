@@ -48,9 +48,13 @@ static struct {
 } in;
 
 void link_open(int opened) { descriptor = opened; }
-int link_descriptor(void) { return descriptor; }
 bool link_unsent(void) { return now.out || control_first || ring_first; }
 bool link_waiting(void) { return link_unsent() || queued; }
+
+void link_poll(bool unsent, long nanoseconds) {
+    struct pollfd gateway = {descriptor, (short)(POLLIN | (unsent ? POLLOUT : 0)), 0};
+    ppoll(&gateway, 1, &(struct timespec){0, nanoseconds}, NULL);
+}
 
 void link_hello(struct frame *frame, const void *payload, uint32_t length) {
     frame->magic = WIRE_MAGIC, frame->length = length;
@@ -209,13 +213,7 @@ void link_control(uint16_t type, int dest, int tag, uint64_t total, uint64_t id,
 
 void link_credit(int dest, uint64_t allowed) { link_control(FRAME_CREDIT, dest, 0, allowed, 0, NULL, 0); }
 
-void link_drain(void) {
-    for (int turn = 0; link_unsent(); turn++) {
-        progress();
-        if (link_unsent())
-            idle(turn, true);
-    }
-}
+void link_drain(void) { PROGRESS_WHILE(link_unsent(), true); }
 
 /* ---- in ---- */
 

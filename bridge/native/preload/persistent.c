@@ -92,9 +92,7 @@ static int point(struct communicator *c, const void *buffer, MPI_Count count, MP
 #define SEND_INIT(NAME, MODE)                                                                                                              \
     int bridge_##NAME(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag,                    \
                       MPI_Request *request) {                                                                                              \
-        int error = send_checked(c, dest, tag, count, type);                                                                                     \
-        if (error)                                                                                                                         \
-            return error;                                                                                                                  \
+        OR_RETURN(send_checked(c, dest, tag, count, type));                                                                                \
         if (dest < 0 || c->to_local[dest] >= 0)                                                                                            \
             return PMPI_##NAME##_c(buffer, count, type, local_of(c, dest), tag, c->handle, request);                                        \
         return point(c, buffer, count, type, dest, tag, false, MODE, request);                                                             \
@@ -106,14 +104,12 @@ SEND_INIT(Rsend_init, SEND_READY)
 SEND_INIT(Bsend_init, SEND_BUFFERED)
 
 int bridge_Recv_init(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Request *request) {
-    int error = receive_checked(c, source, tag, count, type);
-    if (error)
-        return error;
+    OR_RETURN(receive_checked(c, source, tag, count, type));
     if (source == MPI_ANY_SOURCE || (source >= 0 && c->to_local[source] < 0))
         return point(c, buffer, count, type, source, tag, true, SEND_STANDARD, request);
-    error = PMPI_Recv_init_c(buffer, count, type, local_of(c, source), tag, c->handle, request);
+    int error = PMPI_Recv_init_c(buffer, count, type, local_of(c, source), tag, c->handle, request);
     if (!error && source >= 0)
-        request_track(*request, c, true);
+        request_track(*request, c);
     return error;
 }
 

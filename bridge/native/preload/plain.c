@@ -23,9 +23,8 @@ int plain_Recv(void *buffer, MPI_Count count, MPI_Datatype type, int source, int
 int plain_Sendrecv(const void *send, MPI_Count send_count, MPI_Datatype send_type, int dest, int send_tag, void *receive, MPI_Count receive_count,
                    MPI_Datatype receive_type, int source, int receive_tag, MPI_Comm comm, MPI_Status *status) {
     MPI_Request sent, received;
-    int error = PMPI_Irecv_c(receive, receive_count, receive_type, source, receive_tag, comm, &received);
-    if (error)
-        return error;
+    int error;
+    OR_RETURN(PMPI_Irecv_c(receive, receive_count, receive_type, source, receive_tag, comm, &received));
     if ((error = PMPI_Isend_c(send, send_count, send_type, dest, send_tag, comm, &sent))) {
         PMPI_Cancel(&received), PMPI_Request_free(&received);
         return error;

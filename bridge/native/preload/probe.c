@@ -22,9 +22,6 @@ static MPI_Message hold(struct communicator *c, struct message *m) {
 }
 
 static int probe_local(struct communicator *c, int source, int tag, int *flag, MPI_Message *handle, MPI_Status *status) {
-    MPI_Status own;
-    if (status == MPI_STATUS_IGNORE)
-        status = &own;
     int local = local_of(c, source);
     int error = handle ? PMPI_Improbe(local, tag, c->handle, flag, handle, status) : PMPI_Iprobe(local, tag, c->handle, flag, status);
     if (*flag && !error) {
@@ -47,9 +44,8 @@ static bool probe_remote(struct communicator *c, int source, int tag, MPI_Messag
 
 static int probe(struct communicator *c, int source, int tag, int *flag, MPI_Message *handle, MPI_Status *status) {
     static bool remote_first;
-    int error = receive_checked(c, source, tag, 0, MPI_BYTE);
-    if (error)
-        return error;
+    OR_RETURN(receive_checked(c, source, tag, 0, MPI_BYTE));
+    int error = MPI_SUCCESS;
     bool local = source < 0 || c->to_local[source] >= 0, remote = source == MPI_ANY_SOURCE || !local;
     progress();
     *flag = 0;
@@ -108,14 +104,12 @@ int bridge_Imrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message 
         struct communicator *c = forget_local(*message);
         int error = PMPI_Imrecv_c(buffer, count, type, message, request);
         if (c && !error)
-            request_track(*request, c, false);
+            request_track(*request, c);
         if (c)
             communicator_let_go(c);
         return error;
     }
-    int error = values_checked(m->c, count, type);
-    if (error)
-        return error;
+    OR_RETURN(values_checked(m->c, count, type));
     struct communicator *c = let_go(message);
     receive_message(operation_new(c, request), m, buffer, count, type);
     communicator_release(c);
@@ -135,16 +129,14 @@ int bridge_Mrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *
             translate_source(c, status), communicator_let_go(c);
         return error;
     }
-    int error = values_checked(m->c, count, type);
-    if (error)
-        return error;
+    OR_RETURN(values_checked(m->c, count, type));
     struct communicator *c = let_go(message);
     struct operation o;
     operation_begin(&o, c);
     receive_message(&o, m, buffer, count, type);
     await(&o, true);
     operation_status(&o, status);
-    error = o.error ? operation_raise(&o, o.error) : MPI_SUCCESS;
+    int error = o.error ? operation_raise(&o, o.error) : MPI_SUCCESS;
     communicator_release(c);
     return error;
 }

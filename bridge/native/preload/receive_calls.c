@@ -5,9 +5,7 @@
 #include "bridge.h"
 
 int receive_checked(struct communicator *c, int source, int tag, MPI_Count count, MPI_Datatype type) {
-    int error = ranks_checked(c, source != MPI_ANY_SOURCE, &source, c->peers);
-    if (error)
-        return error;
+    OR_RETURN(ranks_checked(c, source != MPI_ANY_SOURCE, &source, c->peers));
     if (tag != MPI_ANY_TAG && (tag < 0 || tag > TAG_LIMIT))
         return fail(c, MPI_ERR_TAG, "the tag %d is not between 0 and %d.", tag, TAG_LIMIT);
     return values_checked(c, count, type);
@@ -18,19 +16,10 @@ static bool only_local(const struct communicator *c, int source) {
 }
 
 int bridge_Recv(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Status *status) {
-    int error = receive_checked(c, source, tag, count, type);
-    if (error)
-        return error;
+    OR_RETURN(receive_checked(c, source, tag, count, type));
     if (only_local(c, source)) {
-        MPI_Status own;
-        if (status == MPI_STATUS_IGNORE)
-            status = &own;
-        if (busy()) {
-            MPI_Request request;
-            error = PMPI_Irecv_c(buffer, count, type, local_of(c, source), tag, c->handle, &request);
-            error = error ? error : await_local(&request, status);
-        } else
-            error = PMPI_Recv_c(buffer, count, type, local_of(c, source), tag, c->handle, status);
+        int local = local_of(c, source), error = busy() ? plain_Recv(buffer, count, type, local, tag, c->handle, status)
+                                                        : PMPI_Recv_c(buffer, count, type, local, tag, c->handle, status);
         translate_source(c, status);
         return error;
     }
@@ -43,13 +32,11 @@ int bridge_Recv(struct communicator *c, void *buffer, MPI_Count count, MPI_Datat
 }
 
 int bridge_Irecv(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Request *request) {
-    int error = receive_checked(c, source, tag, count, type);
-    if (error)
-        return error;
+    OR_RETURN(receive_checked(c, source, tag, count, type));
     if (only_local(c, source)) {
-        error = PMPI_Irecv_c(buffer, count, type, local_of(c, source), tag, c->handle, request);
+        int error = PMPI_Irecv_c(buffer, count, type, local_of(c, source), tag, c->handle, request);
         if (!error && source != MPI_PROC_NULL)
-            request_track(*request, c, false);
+            request_track(*request, c);
         return error;
     }
     receive_start(operation_new(c, request), buffer, count, type, source, tag, c->context);
@@ -59,23 +46,18 @@ int bridge_Irecv(struct communicator *c, void *buffer, MPI_Count count, MPI_Data
 int bridge_Sendrecv(struct communicator *c, const void *send, MPI_Count send_count, MPI_Datatype send_type, int dest, int send_tag, void *receive,
                     MPI_Count receive_count, MPI_Datatype receive_type, int source, int receive_tag, MPI_Status *status) {
     MPI_Request sent;
-    int error = send_checked(c, dest, send_tag, send_count, send_type);
-    if (error || (error = bridge_Isend(c, send, send_count, send_type, dest, send_tag, &sent)))
-        return error;
-    error = bridge_Recv(c, receive, receive_count, receive_type, source, receive_tag, status);
+    OR_RETURN(bridge_Isend(c, send, send_count, send_type, dest, send_tag, &sent));
+    int error = bridge_Recv(c, receive, receive_count, receive_type, source, receive_tag, status);
     int error_sent = bridge_Wait(&sent, MPI_STATUS_IGNORE);
     return error ? error : error_sent;
 }
 
 int bridge_Sendrecv_replace(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int dest, int send_tag, int source,
                             int receive_tag, MPI_Status *status) {
-    void *memory;
-    int error = send_checked(c, dest, send_tag, count, type);
-    if (error)
-        return error;
-    void *copy = type_allocate(count, type, &memory);
+    OR_RETURN(send_checked(c, dest, send_tag, count, type));
+    void *memory, *copy = type_allocate(count, type, &memory);
     type_copy(buffer, count, type, copy);
-    error = bridge_Sendrecv(c, copy, count, type, dest, send_tag, buffer, count, type, source, receive_tag, status);
+    int error = bridge_Sendrecv(c, copy, count, type, dest, send_tag, buffer, count, type, source, receive_tag, status);
     free(memory);
     return error;
 }
@@ -87,10 +69,8 @@ static int exchange(struct communicator *c, const struct call *a, int tag) {
     MPI_Status status;
     struct operation *o = a->operation;
     MPI_Count bytes = 0;
-    int error = bridge_Isend(c, a->send, a->send_count, a->send_type, a->dest, a->send_tag, &sent);
-    if (error)
-        return error;
-    error = bridge_Recv(c, a->receive, a->receive_count, a->receive_type, a->root, a->receive_tag, &status);
+    OR_RETURN(bridge_Isend(c, a->send, a->send_count, a->send_type, a->dest, a->send_tag, &sent));
+    int error = bridge_Recv(c, a->receive, a->receive_count, a->receive_type, a->root, a->receive_tag, &status);
     PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
     o->status_source = status.MPI_SOURCE, o->status_tag = status.MPI_TAG, o->bytes = (uint64_t)bytes;
     int error_sent = await_local(&sent, MPI_STATUS_IGNORE);
@@ -100,9 +80,8 @@ static int exchange(struct communicator *c, const struct call *a, int tag) {
 #ifndef LACKS_MPI_Isendrecv
 int bridge_Isendrecv(struct communicator *c, const void *send, MPI_Count send_count, MPI_Datatype send_type, int dest, int send_tag, void *receive,
                      MPI_Count receive_count, MPI_Datatype receive_type, int source, int receive_tag, MPI_Request *request) {
-    int error = send_checked(c, dest, send_tag, send_count, send_type);
-    if (error || (error = receive_checked(c, source, receive_tag, receive_count, receive_type)))
-        return error;
+    OR_RETURN(send_checked(c, dest, send_tag, send_count, send_type));
+    OR_RETURN(receive_checked(c, source, receive_tag, receive_count, receive_type));
     struct call call = {.alone = true, .send = send, .send_count = send_count, .send_type = send_type, .dest = dest, .send_tag = send_tag,
                         .receive = receive, .receive_count = receive_count, .receive_type = receive_type, .root = source,
                         .receive_tag = receive_tag};
@@ -111,9 +90,8 @@ int bridge_Isendrecv(struct communicator *c, const void *send, MPI_Count send_co
 
 int bridge_Isendrecv_replace(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int dest, int send_tag, int source,
                              int receive_tag, MPI_Request *request) {
-    int error = send_checked(c, dest, send_tag, count, type);
-    if (error || (error = receive_checked(c, source, receive_tag, count, type)))
-        return error;
+    OR_RETURN(send_checked(c, dest, send_tag, count, type));
+    OR_RETURN(receive_checked(c, source, receive_tag, count, type));
     struct call call = {.alone = true, .send_count = count, .send_type = type, .dest = dest, .send_tag = send_tag, .receive = buffer,
                         .receive_count = count, .receive_type = type, .root = source, .receive_tag = receive_tag};
     void *copy = type_allocate(count, type, &call.memory);

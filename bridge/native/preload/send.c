@@ -5,11 +5,7 @@
 #include "bridge.h"
 
 static uint64_t next_id = 1;
-static struct unacknowledged {
-    struct unacknowledged *next;
-    uint64_t id;
-    struct operation *operation;
-} *unacknowledged;
+static struct map unacknowledged; /* number of a synchronous message -> operation */
 
 /* MPI_Buffer_attach says how much may be buffered; the bridge has memory of its own for it. */
 static uint64_t buffer_room, buffer_used;
@@ -24,17 +20,13 @@ void send_part_done(struct operation *o) {
         operation_complete(o);
 }
 
-bool send_waiting(void) { return unacknowledged; }
+bool send_waiting(void) { return unacknowledged.used; }
 
 void send_acknowledged(uint64_t id) {
-    for (struct unacknowledged **p = &unacknowledged; *p; p = &(*p)->next)
-        if ((*p)->id == id) {
-            struct unacknowledged *found = *p;
-            *p = found->next;
-            send_part_done(found->operation);
-            free(found);
-            return;
-        }
+    struct operation *o = map_get(&unacknowledged, id);
+    map_remove(&unacknowledged, id);
+    if (o)
+        send_part_done(o);
 }
 
 static struct outgoing *new_message(struct communicator *c, uint64_t bytes, int peer, int tag, uint64_t context) {
@@ -55,9 +47,7 @@ void send_start(struct operation *o, const void *buffer, MPI_Count count, MPI_Da
     if (synchronous) {
         o->waits = 2;
         out->head.flags = FLAG_SYNCHRONOUS;
-        struct unacknowledged *waiting = grow(NULL, sizeof *waiting);
-        *waiting = (struct unacknowledged){unacknowledged, out->head.id, o};
-        unacknowledged = waiting;
+        map_put(&unacknowledged, out->head.id, o);
     }
     link_send(out);
 }
@@ -89,12 +79,7 @@ int bridge_Buffer_attach(void *buffer, MPI_Count size) {
     return error;
 }
 
-static void empty_buffer(void) {
-    for (int turn = 0; buffer_used; turn++) {
-        progress();
-        idle(turn, true);
-    }
-}
+static void empty_buffer(void) { PROGRESS_WHILE(buffer_used, true); }
 
 int bridge_Buffer_detach(void *buffer, MPI_Count *size) {
     empty_buffer();
@@ -110,9 +95,7 @@ int bridge_Buffer_flush(void) {
 #endif
 
 int send_checked(struct communicator *c, int dest, int tag, MPI_Count count, MPI_Datatype type) {
-    int error = ranks_checked(c, 1, &dest, c->peers);
-    if (error)
-        return error;
+    OR_RETURN(ranks_checked(c, 1, &dest, c->peers));
     if (tag < 0 || tag > TAG_LIMIT)
         return fail(c, MPI_ERR_TAG, "the tag %d is not between 0 and %d.", tag, TAG_LIMIT);
     return values_checked(c, count, type);
@@ -120,30 +103,20 @@ int send_checked(struct communicator *c, int dest, int tag, MPI_Count count, MPI
 
 static bool is_remote(const struct communicator *c, int dest) { return dest >= 0 && c->to_local[dest] < 0; }
 
-static int send_blocking(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, bool synchronous) {
+static int send_blocking(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode) {
+    if (mode == SEND_BUFFERED)
+        return send_buffered(c, buffer, count, type, dest, tag);
     struct operation o;
     operation_begin(&o, c);
-    send_start(&o, buffer, count, type, dest, tag, c->context, synchronous);
+    send_start(&o, buffer, count, type, dest, tag, c->context, mode == SEND_SYNCHRONOUS);
     await(&o, true);
     return o.error;
 }
 
 int send_begin(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode,
                MPI_Request *request) {
-    int error = send_checked(c, dest, tag, count, type);
-    if (error)
-        return error;
-    if (!is_remote(c, dest)) {
-        int local = local_of(c, dest);
-        switch (mode) {
-        case SEND_SYNCHRONOUS: return PMPI_Issend_c(buffer, count, type, local, tag, c->handle, request);
-        case SEND_READY: return PMPI_Irsend_c(buffer, count, type, local, tag, c->handle, request);
-        case SEND_BUFFERED: return PMPI_Ibsend_c(buffer, count, type, local, tag, c->handle, request);
-        default: return PMPI_Isend_c(buffer, count, type, local, tag, c->handle, request);
-        }
-    }
-    if (mode == SEND_BUFFERED && (error = send_buffered(c, buffer, count, type, dest, tag)))
-        return error;
+    if (mode == SEND_BUFFERED)
+        OR_RETURN(send_buffered(c, buffer, count, type, dest, tag));
     struct operation *o = operation_new(c, request);
     if (mode == SEND_BUFFERED)
         operation_complete(o);
@@ -152,34 +125,23 @@ int send_begin(struct communicator *c, const void *buffer, MPI_Count count, MPI_
     return MPI_SUCCESS;
 }
 
-static int send(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode) {
-    int error = send_checked(c, dest, tag, count, type);
-    if (error)
-        return error;
-    if (is_remote(c, dest))
-        return mode == SEND_BUFFERED ? send_buffered(c, buffer, count, type, dest, tag)
-                                     : send_blocking(c, buffer, count, type, dest, tag, mode == SEND_SYNCHRONOUS);
-    if (busy() && mode != SEND_BUFFERED) {
-        MPI_Request request;
-        error = send_begin(c, buffer, count, type, dest, tag, mode, &request);
-        return error ? error : await_local(&request, MPI_STATUS_IGNORE);
-    }
-    int local = local_of(c, dest);
-    switch (mode) {
-    case SEND_SYNCHRONOUS: return PMPI_Ssend_c(buffer, count, type, local, tag, c->handle);
-    case SEND_READY: return PMPI_Rsend_c(buffer, count, type, local, tag, c->handle);
-    case SEND_BUFFERED: return PMPI_Bsend_c(buffer, count, type, local, tag, c->handle);
-    default: return PMPI_Send_c(buffer, count, type, local, tag, c->handle);
-    }
-}
+#define plain_Bsend PMPI_Bsend_c /* it waits for no other rank */
 
 #define SENDS(BLOCKING, STARTED, MODE)                                                                                                      \
     int bridge_##BLOCKING(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag) {              \
-        return send(c, buffer, count, type, dest, tag, MODE);                                                                              \
+        OR_RETURN(send_checked(c, dest, tag, count, type));                                                                                \
+        if (is_remote(c, dest))                                                                                                            \
+            return send_blocking(c, buffer, count, type, dest, tag, MODE);                                                                 \
+        int local = local_of(c, dest);                                                                                                     \
+        return busy() ? plain_##BLOCKING(buffer, count, type, local, tag, c->handle)                                                       \
+                      : PMPI_##BLOCKING##_c(buffer, count, type, local, tag, c->handle);                                                   \
     }                                                                                                                                      \
     int bridge_##STARTED(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag,                 \
                          MPI_Request *request) {                                                                                           \
-        return send_begin(c, buffer, count, type, dest, tag, MODE, request);                                                                    \
+        OR_RETURN(send_checked(c, dest, tag, count, type));                                                                                \
+        if (is_remote(c, dest))                                                                                                            \
+            return send_begin(c, buffer, count, type, dest, tag, MODE, request);                                                           \
+        return PMPI_##STARTED##_c(buffer, count, type, local_of(c, dest), tag, c->handle, request);                                        \
     }
 
 SENDS(Send, Isend, SEND_STANDARD)

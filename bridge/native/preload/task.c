@@ -45,9 +45,13 @@ bool task_yield(void) {
     return true;
 }
 
+static int run_now(struct communicator *c, collective *run, const struct call *call, int tag) {
+    return c->merged && !call->alone ? inter_run(c, run, call, tag) : run(c, call, tag);
+}
+
 static void body(void) {
     struct task *t = running;
-    t->result = t->run(t->c, &t->call, t->tag);
+    t->result = run_now(t->c, t->run, &t->call, t->tag);
     t->finished = true;
     swapcontext(&t->here, &t->back);
 }
@@ -130,17 +134,12 @@ void tasks_free_operations(void) {
 
 static int next_tag(struct communicator *c) { return (int)(c->collectives++ & TAG_LIMIT); }
 
-void collectives_end(struct communicator *c) {
-    for (int turn = 0; c->first; turn++) {
-        progress();
-        idle(turn, false);
-    }
-}
+void collectives_end(struct communicator *c) { PROGRESS_WHILE(c->first, false); }
 
 int collective_run(struct communicator *c, collective *run, const struct call *call) {
     collectives_end(c);
     c->uses++;
-    int error = (c->merged ? inter_of(run) : run)(c, call, next_tag(c));
+    int error = run_now(c, run, call, next_tag(c));
     communicator_release(c);
     return error;
 }
@@ -196,7 +195,7 @@ void kept_free(struct kept *kept) {
 
 int collective_launch(struct operation *o, collective *run, const struct call *call) {
     struct task *t = calloc(1, sizeof *t);
-    t->operation = o, t->c = o->c, t->run = o->c->merged && !call->alone ? inter_of(run) : run, t->call = *call, t->tag = call->alone ? 0 : next_tag(o->c);
+    t->operation = o, t->c = o->c, t->run = run, t->call = *call, t->tag = call->alone ? 0 : next_tag(o->c);
     t->call.operation = o;
     call_keep(t->c, run, &t->call, &t->kept);
     o->task = t;

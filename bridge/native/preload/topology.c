@@ -88,16 +88,12 @@ int bridge_Cart_create(struct communicator *c, int n, const int dims[], const in
 }
 
 int bridge_Cartdim_get(struct communicator *c, int *n) {
-    int error = lacks(c, MPI_CART);
-    if (!error)
-        *n = c->topology->n;
-    return error;
+    OR_RETURN(lacks(c, MPI_CART));
+    return *n = c->topology->n, MPI_SUCCESS;
 }
 
 int bridge_Cart_get(struct communicator *c, int room, int dims[], int periods[], int place[]) {
-    int error = lacks(c, MPI_CART);
-    if (error)
-        return error;
+    OR_RETURN(lacks(c, MPI_CART));
     const struct topology *t = c->topology;
     int *all = grow(NULL, (size_t)t->n * sizeof(int));
     coordinates(t, c->rank, all);
@@ -108,17 +104,13 @@ int bridge_Cart_get(struct communicator *c, int room, int dims[], int periods[],
 }
 
 int bridge_Cart_rank(struct communicator *c, const int place[], int *rank) {
-    int error = lacks(c, MPI_CART);
-    if (error)
-        return error;
+    OR_RETURN(lacks(c, MPI_CART));
     *rank = rank_at(c->topology, place);
     return *rank == MPI_PROC_NULL ? fail(c, MPI_ERR_ARG, "the coordinates lie outside of the Cartesian topology.") : MPI_SUCCESS;
 }
 
 int bridge_Cart_coords(struct communicator *c, int rank, int room, int place[]) {
-    int error = lacks(c, MPI_CART);
-    if (error)
-        return error;
+    OR_RETURN(lacks(c, MPI_CART));
     if (rank < 0 || rank >= c->size || room < c->topology->n)
         return fail(c, MPI_ERR_RANK, "the rank %d is not one of a Cartesian topology of %d.", rank, c->size);
     coordinates(c->topology, rank, place);
@@ -126,9 +118,7 @@ int bridge_Cart_coords(struct communicator *c, int rank, int room, int place[]) 
 }
 
 int bridge_Cart_shift(struct communicator *c, int direction, int steps, int *source, int *dest) {
-    int error = lacks(c, MPI_CART);
-    if (error)
-        return error;
+    OR_RETURN(lacks(c, MPI_CART));
     const struct topology *t = c->topology;
     if (direction < 0 || direction >= t->n)
         return fail(c, MPI_ERR_ARG, "the direction %d is not one of a Cartesian topology of %d dimensions.", direction, t->n);
@@ -143,9 +133,7 @@ int bridge_Cart_shift(struct communicator *c, int direction, int steps, int *sou
 }
 
 int bridge_Cart_sub(struct communicator *c, const int remain[], MPI_Comm *new) {
-    int error = lacks(c, MPI_CART);
-    if (error)
-        return error;
+    OR_RETURN(lacks(c, MPI_CART));
     const struct topology *t = c->topology;
     struct topology *part = make(MPI_CART, 2 * (size_t)t->n);
     int *place = grow(NULL, (size_t)t->n * sizeof(int)), color = 0, k = 0;
@@ -183,16 +171,12 @@ int bridge_Graph_create(struct communicator *c, int n, const int index[], const 
 }
 
 int bridge_Graphdims_get(struct communicator *c, int *n, int *m) {
-    int error = lacks(c, MPI_GRAPH);
-    if (!error)
-        *n = c->topology->n, *m = c->topology->m;
-    return error;
+    OR_RETURN(lacks(c, MPI_GRAPH));
+    return *n = c->topology->n, *m = c->topology->m, MPI_SUCCESS;
 }
 
 int bridge_Graph_get(struct communicator *c, int room_index, int room_edges, int index[], int edges[]) {
-    int error = lacks(c, MPI_GRAPH);
-    if (error)
-        return error;
+    OR_RETURN(lacks(c, MPI_GRAPH));
     const struct topology *t = c->topology;
     memcpy(index, t->data, (size_t)(room_index < t->n ? room_index : t->n) * sizeof(int));
     memcpy(edges, t->data + t->n, (size_t)(room_edges < t->m ? room_edges : t->m) * sizeof(int));
@@ -212,19 +196,16 @@ static int graph_neighbors(const struct topology *t, int rank, const int **first
 
 int bridge_Graph_neighbors_count(struct communicator *c, int rank, int *count) {
     const int *first;
-    int error = lacks(c, MPI_GRAPH);
-    if (!error && (rank < 0 || rank >= c->size))
+    OR_RETURN(lacks(c, MPI_GRAPH));
+    if (rank < 0 || rank >= c->size)
         return fail(c, MPI_ERR_RANK, "the rank %d is not one of a graph of %d.", rank, c->size);
-    if (!error)
-        *count = graph_neighbors(c->topology, rank, &first);
-    return error;
+    return *count = graph_neighbors(c->topology, rank, &first), MPI_SUCCESS;
 }
 
 int bridge_Graph_neighbors(struct communicator *c, int rank, int room, int neighbors[]) {
-    int n, error = bridge_Graph_neighbors_count(c, rank, &n);
+    int n;
     const int *first;
-    if (error)
-        return error;
+    OR_RETURN(bridge_Graph_neighbors_count(c, rank, &n));
     graph_neighbors(c->topology, rank, &first);
     memcpy(neighbors, first, (size_t)(room < n ? room : n) * sizeof(int));
     return MPI_SUCCESS;
@@ -240,9 +221,8 @@ static void put(int *to, const int *from, int n, bool weighted) {
 int bridge_Dist_graph_create_adjacent(struct communicator *c, int n, const int sources[], const int source_weights[], int m, const int dests[],
                                       const int dest_weights[], MPI_Info info, int reorder, MPI_Comm *new) {
     (void)info, (void)reorder;
-    int error = ranks_checked(c, n, sources, c->size);
-    if (error || (error = ranks_checked(c, m, dests, c->size)))
-        return error;
+    OR_RETURN(ranks_checked(c, n, sources, c->size));
+    OR_RETURN(ranks_checked(c, m, dests, c->size));
     struct topology *t = make(MPI_DIST_GRAPH, 2 * (size_t)(n + m));
     t->n = n, t->m = m, t->weighted = source_weights != MPI_UNWEIGHTED;
     put(t->data, sources, n, true);
@@ -256,11 +236,11 @@ int bridge_Dist_graph_create_adjacent(struct communicator *c, int n, const int s
 int bridge_Dist_graph_create(struct communicator *c, int n, const int sources[], const int degrees[], const int dests[], const int weights[],
                              MPI_Info info, int reorder, MPI_Comm *new) {
     bool weighted = weights != MPI_UNWEIGHTED;
-    int mine = 0, edge = 0, total = 0, error = ranks_checked(c, n, sources, c->size);
+    int mine = 0, edge = 0, total = 0;
+    OR_RETURN(ranks_checked(c, n, sources, c->size));
     for (int i = 0; i < n; i++)
         mine += degrees[i];
-    if (error || (error = ranks_checked(c, mine, dests, c->size)))
-        return error;
+    OR_RETURN(ranks_checked(c, mine, dests, c->size));
     int *own = grow(NULL, 3 * (size_t)mine * sizeof(int));
     for (int i = 0; i < n; i++)
         for (int k = 0; k < degrees[i]; k++, edge++)
@@ -278,23 +258,19 @@ int bridge_Dist_graph_create(struct communicator *c, int n, const int sources[],
         if (all[i] == c->rank)
             to[out] = all[i + 1], to_weights[out++] = all[i + 2];
     }
-    error = bridge_Dist_graph_create_adjacent(c, in, from, weighted ? from_weights : MPI_UNWEIGHTED, out, to,
+    int error = bridge_Dist_graph_create_adjacent(c, in, from, weighted ? from_weights : MPI_UNWEIGHTED, out, to,
                                                   weighted ? to_weights : MPI_UNWEIGHTED, info, reorder, new);
     free(own), free(counts), free(all), free(lists);
     return error;
 }
 
 int bridge_Dist_graph_neighbors_count(struct communicator *c, int *n, int *m, int *weighted) {
-    int error = lacks(c, MPI_DIST_GRAPH);
-    if (!error)
-        *n = c->topology->n, *m = c->topology->m, *weighted = c->topology->weighted;
-    return error;
+    OR_RETURN(lacks(c, MPI_DIST_GRAPH));
+    return *n = c->topology->n, *m = c->topology->m, *weighted = c->topology->weighted, MPI_SUCCESS;
 }
 
 int bridge_Dist_graph_neighbors(struct communicator *c, int room_in, int sources[], int source_weights[], int room_out, int dests[], int dest_weights[]) {
-    int error = lacks(c, MPI_DIST_GRAPH);
-    if (error)
-        return error;
+    OR_RETURN(lacks(c, MPI_DIST_GRAPH));
     const struct topology *t = c->topology;
     int n = room_in < t->n ? room_in : t->n, m = room_out < t->m ? room_out : t->m;
     put(sources, t->data, n, true);

@@ -3,18 +3,15 @@
  * Two kinds of requests are not what they seem to the library: an active persistent request of the bridge, in whose place the request under way
  * is waited for, and a receive at this site whose status needs another number of its source.
  */
-#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bridge.h"
 
-enum { SPIN = 20, YIELD = 400, NAP = 1, LONG_NAP = 100 }; /* turns; [ms] */
+enum { SPIN = 20, YIELD = 400, SHORT_NAP = 20000, NAP = 1000000, LONG_NAP = 100000000 }; /* turns; [ns] */
 
 static struct map tracked; /* request -> communicator, which is held until the request has gone */
-static struct map kept;    /* the same, of persistent requests */
 
 /* ---- progress ---- */
 
@@ -32,16 +29,15 @@ bool busy(void) { return receive_waiting() || link_waiting() || tasks_waiting() 
 void idle(int turn, bool only_remote) {
     if (turn < SPIN && !only_remote)
         return;
-    struct pollfd gateway = {link_descriptor(), (short)(POLLIN | (link_unsent() ? POLLOUT : 0)), 0};
     if (only_remote) {
         int flag;
         if (!world.alone)
             PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-        poll(&gateway, 1, world.alone ? LONG_NAP : NAP);
+        link_poll(link_unsent(), world.alone ? LONG_NAP : NAP);
     } else if (turn < YIELD)
         sched_yield();
     else
-        ppoll(&gateway, 1, &(struct timespec){0, turn < 10 * YIELD ? 20000 : 200000}, NULL);
+        link_poll(link_unsent(), turn < 10 * YIELD ? SHORT_NAP : 10 * SHORT_NAP);
 }
 
 void await(struct operation *o, bool only_remote) {
@@ -77,19 +73,18 @@ int await_locals(int n, MPI_Request *requests) {
 
 /* ---- what the library is given, and what the program gets back ---- */
 
-void request_track(MPI_Request request, struct communicator *c, bool persistent) {
+void request_track(MPI_Request request, struct communicator *c) {
     if (c->identity)
         return;
     c->holds++;
-    map_put(persistent ? &kept : &tracked, (uintptr_t)request, c);
+    map_put(&tracked, (uintptr_t)request, c);
 }
 
-static void forget(struct map *map, MPI_Request request) {
-    struct communicator *c = map_get(map, (uintptr_t)request);
-    if (!c)
-        return;
-    map_remove(map, (uintptr_t)request);
-    communicator_let_go(c);
+static void forget(MPI_Request request) {
+    struct communicator *c = map_get(&tracked, (uintptr_t)request);
+    map_remove(&tracked, (uintptr_t)request);
+    if (c)
+        communicator_let_go(c);
 }
 
 void translate_source(const struct communicator *c, MPI_Status *status) {
@@ -106,7 +101,7 @@ struct given {
 static void give(struct given *g, int n, MPI_Request *requests) {
     g->n = n, g->requests = requests, g->before = NULL;
     failed_forget();
-    if ((!persistents && !tracked.used && !kept.used && !operations) || n <= 0)
+    if ((!persistents && !tracked.used && !operations) || n <= 0)
         return;
     g->before = n == 1 ? &g->one : grow(NULL, (size_t)n * sizeof *g->before);
     memcpy(g->before, requests, (size_t)n * sizeof *g->before);
@@ -129,23 +124,32 @@ static void take_back(struct given *g) {
 static void translate(struct given *g, int i, MPI_Status *status) {
     if (!g->before || i < 0)
         return;
-    struct communicator *c = map_get(g->requests[i] == MPI_REQUEST_NULL ? &tracked : &kept, (uintptr_t)g->before[i]);
+    struct communicator *c = map_get(&tracked, (uintptr_t)g->before[i]);
     if (!c)
         return;
     translate_source(c, status);
-    if (g->requests[i] == MPI_REQUEST_NULL)
-        forget(&tracked, g->before[i]);
-}
-
-/* indices: of the requests that the statuses are of; null for all. */
-static void translate_all(struct given *g, int n, const int *indices, MPI_Status *statuses) {
-    for (int i = 0; i < n; i++)
-        translate(g, indices ? indices[i] : i, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
+    if (g->requests[i] == MPI_REQUEST_NULL) /* a persistent one stays */
+        forget(g->before[i]);
 }
 
 static void give_up(struct given *g) {
     if (g->before != &g->one)
         free(g->before);
+}
+
+/* After a call that has completed one request, or none (-1). */
+static int finish(struct given *g, int index, MPI_Status *status, int error) {
+    translate(g, index, status);
+    give_up(g);
+    return failed_raise(error);
+}
+
+/* After one that has completed `n`. indices: of the requests that the statuses are of; null for all. */
+static int finish_all(struct given *g, int n, const int *indices, MPI_Status *statuses, int error) {
+    for (int i = 0; i < n; i++)
+        translate(g, indices ? indices[i] : i, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
+    give_up(g);
+    return failed_raise_all(error, n, indices, statuses);
 }
 
 static bool all_remote(int n, const MPI_Request *requests) {
@@ -177,8 +181,7 @@ static bool all_remote(int n, const MPI_Request *requests) {
 
 int bridge_Wait(MPI_Request *request, MPI_Status *status) {
     COMPLETE(1, request, PMPI_Wait(request, status), PMPI_Test(request, &done, status), done);
-    translate(&g, 0, status);
-    return failed_raise(error);
+    return finish(&g, 0, status, error);
 }
 
 /* Those before `from` have ended. Each is asked alone: MPI_Testall of MPICH 5.0 fails beside a persistent collective. */
@@ -193,71 +196,48 @@ int bridge_Waitall(int n, MPI_Request *requests, MPI_Status *statuses) {
     int first = 0;
     COMPLETE(n, requests, PMPI_Waitall(n, requests, statuses),
              (done = all_ended(n, requests, &first)) ? PMPI_Waitall(n, requests, statuses) : MPI_SUCCESS, done);
-    translate_all(&g, n, NULL, statuses);
-    give_up(&g);
-    return failed_raise_all(error, n, NULL, statuses);
+    return finish_all(&g, n, NULL, statuses, error);
 }
 
 int bridge_Waitany(int n, MPI_Request *requests, int *index, MPI_Status *status) {
     COMPLETE(n, requests, PMPI_Waitany(n, requests, index, status), PMPI_Testany(n, requests, index, &done, status), done);
-    translate(&g, *index, status);
-    give_up(&g);
-    return failed_raise(error);
+    return finish(&g, *index, status, error);
 }
 
 int bridge_Waitsome(int n, MPI_Request *requests, int *count, int *indices, MPI_Status *statuses) {
     COMPLETE(n, requests, PMPI_Waitsome(n, requests, count, indices, statuses), PMPI_Testsome(n, requests, count, indices, statuses), *count);
-    translate_all(&g, *count, indices, statuses);
-    give_up(&g);
-    return failed_raise_all(error, *count, indices, statuses);
+    return finish_all(&g, *count, indices, statuses, error);
 }
 
 /* A test that fails lets the processor go: programs that spin on it would keep the gateway from it. */
-#define TRY(n, requests, TEST)                                                                                                             \
+#define TRY(n, requests, TEST, DONE)                                                                                                       \
     struct given g;                                                                                                                        \
     give(&g, n, requests);                                                                                                                 \
     if (busy())                                                                                                                            \
         progress();                                                                                                                        \
     int error = TEST;                                                                                                                      \
-    take_back(&g)
-
-static void let_go(bool done) {
-    if (!done && operations)
-        sched_yield();
-}
+    take_back(&g);                                                                                                                         \
+    if (!(DONE) && operations)                                                                                                             \
+        sched_yield()
 
 int bridge_Test(MPI_Request *request, int *flag, MPI_Status *status) {
-    TRY(1, request, PMPI_Test(request, flag, status));
-    if (*flag)
-        translate(&g, 0, status);
-    let_go(*flag);
-    return failed_raise(error);
+    TRY(1, request, PMPI_Test(request, flag, status), *flag);
+    return finish(&g, *flag ? 0 : -1, status, error);
 }
 
 int bridge_Testall(int n, MPI_Request *requests, int *flag, MPI_Status *statuses) {
-    TRY(n, requests, PMPI_Testall(n, requests, flag, statuses));
-    if (*flag)
-        translate_all(&g, n, NULL, statuses);
-    give_up(&g);
-    let_go(*flag);
-    return failed_raise_all(error, n, NULL, statuses);
+    TRY(n, requests, PMPI_Testall(n, requests, flag, statuses), *flag);
+    return finish_all(&g, *flag ? n : 0, NULL, statuses, error);
 }
 
 int bridge_Testany(int n, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
-    TRY(n, requests, PMPI_Testany(n, requests, index, flag, status));
-    if (*flag)
-        translate(&g, *index, status);
-    give_up(&g);
-    let_go(*flag);
-    return failed_raise(error);
+    TRY(n, requests, PMPI_Testany(n, requests, index, flag, status), *flag);
+    return finish(&g, *flag ? *index : -1, status, error);
 }
 
 int bridge_Testsome(int n, MPI_Request *requests, int *count, int *indices, MPI_Status *statuses) {
-    TRY(n, requests, PMPI_Testsome(n, requests, count, indices, statuses));
-    translate_all(&g, *count, indices, statuses);
-    give_up(&g);
-    let_go(*count);
-    return failed_raise_all(error, *count, indices, statuses);
+    TRY(n, requests, PMPI_Testsome(n, requests, count, indices, statuses), *count);
+    return finish_all(&g, *count, indices, statuses, error);
 }
 
 int bridge_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
@@ -266,8 +246,6 @@ int bridge_Request_get_status(MPI_Request request, int *flag, MPI_Status *status
         progress();
     int error = PMPI_Request_get_status(inner ? *inner : request, flag, status);
     struct communicator *c = map_get(&tracked, (uintptr_t)request);
-    if (!c)
-        c = map_get(&kept, (uintptr_t)request);
     if (*flag && c)
         translate_source(c, status);
     return error;
@@ -283,8 +261,7 @@ int bridge_Request_free(MPI_Request *request) {
         *request = MPI_REQUEST_NULL;
         return MPI_SUCCESS;
     }
-    forget(&tracked, *request);
-    forget(&kept, *request);
+    forget(*request);
     return PMPI_Request_free(request);
 }
 
