@@ -21,7 +21,7 @@ from benchmarks.figures import Figure
 from benchmarks.peers import peer_python
 from benchmarks.rounds import QUICK_ROUNDS, ROUNDS, alternate, output, ratio, thread_seconds
 from steppe.measure.processor.arithmetic import DEPTH, multiply_add_of
-from steppe.models.air.program import ELEMENTS, VARYING_YIELDS, Program
+from steppe.models.air.program import Program
 
 Floats = NDArray[np.float64]
 CELLS = 4096
@@ -92,8 +92,8 @@ def _beside(cells: Cells, exact: Floats, folder: Path, kpp: Path | None, rounds:
 def operations(program: Program) -> float:
     """Multiplications, additions and divisions of a step of a cell whose rates are constant."""
     codes, species = program.codes, program.species
-    changes = int(codes[VARYING_YIELDS])  # terms of dy/dt
-    at, pairs, terms = int(codes[ELEMENTS]), 0, 0
+    changes = program.varying_yields_at  # terms of dy/dt
+    at, pairs, terms = program.elements_at, 0, 0
     for _ in range(program.elements):
         terms += int(codes[at + 3])
         at += 4 + int(codes[at + 3])

@@ -5,7 +5,9 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+import xarray
 
 import steppe
 from steppe.errors import Exit
@@ -129,6 +131,17 @@ def test_a_damaged_folder_is_named(call, finished, tmp_path, file, text, sentenc
     assert (code, said) == (Exit.FAILURE, "")
     assert sentence in wrong
     assert str(tmp_path / "out") in wrong
+
+
+def test_a_store_of_fields_shows_its_instants(call, tmp_path):
+    time = ("time", 6.0 * np.arange(3), {"units": "hours since 2001-03-05"})
+    axes = {"time": time, "lat": [50.0], "lon": [10.0, 11.0]}
+    winds = xarray.Dataset({"u": (("time", "lat", "lon"), np.ones((3, 1, 2)), {"units": "m s-1"})}, axes)
+    winds.to_zarr(tmp_path / "winds.zarr", consolidated=False)
+    code, said, wrong = call("info", str(tmp_path / "winds.zarr"))
+    assert (code, wrong) == (Exit.DONE, "")
+    lines = [line.strip() for line in said.splitlines()]
+    assert {"time: 2001-03-05T00:00 to 2001-03-05T12:00", "lon: 2", "u: m s-1, (time, lat, lon)"} <= set(lines)
 
 
 def test_tokens_are_those_of_a_folder(call, here):

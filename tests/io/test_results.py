@@ -206,6 +206,13 @@ def test_a_store_taken_out_of_its_folder_opens_whole_when_it_is_complete(finishe
         np.testing.assert_array_equal(found["growth"], expected())
 
 
+def test_a_store_of_fields_has_the_times_that_it_names(tmp_path: Path) -> None:
+    time = ("time", 6.0 * np.arange(3), {"units": "hours since 2001-03-05"})
+    xr.Dataset({"u": ("time", np.zeros(3))}, {"time": time}).to_zarr(tmp_path / "winds.zarr", consolidated=False)
+    with open_results(tmp_path / "winds.zarr") as found:
+        assert found["time"].values.astype("datetime64[h]").astype(str).tolist() == ["2001-03-05T00", "2001-03-05T06", "2001-03-05T12"]
+
+
 def test_what_is_not_there_is_said(finished: Path, tmp_path: Path) -> None:
     with pytest.raises(FolderError, match="no run folder or store at"):
         open_results(tmp_path)

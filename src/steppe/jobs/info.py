@@ -42,8 +42,11 @@ def overview(path: Path) -> dict[str, object]:
         found["ensemble"] = of_ensemble(ensemble)
     found["dimensions"] = dict(dataset.sizes)
     if dataset.sizes.get("time", 0):
-        bounds = dataset["time_bnds"].values
-        found["time"] = " until before ".join(_moment(dataset["time"], bound) for bound in (bounds[0, 0], bounds[-1, 1]))
+        if "time_bnds" in dataset:
+            bounds = dataset["time_bnds"].values
+            found["time"] = " until before ".join(_moment(dataset["time"], bound) for bound in (bounds[0, 0], bounds[-1, 1]))
+        else:  # of fields, which hold at instants
+            found["time"] = " to ".join(str(instant)[:16].replace(" ", "T") for instant in dataset["time"].values[[0, -1]])
     found["variables"] = {str(name): _described(array) for name, array in dataset.data_vars.items()}
     for kind in ("maps", "series"):
         if names := names_of(path, kind):
@@ -54,7 +57,7 @@ def overview(path: Path) -> dict[str, object]:
         spent, steps = sum((each.spent for each in every), Spent()), sum(each.step for each in every)
         found["spent"] = spent_of(spent, dataset.sizes.get("cell", 0), steps, "step" if "steps" in found else "day")
         found["bytes"] = sum(size_of(folder / "output.zarr") for folder in folders)
-    else:
+    elif ForcingStore.is_at(path):
         store = ForcingStore.open(path)
         found["source"] = [
             f"{source['name']}, {source['size']:,} bytes, xxh3 {source['xxh3']}" for source in store.attributes.get("source", [])

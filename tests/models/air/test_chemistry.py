@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from steppe.kernels import field_kernel
 from steppe.models.air.chemistry import Chemistry, darkness
 from steppe.models.air.chemistry_box import ChemistryBox
 from steppe.models.air.conditions import Conditions
 from steppe.models.air.lanes import SUN_C, SUN_FIRST, SUN_LIT, SUN_PHASE, SUN_S, SUN_SECOND, TURN
 from steppe.models.air.mechanism_file import read_mechanism
 from steppe.models.air.program import Program
-from steppe.models.air.rosenbrock import Attempt, Tables, step_of
+from steppe.models.air.rosenbrock import Attempt, attempt
 
 from .plain import change, jacobian
 
@@ -44,13 +45,18 @@ def advance(y, k, seconds, sun=None, lanes=64, carried=0.1, rtol=1e-4, atol=1e-6
     return c, steps, outcome
 
 
+@field_kernel
+def step_of_five(program: Program, step: Attempt) -> None:
+    attempt(5, program, step)
+
+
 def test_a_step_is_that_of_dense_matrices():
     lanes, h = 5, np.array([0.1, 0.5, 1.0, 3.0, 20.0])
     program = Program.of(SPECIES, EQUATIONS, [0])
     y, k = cells(lanes)
     later, slope = k[:1] * 1.1, k[:1] * 0.01
     step = Attempt.room(program, lanes)._replace(h=h, now=k[:1].copy(), later=later, slope=slope, k=k.copy(), y=y)
-    step_of(lanes)(Tables(program.codes, program.yields), step)
+    step_of_five(program, step)
     z, error = step.z, step.error
     for i in range(lanes):
         k1, dk = k[:, i].copy(), np.zeros(len(EQUATIONS))

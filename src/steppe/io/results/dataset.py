@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from steppe.array_types import Array
+from steppe.clock import EPOCH
 from steppe.errors import DamagedError, FolderError, GridError, nearest
 from steppe.io.axis import ticks_of
 from steppe.io.folders.run_progress import Progress
@@ -98,10 +99,10 @@ def _decoded(values: "xarray.Dataset") -> "xarray.Dataset":
 
 
 def _exact(dataset: "xarray.Dataset", raw: "xarray.Dataset") -> "xarray.Dataset":
-    """The same; float64 days with fractions become exact microseconds, which xarray misses by one."""
+    """The same; float64 days of Steppe with fractions become exact microseconds, which xarray misses by one."""
     found = {}
     for name, array in dataset.coords.items():
-        if raw[name].dtype.kind == "f" and array.dtype.kind == "M":
+        if raw[name].attrs.get("units") == EPOCH and raw[name].dtype.kind == "f" and array.dtype.kind == "M":
             found[name] = array.variable.copy(data=(BEGIN + ticks_of(raw[name].values)).astype(array.dtype))
     return dataset.assign_coords(found)
 

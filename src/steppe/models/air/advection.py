@@ -15,8 +15,7 @@ from typing import Literal
 import numpy as np
 
 from steppe.array_types import Floats
-from steppe.errors import ModelError
-from steppe.models.air.sweeps import HALO, Swept, Tile, Walk, across_rows, along_rows
+from steppe.models.air.sweeps import HALO, Swept, Tile, Walk, across_rows, along_rows, check_shapes
 
 Axis = Literal["x", "y", "z"]
 AXES = {"z": 0, "y": 1, "x": 2}
@@ -42,6 +41,23 @@ def courant(axis: Axis, air: Floats, flux: Floats) -> Floats:
     left = cells - (last - first)
     with np.errstate(all="ignore"):
         return np.where(left > 0.0, np.maximum(leaves / cells, enters / left), np.inf)
+
+
+def fill_boundary(axis: Axis, last: bool, air: Floats, flux: Floats, ratio: Floats, tracers: Floats) -> None:
+    """Fills the halos of a box behind its first or last side along x or y, in place; before each sweep there, where the domain ends.
+
+    Air that comes in has the mixing ratio of the boundary, air that leaves that of the edge cell. air, flux, tracers: as in
+    `SweepAdvection.sweep`, flux along the axis. ratio (species,): of the air that comes in, mass of tracer over mass of air. All three
+    cells are alike, so what goes out is that of the scheme of first order there.
+    """
+    if axis == "y":  # the same with views
+        air, flux, tracers = air.swapaxes(1, 2), flux.swapaxes(1, 2), tracers.swapaxes(2, 3)
+    edge, outward = (-HALO - 1, 1) if last else (HALO, -1)
+    enters = flux[..., -1] < 0.0 if last else flux[..., 0] > 0.0
+    of_edge = air[:, HALO:-HALO, edge]
+    mass = np.where(enters, ratio[:, None, None] * of_edge, tracers[:, :, HALO:-HALO, edge])
+    for at in range(edge + outward, edge + outward * (HALO + 1), outward):
+        air[:, HALO:-HALO, at], tracers[:, :, HALO:-HALO, at] = of_edge, mass
 
 
 class SweepAdvection:
@@ -89,19 +105,15 @@ class SweepAdvection:
         faces = tuple(n + (name == axis) for n, name in zip((levels, rows, columns), AXES, strict=True))
         halos = levels, rows + 2 * HALO, columns + 2 * HALO
         passing = self._ledger_shape(axis)
-        shapes = {"air": (air, halos), "flux": (flux, faces), "tracers": (tracers, (species, *halos)), "ledger": (ledger, passing)}
-        for name, (given, expected) in shapes.items():
-            if given.shape != expected:
-                raise ModelError(f'A sweep along {axis} takes "{name}" of shape {expected}, it was given one of {given.shape}.')
+        arrays = {"air": (air, halos), "flux": (flux, faces), "tracers": (tracers, (species, *halos)), "ledger": (ledger, passing)}
+        check_shapes(f"A sweep along {axis}", **arrays)
         swept = Swept(air, flux, tracers, ledger)
         volume, incoming = levels * self._plane, self._nothing if above is None else above
         if axis == "x":
             along_rows(species, levels, rows, columns, self._lines, swept, self._tile)
-        elif axis == "y":
-            steps = self._plane, self._width, self._begin, (rows + 1) * columns, columns
-            walk = Walk(species, levels, rows, columns, self._wide["y"], 0, *steps, volume)
-            across_rows(walk, incoming, swept, self._tile)
+            return
+        if axis == "y":
+            steps = levels, rows, columns, self._wide["y"], 0, self._plane, self._width, self._begin, (rows + 1) * columns, columns
         else:
-            steps = self._width, self._plane, self._begin, columns, rows * columns
-            walk = Walk(species, rows, levels, columns, self._wide["z"], 1, *steps, volume)
-            across_rows(walk, incoming, swept, self._tile)
+            steps = rows, levels, columns, self._wide["z"], 1, self._width, self._plane, self._begin, columns, rows * columns
+        across_rows(Walk(species, *steps, volume), incoming, swept, self._tile)

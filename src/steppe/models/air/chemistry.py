@@ -7,7 +7,7 @@ import numpy as np
 from steppe.array_types import Floats, Integers
 from steppe.models.air.lanes import PER_CELL, SUN_FIRST, SUN_SECOND, CellsOfCall, Lanes, Tolerance, integrate_of
 from steppe.models.air.program import Program
-from steppe.models.air.rosenbrock import Attempt, Tables
+from steppe.models.air.rosenbrock import Attempt
 
 LANES = 64
 
@@ -42,16 +42,14 @@ class Chemistry:
     """
 
     def __init__(self, program: Program, slant: Floats, rtol: float = 1e-2, atol: float = 1e4, lanes: int = LANES) -> None:
-        self.program, self.lanes = program, lanes
-        self._tables, self.tolerance = Tables(program.codes, program.yields), Tolerance(rtol, atol)
+        self.program, self.lanes, self.tolerance = program, lanes, Tolerance(rtol, atol)
         self._slant = np.ascontiguousarray(slant, float)
-        self._state, self._step = Lanes.room(program.species, program.varying, lanes), Attempt.room(program, lanes)
-        self._integrate = integrate_of(lanes)
+        self.state, self.step = Lanes.room(program.species, program.varying, lanes), Attempt.room(program, lanes)
 
     @property
     def nbytes(self) -> int:
         """Of the lanes."""
-        arrays = *self._state, *self._step.scratch, *(each for each in self._step if isinstance(each, np.ndarray))
+        arrays = *self.state, *self.step.scratch, *(each for each in self.step if isinstance(each, np.ndarray))
         return sum(each.nbytes for each in arrays)
 
     def advance(
@@ -77,6 +75,7 @@ class Chemistry:
         ones = np.ones(n) if scale is None else scale
         steps, failed, clipped = np.zeros((2, n), np.int64), np.full(n, -1), np.zeros((self.program.species, n))
         cells = CellsOfCall(n, seconds, rates.shape[1], c[0].size, rates, sun, ones, at, c, carried, clipped, steps, failed)
-        self._state.attempts[0] = 0
-        self._integrate(self.tolerance, self._tables, self._slant, cells, self._state, self._step)
-        return ChemistryOutcome(steps[0], steps[1], clipped, failed, int(self._state.attempts[0]) * self.lanes)
+        self.state.clear(seconds)
+        self.step.y[...], self.step.k[...] = 0.0, 0.0
+        integrate_of(self.lanes)(self.tolerance, self.program, self._slant, cells, self.state, self.step)
+        return ChemistryOutcome(steps[0], steps[1], clipped, failed, int(self.state.attempts[0]) * self.lanes)

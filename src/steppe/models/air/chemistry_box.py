@@ -11,12 +11,11 @@ import numpy as np
 
 from steppe.array_types import Floats
 from steppe.errors import ModelError
+from steppe.models.air import lanes
 from steppe.models.air.chemistry import Chemistry, darkness
 from steppe.models.air.conditions import DAY, HOUR, Conditions
-from steppe.models.air.lanes import HUGE, LOW_SUN, MOST_STEPS, NEW_LIGHT, SHORTEST, SUN_C, SUN_LIT, SUN_PHASE, SUN_S
-from steppe.models.air.program import SIGNED, Program
+from steppe.models.air.program import Program
 from steppe.models.air.rates import Rates
-from steppe.models.air.rosenbrock import Attempt, Tables, step_of
 
 FIRST_STEP = 1.0  # [s] of a run
 APART = 0.01  # [s] over which a change of rates in time is measured
@@ -38,7 +37,7 @@ class ChemistryBox:
 
     def __init__(self, conditions: Conditions, rtol: float = 1e-2, atol: float = 1e4, step: float = 600.0, exact: bool = False) -> None:
         mechanism = conditions.mechanism
-        self.conditions, self.rtol, self.atol, self.step, self.exact = conditions, rtol, atol, step, exact
+        self.conditions, self.step, self.exact = conditions, step, exact
         self.species = mechanism.species
         self._rates = Rates(mechanism)
         self._factors = np.array([conditions.factors.get(process.label, 1.0) for process in mechanism.processes])
@@ -70,8 +69,8 @@ class ChemistryBox:
                 took, refused, failed, lost = advance(t, stop, c, carried)
                 if failed >= 0:
                     raise ModelError(
-                        f"The solver cannot go on at hour {t / HOUR:.4f}: its step falls below {SHORTEST:g} s, or it needs more than "
-                        f"{MOST_STEPS:,}, for {self.species[failed]} at {c[failed, 0]:g} molecule cm-3. Look at the rates of its "
+                        f"The solver cannot go on at hour {t / HOUR:.4f}: its step falls below {lanes.SHORTEST:g} s, or it needs more than "
+                        f"{lanes.MOST_STEPS:,}, for {self.species[failed]} at {c[failed, 0]:g} molecule cm-3. Look at the rates of its "
                         "reactions, or choose larger tolerances."
                     )
                 t, steps, rejected, clipped = stop, steps + took, rejected + refused, clipped + lost
@@ -86,7 +85,7 @@ class ChemistryBox:
     def shine(self, seconds: Floats, midnight: float = 0.0) -> Floats:
         """exp(-slant / cos(theta)) of the processes that follow the sun, (processes, times)."""
         cosine = self._s + self._c * np.cos(_hour_angle(seconds, midnight))
-        found: Floats = np.exp(-self._rates.slant[:, None] / np.maximum(cosine, LOW_SUN))
+        found: Floats = np.exp(-self._rates.slant[:, None] / np.maximum(cosine, lanes.LOW_SUN))
         return found
 
     def _base(self, seconds: Floats, day: float, midnight: float) -> Floats:
@@ -131,41 +130,32 @@ class ChemistryBox:
     def _in_model_steps(self, t: float, stop: float, c: Floats, carried: Floats) -> tuple[int, int, int, Floats]:
         midnight, day = self._light(t, stop)
         sun = darkness(1)
-        sun[[SUN_S, SUN_C, SUN_PHASE, SUN_LIT], 0] = self._s, self._c, _hour_angle(t, midnight), day
+        sun[[lanes.SUN_S, lanes.SUN_C, lanes.SUN_PHASE, lanes.SUN_LIT], 0] = self._s, self._c, _hour_angle(t, midnight), day
         k = self._base(np.array([0.5 * (t + stop)]), day, midnight)
         if any(abs(t - midnight - edge) < 1e-6 for edge in (self._dawn, self._dusk)):
-            carried[0] = min(carried[0], NEW_LIGHT)
+            carried[0] = min(carried[0], lanes.NEW_LIGHT)
         done = self._chemistry.advance(stop - t, k, sun, c, np.zeros(1, np.int64), carried)
         return int(done.steps[0]), int(done.rejected[0]), int(done.failed[0]), done.clipped[:, 0]
 
     def _exactly(self, t: float, stop: float, c: Floats, carried: Floats) -> tuple[int, int, int, Floats]:
         midnight, day = self._light(t, stop)
-        tables, step = Tables(self._program.codes, self._program.yields), Attempt.room(self._program, 1)._replace(y=c)
-        z, error = step.z, step.error
-        steps, rejected, clipped, after_rejection, h = 0, 0, np.zeros(len(self.species)), False, float(carried[0])
-        while t < stop:
-            tried = min(h, stop - t)
-            times = np.array([t, t + tried, t - APART, t + APART])
+        solver, step = self._chemistry, self._chemistry.step._replace(y=c)
+        lane, lost = solver.state.numbers, solver.state.lost
+        solver.state.clear(0.0)
+        lane[[lanes.H, lanes.T, lanes.STOP], 0], done = (carried[0], t, stop), [0, 0]
+        while lane[lanes.T, 0] < stop:
+            now = lane[lanes.T, 0]
+            step.h[0] = tried = min(lane[lanes.H, 0], stop - now)
+            times = np.array([now, now + tried, now - APART, now + APART])
             step.now[...], step.later[...], before, behind = self.rates_at(times, day, midnight).T[:, :, None]
-            step.h[...], step.slope[...] = tried, (behind - before) / (2.0 * APART)
-            step_of(1)(tables, step)
-            scaled = error / (self.atol + self.rtol * np.maximum(abs(c), abs(z)))
-            norm = float(np.sqrt(np.mean(scaled * scaled)))
-            if not self._program.codes[SIGNED] and (-z > len(c) ** 0.5 * (self.atol + self.rtol * abs(c))).any():  # see `lanes.judge`
-                norm = HUGE
-            factor = min(5.0, max(0.2, 0.9 * norm ** (-1.0 / 3.0))) if norm > 0.0 else 5.0 if norm == 0.0 else 0.2
-            if norm <= 1.0:
-                t, steps = (stop if tried >= stop - t else t + tried), steps + 1
-                clipped += np.maximum(-z[:, 0], 0.0)
-                c[...] = np.maximum(z, 0.0)
-                wanted = min(tried * factor, tried) if after_rejection else tried * factor
-                h, after_rejection = (max(h, wanted) if tried < h else wanted), False
-            else:
-                h, rejected, after_rejection = min(tried * factor, tried), rejected + 1, True
-            if h < SHORTEST:
-                return steps, rejected, int(np.argmax(np.nan_to_num(abs(scaled[:, 0]), nan=np.inf))), clipped
-        carried[0] = h
-        return steps, rejected, -1, clipped
+            step.slope[...] = (behind - before) / (2.0 * APART)
+            lanes.trial_alone(solver.tolerance, self._program, solver.state, step)
+            done[0 if lane[lanes.ACCEPT, 0] else 1] += 1
+            if lane[lanes.H, 0] < lanes.SHORTEST:
+                scaled = step.error / (solver.tolerance.atol + solver.tolerance.rtol * abs(c))
+                return done[0], done[1], int(np.argmax(np.nan_to_num(abs(scaled[:, 0]), nan=np.inf))), lost[:, 0]
+        carried[0] = lane[lanes.H, 0]
+        return done[0], done[1], -1, lost[:, 0]
 
 
 def _hour_angle(seconds: Seconds, midnight: float) -> Seconds:

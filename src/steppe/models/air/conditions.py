@@ -6,7 +6,7 @@ PHOTO.jno2, USER.x, EMIS.x, LOSS.x, SURF.x; without prefix they are of ENV or of
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import acos, isfinite, pi, radians, sin
 from math import cos as cosine
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from steppe.errors import ModelError, nearest, some
 from steppe.models.air.conditions_table import PREFIXES, Row, read_rows
-from steppe.models.air.mechanism import MOLECULES, OF_AIR, OF_GROUND, Mechanism, Process
-from steppe.models.air.rates import NUMBER, RADIUS
+from steppe.models.air.mechanism import MOLECULES, OF_AIR, OF_GROUND, Mechanism
+from steppe.models.air.rates import NUMBER, RADIUS, Rates
 
 BOLTZMANN = 1.380649e-23  # [J K-1] SI
 LEAST_COSINE = 0.0107  # of the sun's zenith angle, below which there is no photolysis; the edge of the day of the EMEP problem
@@ -53,6 +53,7 @@ LIMITS = {
     "O2": (0.0, 1e22, "molecule cm-3"), "H2O": (0.0, 1e20, "molecule cm-3"),
 }  # fmt: skip
 OF_SPECIES = 0.0, 1e25, "molecule cm-3"  # limits of what begins
+OF_SURFACE = {RADIUS: (0.0, 1.0, "m"), NUMBER: (0.0, 1e30, "# m-3")}
 FACTORS = {  # to the unit of a name: of concentrations and of what else is written with a unit
     ("molecule cm-3", "mol m-3"): MOLECULES, ("molecule cm-3", "mol/m3"): MOLECULES, ("molecule cm-3", "molec cm-3"): 1.0,
     ("molecule cm-3", "molecules cm-3"): 1.0, ("molecule cm-3", "molecules/cm3"): 1.0,
@@ -90,19 +91,15 @@ class Conditions:
             A name is unknown to the mechanism, or has no effect; a value is no number or outside its limits; or a rate from outside is
             not given.
         """
-        found = cls(mechanism)
-        box = mechanism.box
-        for name, value in box.items():
-            if name == "day":
-                found.air["day_begin"], found.air["day_end"] = value
-            elif name == "start":
-                found.air["start"] = value / HOUR
-            elif name in LIMITS:
-                found.air[name] = float(value)
-        found.air.update({name: mechanism.constants[name] for name in ("M", "O2") if name in mechanism.constants})
-        if "mixing_height_cm" in mechanism.constants:
-            found.air["mixing_height"] = 0.01 * mechanism.constants["mixing_height_cm"]
-        found.initial.update({name: float(value) for name, value in box.get("initial", {}).items()})
+        box, constants = mechanism.box, mechanism.constants
+        found = cls(mechanism, {name: box[name] for name in LIMITS if name in box}, dict(box.get("initial", {})))
+        if "day" in box:
+            found.air["day_begin"], found.air["day_end"] = box["day"]
+        if "start" in box:
+            found.air["start"] /= HOUR
+        found.air.update({name: constants[name] for name in ("M", "O2") if name in constants})
+        if "mixing_height_cm" in constants:
+            found.air["mixing_height"] = 0.01 * constants["mixing_height_cm"]
         for name, value in found.air.items():
             _refuse_outside(f"Mechanism {mechanism.name}", name, value, *LIMITS[name])
         for name, value in found.initial.items():
@@ -119,7 +116,7 @@ class Conditions:
         found._remark(rows)
         if parts and not found.here.M:
             raise ModelError(f"Mechanism {mechanism.name} has no air, M = 0, so there are no amounts in parts of it. Choose other --units.")
-        if lacking := [name for name in found._wanted() if name not in found.given]:
+        if lacking := [name for name in Rates(mechanism).outside if name not in found.given]:
             raise ModelError(
                 f"Mechanism {mechanism.name} takes rates from outside that are not given: {some(lacking, 5)}. "
                 "Give them with --conditions FILE.csv or --set NAME=VALUE."
@@ -148,14 +145,6 @@ class Conditions:
         """s and c of cos(theta) = s + c cos(hour angle)."""
         latitude, declination = radians(self.here.latitude), radians(self.here.declination)
         return sin(latitude) * sin(declination), cosine(latitude) * cosine(declination)
-
-    def _wanted(self) -> Iterator[str]:
-        """Names of all rates from outside that count."""
-        for process in self.mechanism.processes:
-            if process.rate.form == "surface":
-                yield from (f"{process.rate.name}.{RADIUS}", f"{process.rate.name}.{NUMBER}")
-            elif process.rate.form == "given" and process.rate.numbers[:1] != (0.0,):
-                yield process.rate.name
 
     def _short(self, name: str) -> str:
         """The condition of the air that an entry is of; "" if it is none."""
@@ -189,7 +178,8 @@ class Conditions:
             needed.add("M")
         given = {self._short(row.name): row for row in rows}
         own = self.mechanism.constants.get("M")
-        if any(map(_of_pressure, self.mechanism.processes)) or ("M" in needed and (own is None or "M" in given)):
+        of_pressure = any(rate.form in ("arrhenius", "taylor") and rate.numbers[4] != 0.0 for rate in rates)  # and not through M alone
+        if of_pressure or ("M" in needed and (own is None or "M" in given)):
             needed.add("pressure")
         for name in ("pressure", "M", "O2", "H2O", "mixing_height"):
             if name not in given or name in needed:
@@ -274,10 +264,10 @@ class Conditions:
         """A rate from outside, or the two numbers of a surface."""
         outside = [process for process in self.mechanism.processes if process.rate.form in ("given", "surface")]
         known = sorted({process.rate.name for process in outside})
-        for ending in (f".{RADIUS}", f".{NUMBER}"):
-            if name.endswith(ending) and name.removesuffix(ending) in known:
-                self.given[name] = self._number(where, name, values, unit, 0.0, 1e30, "m" if ending == f".{RADIUS}" else "# m-3")
-                return
+        surface, _, part = name.rpartition(".")
+        if part in OF_SURFACE and surface in known:
+            self.given[name] = self._number(where, name, values, unit, *OF_SURFACE[part])
+            return
         if name not in known:
             names = (*known, *LIMITS, *self.mechanism.species)
             if name.startswith("rate_"):
@@ -288,8 +278,8 @@ class Conditions:
                 raise ModelError(f'{where}: {name} has the unit "{unit}". Write no unit: its two numbers are in m and # m-3.')
             if len(values) < 2:
                 raise ModelError(f"{where}: {name} needs two numbers, its {RADIUS} [m] and its {NUMBER} [# m-3].")
-            self.given[f"{name}.{RADIUS}"] = self._number(where, name, values[:1], "m", 0.0, 1.0, "m")
-            self.given[f"{name}.{NUMBER}"] = self._number(where, name, values[1:], "# m-3", 0.0, 1e30, "# m-3")
+            for part, value in zip(OF_SURFACE, values, strict=True):
+                self._take_rate(where, f"{name}.{part}", "", [value])
             return
         first_order = all(len(each.reactants) + len(each.rate.third) == 1 for each in outside if each.rate.name == name)
         wanted = "mol m-3 s-1" if name.startswith("EMIS.") else "s-1" if first_order or name.startswith(("PHOTO.", "LOSS.")) else ""
@@ -354,12 +344,6 @@ def _advice(where: str, name: str, written: str, wanted: str) -> str:
 def _factors_of(mechanism: Mechanism) -> tuple[str, ...]:
     """The names of the factors of its reactions."""
     return tuple(f"rate_factor_{each.label}" for each in mechanism.processes)
-
-
-def _of_pressure(process: Process) -> bool:
-    """Whether the rate of a process depends on the pressure, and not through M alone."""
-    form = process.rate.form
-    return form in ("arrhenius", "taylor") and process.rate.numbers[4] != 0.0
 
 
 def molecules_to(unit: str, air: BoxPlace) -> float:

@@ -1,7 +1,6 @@
 """The variables and options of an air run, which follow from its mechanism and from the emissions that it is given."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from steppe.errors import ModelError, nearest
 from steppe.models.air.conditions import BOLTZMANN, BoxPlace
@@ -13,6 +12,7 @@ YX, LYX = ("y", "x"), ("level", "y", "x")
 RATIO, SPEED, FLUX = "nmol mol-1", "cm-3 s-1", "mol m-2 s-1"
 EMISSION = "emission_"  # and a species
 MOST_EMITTED = 1.0  # [mol m-2 s-1]
+FACTOR = 1.0, 0.0, 1e6  # a factor at first, and its limits
 FIRST_STEP = 10.0  # [s] of the chemistry of a cell
 TERMS = {  # of the ledger of a species: what happens to its mass
     "inflow": "comes in over the sides and the top",
@@ -22,23 +22,18 @@ TERMS = {  # of the ledger of a species: what happens to its mass
     "chemistry": "the chemistry makes",
     "clipped": "is added where a concentration came out negative",
 }
+WEATHER = ("float32", Role.FORCING)
 METEOROLOGY = (
-    Variable("T", LYX, "K", "float32", Role.FORCING, "temperature", "air_temperature", low=150.0, high=350.0),
-    Variable("u", LYX, "m s-1", "float32", Role.FORCING, "wind to the east", "eastward_wind", low=-150.0, high=150.0),
-    Variable("v", LYX, "m s-1", "float32", Role.FORCING, "wind to the north", "northward_wind", low=-150.0, high=150.0),
-    Variable(
-        *("w", LYX, "m s-1", "float32", Role.FORCING, "wind upward, compared only: see w_residual", "upward_air_velocity"),
-        low=-50.0, high=50.0,
-    ),
-    Variable("ps", YX, "Pa", "float32", Role.FORCING, "surface pressure", "surface_air_pressure", low=40_000.0, high=110_000.0),
-    Variable(
-        *("mixing_height", YX, "m", "float32", Role.FORCING, "height of the mixed layer", "atmosphere_boundary_layer_thickness"),
-        low=1.0, high=10_000.0,
-    ),
-    Variable("cloud", YX, "1", "float32", Role.FORCING, "part of the sky with cloud", "cloud_area_fraction", low=0.0, high=1.0),
-    Variable("friction_velocity", YX, "m s-1", "float32", Role.FORCING, "friction velocity", low=0.0, high=10.0),
-    Variable("surface_temperature", YX, "K", "float32", Role.FORCING, "of soil or sea", "surface_temperature", low=150.0, high=370.0),
-)  # fmt: skip
+    Variable("T", LYX, "K", *WEATHER, "temperature", "air_temperature", low=150.0, high=350.0),
+    Variable("u", LYX, "m s-1", *WEATHER, "wind to the east", "eastward_wind", low=-150.0, high=150.0),
+    Variable("v", LYX, "m s-1", *WEATHER, "wind to the north", "northward_wind", low=-150.0, high=150.0),
+    Variable("w", LYX, "m s-1", *WEATHER, "wind upward, compared only: see w_residual", "upward_air_velocity", low=-50.0, high=50.0),
+    Variable("ps", YX, "Pa", *WEATHER, "surface pressure", "surface_air_pressure", low=40_000.0, high=110_000.0),
+    Variable("mixing_height", YX, "m", *WEATHER, "height of the mixed layer", "atmosphere_boundary_layer_thickness", low=1.0, high=1e4),
+    Variable("cloud", YX, "1", *WEATHER, "part of the sky with cloud", "cloud_area_fraction", low=0.0, high=1.0),
+    Variable("friction_velocity", YX, "m s-1", *WEATHER, "friction velocity", low=0.0, high=10.0),
+    Variable("surface_temperature", YX, "K", *WEATHER, "of soil or sea", "surface_temperature", low=150.0, high=370.0),
+)
 CHOICES = {
     "even_chemistry": Choice(
         "Who computes the chemistry of a column, where a host has several ranks",
@@ -87,20 +82,16 @@ def asked_of(mechanism: Mechanism) -> Iterator[Variable]:
 
 
 def _parameters(mechanism: Mechanism) -> Iterator[Variable]:
-    yield _number("rtol", "1", "relative error of a step of the chemistry", 1e-2, 1e-10, 1.0, "Chemistry")
-    yield _number("atol", "cm-3", "absolute error of a step of the chemistry, molecules", 1e4, 1e-10, 1e15)
-    yield Variable(
-        "emission_factor", YX, "1", "float64", Role.PARAMETER, "factor of all emissions", low=0.0, high=1e6, initial=1.0, heading="Land"
-    )
-    yield Variable("deposition_factor", YX, "1", "float64", Role.PARAMETER, "factor of all depositions", low=0.0, high=1e6, initial=1.0)
+    yield _number("rtol", "1", "relative error of a step of the chemistry", (1e-2, 1e-10, 1.0), "Chemistry")
+    yield _number("atol", "cm-3", "absolute error of a step of the chemistry, molecules", (1e4, 1e-10, 1e15))
+    yield _number("emission_factor", "1", "factor of all emissions", FACTOR, "Land", dims=YX)
+    yield _number("deposition_factor", "1", "factor of all depositions", FACTOR, dims=YX)
     for number, name in enumerate(mechanism.species):
-        start = initial_ratio(mechanism, name)
-        heading = "" if number else "Air that comes in"
-        yield _number(f"boundary_{name}", RATIO, f"{name} in the air that comes in", start, 0.0, 1e9, heading)
+        limits, heading = (initial_ratio(mechanism, name), 0.0, 1e9), "" if number else "Air that comes in"
+        yield _number(f"boundary_{name}", RATIO, f"{name} in the air that comes in", limits, heading)
     for number, process in enumerate(mechanism.processes):
         heading, dims = "" if number else "Reactions", YX if process.rate.form in OF_GROUND else ()
-        of_process = _number(f"rate_factor_{process.label}", "1", process.equation, 1.0, 0.0, 1e6, heading, _rate_text(process))
-        yield replace(of_process, dims=dims)
+        yield _number(f"rate_factor_{process.label}", "1", process.equation, FACTOR, heading, _rate_text(process), dims)
 
 
 def emissions_of(mechanism: Mechanism, given: Iterable[str], fields: Iterable[str]) -> Iterator[Variable]:
@@ -128,8 +119,7 @@ def emissions_of(mechanism: Mechanism, given: Iterable[str], fields: Iterable[st
             yield Variable(*kind, "float64", Role.PARAMETER, text, initial=0.0, low=0.0, high=MOST_EMITTED)
         if species in forcing:
             yield Variable(*kind, "float32", Role.FORCING, text, low=0.0, high=MOST_EMITTED)
-            text = f"factor of {EMISSION}{species}"
-            yield Variable(f"{EMISSION}factor_{species}", YX, "1", "float64", Role.PARAMETER, text, initial=1.0, low=0.0, high=1e6)
+            yield _number(f"{EMISSION}factor_{species}", "1", f"factor of {EMISSION}{species}", FACTOR, dims=YX)
 
 
 def in_the_air(mechanism: Mechanism) -> Sequence[Process]:
@@ -144,5 +134,9 @@ def _rate_text(process: Process) -> str:
     return " ".join([f"{rate.name}:" * bool(rate.name), rate.form, said, *(f"[{third}]" for third in rate.third)]).strip()
 
 
-def _number(name: str, units: str, text: str, initial: float, low: float, high: float, heading: str = "", source: str = "") -> Variable:
-    return Variable(name, (), units, "float64", Role.PARAMETER, text, initial=initial, low=low, high=high, source=source, heading=heading)
+def _number(
+    name: str, units: str, text: str, numbers: tuple[float, float, float], heading: str = "", source: str = "", dims: tuple[str, ...] = ()
+) -> Variable:
+    """A parameter. numbers: its initial value and its limits."""
+    initial, low, high = numbers
+    return Variable(name, dims, units, "float64", Role.PARAMETER, text, initial=initial, low=low, high=high, source=source, heading=heading)

@@ -13,7 +13,7 @@ import numpy as np
 from steppe.array_types import Floats
 from steppe.errors import ModelError
 from steppe.kernels import field_kernel
-from steppe.models.air.sweeps import HALO
+from steppe.models.air.sweeps import HALO, check_shapes
 
 KARMAN = 0.4  # [1] constant of von Karman
 LEAST = 0.1  # [m2 s-1] diffusivity in the mixed layer, at least
@@ -171,15 +171,9 @@ class Diffusion:
         """
         species, levels, rows, columns = self._shape
         halos = levels, rows + 2 * HALO, columns + 2 * HALO
-        for name, given, expected in (
-            ("air", air, halos),
-            ("diffusivity", diffusivity, (levels - 1, rows, columns)),
-            ("emission", emission, (species, self._layers, rows, columns)),
-            ("velocity", velocity, (species, rows, columns)),
-            ("tracers", tracers, (species, *halos)),
-            ("ledger", ledger, (2, species, rows, columns)),
-        ):
-            if given.shape != expected:
-                raise ModelError(f'Diffusion takes "{name}" of shape {expected}, it was given one of {given.shape}.')
+        plane = rows, columns
+        check_shapes("Diffusion", air=(air, halos), diffusivity=(diffusivity, (levels - 1, *plane)), tracers=(tracers, (species, *halos)))
+        of_ground = {"emission": (emission, (species, self._layers, *plane)), "velocity": (velocity, (species, *plane))}
+        check_shapes("Diffusion", **of_ground, ledger=(ledger, (2, species, *plane)))
         arrays = ColumnArrays(self._thickness, air, diffusivity, emission, velocity, tracers, *ledger)
         solve(Columns(*self._shape, self._layers, self._wide), seconds, arrays, self._scratch)

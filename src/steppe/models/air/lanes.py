@@ -14,8 +14,8 @@ import numpy as np
 from steppe.array_types import Floats, Integers
 from steppe.kernels import FieldKernel, field_kernel
 from steppe.kernels.vecmath import cos, exp, power, sin, sqrt, where
-from steppe.models.air.program import N_PROCESSES, N_SPECIES, N_VARYING, SIGNED, VARYING
-from steppe.models.air.rosenbrock import Attempt, Tables, attempt
+from steppe.models.air.program import Program
+from steppe.models.air.rosenbrock import Attempt, attempt
 
 TURN = 7.27220521664304e-05  # [rad s-1] of the Earth below the sun: 2 pi / 86,400 s
 LOW_SUN = 0.005  # cos(theta) of a sun that is lower counts as this: stops are where light ends, which is above it
@@ -81,32 +81,22 @@ class Lanes(NamedTuple):
         numbers, base, lost = (np.zeros((rows, lanes)) for rows in (PER_LANE, varying, species))
         return cls(numbers, np.zeros(lanes, np.int64), base, lost, np.zeros(1, np.int64))
 
-
-def clear(lanes: int, seconds: float, codes: Integers, state: Lanes, step: Attempt) -> None:
-    """Makes all lanes those of no cell: nothing is there, and nothing happens."""
-    lane = state.numbers
-    for j in range(codes[N_SPECIES] * lanes):
-        step.y[j], state.lost[j] = 0.0, 0.0
-    for j in range(codes[N_PROCESSES] * lanes):
-        step.k[j] = 0.0
-    for j in range(codes[N_VARYING] * lanes):
-        state.base[j] = 0.0
-    for i in range(lanes):
-        state.cell[i] = -1
-        lane[H * lanes + i], lane[T * lanes + i], lane[STOP * lanes + i], lane[LIT * lanes + i] = seconds, 0.0, seconds, 0.0
-        lane[S * lanes + i], lane[C * lanes + i], lane[PHASE * lanes + i] = 1.0, 0.0, 0.0
+    def clear(self, seconds: float) -> None:
+        """All lanes are those of no cell: nothing is there, and nothing happens."""
+        self.base[...], self.lost[...], self.cell[...], self.attempts[...], self.numbers[...] = 0.0, 0.0, -1, 0, 0.0
+        self.numbers[[H, STOP]], self.numbers[S] = seconds, 1.0
 
 
-def load(lanes: int, i: int, n: int, codes: Integers, cells: CellsOfCall, state: Lanes, step: Attempt) -> None:
+def load(lanes: int, i: int, n: int, program: Program, cells: CellsOfCall, state: Lanes, step: Attempt) -> None:
     """Cell n goes into lane i."""
     lane, sun, rates = state.numbers, cells.sun, cells.rates
-    for s in range(codes[N_SPECIES]):
+    for s in range(program.species):
         step.y[s * lanes + i] = cells.c[s * cells.stride + cells.at[n]] * cells.scale[n]
         state.lost[s * lanes + i] = 0.0
-    for p in range(codes[N_PROCESSES]):
+    for p in range(program.processes):
         step.k[p * lanes + i] = rates[p * cells.width + n]
-    for v in range(codes[N_VARYING]):
-        state.base[v * lanes + i] = rates[codes[codes[VARYING] + v] * cells.width + n]
+    for v in range(program.varying):
+        state.base[v * lanes + i] = rates[program.codes[program.varying_at + v] * cells.width + n]
     lane[H * lanes + i], lane[T * lanes + i], lane[REJECTED * lanes + i] = cells.carried[n], 0.0, 0.0
     lane[LIT * lanes + i], lane[S * lanes + i] = sun[SUN_LIT * cells.n + n], sun[SUN_S * cells.n + n]
     lane[C * lanes + i], lane[PHASE * lanes + i] = sun[SUN_C * cells.n + n], sun[SUN_PHASE * cells.n + n]
@@ -132,13 +122,13 @@ def shine(lanes: int, n_varying: int, slant: Floats, state: Lanes, step: Attempt
             later[v * lanes + i] = b * exp(-slant[v] / lane[LATER * lanes + i])
 
 
-def judge(lanes: int, codes: Integers, tolerance: Tolerance, step: Attempt, lane: Floats) -> None:
+def judge(lanes: int, program: Program, tolerance: Tolerance, step: Attempt, lane: Floats) -> None:
     """The norm of the errors, at most 1 where a step is accepted, and what its length is multiplied by for the next one.
 
     No concentration is truly below 0, unless a yield is: a step that is rejected for a negative one alone is so whatever its estimate says.
     """
-    y, z, rtol, atol, species = step.y, step.z, tolerance.rtol, tolerance.atol, codes[N_SPECIES]
-    most = sqrt(float(species)) if codes[SIGNED] == 0 else HUGE  # of one error in its tolerance
+    y, z, rtol, atol, species = step.y, step.z, tolerance.rtol, tolerance.atol, program.species
+    most = sqrt(float(species)) if program.signed == 0 else HUGE  # of one error in its tolerance
     for i in range(lanes):
         lane[NORM * lanes + i] = 0.0
     for s in range(species):
@@ -164,6 +154,20 @@ def take(lanes: int, species: int, y: Floats, z: Floats, lost: Floats, lane: Flo
             kept = max(z[at], 0.0)
             lost[at] += where(yes, kept - z[at], 0.0)
             y[at] = where(yes, kept, y[at])
+
+
+def trial(lanes: int, tolerance: Tolerance, program: Program, state: Lanes, step: Attempt) -> None:
+    """One step of all lanes: attempted, judged, and taken where it is accepted."""
+    attempt(lanes, program, step)
+    judge(lanes, program, tolerance, step, state.numbers)
+    take(lanes, program.species, step.y, step.z, state.lost, state.numbers)
+
+
+@field_kernel
+def trial_alone(tolerance: Tolerance, program: Program, state: Lanes, step: Attempt) -> None:
+    """One step of a single lane, whose rates and length are given."""
+    trial(1, tolerance, program, state, step)
+    follow(1, 0, HUGE, step.h[0], state.numbers)
 
 
 def follow(lanes: int, i: int, seconds: float, tried: float, lane: Floats) -> None:
@@ -205,23 +209,19 @@ def integrate_of(lanes: int) -> FieldKernel:
     """The kernel of all cells, for a number of lanes that the compiler knows; see `steppe.models.air.chemistry.Chemistry.advance`."""
 
     @field_kernel
-    def integrate(tolerance: Tolerance, tables: Tables, slant: Floats, cells: CellsOfCall, state: Lanes, step: Attempt) -> None:
-        seconds, codes, cell, lane, y, lost = cells.seconds, tables.codes, state.cell, state.numbers, step.y, state.lost
-        species = codes[N_SPECIES]
-        clear(lanes, seconds, codes, state, step)
+    def integrate(tolerance: Tolerance, program: Program, slant: Floats, cells: CellsOfCall, state: Lanes, step: Attempt) -> None:
+        seconds, species, cell, lane, y, lost = cells.seconds, program.species, state.cell, state.numbers, step.y, state.lost
         busy = min(lanes, cells.n)
         for i in range(busy):
-            load(lanes, i, i, codes, cells, state, step)
+            load(lanes, i, i, program, cells, state, step)
             cell[i] = i
         following = busy
         while busy > 0:
             state.attempts[0] += 1
             for i in range(lanes):
                 step.h[i] = min(lane[H * lanes + i], lane[STOP * lanes + i] - lane[T * lanes + i])
-            shine(lanes, codes[N_VARYING], slant, state, step)
-            attempt(lanes, tables, step)
-            judge(lanes, codes, tolerance, step, lane)
-            take(lanes, species, y, step.z, lost, lane)
+            shine(lanes, program.varying, slant, state, step)
+            trial(lanes, tolerance, program, state, step)
             for i in range(lanes):
                 n = cell[i]
                 if n < 0:
@@ -246,7 +246,7 @@ def integrate_of(lanes: int) -> FieldKernel:
                     cells.clipped[s * cells.n + n] += lost[s * lanes + i]
                 cells.carried[n] = lane[H * lanes + i]
                 if following < cells.n:
-                    load(lanes, i, following, codes, cells, state, step)
+                    load(lanes, i, following, program, cells, state, step)
                     cell[i] = following
                     following += 1
                 else:

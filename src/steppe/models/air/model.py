@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from math import ceil
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,7 @@ from steppe.array_types import Array, Floats
 from steppe.clock import Clock
 from steppe.errors import GridError, ModelError, nearest, some
 from steppe.grid import Box, Raster
-from steppe.models.air.advection import Axis, SweepAdvection, courant, own
-from steppe.models.air.boundary import fill_boundary
+from steppe.models.air.advection import Axis, SweepAdvection, courant, fill_boundary, own
 from steppe.models.air.chemistry import LANES
 from steppe.models.air.column import AIR, HeightLevels
 from steppe.models.air.conditions import HOUR, LEAST_COSINE
@@ -24,7 +23,7 @@ from steppe.models.air.lanes import PER_CELL, SHORTEST
 from steppe.models.air.light import cosine, solar_time, sunlight
 from steppe.models.air.mechanism import MOLECULES, OF_GROUND, Mechanism
 from steppe.models.air.mechanism_file import read_mechanism
-from steppe.models.air.rates import KNOWN, NIGHT, Rates
+from steppe.models.air.rates import NIGHT, Rates
 from steppe.models.air.reactions import CLIPPED, DENSITY, FAILED, SCALE, SHADE, SOLAR_TIME, TEMPERATURE, Reactions
 from steppe.models.air.sweeps import HALO
 from steppe.models.air.winds import Faces
@@ -122,25 +121,13 @@ class Air(FieldModel):
         self._tracers = self.now[: species * levels].reshape(species, levels, *share.local)
         self._air = self.now[species * levels : (species + 1) * levels]
         self._faces = Faces.of(self._grid, share.origin, share.shape)
-        self._walls: list[tuple[Axis, Literal["first", "last"]]] = [
-            ("y" if mirror.axis == 0 else "x", "first" if mirror.side == "low" else "last") for mirror in share.mirrors
-        ]
+        self._walls: list[tuple[Axis, bool]] = [("y" if mirror.axis == 0 else "x", mirror.side != "low") for mirror in share.mirrors]
         self._advection = SweepAdvection(species, levels, rows, columns)
         self._diffusion = Diffusion(species, levels, rows, columns, 1, self.levels.thickness)
         self._terms = np.zeros((len(TERMS), species, rows, columns))
         self._over = False  # on all ranks, since a step was too long on one of them
-        self._reactions = Reactions(
-            self.mechanism,
-            self._given,
-            self._fields,
-            self.now,
-            levels,
-            share.shape,
-            reach,
-            self.options["even_chemistry"] == "on",
-            self._lanes,
-            self._threads,
-        )
+        parts, even = (self._fields, self.now, (levels, *share.shape)), self.options["even_chemistry"] == "on"
+        self._reactions = Reactions(self.mechanism, self._given, *parts, reach, even, self._lanes, self._threads)
 
     def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
         """See `Model`."""
@@ -194,17 +181,16 @@ class Air(FieldModel):
             return False
         cycles = max(1, ceil(greatest))
         part, ledger = flux / cycles, self._terms[IN : OUT + 1] if axis == "z" else self._advection.ledger(axis)
-        walls = [(each, side) for each, side in self._walls if each == axis]
+        walls = [last for each, last in self._walls if each == axis]
         for _ in range(cycles):
             if axis != "z":
                 self.reach.exchange([self._tracers, self._air], along=axis).finish()
-            for _, side in walls:
-                fill_boundary(axis, side, self._air, part, self._incoming, self._tracers)  # type: ignore[arg-type]
+            for last in walls:
+                fill_boundary(axis, last, self._air, part, self._incoming, self._tracers)
             self._advection.sweep(axis, self._air, part, self._tracers, ledger, self._incoming)
-        for _, side in walls:
-            number, at = (0, 0) if side == "first" else (1, -1)
-            edge = (..., at) if axis == "x" else (..., at, slice(None))
-            self._terms[IN : OUT + 1][edge] += ledger[:, :, number].sum(axis=2)
+        for last in walls:
+            edge = (..., -last) if axis == "x" else (..., -last, slice(None))
+            self._terms[IN : OUT + 1][edge] += ledger[:, :, int(last)].sum(axis=2)
         return True
 
     def _too_long(self, axis: Axis, numbers: Floats, greatest: float) -> None:
@@ -234,8 +220,7 @@ class Air(FieldModel):
         Beside them what depositions make. A species that stands on both sides of a deposition is deposited by the difference.
         """
         mixed, friction = (own(self.forcing[name]).astype(np.float64) for name in ("mixing_height", "friction_velocity"))
-        shape = len(self.mechanism.species), *self.box.shape
-        emission, velocity = np.zeros(shape), np.zeros(shape)
+        emission, velocity = np.zeros((2, len(self.mechanism.species), *self.box.shape))
         land = area * self.parameters["emission_factor"]
         quick = np.where(day, 1.0, NIGHT) * self.parameters["deposition_factor"]
         made: list[Made] = []
@@ -264,15 +249,18 @@ class Air(FieldModel):
     def _factors(self) -> Floats:
         return np.array([float(self.parameters[f"rate_factor_{process.label}"]) for process in self._reacting])
 
-    def _shade(self) -> Floats:
-        return 1.0 - BELOW_CLOUD * own(self.forcing["cloud"])
+    def _tell(self, air: Floats) -> tuple[Floats, Floats]:
+        """Cells and columns of the chemistry, with the meteorology of the step. air [kg m-2]."""
+        cells, columns = self._reactions.cells, self._reactions.columns
+        cells[TEMPERATURE], cells[DENSITY] = own(self.forcing["T"]), self.levels.density(air)
+        columns[SHADE] = 1.0 - BELOW_CLOUD * own(self.forcing["cloud"])
+        columns[SOLAR_TIME] = HOUR * own(self.diagnostics["solar_time"])
+        return cells, columns
 
     def _react(self, sun: Floats, there: Floats) -> None:
-        cells, columns, tracers = self._reactions.cells, self._reactions.columns, own(self._tracers)
-        cells[TEMPERATURE], cells[DENSITY] = own(self.forcing["T"]), self.levels.density(there)
+        (cells, columns), tracers = self._tell(there), own(self._tracers)
         cells[SCALE] = cells[DENSITY] / (NANO * own(self._air))
-        columns[:PER_CELL], columns[SHADE] = sun, self._shade()
-        columns[SOLAR_TIME] = HOUR * own(self.diagnostics["solar_time"])
+        columns[:PER_CELL] = sun
         before = tracers.sum(axis=1)
         self._reactions.advance(self.seconds, self._factors, *(float(self.parameters[name]) for name in ("rtol", "atol")))
         self._terms[CLIP] = columns[CLIPPED:]
@@ -311,15 +299,12 @@ class Air(FieldModel):
             term: Array = self._terms[list(TERMS).index(kind), species.index(which)]
             return term
         weights = self._weights(kind, which)
-        reactions, air = self._reactions, own(self._air)
-        cells, columns = reactions.cells, reactions.columns
-        cells[TEMPERATURE], cells[DENSITY] = own(self.forcing["T"]), self.levels.density(air)
-        columns[SHADE], columns[SOLAR_TIME] = self._shade(), HOUR * own(self.diagnostics["solar_time"])
-        cosines, factors = own(self.diagnostics["sun"]), self._factors
+        air, cosines, factors = own(self._air), own(self.diagnostics["sun"]), self._factors
+        self._tell(air)
         found = np.zeros(air.shape)
         for row in range(air.shape[1]):
             lit = np.where(cosines[row] >= LEAST_COSINE, cosines[row], 0.0)
-            speeds = reactions.speeds(row, own(self._tracers)[:, :, row], lit, factors)
+            speeds = self._reactions.speeds(row, own(self._tracers)[:, :, row], lit, factors)
             for p, weight in weights.items():
                 found[:, row] += weight * speeds[p]
         return found
@@ -349,13 +334,13 @@ def _given(table: object, mechanism: Mechanism) -> dict[str, float]:
     where = f"[parameters] given = {table!r}"
     if not isinstance(table, dict) or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in table.values()):
         raise ModelError(f'{where} must be a table of names and numbers, such as {{ "PHOTO.jno2" = 0.01 }}.')
-    used = Rates(mechanism).used
-    wanted = [name for name in used if name not in (*KNOWN, "O2", *mechanism.constants)]
+    rates = Rates(mechanism)
+    wanted = sorted(rates.outside)
     if unknown := [name for name in table if name not in wanted]:
         raise ModelError(f'{where}: mechanism {mechanism.name} does not take "{unknown[0]}".{nearest(unknown[0], wanted)}')
     if wrong := [name for name, value in table.items() if not 0.0 <= value < np.inf]:
         raise ModelError(f"{where}: {wrong[0]} is {table[wrong[0]]:g}, and a number of 0 or more is expected.")
-    if "H2O" in used and not mechanism.humidity and "H2O" not in mechanism.constants:
+    if "H2O" in rates.used and not mechanism.humidity and "H2O" not in mechanism.constants:
         raise ModelError(f"Mechanism {mechanism.name} takes H2O, and does not say how much there is. Add h2o, or H2O to its constants.")
     if lacking := [name for name in wanted if name not in table]:
         raise ModelError(

@@ -17,30 +17,15 @@ FIXED, MIXED, THIRD = "constant concentration [mol m-3]", "constant mixing ratio
 DIFFUSION, WEIGHT, ENERGY, TAYLOR = "diffusion coefficient [m2 s-1]", "molecular weight [kg mol-1]", "Ea", "taylor coefficients"
 GIVEN = {"PHOTOLYSIS": "PHOTO", "USER_DEFINED": "USER", "EMISSION": "EMIS", "FIRST_ORDER_LOSS": "LOSS"}
 FORMS = {
-    "ARRHENIUS": "arrhenius",
-    "TROE": "troe",
-    "TERNARY_CHEMICAL_ACTIVATION": "ternary",
-    "TERNARY_CHEMICAL_ACTIVATION_JPL19": "ternary_jpl19",
-    "BRANCHED_NO_RO2": "branched",
-    "TUNNELING": "tunneling",
-    "TAYLOR_SERIES": "taylor",
-    "SURFACE": "surface",
+    "ARRHENIUS": "arrhenius", "TROE": "troe", "TUNNELING": "tunneling", "TAYLOR_SERIES": "taylor", "SURFACE": "surface",
+    "TERNARY_CHEMICAL_ACTIVATION": "ternary", "TERNARY_CHEMICAL_ACTIVATION_JPL19": "ternary_jpl19", "BRANCHED_NO_RO2": "branched",
     **dict.fromkeys(GIVEN, "given"),
-}
+}  # fmt: skip
 FIRST_ORDER = ("PHOTOLYSIS", "FIRST_ORDER_LOSS", "SURFACE")
 OF_PHASE = ("name", DIFFUSION, "density [kg m-3]")
 # Known of a species. Tolerances are those of the command; Henry's law and densities are for liquids, of which there are none.
-OF_SPECIES = (
-    *OF_PHASE,
-    FIXED,
-    MIXED,
-    THIRD,
-    WEIGHT,
-    "absolute tolerance",
-    "HLC(298K) [mol m-3 Pa-1]",
-    "HLC exponential factor [K]",
-    "N star",
-)
+LIQUID = ("HLC(298K) [mol m-3 Pa-1]", "HLC exponential factor [K]", "N star")
+OF_SPECIES = (*OF_PHASE, *LIQUID, FIXED, MIXED, THIRD, WEIGHT, "absolute tolerance")
 OF_REACTION = {kind: ("reactants", "products", *NUMBERS[form]) for kind, form in FORMS.items()} | {
     **dict.fromkeys(GIVEN, ("reactants", "products", "scaling factor")),
     "EMISSION": ("products", "scaling factor"),
@@ -188,17 +173,15 @@ def _numbers(entry: Entry, kind: str, unit: float, gas: Mapping[str, object]) ->
         if "C" in entry.values:
             raise entry.refused('it has "Ea" and "C", and C is -Ea / k. Remove one.')
         entry = Entry(entry.where, {**entry.values, "C": -entry.number(ENERGY) / BOLTZMANN}, text=True)
-    numbers = entry.numbers(form)
-    if kind == "TROE":  # k0 has the air as one more reactant
-        return (numbers[0] * unit / MOLECULES, *numbers[1:3], numbers[3] * unit, *numbers[4:])
-    if kind == "TERNARY_CHEMICAL_ACTIVATION_JPL19":
-        return (numbers[0] * unit / MOLECULES, *numbers[1:4], numbers[4] * unit, *numbers[5:8], numbers[8] * unit, *numbers[9:])
-    if kind == "TERNARY_CHEMICAL_ACTIVATION":  # kinf has it as one less
-        return (numbers[0] * unit, *numbers[1:3], numbers[3] * unit * MOLECULES, *numbers[4:])
-    if kind == "TAYLOR_SERIES" and TAYLOR in entry.values:
-        more = Entry(f"{entry.where}, {TAYLOR}", {f"c{n}": each for n, each in enumerate(_list(entry, TAYLOR))}, text=True)
-        return (numbers[0] * unit, *numbers[1:], *map(more.number, more.values))
-    return (numbers[0] * unit, *numbers[1:], *[1.0] * (kind == "TAYLOR_SERIES"))
+    rates = ("A", "k0_A", "kinf_A", "kint_A")
+    found = {name: x * unit if name in rates else x for name, x in zip(NUMBERS[form], entry.numbers(form), strict=True)}
+    if form == "ternary":  # kinf has the air as one reactant less
+        found["kinf_A"] *= MOLECULES
+    elif "k0_A" in found:  # k0 has it as one more
+        found["k0_A"] /= MOLECULES
+    series = _list(entry, TAYLOR) if TAYLOR in entry.values else [1.0] * (form == "taylor")
+    more = Entry(f"{entry.where}, {TAYLOR}", {f"c{n}": each for n, each in enumerate(series)}, text=True)
+    return (*found.values(), *map(more.number, more.values))
 
 
 def _side(entry: Entry, key: str, known: Known, phases: Collection[str]) -> list[tuple[str, float]]:

@@ -1,14 +1,12 @@
 """A mechanism as a program: whole numbers that one compiled kernel reads, so that no mechanism needs compiling.
 
-    codes      HEADER numbers: how many species, processes, elements, varying processes, partial derivatives; 1 if a yield is below 0; then
-               where the sections begin
     speeds     for each process: n reactants, them
     changes    for each species: n processes that change it, them                                            yields: the change of each
     varying    the processes whose rates vary in a step; then as `changes`, by their place among them        yields: the change of each
     partials   for each derivative of a speed: process, n other reactants, them
     elements   for each element, in order: element, kind, diagonal of its column, n derivatives, them, m pairs, them      yields: factors
-    forward    for each row: row, n pairs (element, column): the lower triangle
-    backward   for each row, last first: row, diagonal, n pairs (element, column): the upper triangle
+    rows       for each row with a lower triangle: row, -1, n pairs (element, column) of it; then for each row, last first: row, diagonal,
+               n pairs of the upper triangle
 
 Elements are those of the sparse matrix 1/(gamma h) - J after factoring: L below, reciprocals of U on the diagonal, U above; a pair is what
 Crout's method takes off, L times U. The order of pivots is that of Markowitz (1957), Management Sci. 3: the least product of what else
@@ -16,29 +14,39 @@ stands in the row and the column.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from steppe.array_types import Floats, Integers
 
-HEADER = 14
-N_SPECIES, N_PROCESSES, N_ELEMENTS, N_VARYING, N_PARTIALS, SIGNED = range(6)
-SPEEDS, CHANGES, VARYING, PARTIALS, ELEMENTS, FORWARD, VARYING_YIELDS, ELEMENT_YIELDS = range(6, HEADER)
 UPPER, DIAGONAL, LOWER = range(3)  # kinds of elements
 Equation = tuple[Sequence[int], Sequence[tuple[int, float]]]  # reactants, repeated for 2 X; products with their yields
 Pairs = list[tuple[int, int]]
 
 
-@dataclass(frozen=True)
-class Program:
-    """What `steppe.models.air.rosenbrock` runs. elements: of the matrix, with what fills in. rows: of the scratch for speeds."""
+class Program(NamedTuple):
+    """What `steppe.models.air.rosenbrock` runs.
+
+    species, processes, varying, partials, elements, rows: how many there are of each; elements of the matrix, with what fills in. signed: 1
+    if a yield is below 0. changes_at to rows_at: where these sections of codes begin, that of speeds at 0; varying_yields_at,
+    element_yields_at: where their yields do.
+    """
 
     species: int
     processes: int
-    elements: int
     varying: int
+    partials: int
+    elements: int
     rows: int
+    signed: int
+    changes_at: int
+    varying_at: int
+    partials_at: int
+    elements_at: int
+    rows_at: int
+    varying_yields_at: int
+    element_yields_at: int
     codes: Integers
     yields: Floats
 
@@ -49,42 +57,35 @@ class Program:
         partials = [(p, j) for p, (reactants, _) in enumerate(equations) for j in sorted(set(reactants))]
         order, filled = _factored(species, {(i, j) for p, j in partials for i in changes[p]} | {(i, i) for i in range(species)})
         element = {at: number for number, at in enumerate(sorted(filled))}
-        head = np.zeros(HEADER, np.int64)
-        signed = any(times < 0.0 for _, products in equations for _, times in products)
-        head[:SPEEDS] = species, len(equations), len(element), len(varying), len(partials), signed
+        signed = int(any(times < 0.0 for _, products in equations for _, times in products))
         codes: list[int] = []
         yields: list[float] = []
-
-        def section(name: int) -> None:
-            head[name] = HEADER + len(codes)
-
-        section(SPEEDS)
         for reactants, _ in equations:
             codes += [len(reactants), *reactants]
-        section(CHANGES)
+        changes_at = len(codes)
         _add_changes(codes, yields, species, changes)
-        section(VARYING)
-        head[VARYING_YIELDS] = len(yields)
+        varying_at = len(codes)
+        varying_yields_at = len(yields)
         codes += varying
         _add_changes(codes, yields, species, [changes[p] for p in varying])
-        section(PARTIALS)
+        partials_at = len(codes)
         for p, j in partials:
             others = list(equations[p][0])
             others.remove(j)
             codes += [p, len(others), *others]
-        section(ELEMENTS)
-        head[ELEMENT_YIELDS] = len(yields)
+        elements_at = len(codes)
+        element_yields_at = len(yields)
         _add_elements(codes, yields, order, element, _terms(equations, changes, partials))
-        section(FORWARD)
-        place = {k: n for n, k in enumerate(order)}
-        for i in order:
-            pairs = [(element[i, k], k) for k in order[: place[i]] if (i, k) in element]
-            codes += [i, len(pairs), *_flat(pairs)]
-        for i in reversed(order):
-            pairs = [(element[i, k], k) for k in order[place[i] + 1 :] if (i, k) in element]
-            codes += [i, element[i, i], len(pairs), *_flat(pairs)]
-        whole = np.concatenate([head, codes]).astype(np.int64)
-        return cls(species, len(equations), len(element), len(varying), max(len(equations), len(partials)), whole, np.array(yields, float))
+        rows_at = len(codes)
+        forward = [(i, -1, order[:n]) for n, i in enumerate(order)]
+        backward = [(i, element[i, i], order[n + 1 :]) for n, i in enumerate(order)][::-1]
+        rows = [(i, diagonal, [(element[i, k], k) for k in others if (i, k) in element]) for i, diagonal, others in forward + backward]
+        rows = [row for row in rows if row[1] >= 0 or row[2]]  # others have nothing to do
+        for i, diagonal, pairs in rows:
+            codes += [i, diagonal, len(pairs), *_flat(pairs)]
+        counts = species, len(equations), len(varying), len(partials), len(element), len(rows), signed
+        sections = changes_at, varying_at, partials_at, elements_at, rows_at, varying_yields_at, element_yields_at
+        return cls(*counts, *sections, np.array(codes, np.int64), np.array(yields, float))
 
 
 def _flat(pairs: Pairs) -> list[int]:

@@ -59,7 +59,8 @@ class RateTable(NamedTuple):
 class Rates:
     """The rates of a mechanism.
 
-    sunlit (n,): the processes that follow the sun; slant (n,): B of each. names: of the conditions; used: those that a rate needs.
+    sunlit (n,): the processes that follow the sun; slant (n,): B of each. names: of the conditions; used: those that a rate needs;
+    outside: those of rates from outside.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -70,6 +71,7 @@ class Rates:
         self.slant = np.array([processes[p].rate.numbers[1] for p in self.sunlit], float)
         numbers = np.zeros((len(processes), WIDTH))
         names = list(KNOWN)
+        self.outside: dict[str, None] = {}
         columns = np.full((len(processes), THIRDS + 2), -1, np.int64)
 
         def column(name: str) -> int:
@@ -85,10 +87,11 @@ class Rates:
             numbers[p, : len(rate.numbers)] = rate.numbers
             numbers[p, -1] = len(rate.numbers)
             columns[p, : len(rate.third)] = [column(name) for name in rate.third]
+            outside = [f"{rate.name}.{RADIUS}", f"{rate.name}.{NUMBER}"] if rate.form == "surface" else []
             if rate.form == "given" and rate.numbers[:1] != (0.0,):
-                columns[p, THIRDS] = column(rate.name)
-            if rate.form == "surface":
-                columns[p, THIRDS:] = column(f"{rate.name}.{RADIUS}"), column(f"{rate.name}.{NUMBER}")
+                outside = [rate.name]
+            columns[p, THIRDS : THIRDS + len(outside)] = [column(name) for name in outside]
+            self.outside.update(dict.fromkeys(outside))
         self.names = tuple(names)
         self._table = RateTable(len(processes), form, numbers, columns)
         self.used = sorted({names[c] for c in columns[columns >= 0]} | ({"H2O"} if HO2_HO2 in form else set()))
@@ -203,9 +206,6 @@ def fill(cells: int, width: int, table: RateTable, known: Floats, factors: Float
             radius, number = columns[c + THIRDS] * cells, columns[c + THIRDS + 1] * cells
             for i in range(cells):
                 out[to + i] = uptake(known[i], known[radius + i], known[number + i], n0, n1, n2)
-        elif kind == PHOTOLYSIS:
-            for i in range(cells):
-                out[to + i] = n2 * n0 * known[LIGHT * cells + i]
         elif kind in (DEPOSITION, EMISSION):
             for i in range(cells):
                 light = known[LIGHT * cells + i] if kind == DEPOSITION else 1.0
@@ -213,11 +213,8 @@ def fill(cells: int, width: int, table: RateTable, known: Floats, factors: Float
         elif kind == HO2_HO2:
             for i in range(cells):
                 out[to + i] = of_ho2(known[i], known[AIR * cells + i], known[WATER * cells + i])
-        elif kind == GIVEN and columns[c + THIRDS] >= 0:
-            at = columns[c + THIRDS] * cells
+        else:  # photolysis; given; constant, or given with a scale of 0
+            factor, at = (n2 * n0, LIGHT) if kind == PHOTOLYSIS else (n0, columns[c + THIRDS] if kind == GIVEN else -1)
             for i in range(cells):
-                out[to + i] = n0 * known[at + i]
-        else:  # constant, or given with a scale of 0
-            for i in range(cells):
-                out[to + i] = n0
+                out[to + i] = factor * (known[at * cells + i] if at >= 0 else 1.0)
         multiply(cells, table, p, known, factors[p], to, out)

@@ -13,7 +13,7 @@ from threading import Lock
 import numpy as np
 
 from steppe.array_types import Floats
-from steppe.models.air.chemistry import LANES, Chemistry
+from steppe.models.air.chemistry import Chemistry
 from steppe.models.air.conditions import BOLTZMANN, O2_OF_AIR
 from steppe.models.air.declarations import in_the_air
 from steppe.models.air.lanes import PER_CELL, Tolerance
@@ -56,7 +56,7 @@ class Reactions:
         The mechanism, and its rates from outside: name -> number.
     fields
         The fields of all ranks of this host, (rows, *local): species, air, steps of the chemistry, one level after the other.
-    mine, levels, shape
+    mine, shape
         Which of them are of this rank; levels, rows and columns of its box.
     even
         Whether ranks share their columns.
@@ -70,23 +70,22 @@ class Reactions:
         given: Mapping[str, float],
         fields: Sequence[Floats],
         mine: Floats,
-        levels: int,
         shape: tuple[int, ...],
         reach: Reach,
-        even: bool = True,
-        lanes: int = LANES,
-        threads: int = 1,
+        even: bool,
+        lanes: int,
+        threads: int,
     ) -> None:
-        self._species, self._levels = len(mechanism.species), levels
+        self._species, self._levels = len(mechanism.species), shape[0]
         self._mechanism = replace(mechanism, processes=tuple(in_the_air(mechanism)))
         self._rates = Rates(self._mechanism)
         equations = [(process.reactants, process.products) for process in self._mechanism.processes]
         program = Program.of(self._species, equations, self._rates.sunlit.tolist())
-        self._most = max(1, MOST // levels)  # columns
-        self._workers = [Worker(program, self._rates.slant, lanes, len(equations), self._most * levels) for _ in range(threads)]
+        self._most = max(1, MOST // shape[0])  # columns
+        self._workers = [Worker(program, self._rates.slant, lanes, len(equations), self._most * shape[0]) for _ in range(threads)]
         self._given = dict(given)
-        self.cells, all_cells = reach.beside((3, levels, *shape))
-        self.columns, all_columns = reach.beside((CLIPPED + self._species, *shape))
+        self.cells, all_cells = reach.beside((3, *shape))
+        self.columns, all_columns = reach.beside((CLIPPED + self._species, *shape[1:]))
         self._parts = list(zip(fields, all_cells, all_columns, strict=True))
         self._mine = next(number for number, (field, _, _) in enumerate(self._parts) if field is mine)
         tasks = [-(-columns[0].size // TASK) for columns in all_columns]
@@ -198,18 +197,13 @@ class Reactions:
         ratio (species, level, x) [nmol mol-1]; cosine (x,): of the sun's zenith angle, 0 where there is no light. `cells` and `columns` are
         those of the last step.
         """
-        of_cells = self.cells[:, :, row]
-        levels, wide = of_cells.shape[1:]
+        of_cells = np.ascontiguousarray(self.cells[:, :, row])
         c = 1e-9 * of_cells[DENSITY] * ratio
-        k = self._workers[0].k
-        found = np.empty((len(k), levels, wide))
         lit = np.where(cosine > 0.0, cosine, 1.0)
         shine = np.exp(-self._rates.slant[:, None] / lit) * (cosine > 0.0) * self.columns[SHADE, row]
-        for first in range(0, wide, self._most):
-            part = slice(first, first + self._most)
-            some = np.ascontiguousarray(of_cells[..., part].reshape(3, -1))
-            self._rates_of(some, np.tile(self.columns[SOLAR_TIME, row, part], levels), factors, k)
-            found[..., part] = k[:, : some.shape[1]].reshape(len(k), levels, some.shape[1] // levels)
+        k = np.empty((len(factors), of_cells[0].size))
+        self._rates_of(of_cells.reshape(3, -1), np.tile(self.columns[SOLAR_TIME, row], self._levels), factors, k)
+        found = k.reshape(-1, *of_cells.shape[1:])
         found[self._rates.sunlit] *= shine[:, None, :]
         for p, process in enumerate(self._mechanism.processes):
             for reactant in process.reactants:

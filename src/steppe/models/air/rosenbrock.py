@@ -13,38 +13,12 @@ A sum runs in `total`, (lanes,), several terms at a time: it shares no memory wi
 without a check.
 """
 
-from functools import cache
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from steppe.array_types import Floats, Integers
-from steppe.kernels import FieldKernel, field_kernel
-from steppe.models.air.program import (
-    CHANGES,
-    DIAGONAL,
-    ELEMENT_YIELDS,
-    ELEMENTS,
-    FORWARD,
-    N_ELEMENTS,
-    N_PARTIALS,
-    N_PROCESSES,
-    N_SPECIES,
-    N_VARYING,
-    PARTIALS,
-    SPEEDS,
-    UPPER,
-    VARYING,
-    VARYING_YIELDS,
-    Program,
-)
-
-
-class Tables(NamedTuple):
-    """The numbers of a program, see `steppe.models.air.program.Program`."""
-
-    codes: Integers
-    yields: Floats
+from steppe.models.air.program import DIAGONAL, UPPER, Program
 
 
 class LaneRow(NamedTuple):
@@ -94,13 +68,13 @@ class Attempt(NamedTuple):
 
         n, v = program.species, program.varying
         varying, stages = (zeros(v), zeros(v), zeros(v)), [zeros(n) for _ in range(6)]
-        scratch = Scratch(zeros(program.rows), zeros(1))
+        scratch = Scratch(zeros(max(program.processes, program.partials)), zeros(1))
         return cls(zeros(1), *varying, zeros(program.processes), zeros(n), zeros(program.elements), scratch, *stages)
 
 
-def plus(lanes: int, n: int, tables: Tables, c: int, q: int, scratch: Scratch) -> None:
+def plus(lanes: int, n: int, program: Program, c: int, q: int, scratch: Scratch) -> None:
     """Adds n speeds, which stand at codes[c], to the total, each times its yield, from yields[q] on."""
-    codes, yields, v, total = tables.codes, tables.yields, scratch.speeds, scratch.total
+    codes, yields, v, total = program.codes, program.yields, scratch.speeds, scratch.total
     u = 0
     while u + 4 <= n:
         r0, r1, r2, r3 = codes[c + u] * lanes, codes[c + u + 1] * lanes, codes[c + u + 2] * lanes, codes[c + u + 3] * lanes
@@ -159,54 +133,51 @@ def multiply(lanes: int, n: int, codes: Integers, c: int, rate: LaneRow, y: Floa
                 v[to + i] = v[to + i] * y[a + i]
 
 
-def gather(lanes: int, tables: Tables, c: int, q: int, scratch: Scratch, f: Floats) -> None:
+def gather(lanes: int, program: Program, c: int, q: int, scratch: Scratch, f: Floats) -> None:
     """f (species, lanes): by species, the sum of the speeds that change it; the table is at codes[c] and yields[q]."""
-    codes, total = tables.codes, scratch.total
-    for s in range(codes[N_SPECIES]):
+    codes, total = program.codes, scratch.total
+    for s in range(program.species):
         n = codes[c]
         for i in range(lanes):
             total[i] = 0.0
-        plus(lanes, n, tables, c + 1, q, scratch)
+        plus(lanes, n, program, c + 1, q, scratch)
         for i in range(lanes):
             f[s * lanes + i] = total[i]
         c += 1 + n
         q += n
 
 
-def change(lanes: int, tables: Tables, k: Floats, y: Floats, scratch: Scratch, f: Floats) -> None:
+def change(lanes: int, program: Program, k: Floats, y: Floats, scratch: Scratch, f: Floats) -> None:
     """f = dy/dt at rates k (processes, lanes)."""
-    codes = tables.codes
-    c = codes[SPEEDS]
-    for p in range(codes[N_PROCESSES]):
+    codes, c = program.codes, 0
+    for p in range(program.processes):
         multiply(lanes, codes[c], codes, c + 1, LaneRow(k, p * lanes), y, LaneRow(scratch.speeds, p * lanes))
         c += 1 + codes[c]
-    gather(lanes, tables, codes[CHANGES], 0, scratch, f)
+    gather(lanes, program, program.changes_at, 0, scratch, f)
 
 
-def drift(lanes: int, tables: Tables, slope: Floats, y: Floats, scratch: Scratch, f: Floats) -> None:
+def drift(lanes: int, program: Program, slope: Floats, y: Floats, scratch: Scratch, f: Floats) -> None:
     """f = df/dt at constant y: slope (varying, lanes) is the change of their rates."""
-    codes = tables.codes
-    varying = codes[N_VARYING]
-    c, at, done = codes[SPEEDS], 0, 0
-    for p in range(codes[N_PROCESSES]):
-        if done < varying and codes[codes[VARYING] + done] == p:
+    codes = program.codes
+    c, done = 0, 0
+    for p in range(program.processes):
+        if done < program.varying and codes[program.varying_at + done] == p:
             multiply(lanes, codes[c], codes, c + 1, LaneRow(slope, done * lanes), y, LaneRow(scratch.speeds, done * lanes))
             done += 1
         c += 1 + codes[c]
-    at = codes[VARYING] + varying
-    gather(lanes, tables, at, codes[VARYING_YIELDS], scratch, f)
+    gather(lanes, program, program.varying_at + program.varying, program.varying_yields_at, scratch, f)
 
 
-def factor(lanes: int, tables: Tables, k: Floats, y: Floats, h: Floats, scratch: Scratch, a: Floats) -> None:
+def factor(lanes: int, program: Program, k: Floats, y: Floats, h: Floats, scratch: Scratch, a: Floats) -> None:
     """a (elements, lanes) = the factors of 2/h - J; the scratch holds derivatives of the speeds."""
-    codes, total = tables.codes, scratch.total
-    c, q = codes[PARTIALS], codes[ELEMENT_YIELDS]
-    for p in range(codes[N_PARTIALS]):
+    codes, total = program.codes, scratch.total
+    c, q = program.partials_at, program.element_yields_at
+    for p in range(program.partials):
         n = codes[c + 1]
         multiply(lanes, n, codes, c + 2, LaneRow(k, codes[c] * lanes), y, LaneRow(scratch.speeds, p * lanes))
         c += 2 + n
-    c = codes[ELEMENTS]
-    for _ in range(codes[N_ELEMENTS]):
+    c = program.elements_at
+    for _ in range(program.elements):
         to, kind, diagonal, n = codes[c] * lanes, codes[c + 1], codes[c + 2] * lanes, codes[c + 3]
         if kind == DIAGONAL:
             for i in range(lanes):
@@ -214,7 +185,7 @@ def factor(lanes: int, tables: Tables, k: Floats, y: Floats, h: Floats, scratch:
         else:
             for i in range(lanes):
                 total[i] = 0.0
-        plus(lanes, n, tables, c + 4, q, scratch)
+        plus(lanes, n, program, c + 4, q, scratch)
         q += n
         c += 4 + n
         minus(lanes, codes[c], codes, c + 1, a, a, total)
@@ -230,84 +201,67 @@ def factor(lanes: int, tables: Tables, k: Floats, y: Floats, h: Floats, scratch:
                 a[to + i] = total[i] * a[diagonal + i]
 
 
-def solve(lanes: int, codes: Integers, a: Floats, total: Floats, x: Floats) -> None:
+def solve(lanes: int, program: Program, a: Floats, total: Floats, x: Floats) -> None:
     """x (species, lanes) becomes the solution of a x = x."""
-    c = codes[FORWARD]
-    for _ in range(codes[N_SPECIES]):
-        row, n = codes[c] * lanes, codes[c + 1]
-        if n > 0:
-            for i in range(lanes):
-                total[i] = x[row + i]
-            minus(lanes, n, codes, c + 2, a, x, total)
-            for i in range(lanes):
-                x[row + i] = total[i]
-        c += 2 + 2 * n
-    for _ in range(codes[N_SPECIES]):
+    codes, c = program.codes, program.rows_at
+    for _ in range(program.rows):
         row, diagonal, n = codes[c] * lanes, codes[c + 1] * lanes, codes[c + 2]
         for i in range(lanes):
             total[i] = x[row + i]
         minus(lanes, n, codes, c + 3, a, x, total)
-        for i in range(lanes):
-            x[row + i] = total[i] * a[diagonal + i]
+        if diagonal < 0:
+            for i in range(lanes):
+                x[row + i] = total[i]
+        else:
+            for i in range(lanes):
+                x[row + i] = total[i] * a[diagonal + i]
         c += 3 + 2 * n
 
 
-def place(lanes: int, codes: Integers, rates: Floats, k: Floats) -> None:
+def place(lanes: int, program: Program, rates: Floats, k: Floats) -> None:
     """The rates of the processes that vary."""
-    for n in range(codes[N_VARYING]):
-        to = codes[codes[VARYING] + n] * lanes
+    for n in range(program.varying):
+        to = program.codes[program.varying_at + n] * lanes
         for i in range(lanes):
             k[to + i] = rates[n * lanes + i]
 
 
-def attempt(lanes: int, tables: Tables, step: Attempt) -> None:
+def attempt(lanes: int, program: Program, step: Attempt) -> None:
     """One step."""
-    codes, scratch = tables.codes, step.scratch
+    scratch, species = step.scratch, program.species
     h, k, y, a, total, f = step.h, step.k, step.y, step.a, scratch.total, step.f
     u1, u2, u3, z, error = step.u1, step.u2, step.u3, step.z, step.error
-    species = codes[N_SPECIES]
-    place(lanes, codes, step.now, k)
-    change(lanes, tables, k, y, scratch, f)
-    if codes[N_VARYING] > 0:
-        drift(lanes, tables, step.slope, y, scratch, z)
+    place(lanes, program, step.now, k)
+    change(lanes, program, k, y, scratch, f)
+    if program.varying > 0:
+        drift(lanes, program, step.slope, y, scratch, z)
     else:
         for i in range(species * lanes):
             z[i] = 0.0
-    factor(lanes, tables, k, y, h, scratch, a)
+    factor(lanes, program, k, y, h, scratch, a)
     for s in range(species):
         for i in range(lanes):
             u1[s * lanes + i] = f[s * lanes + i] + 0.5 * h[i] * z[s * lanes + i]
-    solve(lanes, codes, a, total, u1)
+    solve(lanes, program, a, total, u1)
     for s in range(species):
         for i in range(lanes):
             u2[s * lanes + i] = f[s * lanes + i] + 4.0 / h[i] * u1[s * lanes + i] + 1.5 * h[i] * z[s * lanes + i]
-    solve(lanes, codes, a, total, u2)
-    place(lanes, codes, step.later, k)
+    solve(lanes, program, a, total, u2)
+    place(lanes, program, step.later, k)
     for i in range(species * lanes):
         z[i] = y[i] + 2.0 * u1[i]
-    change(lanes, tables, k, z, scratch, u3)
+    change(lanes, program, k, z, scratch, u3)
     for s in range(species):
         for i in range(lanes):
             u3[s * lanes + i] += (u1[s * lanes + i] - u2[s * lanes + i]) / h[i]
-    solve(lanes, codes, a, total, u3)
+    solve(lanes, program, a, total, u3)
     for i in range(species * lanes):
         z[i] += u3[i]
-    change(lanes, tables, k, z, scratch, error)
+    change(lanes, program, k, z, scratch, error)
     for s in range(species):
         for i in range(lanes):
             at = s * lanes + i
             error[at] += (u1[at] - u2[at] - 2.6666666666666665 * u3[at]) / h[i]
-    solve(lanes, codes, a, total, error)
+    solve(lanes, program, a, total, error)
     for i in range(species * lanes):
         z[i] += error[i]
-
-
-@cache
-def step_of(lanes: int) -> FieldKernel:
-    """The kernel of one step, see `attempt`, for a number of lanes that the compiler knows."""
-
-    @field_kernel
-    def step_lanes(tables: Tables, step: Attempt) -> None:
-        attempt(lanes, tables, step)
-
-    return step_lanes

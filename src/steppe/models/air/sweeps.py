@@ -7,11 +7,19 @@ line lie `s` elements apart. Every loop of `fluxes` runs over consecutive elemen
 from typing import Any, NamedTuple
 
 from steppe.array_types import Floats
+from steppe.errors import ModelError
 from steppe.kernels import field_kernel
 from steppe.kernels.vecmath import where
 
 HALO = 3  # cells that the flux through a face reads on either side of it
 SIXTH = 1.0 / 6.0
+
+
+def check_shapes(what: str, **arrays: tuple[Floats, tuple[int, ...]]) -> None:
+    """Raises `ModelError` for an array that has another shape than is expected. arrays: name -> it, and that shape."""
+    for name, (given, expected) in arrays.items():
+        if given.shape != expected:
+            raise ModelError(f'{what} takes "{name}" of shape {expected}, it was given one of {given.shape}.')
 
 
 class Swept(NamedTuple):

@@ -44,18 +44,19 @@ class Faces:
         )
 
     def fluxes(
-        self, seconds: float, u: Floats, v: Floats, air: Floats, before: Floats, after: Floats, walls: Collection[tuple[str, str]] = ()
+        self, seconds: float, u: Floats, v: Floats, air: Floats, before: Floats, after: Floats, walls: Collection[tuple[str, bool]] = ()
     ) -> dict[str, Floats]:
         """Air that passes each face of the own cells [kg], positive toward greater indices and upward: x, y, z as in `Advection.sweep`.
 
         u, v [m s-1] and air [kg]: (level, y, x) with halos. before, after: the air of the own cells [kg] at both ends of these seconds.
-        walls: axis and side of the box where the domain ends: there the wind goes on as between the last two cells.
+        walls: of each side of the box where the domain ends the axis, and whether it is the last one: there the wind goes on as between the
+        last two cells.
         """
         rows, columns = slice(HALO, -HALO), slice(HALO, -HALO)
         along, across = (u * air / self.width)[:, rows], (-v * air / self.height)[:, :, columns]
-        for axis, side in walls:
+        for axis, is_last in walls:
             flow = along if axis == "x" else across.swapaxes(1, 2)  # a view
-            beyond, last, before_it = (HALO - 1, HALO, HALO + 1) if side == "first" else (-HALO, -HALO - 1, -HALO - 2)
+            beyond, last, before_it = (-HALO, -HALO - 1, -HALO - 2) if is_last else (HALO - 1, HALO, HALO + 1)
             flow[..., beyond] = 2.0 * flow[..., last] - flow[..., before_it]
         found = {
             "x": 0.5 * seconds * (along[..., HALO - 1 : -HALO] + along[..., HALO : along.shape[-1] - HALO + 1]),
