@@ -217,6 +217,11 @@ def test_a_yield_may_be_negative(tmp_path):
     assert read_mechanism(written(tmp_path, SMALL.replace("0.9 NO2", "- NO2 - O3"))).processes[1].products == ((1, -1.0), (2, -1.0))
 
 
+def test_a_name_may_begin_with_any_letter(tmp_path):
+    mechanism = read_mechanism(written(tmp_path, SMALL.replace("0.9 NO2", "0.9 NO2 + .5 σ").replace('"O3"]', '"O3", "σ"]')))
+    assert mechanism.processes[1].products == ((1, 0.9), (3, 0.5))
+
+
 def test_an_emission_from_outside_has_one_unit_in_both_formats(tmp_path):
     """Of mol m-3 s-1."""
     text = SMALL.replace("{type: loss, k: 1.0e-20,", "{type: given, id: EMIS.x, scale: 2.0,")

@@ -23,7 +23,7 @@ FORMS = {"loss": "constant"} | {form: form for form in NUMBERS if form not in ("
 KEYS = ("name", "version", "constants", "h2o", "zenith", "species", "rates", "reactions", "elements", "box")
 THIRDS = ("M", "O2", "H2O")  # concentrations that any mechanism may name, beside its constants
 REACTANTS = {"photolysis": 1, "deposition": 1, "emission": 0}  # of a form of rate that takes no other number
-TERM = re.compile(r"(-?) *(?:([0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+) +)?([A-Za-z]\S*)")
+TERM = re.compile(r"(-?) *(?:([0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+) +)?([^\W\d]\S*)")
 
 
 def read_plain(content: object, file: str, lines: Sequence[int] = ()) -> Mechanism:
