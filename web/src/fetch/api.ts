@@ -43,17 +43,8 @@ export type NewRun = { name: string; launcher?: string; toml: string };
 export type StepOrder = { scenario: string; speed?: number } & ({ steps: number } | { until: string } | { end: true });
 export type SetOrder = told.Change & { scenario: string; when?: "after" | "now" | told.Moment };
 export type EventOrder = told.Change & { scenario: string; when: told.Moment | { yearly: string } };
-export interface BranchOrder {
-  name: string;
-  from: { scenario: string } & Partial<{ step: number; date: string }>;
-}
-export interface TriggerOrder {
-  scenario: string;
-  expression: string;
-  action: "image" | "message" | "pause";
-  text?: string;
-  variable?: string;
-}
+export type BranchOrder = { name: string; from: { scenario: string; step?: number } };
+export type TriggerOrder = Pick<told.TriggerInfo, "scenario" | "expression" | "action"> & { text?: string; variable?: string };
 
 type SeriesPlace = { at: readonly told.Place[] } | Pick<DataQuery, "box" | "polygon">;
 type Words = Record<string, string | number | boolean | string[] | undefined>;

@@ -85,10 +85,6 @@ export interface Hello {
   viewers: number;
   event: number;
 }
-export interface Progress {
-  type: "progress";
-  scenarios: Pick<Scenario, "name" | "branch" | "step" | "at" | "seq" | "target" | "date">[];
-}
 export interface Happening {
   type: "event";
   number: number;
@@ -114,14 +110,6 @@ export interface Watching {
   column: number;
   pair: number[];
 }
-export interface CursorTold {
-  type: "cursor";
-  stream: number;
-  cell: number;
-  step: number;
-  value: number | null;
-  text: string;
-}
 /** A line that is to be told after every step: a cell, row-major in the grid, or a region. */
 export type Followed = { line: number; variable: string; scenario: string } & (
   | { cell: number }
@@ -138,9 +126,9 @@ export interface SeriesTold {
 }
 export type Message =
   | Hello
-  | Progress
+  | { type: "progress"; scenarios: Pick<Scenario, "name" | "branch" | "step" | "at" | "seq" | "target" | "date">[] }
   | Happening
-  | CursorTold
+  | { type: "cursor"; stream: number; cell: number; step: number; value: number | null; text: string }
   | SeriesTold
   | { type: "following"; lines: number[] }
   | ({ type: "info" } & Info)
