@@ -72,3 +72,12 @@ it("the bar of time has a year at its first text and at each January, and none a
   for (const { step } of found) expect(Math.min(step, 374 - step) * (830 / 374)).toBeGreaterThanOrEqual(24);
   expect(labels({ ...clock("standard"), step: null }, 374, 830)).toEqual([]);
 });
+
+it("a standard calendar has the days of the Julian one before 15 October 1582, as the server has", () => {
+  const clock = { start: "1499-12-20T00:00:00", step: 86400, calendar: "standard", units: "" };
+  expect([71, 72, 73].map((step) => stepText(clock, step))).toEqual(["28 Feb 1500", "29 Feb 1500", "1 Mar 1500"]);
+  expect(stepOf(clock, parseMoment("1500-02-29", "standard"))).toBe(72);
+  const late = { ...clock, start: "1582-10-04T00:00:00" };
+  expect([1, 2].map((step) => stepText(late, step))).toEqual(["4 Oct 1582", "15 Oct 1582"]);
+  expect(stepOf(late, parseMoment("1582-10-15", "standard"))).toBe(2);
+});

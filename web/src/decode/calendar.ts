@@ -16,7 +16,12 @@ const LENGTHS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 function isLeap(year: number, calendar: string): boolean {
   if (calendar === "noleap" || calendar === "365_day") return false;
   if (calendar === "all_leap" || calendar === "366_day") return true;
-  return year % 4 === 0 && (calendar === "julian" || year % 100 !== 0 || year % 400 === 0);
+  return year % 4 === 0 && (calendar === "julian" || (isMixed(calendar) && year < 1582) || year % 100 !== 0 || year % 400 === 0);
+}
+
+/** Whether days before 15 October 1582 are those of the Julian calendar, which is two days behind in the year 1. */
+function isMixed(calendar: string): boolean {
+  return calendar === "standard" || calendar === "gregorian";
 }
 
 /** Days of a month, 1 to 12. */
@@ -31,6 +36,10 @@ function daysOfYear(year: number, calendar: string): number {
 
 /** Days from 1 January of the year 1. */
 function dayNumber(year: number, month: number, day: number, calendar: string): number {
+  if (isMixed(calendar)) {
+    const isLate = year * 10_000 + month * 100 + day >= 1582_10_15;
+    return isLate ? dayNumber(year, month, day, "proleptic_gregorian") : dayNumber(year, month, day, "julian") - 2;
+  }
   const years = year - 1;
   const leaps = { julian: Math.floor(years / 4), noleap: 0, "365_day": 0, all_leap: years, "366_day": years }[calendar];
   let days = years * 365 + (leaps ?? Math.floor(years / 4) - Math.floor(years / 100) + Math.floor(years / 400));
@@ -40,6 +49,10 @@ function dayNumber(year: number, month: number, day: number, calendar: string): 
 }
 
 function ofDayNumber(number: number, calendar: string): [number, number, number] {
+  if (isMixed(calendar)) {
+    const isLate = number >= dayNumber(1582, 10, 15, calendar);
+    return isLate ? ofDayNumber(number, "proleptic_gregorian") : ofDayNumber(number + 2, "julian");
+  }
   let year = Math.floor(number / 366) + 1;
   let rest = number - dayNumber(year, 1, 1, calendar);
   while (rest >= daysOfYear(year, calendar)) rest -= daysOfYear(year++, calendar);
