@@ -24,7 +24,7 @@ VERSION = "1"
 
 class State(NamedTuple):
     water: Annotated[float, Var("mm", "Soil water", initial=95)]
-    kind: Annotated[float, Var("1", "Kind of ground", initial=7, classes={1: "dry", 3: "rather moist", 7: "wet"})]
+    kind: Annotated[float, Var("1", "Kind of ground", initial=7, classes={7: "wet", 3: "rather moist", 1: "dry"})]
 
 
 class Forcing(NamedTuple):
@@ -80,14 +80,14 @@ def share(picture: np.ndarray, wanted: np.ndarray, near: int = 2) -> float:
 def test_pictures_films_and_files_of_classes_name_them(call, here) -> None:
     assert call("run", "run.toml", "--quiet")[0] == Exit.DONE
     kinds = steppe.open(here / "out").kind
-    assert kinds.attrs["flag_values"] == [1, 3, 7]
-    assert kinds.attrs["flag_meanings"] == "dry rather_moist wet"
+    assert kinds.attrs["flag_values"] == [7, 3, 1]
+    assert kinds.attrs["flag_meanings"] == "wet rather_moist dry"
     assert kinds.isel(time=-1).values.tolist() == [1.0, 1.0, 3.0, 3.0] * 4
 
     call("export", "out", "--netcdf", "out.nc")
     with netCDF4.Dataset("out.nc") as file:
         flags = file["kind"].flag_values
-        assert (flags.dtype, flags.tolist()) == (file["kind"].dtype, [1.0, 3.0, 7.0])
+        assert (flags.dtype, flags.tolist()) == (file["kind"].dtype, [7.0, 3.0, 1.0])
 
     call("plot", "out", "--output", "last.png", "--date", "2001-01-06")
     with Image.open("last.png") as file:

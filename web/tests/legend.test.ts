@@ -57,4 +57,5 @@ it("each class has a colour of its own, however far apart their numbers are, and
   }
   expect(heightOf(scale)).toBe(3 * 17);
   expect(scaleOf({ classes: { 7: "rock" } } as never, "batlow", null, [0, 1]).range).toEqual([7, 8]);
+  expect(scaleOf({ classes: { 3: "wet", [-2]: "dry" } } as never, "batlow", null, [0, 1]).names.map(([number]) => number)).toEqual([-2, 3]);
 });

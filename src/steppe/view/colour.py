@@ -69,7 +69,7 @@ def class_shades(values: ArrayLike, classes: Mapping[int, str]) -> Array:
     """The row of `SHADES` of each value: the last for a number that no class has, NaN where there is no value. float64."""
     values = np.asarray(values, np.float64)
     found = np.full(values.shape, float(OTHER))
-    for place, number in enumerate(classes):
+    for place, number in enumerate(sorted(classes)):  # as on the page
         found[np.equal(values, number)] = place % OTHER
     return np.where(np.isfinite(values), found, np.nan)
 

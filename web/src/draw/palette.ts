@@ -41,6 +41,7 @@ export function isPalette(name: string): name is keyof typeof TABLES {
 /** The scale of a variable. logarithmic: what the viewer chose, null for what suits it; [low, high]: the range of its values. */
 export function scaleOf(variable: Variable | undefined, name: string, logarithmic: boolean | null, [low, high]: Range): Scale {
   const names = Object.entries(variable?.classes ?? {}).map(([number, text]) => [Number(number), text] as const);
+  names.sort(([one], [other]) => one - other);
   if (names.length) {
     const numbers = names.map(([number]) => number);
     const range = [Math.min(...numbers), Math.max(...numbers, Math.min(...numbers) + 1)] as const;
