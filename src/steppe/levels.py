@@ -146,6 +146,12 @@ class Declared(Protocol):
 Kind = TypeVar("Kind", bound=Declared)
 
 
+def flags(classes: Mapping[int, str] | Mapping[str, str]) -> dict[str, object]:
+    """The CF attributes of a variable whose numbers name classes (CF 1.11, section 3.5): number -> name, in which blanks become "_"."""
+    names = " ".join("_".join(name.split()) for name in classes.values())
+    return {"flag_values": [int(number) for number in classes], "flag_meanings": names} if classes else {}
+
+
 class Layered(dict[str, Kind]):
     """Variables by name; `variables["ozone[3]"]` is level 3 of ozone, as a variable without levels.
 

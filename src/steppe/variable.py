@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steppe.errors import ModelError
-from steppe.levels import Layered, Space
+from steppe.levels import Layered, Space, flags
 
 
 class Role(Enum):
@@ -155,10 +155,7 @@ class Variable:
             found["valid_min"] = self.low
         if self.high < inf:
             found["valid_max"] = self.high
-        if self.classes:  # CF 1.11, section 3.5: names are parted by blanks
-            found["flag_values"] = list(self.classes)
-            found["flag_meanings"] = " ".join("_".join(name.split()) for name in self.classes.values())
-        return found
+        return found | flags(self.classes)
 
 
 class Variables(Layered[Variable]):

@@ -6,6 +6,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import netCDF4
 import numpy as np
 import pytest
 
@@ -36,8 +37,9 @@ def check_domain(domain: Any, kind: str, referencing: Any) -> dict[str, int]:
         values = axis["values"]
         assert len(values) == 1 or (len(values) > 1 and name not in single)
         if name == "composite":
-            assert (axis["dataType"], axis["coordinates"]) == ("tuple", ["x", "y"])
-            assert all(len(each) == 2 for each in values)
+            assert axis["dataType"] == "tuple"
+            assert axis["coordinates"] in (["x", "y"], ["x", "y", "z"])
+            assert all(len(each) == len(axis["coordinates"]) for each in values)
         elif name == "t":
             assert all(TIME.fullmatch(each) for each in values)
             assert values == sorted(set(values))
@@ -46,6 +48,11 @@ def check_domain(domain: Any, kind: str, referencing: Any) -> dict[str, int]:
     systems = {tuple(each["coordinates"]): each["system"] for each in referencing}
     assert systems[("x", "y")] == {"type": "GeographicCRS", "id": "http://www.opengis.net/def/crs/OGC/1.3/CRS84"}
     assert (("t",) in systems) == ("t" in axes)
+    assert (("z",) in systems) == ("z" in axes or "z" in axes.get("composite", {}).get("coordinates", ()))
+    if ("z",) in systems:
+        (axis,) = systems[("z",)]["cs"]["csAxes"]
+        assert (systems[("z",)]["type"], axis["direction"]) in (("VerticalCRS", "up"), ("VerticalCRS", "down"))
+        assert axis["name"]["en"]
     if "t" in axes:
         assert systems[("t",)]["type"] == "TemporalRS"
         assert systems[("t",)]["calendar"] == "Gregorian" or systems[("t",)]["calendar"].startswith("https://")
@@ -57,7 +64,12 @@ def check_ranges(ranges: Any, parameters: Any, lengths: dict[str, int]) -> None:
     for parameter in parameters.values():
         assert parameter["type"] == "Parameter"
         assert parameter["observedProperty"]["label"]["en"]
-        assert isinstance(parameter["unit"]["symbol"], str)
+        if "categories" in parameter["observedProperty"]:
+            assert "unit" not in parameter
+            assert {each["id"] for each in parameter["observedProperty"]["categories"]} == parameter["categoryEncoding"].keys()
+            assert all(isinstance(each["label"]["en"], str) for each in parameter["observedProperty"]["categories"])
+        else:
+            assert isinstance(parameter["unit"]["symbol"], str)
     for found in ranges.values():
         assert found["type"] == "NdArray"
         assert found["dataType"] in ("float", "integer")
@@ -158,6 +170,22 @@ def test_a_model_without_time_has_grids_but_no_series(client: Client, toy: Toy) 
     client.post("/step", {"steps": 1})
     assert "t" not in checked(client.get("/data/green?format=coverage-json"))["domain"]["axes"]
     assert problem(client.get("/series/green?at=139,-11&time=step:1&format=coverage-json"))["code"] == "not-acceptable"
+
+
+def test_classes_are_categories_and_flags(client: Client, toy: Toy) -> None:
+    facts = toy.facts or {}
+    classes = {"1": "dry", "3": "rather moist"}
+    toy.facts = {**facts, "variables": [{**each, "classes": classes} if each["name"] == "green" else each for each in facts["variables"]]}
+    client.post("/step", {"steps": 1})
+    parameter = checked(client.get("/data/green?format=coverage-json"))["parameters"]["green"]
+    assert parameter["categoryEncoding"] == {"#1": 1, "#3": 3}
+    assert [each["label"]["en"] for each in parameter["observedProperty"]["categories"]] == ["dry", "rather moist"]
+    assert "categories" in checked(client.get("/series/green?at=139,-11&format=coverage-json"))["parameters"]["green"]["observedProperty"]
+    with netCDF4.Dataset("green", memory=client.get("/data/green?format=netcdf").content) as data:
+        assert data["green"].flag_values.tolist() == [1.0, 3.0]
+        assert (data["green"].flag_values.dtype, data["green"].flag_meanings) == (data["green"].dtype, "dry rather_moist")
+    described = client.get("/zarr/main/green/zarr.json").json()
+    assert (described["attributes"]["flag_values"], described["attributes"]["flag_meanings"]) == ([1, 3], "dry rather_moist")
 
 
 def test_numbers_are_the_shortest_that_give_the_float_back(client: Client, toy: Toy) -> None:

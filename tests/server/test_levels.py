@@ -16,6 +16,7 @@ from steppe.client import RefusedError, Run
 from steppe.client.refusals import UnknownError
 from tests.client.served import TOKENS, Served
 from tests.engine.test_levels import BOX, COLUMNS, LEVELS, MODEL, ROWS, RUN, computed, inside
+from tests.server.test_coverage import checked
 from tests.server.viewers import viewer
 
 NO_EVENT = RUN[: RUN.index("[[event]]")] + RUN[RUN.index("[engine]") :]
@@ -64,6 +65,18 @@ def test_a_level_is_asked_for_by_its_number_its_value_or_its_name(server: Served
     told = ask(server, "variables/gas").json()
     assert told["levels"]["values"] == [1000.0, 850.0, 500.0]
     assert ask(server, "variables/gas[2]").json()["long_name"] == "Gas, 500 hPa"
+
+
+def test_a_level_is_the_height_of_its_coverage(server: Served, run: Run) -> None:
+    for path, query in (("data/gas", {}), ("data/gas", {"cells": "3,7"}), ("series/gas", {"at": "130.5,-12.5"})):
+        found = checked(ask(server, path, format="coverage-json", level="850 hPa", **query))
+        domain = found["domain"] if "domain" in found else found["coverages"][0]["domain"]
+        if "composite" in domain["axes"]:
+            assert [place[2] for place in domain["axes"]["composite"]["values"]] == [850.0, 850.0]
+        else:
+            assert domain["axes"]["z"] == {"values": [850.0]}
+        (system,) = (each["system"] for each in (domain.get("referencing") or found["referencing"]) if each["coordinates"] == ["z"])
+        assert system["cs"]["csAxes"][0]["unit"] == {"symbol": "hPa"}
 
 
 def test_what_names_no_level_is_refused_with_the_levels_that_there_are(server: Served, run: Run) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from steppe.api import SeriesInfo, VariableInfo
 from steppe.array_types import Array
-from steppe.levels import LevelArray
+from steppe.levels import LevelArray, flags
 
 if TYPE_CHECKING:
     import xarray
@@ -34,7 +34,7 @@ def times(dates: Iterable[str | None], calendar: str) -> Array:
 def attributes_of(variable: VariableInfo, *more: str) -> dict[str, object]:
     """The attributes of CF that a variable declares. more: names beside unit, long and standard name."""
     said = {name: getattr(variable, name) for name in ("units", "long_name", "standard_name", *more)}
-    return {name: text for name, text in said.items() if text}
+    return {name: text for name, text in said.items() if text} | flags(variable.classes)
 
 
 def series_array(

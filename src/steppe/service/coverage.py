@@ -14,7 +14,9 @@ from steppe.api.documents import RunFacts
 from steppe.array_types import Array
 from steppe.clock import STANDARD
 from steppe.control import Refused
+from steppe.levels import parted
 from steppe.service.moments import clock_of
+from steppe.service.service import RunDescription
 
 CRS84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
 STANDARD_NAMES = "http://vocab.nerc.ac.uk/standard_name/"
@@ -22,45 +24,50 @@ CALENDARS = "https://cfconventions.org/cf-conventions/cf-conventions.html#calend
 Json = dict[str, object]
 
 
-def of_grid(values: Array, variable: VariableInfo, steps: Sequence[int], lat: Array, lon: Array, facts: RunFacts) -> bytes:
+def of_grid(values: Array, variable: VariableInfo, steps: Sequence[int], lat: Array, lon: Array, known: RunDescription) -> bytes:
     """Rows and columns. values: (steps, rows, columns), or (rows, columns) of one step; lat, lon: their centres [degrees]."""
-    return _document(values, variable, steps, {"x": _axis(lon), "y": _axis(lat)}, ["y", "x"], "Grid", facts)
+    axes = {"x": _axis(lon), "y": _axis(lat), **_height(variable, known)}
+    return _document(values, variable, steps, axes, ["y", "x"], "Grid", known)
 
 
-def of_cells(values: Array, variable: VariableInfo, steps: Sequence[int], lat: Array, lon: Array, facts: RunFacts) -> bytes:
+def of_cells(values: Array, variable: VariableInfo, steps: Sequence[int], lat: Array, lon: Array, known: RunDescription) -> bytes:
     """Cells one by one. values: (steps, cells), or (cells,) of one step; lat, lon: their centres [degrees]."""
-    points = [[x, y] for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
-    composite = {"dataType": "tuple", "coordinates": ["x", "y"], "values": points}
+    height = _height(variable, known)
+    above = [value for axis in height.values() for value in axis["values"]]
+    points = [[x, y, *above] for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
+    composite = {"dataType": "tuple", "coordinates": ["x", "y", *height], "values": points}
     kind = "MultiPoint" if len(steps) == 1 else "MultiPointSeries"
-    return _document(values, variable, steps, {"composite": composite}, ["composite"], kind, facts)
+    return _document(values, variable, steps, {"composite": composite}, ["composite"], kind, known)
 
 
-def of_series(values: Array, variable: VariableInfo, steps: Sequence[int], places: Sequence[tuple[float, float]], facts: RunFacts) -> bytes:
+def of_series(
+    values: Array, variable: VariableInfo, steps: Sequence[int], places: Sequence[tuple[float, float]], known: RunDescription
+) -> bytes:
     """A collection of one series a place. values: (steps, places); places: longitude and latitude [degrees]."""
-    time = _time(steps, facts)
+    time, height = _time(steps, known.facts), _height(variable, known)
     if not time:
         raise _timeless()
     coverages = [
         {
             "type": "Coverage",
-            "domain": {"type": "Domain", "axes": {"x": {"values": [x]}, "y": {"values": [y]}, **time}},
+            "domain": {"type": "Domain", "axes": {"x": {"values": [x]}, "y": {"values": [y]}, **height, **time}},
             "ranges": {variable.name: _range(np.ascontiguousarray(values[:, number]), ["t"])},
         }
         for number, (x, y) in enumerate(places)
     ]
-    shared = {"domainType": "PointSeries", "parameters": _parameters(variable), "referencing": _referencing(True, facts)}
+    shared = {"domainType": "PointSeries", "parameters": _parameters(variable), "referencing": _referencing(True, variable, known)}
     return msgspec.json.encode({"type": "CoverageCollection", **shared, "coverages": coverages})
 
 
 def _document(
-    values: Array, variable: VariableInfo, steps: Sequence[int], axes: Json, names: list[str], kind: str, facts: RunFacts
+    values: Array, variable: VariableInfo, steps: Sequence[int], axes: Json, names: list[str], kind: str, known: RunDescription
 ) -> bytes:
-    time = _time(steps, facts)
+    time = _time(steps, known.facts)
     if time:
         values, names = values.reshape(len(steps), *values.shape[-len(names) :]), ["t", *names]
     elif len(steps) > 1:
         raise _timeless()
-    domain = {"type": "Domain", "domainType": kind, "axes": axes | time, "referencing": _referencing(bool(time), facts)}
+    domain = {"type": "Domain", "domainType": kind, "axes": axes | time, "referencing": _referencing(bool(time), variable, known)}
     coverage = {"type": "Coverage", "domain": domain, "parameters": _parameters(variable)}
     return msgspec.json.encode(coverage | {"ranges": {variable.name: _range(values, names)}})
 
@@ -84,20 +91,37 @@ def _time(steps: Sequence[int], facts: RunFacts) -> Json:
     return {"t": {"values": [f"{clock.moment(step).isoformat()}Z" for step in steps]}}
 
 
-def _referencing(timed: bool, facts: RunFacts) -> list[Json]:
+def _height(variable: VariableInfo, known: RunDescription) -> dict[str, dict[str, list[float]]]:
+    """The axis of a level that is a height, a depth or a pressure; none of a map without levels, or of other ones."""
+    name, level = parted(variable.name)
+    levels = known.variables.levels(name)
+    return {"z": {"values": [levels[1].values[level]]}} if level is not None and levels and levels[1].positive else {}
+
+
+def _referencing(timed: bool, variable: VariableInfo, known: RunDescription) -> list[Json]:
     found: list[Json] = [{"coordinates": ["x", "y"], "system": {"type": "GeographicCRS", "id": CRS84}}]
+    if _height(variable, known) and (levels := known.variables.levels(parted(variable.name)[0])):
+        name, space = levels
+        axis = {"name": {"en": space.long_name or name}, "direction": space.positive, "unit": {"symbol": space.units}}
+        found.append({"coordinates": ["z"], "system": {"type": "VerticalCRS", "cs": {"csAxes": [axis]}}})
     if timed:
-        calendar = facts["clock"]["calendar"]
+        calendar = known.facts["clock"]["calendar"]
         name = "Gregorian" if calendar in STANDARD else CALENDARS + calendar
         found.append({"coordinates": ["t"], "system": {"type": "TemporalRS", "calendar": name}})
     return found
 
 
 def _parameters(variable: VariableInfo) -> Json:
+    """The parameter, with its unit, or with the numbers and names of its classes."""
     observed: Json = {"label": {"en": variable.long_name or variable.name}}
     if variable.standard_name:
         observed["id"] = STANDARD_NAMES + variable.standard_name
-    return {variable.name: {"type": "Parameter", "observedProperty": observed, "unit": {"symbol": variable.units}}}
+    parameter: Json = {"type": "Parameter", "observedProperty": observed, "unit": {"symbol": variable.units}}
+    if variable.classes:
+        del parameter["unit"]  # the standard forbids it beside categories
+        observed["categories"] = [{"id": f"#{number}", "label": {"en": name}} for number, name in variable.classes.items()]
+        parameter["categoryEncoding"] = {f"#{number}": int(number) for number in variable.classes}
+    return {variable.name: parameter}
 
 
 def _range(values: Array, names: Sequence[str]) -> Json:

@@ -16,7 +16,7 @@ from steppe.array_types import Array, Floats, Integers
 from steppe.control import Refused
 from steppe.control.wire import Buffer
 from steppe.grid import COORDINATE_ATTRIBUTES, OF_CELLS, WGS84, map_attributes, map_dimensions, map_values, references
-from steppe.levels import parted
+from steppe.levels import flags, parted
 from steppe.service import coverage
 from steppe.service.limits import WorkLimits
 from steppe.service.moments import cf_times
@@ -165,10 +165,10 @@ def _coverage(values: Array, head: ArrayHead, known: RunDescription, places: Cel
     variable, steps = known.variables[str(head["variable"])], head.get("steps") or [head.get("step", 0)]
     if places.cells is not None:
         lat, lon = known.grid.cell_lat[places.cells], known.grid.cell_lon[places.cells]
-        return coverage.of_cells(values, variable, steps, lat, lon, known.facts)
+        return coverage.of_cells(values, variable, steps, lat, lon, known)
     assert places.lat is not None
     assert places.lon is not None
-    return coverage.of_grid(values, variable, steps, places.lat, places.lon, known.facts)
+    return coverage.of_grid(values, variable, steps, places.lat, places.lon, known)
 
 
 def _netcdf(values: Array, head: ArrayHead, known: RunDescription, places: CellPlaces) -> bytes:
@@ -202,7 +202,8 @@ def _netcdf(values: Array, head: ArrayHead, known: RunDescription, places: CellP
     array = data.createVariable(name, values.dtype.str[1:], ("time", *dims), fill_value=fill)
     array.set_auto_maskandscale(False)
     said = {name: text for name in ("standard_name", "cell_methods") if (text := getattr(variable, name))}
-    array.setncatts({"units": variable.units, "long_name": variable.long_name, **said, **attributes})
+    classes = {key: text if isinstance(text, str) else np.array(text, values.dtype) for key, text in flags(variable.classes).items()}
+    array.setncatts({"units": variable.units, "long_name": variable.long_name, **said, **classes, **attributes})
     if "scale" in head and values.dtype.kind == "i":
         array.scale_factor, array.add_offset = head["scale"], head["offset"]
     array[:] = values.reshape(len(steps), *values.shape[-len(dims) :])

@@ -82,7 +82,7 @@ async def series(service: Service, run: str, name: str, query: SeriesQuery) -> C
     if form == "coverage-json":
         if heights:
             raise Refused("not-acceptable", "CoverageJSON has series of one level. Name it, or ask for json or csv.", position="level")
-        return Content(coverage.of_series(values, variable, steps, places, known.facts), b"", rounded)
+        return Content(coverage.of_series(values, variable, steps, places, known), b"", rounded)
     dates = [date_of(step, known.facts) for step in steps]
     when = [date or step for date, step in zip(dates, steps, strict=True)]
     if form == "csv":

@@ -24,7 +24,7 @@ from steppe.array_types import Array
 from steppe.control import Refused
 from steppe.control.wire import Buffer
 from steppe.grid import Points, map_attributes, map_dimensions, map_values, references
-from steppe.levels import layer
+from steppe.levels import flags, layer
 from steppe.service.moments import cf_times
 from steppe.service.service import RunDescription, Service
 
@@ -153,7 +153,7 @@ def _of_variable(known: RunDescription, variable: VariableInfo) -> dict[str, obj
     said |= references(map_dimensions(known.grid))
     dtype = np.dtype(variable.dtype)
     missing = {} if dtype.kind == "f" else {"_FillValue": int(np.iinfo(dtype).min)}  # xarray makes NaN of it
-    return {name: text for name, text in said.items() if text} | missing
+    return {name: text for name, text in said.items() if text} | flags(variable.classes) | missing
 
 
 def _described(
