@@ -152,11 +152,15 @@ def test_a_level_may_begin_with_a_number_or_a_map_of_its_own(flown):
     folder, grid, values = flown[0], Gaussian(8), np.arange(128.0).reshape(8, 16)
     axes = {"lat": ("lat", grid.lat, {"units": "degrees_north"}), "lon": ("lon", grid.lon, {"units": "degrees_east"})}
     xarray.Dataset({"smoke": (("lat", "lon"), values, {"units": "1"})}, axes).to_zarr(folder / "one.zarr", consolidated=False)
-    ones = "initial.'smoke[2]' = 7.0\ninitial.'smoke[1]' = { store = 'one.zarr', variable = 'smoke' }"
+    ones = "initial.'smoke[7.5 km]' = 7.0\ninitial.'smoke[1]' = { store = 'one.zarr', variable = 'smoke' }"
     with Simulation(after(folder, f"'default'\ninitial.smoke = 0.25\n{ones}"), folder / "levels") as run:
         found = run.get("smoke").reshape(4, 8, 16)
     for level, expected in enumerate((0.25, values, 7.0, 0.25)):
         np.testing.assert_array_equal(found[level], np.broadcast_to(expected, (8, 16)))
+    with pytest.raises(RunFileError, match=r'"smoke\[2\]" and "smoke\[7500 m\]", which are one level'):
+        after(folder, "'default'\ninitial.'smoke[2]' = 7.0\ninitial.'smoke[7500 m]' = 8.0")
+    with pytest.raises(RunFileError, match=r'\[initial\] There is no level "8 km"'):
+        after(folder, "'default'\ninitial.'smoke[8 km]' = 7.0")
 
 
 def test_a_checkpoint_of_other_levels_is_refused_or_warned_of(flown):

@@ -9,7 +9,7 @@ import numpy as np
 
 from steppe.array_types import Array, Floats
 from steppe.clock import DAY, Clock, day_text, instant_text, is_day, length, parse_date, parse_instant
-from steppe.errors import ModelError, RunFileError, nearest
+from steppe.errors import ModelError, RequestError, RunFileError, nearest
 from steppe.grid import Grid
 from steppe.io import Checkpoint, StoredRecords, read_map
 from steppe.io.forcing.field import turned
@@ -36,6 +36,7 @@ def initial_state(table: Mapping[str, object], variables: Mapping[str, Variable]
     """
     known = Variables({name: v for name, v in variables.items() if v.role is Role.STATE}, spaces)
     found: State = {}
+    table = _numbered(table, known)
     for key, value in table.items():
         if key == "state":
             if isinstance(value, dict) and set(value) == {"store", "date"}:
@@ -103,6 +104,20 @@ def _other(name: str, value: float | Array, checkpoint: Checkpoint) -> str:
     if np.size(then) == np.size(now) == 1:
         return f"{name} = {float(then):g}, here {float(now):g}" if float(then) != float(now) else ""
     return f"{name} is another map" if then.shape == now.shape and (then != now).any() else ""
+
+
+def _numbered(table: Mapping[str, object], known: Variables) -> dict[str, object]:
+    """The same, with the numbers of levels that are named by their values."""
+    found: dict[str, object] = {}
+    for key, value in table.items():
+        try:
+            name = known.numbered(key)
+        except RequestError as error:
+            raise RunFileError(f"[initial] {error}") from None
+        if name in found:
+            raise RunFileError(f'[initial] has "{name}" and "{key}", which are one level. Remove one of them.')
+        found[name] = value
+    return found
 
 
 def _from_results(path: Path, date: Any, names: list[str], known: Variables, grid: Grid) -> State:
