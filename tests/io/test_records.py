@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,3 +79,6 @@ def test_damage_and_absence_are_said(tmp_path):
         StoredRecords.open(tmp_path / "run", "no")
     with pytest.raises(FolderError, match="There is no run folder or store at"):
         StoredRecords.open(tmp_path)
+    xarray.Dataset({"u": (("lat", "lon"), np.zeros((2, 2)))}).to_zarr(tmp_path / "winds.zarr", consolidated=False)
+    with pytest.raises(FolderError, match=r'winds.zarr" is no store of Steppe. Open it with xarray.open_zarr'):
+        StoredRecords.open(tmp_path / "winds.zarr")

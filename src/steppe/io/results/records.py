@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from steppe.array_types import Array, Integers
+from steppe.errors import FolderError
 from steppe.grid import Gaussian, Grid, Points, Raster
 from steppe.grid.region import DIGITS
 from steppe.io.axis import Axis
@@ -48,11 +49,14 @@ class StoredRecords:
         Raises
         ------
         FolderError
-            There is no store at `path`, or no group of this name in it.
+            There is no store at `path`, or no group of this name in it; or the store is that of another program.
         DamagedError
             A description or an axis cannot be read.
         """
         store, group = locate(path, name, kinds)
+        about = group_attributes(store)
+        if "steppe_format" not in about:
+            raise FolderError(f'"{path}" is no store of Steppe. Open it with xarray.open_zarr("{path}").')
         described = {file.parent.name: description(file.parent) for file in sorted(group.glob("*/zarr.json"))}
         dims = {name: what.get("dimension_names") or [] for name, what in described.items()}
         values = {name: str(of[0]) for name, of in dims.items() if is_packed(of)}
@@ -73,7 +77,7 @@ class StoredRecords:
                 axes[layer(name, level)] = axes[name]
                 long_name = f"{attributes[name]['long_name']}, {space.label(level)}"
                 attributes[layer(name, level)] = {**attributes[name], "long_name": long_name}
-        return cls(group, group_attributes(store), tuple(values), axes, whole, static, attributes, levels)
+        return cls(group, about, tuple(values), axes, whole, static, attributes, levels)
 
     @property
     def names(self) -> list[str]:
