@@ -196,11 +196,10 @@ void try_end(void) {
     for (int s = 0; s < g.n_sites; s++)
         if (g.sites[s].link && !link_is_done(g.sites[s].link))
             return;
-    for (int i = 0; i < 2 * g.n_sites && !g.bye_sent; i++) { /* routed ones first: the first site goes when it has its own */
-        int s = i % g.n_sites;
-        if (s != g.me && !g.sites[s].link == (i < g.n_sites))
-            send_to_site(s, (struct frame){.type = FRAME_BYE, .source = g.me, .dest = s}, NULL);
-    }
+    for (int linked = 0; linked < 2 && !g.bye_sent; linked++) /* the routed ones first: the first site goes when it has its own */
+        for (int s = 0; s < g.n_sites; s++)
+            if (s != g.me && (g.sites[s].link != NULL) == linked)
+                send_to_site(s, (struct frame){.type = FRAME_BYE, .source = g.me, .dest = s}, NULL);
     g.bye_sent = true;
     for (int s = 0; s < g.n_sites; s++)
         if (s != g.me && (!g.sites[s].bye || (g.sites[s].link && !link_is_done(g.sites[s].link))))
