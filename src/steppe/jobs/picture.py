@@ -199,13 +199,13 @@ def classes_of(attributes: Mapping[str, Any]) -> dict[int, str]:
 
 
 def commonest(times: Array, classes: Mapping[int, str]) -> Array:
-    """The class that each cell has most often, (cells,), NaN where none; of equals the first. times (classes, cells)."""
+    """The class that each cell has most often, (..., cells), NaN where none; of equals the first. times (classes, ..., cells)."""
     return np.where(times.any(axis=0), np.array(list(classes), np.float64)[times.argmax(axis=0)], np.nan)
 
 
 def title_of(attributes: Mapping[str, object], name: str, scenarios: int) -> str:
     """The title of a map of a variable."""
-    middle = "commonest" if "flag_values" in attributes else "median"
+    middle = "commonest" if classes_of(attributes) else "median"
     return _name_of(attributes, name) + (f", {middle} of {scenarios:,} scenarios" if scenarios > 1 else "")
 
 
@@ -360,7 +360,7 @@ def _of_maps(records: StoredRecords, shown: dict[str, slice], date: str | None) 
     first, last = axis.begin_of(rows.start), axis.end_of(rows.stop - 1)
     if first == last:
         return f"Maps: {first}. "
-    means = "means, of classes the commonest," if any("flag_values" in records.attributes[name] for name in shown) else "means of"
+    means = "means, of classes the commonest," if any(classes_of(records.attributes[name]) for name in shown) else "means of"
     return f"Maps: {'interval that holds ' + date + ',' if date else means} {first} to {last}. "
 
 

@@ -14,7 +14,7 @@ from steppe.api.documents import RunFacts
 from steppe.array_types import Array
 from steppe.clock import STANDARD
 from steppe.control import Refused
-from steppe.levels import parted
+from steppe.levels import Space, parted
 from steppe.service.moments import clock_of
 from steppe.service.service import RunDescription
 
@@ -91,17 +91,23 @@ def _time(steps: Sequence[int], facts: RunFacts) -> Json:
     return {"t": {"values": [f"{clock.moment(step).isoformat()}Z" for step in steps]}}
 
 
-def _height(variable: VariableInfo, known: RunDescription) -> dict[str, dict[str, list[float]]]:
-    """The axis of a level that is a height, a depth or a pressure; none of a map without levels, or of other ones."""
+def _level(variable: VariableInfo, known: RunDescription) -> tuple[str, Space, float] | None:
+    """Name, levels and value of the level of a map, if it is a height, a depth or a pressure."""
     name, level = parted(variable.name)
     levels = known.variables.levels(name)
-    return {"z": {"values": [levels[1].values[level]]}} if level is not None and levels and levels[1].positive else {}
+    return (*levels, levels[1].values[level]) if level is not None and levels and levels[1].positive else None
+
+
+def _height(variable: VariableInfo, known: RunDescription) -> dict[str, dict[str, list[float]]]:
+    """The axis of that level; none of other maps."""
+    level = _level(variable, known)
+    return {"z": {"values": [level[2]]}} if level else {}
 
 
 def _referencing(timed: bool, variable: VariableInfo, known: RunDescription) -> list[Json]:
     found: list[Json] = [{"coordinates": ["x", "y"], "system": {"type": "GeographicCRS", "id": CRS84}}]
-    if _height(variable, known) and (levels := known.variables.levels(parted(variable.name)[0])):
-        name, space = levels
+    if level := _level(variable, known):
+        name, space, _ = level
         axis = {"name": {"en": space.long_name or name}, "direction": space.positive, "unit": {"symbol": space.units}}
         found.append({"coordinates": ["z"], "system": {"type": "VerticalCRS", "cs": {"csAxes": [axis]}}})
     if timed:
@@ -116,11 +122,12 @@ def _parameters(variable: VariableInfo) -> Json:
     observed: Json = {"label": {"en": variable.long_name or variable.name}}
     if variable.standard_name:
         observed["id"] = STANDARD_NAMES + variable.standard_name
-    parameter: Json = {"type": "Parameter", "observedProperty": observed, "unit": {"symbol": variable.units}}
+    parameter: Json = {"type": "Parameter", "observedProperty": observed}
     if variable.classes:
-        del parameter["unit"]  # the standard forbids it beside categories
         observed["categories"] = [{"id": f"#{number}", "label": {"en": name}} for number, name in variable.classes.items()]
         parameter["categoryEncoding"] = {f"#{number}": int(number) for number in variable.classes}
+    else:  # the standard forbids a unit beside categories
+        parameter["unit"] = {"symbol": variable.units}
     return {variable.name: parameter}
 
 

@@ -188,8 +188,8 @@ def _draw_names(figure: "Figure", axes: "Axes", drawn: MapPlot) -> None:
 
     classes, box = drawn.colours.classes, axes.get_position()
     there = set(np.unique(drawn.values[np.isfinite(drawn.values)]).tolist())
-    shown = {number: classes[number] for number in sorted(classes) if drawn.ends or number in there}
-    rows = [*zip(class_shades(list(shown), classes).astype(int), shown.values(), strict=True)]
+    named = {number: classes[number] for number in sorted(classes) if drawn.ends or number in there}
+    rows = [*zip(class_shades(list(named), classes).astype(int), named.values(), strict=True)]
     rows += [(OTHER, "other numbers")] if there - set(classes) else []
     names = [Patch(color=SHADES[shade], label=shorten(name, LETTERS, placeholder="...")) for shade, name in rows]
     most = max(int(box.height * figure.get_figheight() / ROW), 2)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from steppe.control.orders import FIRST_BRANCH, FIRST_NAME, JOURNAL, folder_of
 from steppe.errors import FolderError
+from steppe.io.checkpoints.checkpoint import Checkpoint
 
 LOG = logging.getLogger("steppe")
 WAITING = "kind = 'set' AND outcome IS NULL"  # changes of a later step; rules lie in the checkpoints
@@ -35,18 +36,14 @@ class ServedRun(NamedTuple):
                     (number,) = base.execute("SELECT id FROM branch WHERE name = ?", (FIRST_NAME,)).fetchone()
                     (waiting,) = base.execute(f"SELECT count(*) FROM command WHERE branch = ? AND {WAITING}", (number,)).fetchone()
                     upto = None
-                    while number != FIRST_BRANCH and not _has_checkpoint(folder_of(folder, number)):  # rewound, not on the disk yet
+                    while number != FIRST_BRANCH and not Checkpoint.all(folder_of(folder, number) / "checkpoints"):
+                        # it was rewound and has no state of its own on the disk yet, so readers see no records of it
                         fork = base.execute("SELECT parent, fork_step FROM branch WHERE id = ?", (number,)).fetchone()
                         number, upto = fork[0], fork[1] if upto is None else min(upto, fork[1])
                     return cls(folder_of(folder, number), waiting, upto)
             except (sqlite3.Error, TypeError):
                 continue
         return None
-
-
-def _has_checkpoint(folder: Path) -> bool:
-    """True if a branch has a state of its own on the disk; readers see no records of one that has none."""
-    return any((folder / "checkpoints").glob("*[0-9]"))
 
 
 def results_folder(path: Path) -> Path:
