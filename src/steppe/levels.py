@@ -1,7 +1,7 @@
 """Levels: what a variable has beside the dimensions of the grid, (level, y, x), and the names of single ones.
 
 One level of a variable is a map like any other, and has a name: "ozone[3]" is level 3 of ozone, from 0. So whatever takes the name of a
-map takes that of a level.
+map takes that of a level. The numbers of classes have names, too: `flags`.
 """
 
 import re
