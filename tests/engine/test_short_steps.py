@@ -217,8 +217,8 @@ def test_events_at_two_instants_of_a_day_make_two_runs(minutes: Path) -> None:
         ({'step = "10 minutes"\n': "", "start = 2001-03-05": "start = 2001-03-05T06:00:00"}, "lies within a day, but a step is 1 day"),
         ({"date = 2001-03-05T03:00:00": "date = 2001-03-05T03:01:00"}, "2001-03-05 03:01:00 lies between two steps of 10 minutes"),
         ({"date = 2001-03-05T03:00:00": "date = 2001-03-07T03:00:00"}, "is outside the run, 2001-03-05T00:00 to 2001-03-06T06:00"),
-        ({'every = "30 minutes"': 'every = "25 minutes"'}, "An interval of 25 minutes is no whole number of steps"),
-        ({'every = "30 minutes"': 'every = "5 minutes"'}, "An interval of 5 minutes is no whole number of steps"),
+        ({'every = "30 minutes"': 'every = "25 minutes"'}, 'every = "25 minutes" is no whole number of steps of 10 minutes'),
+        ({'every = "30 minutes"': 'every = "5 minutes"'}, 'every = "5 minutes" is no whole number of steps of 10 minutes'),
         ({'checkpoint = "2 hours"': 'checkpoint = "15 minutes"'}, 'checkpoint = "15 minutes" is no whole number of steps of 10 minutes'),
     ],
 )

@@ -23,7 +23,6 @@ from steppe.comm import BoxReach, Serial
 from steppe.engine import Plan, Simulation, read_run_file
 from steppe.engine.intervals import edges
 from steppe.engine.recorder import IntervalRecorder
-from steppe.engine.run_file import Every
 from steppe.grid import Ownership, tile_size, tiles
 from steppe.io import Checkpoint, Draft, OutputWriter, create_store, open_results
 from steppe.io.checkpoints.contents import Digests, TileRun
@@ -73,7 +72,7 @@ def thrown_away(clock: Callable[[], float], years: int) -> float:
     whole = plan(years)
     reader, recorder = whole.reader(), IntervalRecorder(whole.grid.n_cells)
     for name in VARIABLES:
-        recorder.want(name, "mean", edges(Every(1, "day"), whole.clock, whole.steps), lambda first, values: None)
+        recorder.want(name, "mean", edges("1 day", whole.clock, whole.steps), lambda first, values: None)
     share, _, neighbours = whole.decomposed().of(0)
     reach = BoxReach(Serial(), neighbours, totals)
     whole.model.initialise(share, whole.chosen.values, whole.initial, whole.chosen.options, reach)

@@ -19,7 +19,7 @@ from steppe.engine.gatherer import Gatherer
 from steppe.engine.intervals import edges
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan, label_of, listed
-from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection, every
+from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection
 from steppe.errors import RunFileError
 from steppe.io import FieldReader, ForcingProblem, ForcingReader, ForcingStore, OutputCost, scan
 from steppe.kernels.sums import totals
@@ -144,7 +144,7 @@ def _unfit_mean(plan: Plan, section: OutputSection | MapsSection | SeriesSection
     """A sentence on a mean or a sum of numbers that name classes, over the steps of an interval."""
     if name not in plan.variables or not plan.variables[name].classes or section.reduce == "last":
         return ""
-    if np.diff(edges(every(section.every), plan.clock, plan.steps)).max(initial=1) <= 1:
+    if np.diff(edges(section.every, plan.clock, plan.steps)).max(initial=1) <= 1:
         return ""
     return f'{section.where}: reduce = "{section.reduce}" takes together the numbers of the classes of "{name}": take "last".'
 

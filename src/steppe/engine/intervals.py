@@ -4,13 +4,12 @@ import cftime
 import numpy as np
 
 from steppe.array_types import Integers
-from steppe.clock import DAY, TICK, Clock, length_text
-from steppe.engine.run_file import Every
+from steppe.clock import DAY, Clock, length, length_text
 from steppe.errors import RunFileError
 
 
-def edges(every: Every, clock: Clock, steps: int) -> Integers:
-    """Steps at which intervals begin, and `steps` as the last end: (intervals + 1,) int64.
+def edges(text: str, clock: Clock, steps: int) -> Integers:
+    """Steps at which intervals such as "1 month" begin, and `steps` as the last end: (intervals + 1,) int64.
 
     Months and years begin with the calendar's; the first and the last interval may be cut by the run. Days and what is shorter are counted
     from the start.
@@ -20,19 +19,19 @@ def edges(every: Every, clock: Clock, steps: int) -> Integers:
     RunFileError
         The interval is no whole number of steps.
     """
+    number, unit = text.rstrip("s").split()
     if clock.step is None:
-        return np.append(np.arange(0, steps, every.number), steps)
-    if every.unit in ("day", "length"):
-        time = every.number * (DAY if every.unit == "day" else TICK)
-        length, rest = divmod(time, clock.step)
-        if rest or not length:
-            raise RunFileError(f"An interval of {length_text(time)} is no whole number of steps of {length_text(clock.step)}.")
-        return np.append(np.arange(0, steps, length), steps)
+        return np.append(np.arange(0, steps, int(number)), steps)
+    if unit not in ("month", "year"):
+        count, rest = divmod(7 * int(number) * DAY if unit == "week" else length(text), clock.step)
+        if rest or not count:
+            raise RunFileError(f'every = "{text}" is no whole number of steps of {length_text(clock.step)}.')
+        return np.append(np.arange(0, steps, count), steps)
     found = [0]
     start = clock.date(0)
-    month = 1 if every.unit == "year" else start.month
+    month = 1 if unit == "year" else start.month
     begin = cftime.datetime(start.year, month, 1, calendar=clock.calendar)
-    months = every.number * (12 if every.unit == "year" else 1)
+    months = int(number) * (12 if unit == "year" else 1)
     while True:
         year, month0 = divmod(begin.year * 12 + begin.month - 1 + months, 12)
         begin = cftime.datetime(year, month0 + 1, 1, calendar=clock.calendar)

@@ -16,7 +16,7 @@ from steppe.comm import Operation, Serial, World
 from steppe.engine.intervals import edges
 from steppe.engine.plan import Plan, regions_of
 from steppe.engine.recorder import AT_ONCE, Deliver, IntervalRecorder, Room
-from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection, every
+from steppe.engine.run_file import MapsSection, OutputSection, SeriesSection
 from steppe.grid import Cells, Ownership
 from steppe.io import A_DAY, SHARD_STEPS, SINGLE, Axis, Group, Output, OutputCost, OutputWriter
 from steppe.kernels.sums import Columns, columns, largest_products, limb_sums, means_of, total_weight
@@ -226,7 +226,7 @@ class Outputs:
 
     def _add_maps(self, section: OutputSection | MapsSection, name: str) -> None:
         plan = self._plan
-        borders = edges(every(section.every), plan.clock, plan.steps)
+        borders = edges(section.every, plan.clock, plan.steps)
         outputs = tuple(
             Output(plan.recordable(each, section.where), section.reduce, section.precision, levels=plan.variables.levels(each))
             for each in section.variables
@@ -237,7 +237,7 @@ class Outputs:
 
     def _add_series(self, section: SeriesSection) -> None:
         plan = self._plan
-        borders = edges(every(section.every), plan.clock, plan.steps)
+        borders = edges(section.every, plan.clock, plan.steps)
         regions = regions_of(section)
         outputs = tuple(
             Output(plan.recordable(name, section.where), section.reduce, area=AREA[section.over], levels=plan.variables.levels(name))

@@ -5,23 +5,24 @@ import tomllib
 from collections.abc import Mapping
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from steppe.clock import DAY, TICK, length
+from steppe.clock import DAY, length
 from steppe.costs import RETIRED, SPREAD
 from steppe.engine.run_file_values import Moment, Name
 from steppe.engine.toml_advice import toml_advice
 from steppe.errors import RunFileError, nearest
 
 Reduction = Literal["mean", "sum", "min", "max", "last"]
-INTERVAL = "Interval of a record: 1 day, 10 days, 1 week, 1 month, 1 year; of shorter steps also 1 hour, 30 minutes."
+INTERVAL = "Interval of a record: 1 day, 10 days, 1 week, 1 month, 1 year; of shorter steps also 1 hour, 30 minutes, 0.25 days."
 REDUCE = "What is kept of an interval."
 FILES = (".yaml", ".yml", ".json")  # ends of texts in [parameters] that are files
 OVER = "What is kept of the cells of a region: their mean, weighted by area, the least or the greatest value."
-Interval = Annotated[str, StringConstraints(pattern=r"^([1-9]\d{0,5} (day|week|month|year)|\d{1,9}(\.\d+)? (second|minute|hour))s?$")]
+LENGTH = r"\d{1,9}(\.\d+)? (second|minute|hour|day)s?"
+Interval = Annotated[str, StringConstraints(pattern=rf"^({LENGTH}|[1-9]\d{{0,5}} (week|month|year)s?)$")]
 Cadence = Annotated[str, StringConstraints(pattern=r"^[1-9]\d* days?$")]
 EXAMPLES = {
     "checkpoint": '"auto", "none" or "90 days"',
@@ -38,22 +39,6 @@ PRECISION = (
 )
 
 
-class Every(NamedTuple):
-    """An interval of the calendar: a number of units ("day", "month", "year"), or a "length" of time, in microseconds."""
-
-    number: int
-    unit: str
-
-
-def every(text: str) -> Every:
-    """The interval of a text such as "1 month"."""
-    number, unit = text.split()
-    unit = unit.rstrip("s")
-    if unit in ("second", "minute", "hour"):
-        return Every(length(text) // TICK, "length")
-    return Every(7 * int(number), "day") if unit == "week" else Every(int(number), unit)
-
-
 class Section(BaseModel):
     """A table of the run file: no unknown keys, no silent conversions."""
 
@@ -65,7 +50,7 @@ class TimeSection(Section):
 
     start: Moment = Field(description="First simulated day, as 1990-01-01; of shorter steps also an instant, as 1990-01-01T06:00:00.")
     end: Moment = Field(description="Last simulated day, inclusive; of shorter steps also the instant of the end.")
-    step: Annotated[str, StringConstraints(pattern=r"^\d+(\.\d+)? (second|minute|hour|day)s?$")] | None = Field(
+    step: Annotated[str, StringConstraints(pattern=rf"^{LENGTH}$")] | None = Field(
         default=None, description="Step of a field model: 10 minutes, 37.5 seconds, 10 days. Default: 1 day."
     )
 
@@ -217,7 +202,7 @@ class EngineSection(Section):
     dtype: Literal["float32", "float64"] | None = Field(
         default=None, description="Precision of the state. Default: float32 for a cell model, what the model declares for a field model."
     )
-    checkpoint: Annotated[str, StringConstraints(pattern=r"^(auto|none|[1-9]\d* days?|\d+(\.\d+)? (second|minute|hour)s?)$")] = Field(
+    checkpoint: Annotated[str, StringConstraints(pattern=rf"^(auto|none|{LENGTH})$")] = Field(
         default="auto",
         description="auto: as often as costs little; none: only at the end; or every 90 days or 6 hours of the run.",
     )
