@@ -32,16 +32,15 @@ def begin_frames(states: Sequence[RankState], query: MapQuery, bits: int, span: 
     world = first.world
     cut = cut_of(query, first.plan.grid, None)
     before = None if span is None else Span(*span)
-    exported = [state.exported(query.name) for state in states]
+    here, index = first.gatherer.chosen(cut.cells)
+    chosen = [state.exported(query.name)[index] for state in states]
     if cut.reduce:
-        here, index = (np.asarray(first.deal.mine), slice(None)) if cut.cells is None else first.gatherer.positions(cut.cells)
 
         def pixels() -> Made | None:
-            found = [cut.reduced(values[index], here, world).ravel()[cut.seen] for values in exported]
+            found = [cut.reduced(values, here, world).ravel()[cut.seen] for values in chosen]
             return _made(found, before, bits) if world.rank == 0 else None
 
         return pixels
-    chosen = exported if cut.cells is None else [values[first.gatherer.positions(cut.cells)[1]] for values in exported]
     ends = [extremes(values) for values in chosen]
 
     def cells() -> Made | None:

@@ -12,70 +12,60 @@ from steppe.api.frame import KEY, LAST, RANGE
 from steppe.api.query import MapQuery
 from steppe.array_types import Integers
 from steppe.clock import DAY, Clock
-from steppe.control import Position
 from steppe.engine.branch import Branch
 from steppe.engine.few_bits import Made
 from steppe.engine.plan import Plan
 from steppe.engine.query_cut import cut_of
 from steppe.errors import UnknownNameError
 from steppe.grid import Grid, MapWindow, window_of
-from steppe.view import Span, fit_of, scale_of
+from steppe.view import fit_of, scale_of
 from steppe.view.span import SHARES
 
 SAMPLES, SAMPLING = 12, 0.3  # records of the past, and [s], from which a range of colours begins
 
 
-class Frames:
-    """Makes the frames of one run."""
+def frames_of(
+    branches: Sequence[Branch], query: MapQuery, bits: int, span: Sequence[object] | None
+) -> tuple[list[object], Callable[[], memoryview]]:
+    """The span of a frame of each branch, and a function that joins the frames, which may be called on another thread.
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    query: the variable and the part of the map. span: that of the frames before, None for none.
 
-    def make(
-        self, branches: Sequence[Branch], query: MapQuery, bits: int, span: Sequence[object] | None
-    ) -> tuple[list[object], Callable[[], memoryview]]:
-        """The span of a frame of each branch, and a function that joins the frames, which may be called on another thread.
+    Raises
+    ------
+    Mistake
+        There is no such variable, or it has no values at this step.
+    """
+    (first, *others), name = branches, query.name
+    if name not in first.plan.variables:
+        raise UnknownNameError(first.plan.variables.missing(name))
+    first.plan.variables.expect_no_levels(name)
+    made: Made = first.order("frames", query=query, bits=bits, span=span, beside=[each.state_id for each in others])
+    flags = KEY | (RANGE if span is None or list(made.span[:2]) != list(span[:2]) else 0)
+    steps = [each.position.step for each in branches]
+    fit = fit_of(made.levels, made.span, bits)
+    if len({*steps}) > 1:
+        fit = fit[:2]  # a difference is of one date
+    if span is None and query.box is None:
+        fit = _with_records(fit, branches, name)
+    made = made._replace(span=made.span._replace(fit=fit))
+    return list(made.span), lambda: _joined(first.plan, query, bits, made, steps, flags)
 
-        query: the variable and the part of the map. span: that of the frames before, None for none.
 
-        Raises
-        ------
-        Mistake
-            There is no such variable, or it has no values at this step.
-        """
-        name = query.name
-        if name not in self._plan.variables:
-            raise UnknownNameError(self._plan.variables.missing(name))
-        self._plan.variables.expect_no_levels(name)
-        first, *others = branches
-        made: Made = first.order("frames", query=query, bits=bits, span=span, beside=[each.state_id for each in others])
-        flags = KEY | (RANGE if span is None or list(made.span[:2]) != list(span[:2]) else 0)
-        positions = [each.position for each in branches]
-        fit = fit_of(made.levels, made.span, bits)
-        if len({position.step for position in positions}) > 1:
-            fit = fit[:2]  # a difference is of one date
-        if span is None and query.box is None:
-            fit = _with_records(fit, branches, name)
-        made = made._replace(span=made.span._replace(fit=fit))
-        return list(made.span), lambda: self._joined(query, bits, made, positions, flags)
-
-    def _joined(self, query: MapQuery, bits: int, made: Made, positions: Sequence[Position], flags: int) -> memoryview:
-        window, places = _layout(cast(Any, self._plan.grid), query)
-        places = np.arange(len(made.levels[0])) if places is None else places
-        frames = []
-        for levels, position in zip(made.levels, positions, strict=True):
-            content, where = empty_frame(bits, *window.shape, self._head(window, made.span, bits, position.step))
-            where[places] = levels
-            last = LAST if position.step >= self._plan.steps else 0
-            tell_missing(content, int(np.count_nonzero(levels == (1 << bits) - 2)), flags | last)
-            frames.append(content)
-        return (frames[0] if len(frames) == 1 else np.concatenate(frames)).data
-
-    def _head(self, window: MapWindow, span: Span, bits: int, step: int) -> tuple[float, ...]:
-        west, _, east, north = window.bounds
-        scale, offset = scale_of(span, bits)
-        cell = (east - west) / window.shape[1]
-        return west, north, cell, float(scale), float(offset), time_of(self._plan.clock, step), step
+def _joined(plan: Plan, query: MapQuery, bits: int, made: Made, steps: Sequence[int], flags: int) -> memoryview:
+    window, places = _layout(cast(Any, plan.grid), query)
+    places = np.arange(len(made.levels[0])) if places is None else places
+    west, _, east, north = window.bounds
+    scale, offset = scale_of(made.span, bits)
+    cell, frames = (east - west) / window.shape[1], []
+    for levels, step in zip(made.levels, steps, strict=True):
+        head = west, north, cell, float(scale), float(offset), time_of(plan.clock, step), step
+        content, where = empty_frame(bits, *window.shape, head)
+        where[places] = levels
+        last = LAST if step >= plan.steps else 0
+        tell_missing(content, int(np.count_nonzero(levels == (1 << bits) - 2)), flags | last)
+        frames.append(content)
+    return (frames[0] if len(frames) == 1 else np.concatenate(frames)).data
 
 
 def _with_records(fit: tuple[float, ...], branches: Sequence[Branch], name: str) -> tuple[float, ...]:

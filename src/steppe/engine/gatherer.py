@@ -47,6 +47,10 @@ class Gatherer:
         """Which of some packed cells this rank has, and their positions among its own cells."""
         return positions(cells, self._deal.mine)
 
+    def chosen(self, cells: Array | None) -> tuple[Array | slice, Array | slice]:
+        """The same for the cells of a cut, as indices; None: all cells, of which it has its own."""
+        return (_index(self._deal.mine), slice(None)) if cells is None else self.positions(cells)
+
     @property
     def mine(self) -> Cells:
         """The packed cells of this rank."""
@@ -54,10 +58,7 @@ class Gatherer:
 
     def own(self, values: Any) -> Any:
         """The values of this rank, of those of all packed cells; one number stays one."""
-        if np.ndim(values) == 0:
-            return values
-        mine = self._deal.mine
-        return values[..., mine.start : mine.stop] if isinstance(mine, range) else values[..., mine]
+        return values if np.ndim(values) == 0 else values[..., _index(self._deal.mine)]
 
     def packed(self, values: Array) -> Array:
         """Values of the model in the order of packed cells."""
@@ -76,8 +77,7 @@ class Gatherer:
             return parts[0]
         whole = np.empty((*values.shape[:-1], self._deal.n_cells if cells is None else len(cells)), values.dtype)
         for theirs, part in zip(self._deal.cells, parts, strict=True):
-            own = slice(theirs.start, theirs.stop) if isinstance(theirs, range) else theirs
-            whole[..., own if cells is None else positions(cells, theirs)[0]] = part
+            whole[..., _index(theirs) if cells is None else positions(cells, theirs)[0]] = part
         return whole
 
     def _parts(self, values: Array, lengths: list[int] | None) -> list[Array] | None:
@@ -85,3 +85,8 @@ class Gatherer:
         leading = values.shape[:-1]
         parts = self._world.gather(values.ravel(), lengths=lengths and [length * prod(leading) for length in lengths])
         return None if parts is None else [part.reshape(*leading, part.size // max(1, prod(leading))) for part in parts]
+
+
+def _index(cells: Cells) -> Array | slice:
+    """Packed cells as an index of an array over all of them."""
+    return slice(cells.start, cells.stop) if isinstance(cells, range) else cells

@@ -88,8 +88,7 @@ class QueryCache:
             others = shown.values if len(shown.values) < MOST else {}
             self.shown[on.number] = shown = Shown(on.position, {**others, asked.key: values})
             self._hot[on.number] = dict([*self._hot.get(on.number, {}).items()][-MOST:])
-        head, body = self._answer(shown, asked)
-        return {**head, "moved": moved}, body
+        return self._made(shown, asked, moved)
 
     def rounded(self, on: Branch, query: MapQuery, first: int) -> Answer:
         """An answer about a past step, from a record in float32; the head has `rounded`. first: step that is at hand. Raises as `get`."""
@@ -100,8 +99,8 @@ class QueryCache:
         """An answer of a branch of which no values are kept. Raises as `get`."""
         asked = self._asked(replace(query, step=None))
         before = self.moved[asked.query.name]
-        head, body = self._made(Shown(on.position, {asked.key: self._gathered(on, asked)}), asked)
-        return {**head, "moved": self.moved[asked.query.name] - before}, body
+        shown = Shown(on.position, {asked.key: self._gathered(on, asked)})
+        return self._made(shown, asked, self.moved[asked.query.name] - before)
 
     def answer(self, branch: int, query: MapQuery) -> Answer | None:
         """An answer from kept values, on the listening thread at any moment. None: only the stepping thread has it.
@@ -121,7 +120,7 @@ class QueryCache:
         self._heat(branch, asked)
         if _held(shown, asked) is None or asked.query.step not in (None, shown.position.step):
             return None
-        return self._answer(shown, asked)
+        return self._made(shown, asked)
 
     def show(self, on: Branch, every_state: bool = False) -> None:
         """Shows a branch at its position, with the values of recent queries, and all states if asked for."""
@@ -169,8 +168,7 @@ class QueryCache:
             )
         self.moved[name] += values.nbytes
         values = values.astype(self._plan.variables[name].dtype, copy=False)  # all steps of a series have one type
-        head, body = self._made(Shown(Position(step, 0), {asked.key: values}), asked._replace(whole=True))
-        head["moved"] = values.nbytes
+        head, body = self._made(Shown(Position(step, 0), {asked.key: values}), asked._replace(whole=True), values.nbytes)
         if rounded:
             head["rounded"] = "float32"
         return head, body
@@ -212,11 +210,7 @@ class QueryCache:
         self.moved[asked.query.name] += values.nbytes
         return values
 
-    def _answer(self, shown: Shown, asked: _Asked) -> Answer:
-        head, body = self._made(shown, asked)
-        return {**head, "moved": 0}, body
-
-    def _made(self, shown: Shown, asked: _Asked) -> Answer:
+    def _made(self, shown: Shown, asked: _Asked, moved: int = 0) -> Answer:
         query, cut, found = asked.query, asked.cut, _held(shown, asked)
         assert found is not None, "it is shown"
         if asked.whole:
@@ -236,7 +230,7 @@ class QueryCache:
         if cut.lat is not None:
             head["lat"] = cut.lat
         head["step"], head["seq"] = shown.position
-        head["date"] = self._plan.clock.after(shown.position.step)
+        head["date"], head["moved"] = self._plan.clock.after(shown.position.step), moved
         if query.format != "png":
             return head, found.reshape(-1).view(np.uint8).data
         image, said = image_of(found, variable, query.low, query.high, query.style)

@@ -202,10 +202,10 @@ class RankState:
         return records, groups["recorder"]
 
     def recut(self, bounds: list[int]) -> Together:
-        """Takes another share: rank r gets the cells from bounds[r] to bounds[r + 1]; []: the same share. `open` must follow."""
+        """Takes another share: rank r gets the cells from bounds[r] to bounds[r + 1]. The state must hold the weather."""
         self.outputs.close()
-        self._take(self.plan.decomposed(self.world.size, bounds, self.sites.writing) if bounds else self.cut)
-        if bounds and self.reader and not self._shares and not isinstance(self.reader, FieldReader):
+        self._take(self.plan.decomposed(self.world.size, bounds, self.sites.writing))
+        if self.reader and not isinstance(self.reader, FieldReader):
             self.reader.recut(self.deal.cells, self.world.rank)
         return nothing
 
@@ -254,11 +254,9 @@ class RankState:
     def reduce(self, query: MapQuery, cells: Array | None) -> Together:
         """On rank 0 a map of a variable at the last step with fewer pixels than cells; the ranks reduce it."""
         cut = cut_of(query, self.plan.grid, cells)
-        values = self.exported(query.name)
-        if cut.cells is None:
-            return lambda: cut.reduced(values, np.asarray(self.deal.mine), self.world)
-        here, index = self.gatherer.positions(cut.cells)
-        return lambda: cut.reduced(values[index], here, self.world)
+        here, index = self.gatherer.chosen(cut.cells)
+        chosen = self.exported(query.name)[index]
+        return lambda: cut.reduced(chosen, here, self.world)
 
     def frames(self, query: MapQuery, bits: int, span: list[object] | None, beside: Sequence["RankState"] = ()) -> Together:
         """On rank 0 the levels of a frame of this branch and of others beside it, see `begin_frames`."""

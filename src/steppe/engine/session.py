@@ -20,7 +20,7 @@ from steppe.engine.branches import Branches, Say
 from steppe.engine.checkpoint_manager import has_room
 from steppe.engine.driver import Driver
 from steppe.engine.facts import facts_of
-from steppe.engine.frames import Frames
+from steppe.engine.frames import frames_of
 from steppe.engine.open_branches import OpenBranches
 from steppe.engine.plan import Plan
 from steppe.engine.query_cache import Answer, QueryCache
@@ -76,7 +76,6 @@ class Session:
         self.plan, self.ranks, self._path, self._say = plan, ranks or Ranks(), folder, say or (lambda kind, text: None)
         self.watch = Watch(plan.run.engine.step_limit)
         self._cache = QueryCache(plan, self.ranks.world.size)
-        self._frames = Frames(plan)
         self._read_change = partial(read_change, folder, plan)
         self._rule_runner = RuleRunner(folder, plan, self._read_change)
         self._driver = Driver(self._rule_runner)
@@ -373,18 +372,18 @@ class Session:
     def frames(
         self, branches: Sequence[int], query: MapQuery, bits: int, span: Sequence[object] | None
     ) -> tuple[list[object], Callable[[], memoryview]]:
-        """A frame of each branch at its position: the common span, and a function that makes the bytes of all. See `Frames.make`.
+        """A frame of each branch at its position: the common span, and a function that makes the bytes of all. See `frames_of`.
 
         Missing diagnostics are computed again, as for `get`.
         """
         shown = self.open_branches.use(*branches)
         with self.watch.at("a frame"):
             try:
-                return self._frames.make(shown, query, bits, span)
+                return frames_of(shown, query, bits, span)
             except NotComputedError:
                 with ExitStack() as stack:
                     again = (self._recomputation.whole(on, query.name, self._patience(on, on.position.step)) for on in shown)
-                    return self._frames.make([*map(stack.enter_context, again)], query, bits, span)
+                    return frames_of([*map(stack.enter_context, again)], query, bits, span)
 
     @property
     def moved(self) -> Mapping[str, int]:
