@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -34,7 +34,8 @@ class Database(sqlite3.Connection):
         NoSpaceError
             The disk is full.
         """
-        return self.cursor(_JournalCursor).execute(text, values)
+        found: sqlite3.Cursor = self.cursor(_JournalCursor).execute(text, values)
+        return found
 
     def damaged(self, why: object) -> NoReturn:
         """Raises DamagedError with the name of the file."""
@@ -73,32 +74,23 @@ class Database(sqlite3.Connection):
             self.damaged(error)
 
 
+def _checked(method: Callable[..., Any]) -> Any:
+    """A method of a cursor, with the errors of a journal."""
+
+    def checked(cursor: "_JournalCursor", *values: object) -> Any:
+        try:
+            return method(cursor, *values)
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            cursor.fault(error)
+
+    return checked
+
+
 class _JournalCursor(sqlite3.Cursor):
-    def execute(self, text: str, values: Any = ()) -> sqlite3.Cursor:  # type: ignore[override]
-        try:
-            return super().execute(text, values)
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            self._raise(error)
+    execute, __next__ = _checked(sqlite3.Cursor.execute), _checked(sqlite3.Cursor.__next__)
+    fetchone, fetchall = _checked(sqlite3.Cursor.fetchone), _checked(sqlite3.Cursor.fetchall)
 
-    def __next__(self) -> Any:
-        try:
-            return super().__next__()
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            self._raise(error)
-
-    def fetchone(self) -> Any:
-        try:
-            return super().fetchone()
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            self._raise(error)
-
-    def fetchall(self) -> list[object]:
-        try:
-            return super().fetchall()
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            self._raise(error)
-
-    def _raise(self, error: sqlite3.DatabaseError | UnicodeDecodeError) -> NoReturn:
+    def fault(self, error: sqlite3.DatabaseError | UnicodeDecodeError) -> NoReturn:
         base = self.connection  # SQLite's messages quote damaged text, and then are not UTF-8
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if isinstance(base, Database) and (isinstance(error, UnicodeDecodeError) or code in DAMAGE):
