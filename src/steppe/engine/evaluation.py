@@ -1,6 +1,7 @@
 """The value of the expression of a trigger, on all ranks together; the same for any number of ranks."""
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,18 @@ from steppe.api.expression import Node
 from steppe.array_types import Array
 from steppe.comm import World
 from steppe.kernels.sums import total
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "and": operator.and_,
+    "or": operator.or_,
+    "<": operator.lt,
+    ">": operator.gt,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "negative": operator.neg,
+}
 
 
 class NoValueError(Exception):
@@ -55,28 +68,11 @@ class Evaluation:
         if node.what == "number":
             return node.value
         parts = [self._of(part) for part in node.parts]
-        match node.what:
-            case "and":
-                return parts[0] and parts[1]
-            case "or":
-                return parts[0] or parts[1]
-            case "<":
-                return parts[0] < parts[1]
-            case ">":
-                return parts[0] > parts[1]
-            case "+":
-                found = parts[0] + parts[1]
-            case "-":
-                found = parts[0] - parts[1]
-            case "*":
-                found = parts[0] * parts[1]
-            case "/":
-                self._refuse(node.parts[1].kind == "cells", parts[1] == 0, "it divides by 0")
-                found = parts[0] / parts[1]
-            case "negative":
-                found = -parts[0]
-            case _:
-                return self._aggregate(node.what, parts[0])
+        if node.what not in OPERATORS:
+            return self._aggregate(node.what, parts[0])
+        if node.what == "/":
+            self._refuse(node.parts[1].kind == "cells", parts[1] == 0, "it divides by 0")
+        found = OPERATORS[node.what](*parts)
         if node.kind == "number":
             self._refuse(False, not np.isfinite(found), "a number in it is not finite")
         return found
