@@ -6,15 +6,14 @@
 All settings must be equal, but for paths and threads. All files must have the same bytes; the ranks of a site share the work of reading.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import xxhash
-from pydantic import BaseModel
 
+from steppe.engine.differences import flat
 from steppe.engine.run_file import RunFile
 from steppe.errors import Failure, Mistake
 
@@ -46,10 +45,13 @@ class SiteInputs:
             A file cannot be read.
         """
         found = cls()
-        for key, value in _flat("", run):
-            if key not in OWN_SETTINGS and not (isinstance(value, str) and value.startswith("/")):
+        for key, given in flat(run.model_dump(exclude_none=True)).items():
+            value = given if isinstance(given, str | int | float) else str(given)
+            if key in OWN_SETTINGS:
+                continue
+            if not (isinstance(value, str) and value.startswith("/")):
                 found.settings[key] = value
-            elif key not in OWN_SETTINGS:
+            else:
                 found.paths[key] = value
                 found.files[key] = {name: _described(Path(value) / name) for name in _names(Path(value))[part::parts]}
         return found
@@ -102,20 +104,6 @@ def _difference(first: str, one: tuple[int, str, str | None] | None, other: str,
 
 def _said(value: object) -> str:
     return "not given" if value is None else f'"{value}"' if isinstance(value, str) else str(value)
-
-
-def _flat(key: str, value: object) -> Iterator[tuple[str, Any]]:
-    """Dotted keys of a table of the run file and their values, in types of JSON."""
-    if isinstance(value, BaseModel):
-        value = {name: getattr(value, name) for name in type(value).model_fields}
-    if isinstance(value, Mapping) and value:
-        for name, each in value.items():
-            yield from _flat(f"{key}.{name}".lstrip("."), each)
-    elif isinstance(value, Sequence) and not isinstance(value, str) and any(isinstance(each, BaseModel | Mapping) for each in value):
-        for number, each in enumerate(value, 1):
-            yield from _flat(f"{key}[{number}]", each)
-    elif value is not None:
-        yield key, value if isinstance(value, str | int | float) else str(value)
 
 
 def _names(path: Path) -> list[str]:
