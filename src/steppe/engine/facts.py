@@ -12,6 +12,7 @@ from steppe.grid import as_plain
 from steppe.levels import Space
 from steppe.variable import Variable, vectors
 
+AS_DECLARED = ("name", "units", "dtype", "long_name", "standard_name", "whole", "initial", "source", "cell_methods", "heading")
 WIDE = ("rainfall", "precipitation", "snowfall", "runoff", "river")  # in CF names of what spans powers of ten
 
 
@@ -73,25 +74,16 @@ def _of_levels(levels: tuple[str, Space] | None) -> dict[str, object] | None:
 def _of_variable(variable: Variable, single: bool, own: bool, whole: bool) -> dict[str, object]:
     vector, toward = (variable.component if whole else None) or ("", "")
     return {
-        "name": variable.name,
+        **{key: getattr(variable, key) for key in AS_DECLARED},
         "role": variable.role.value,
         "dims": list(variable.dims),
-        "units": variable.units,
-        "dtype": variable.dtype,
-        "long_name": variable.long_name,
-        "standard_name": variable.standard_name,
         "low": variable.low if isfinite(variable.low) else None,
         "high": variable.high if isfinite(variable.high) else None,
-        "whole": variable.whole,
-        "initial": variable.initial,
-        "source": variable.source,
-        "cell_methods": variable.cell_methods,
         "settable": own and variable.settable,
         "settable_by": list(variable.settable_by),
         "map": ("classes" if variable.classes else "field") if variable.dims else "",
         "classes": {str(number): name for number, name in variable.classes.items()},
         "logarithmic": variable.logarithmic or any(word in variable.standard_name for word in WIDE),
-        "heading": variable.heading,
         "vector": vector,
         "toward": toward,
         "rounded": "float32" if single and variable.dtype == "float64" else "",
