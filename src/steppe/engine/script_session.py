@@ -209,17 +209,8 @@ class ScriptSession(Session):
                 raise NotComputedError(f"{told} Begin the run again to go back further.")
             self._go_back(max(there), end)
 
-    def add_trigger(self, arguments: Arguments) -> int:
-        """Adds a trigger; returns its number."""
-        number = self.on.rules.free
-        self._rule("trigger", {**arguments, "id": number})
-        return number
-
-    def remove_rule(self, number: int) -> None:
-        """Removes an event or a trigger."""
-        self._rule("remove", {"rule": number})
-
-    def _rule(self, kind: str, arguments: Arguments) -> None:
+    def rule(self, kind: str, arguments: Arguments) -> None:
+        """Adds a trigger, or removes an event or a trigger, as `RuleRunner.order` does."""
         with self._whole():
             self._rule_runner.order(self.on, kind, arguments)
             self._note(kind, arguments)
@@ -283,13 +274,10 @@ class ScriptSession(Session):
     def set(self, name: str, value: float | Array, cells: Integers | None, operation: str = "set") -> Increment:
         """Sets, scales or adds to a variable, everywhere or in some packed cells."""
         with self._whole():
-            return self._set(name, value, cells, operation)
-
-    def _set(self, name: str, value: float | Array, cells: Integers | None, operation: str) -> Increment:
-        increment: Increment = self.on.order("set", name=name, value=value, cells=cells, operation=operation)
-        kept = np.array(value) if isinstance(value, np.ndarray) else value
-        self._bytes += sum(values.nbytes for values in (value, cells) if isinstance(values, np.ndarray))
-        self._note("set", cache(partial(self._arguments, {"variable": name, "operation": operation}, kept, cells)))
+            increment: Increment = self.on.order("set", name=name, value=value, cells=cells, operation=operation)
+            kept = np.array(value) if isinstance(value, np.ndarray) else value
+            self._bytes += sum(values.nbytes for values in (value, cells) if isinstance(values, np.ndarray))
+            self._note("set", cache(partial(self._arguments, {"variable": name, "operation": operation}, kept, cells)))
         return increment
 
     def _note(self, kind: str, arguments: Arguments | Callable[[], Arguments]) -> None:

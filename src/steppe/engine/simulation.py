@@ -6,7 +6,7 @@ It owns the run folder and commands the ranks, as rank 0. It never prints; `on_e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import count
 from pathlib import Path
 from threading import RLock
@@ -213,11 +213,13 @@ class Simulation:
         """
         if action not in ACTIONS:
             raise RequestError(f'A trigger has no action "{action}". Write one of {", ".join(ACTIONS)}.')
-        return self._open.add_trigger({"expression": expression, "action": action, "text": text, "variable": variable})
+        number = self._open.on.rules.free
+        self._open.rule("trigger", {"expression": expression, "action": action, "text": text, "variable": variable, "id": number})
+        return number
 
     def remove_trigger(self, number: int) -> None:
         """Removes a trigger. Raises `RequestError` if there is none with this number."""
-        self._open.remove_rule(number)
+        self._open.rule("remove", {"rule": number})
 
     # ---- looking and changing ---------------------------------------------------------------------------------------------------------
     def __getitem__(self, name: str) -> xarray.DataArray:
@@ -379,10 +381,8 @@ class Simulation:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._session.failure = error if isinstance(error, Failure) else None
         try:
-            if error is None:
-                self._session.save_last()
-            elif not isinstance(error, Failure):  # of the script, or Ctrl-C: what was computed is whole
-                with suppress(SteppeError):  # `error` is raised
+            if not isinstance(error, Failure):  # of the script, or Ctrl-C: what was computed is whole
+                with suppress(SteppeError) if error else nullcontext():  # `error` is raised
                     self._session.save_last()
         finally:
             self._closed = True
