@@ -28,17 +28,15 @@ ROOM = 1 << 20  # free bytes, at least, with which a branch continues after a fu
 
 @dataclass(frozen=True)
 class _Keeping:
-    """A checkpoint on its way to the disk. number: of checkpoints that were begun, with this one; begin: time of the clock [s]."""
+    """A checkpoint on its way to the disk. number: of checkpoints that were begun, with this one; begin: time of the clock [s].
+
+    progress: of the branch, once the checkpoint is durable.
+    """
 
     number: int
     aside: Path
-    step: int
-    applied: int
-    date: str
-    complete: bool
-    records: dict[str, int]
-    spent: Spent
-    more: Mapping[str, Any]
+    progress: Progress
+    manifest: Mapping[str, Any]
     begin: float
 
 
@@ -80,8 +78,7 @@ class CheckpointManager:
         self.folder.write_run(self._plan.run.as_toml())
         create_store(self.folder.output, self._state.outputs.groups, self._plan.provenance | {"steppe_run": self.folder.id})
         self._order("open", output=str(self.folder.output), checkpoint="")
-        self.progress = Progress("running", 0, self._date(0))
-        self.progress.write(self.folder.path)
+        self.go_back(None)
 
     def go_on_from(self, checkpoint: Checkpoint) -> None:
         """Begins the branch on all ranks at a checkpoint; later results are removed.
@@ -93,13 +90,12 @@ class CheckpointManager:
         """
         self.progress = self._progress_at(checkpoint)
         if self.progress.state == "running":  # readers must not look for what is removed next
-            self.progress.write(self.folder.path)
+            self._report(self.progress)
         self._order("open", output=str(self.folder.output), checkpoint=str(checkpoint.path))
 
     def go_back(self, checkpoint: Checkpoint | None) -> None:
         """Tells readers that the branch begins again at a checkpoint, None: at the initial state. Then later ones may be removed."""
-        self.progress = self._progress_at(checkpoint) if checkpoint else Progress("running", 0, self._date(0))
-        self.progress.write(self.folder.path)
+        self._report(self._progress_at(checkpoint) if checkpoint else Progress("running", 0, self._date(0)))
 
     def _progress_at(self, checkpoint: Checkpoint) -> Progress:
         state, step = "finished" if checkpoint.step >= self._plan.steps else "running", checkpoint.step
@@ -109,8 +105,12 @@ class CheckpointManager:
     def go_on(self, step: int, records: Mapping[str, int]) -> None:
         """Tells readers that the branch continues at a step with so many records; later records will be removed."""
         readable = {key: min(count, self.progress.records.get(key, 0)) for key, count in records.items()}
-        self.progress = Progress("running", step, self._date(step), readable, self.progress.checkpoint)
-        self.progress.write(self.folder.path)
+        self._report(Progress("running", step, self._date(step), readable, self.progress.checkpoint))
+
+    def _report(self, progress: Progress) -> None:
+        """Shows readers of the folder a progress."""
+        progress.write(self.folder.path)
+        self.progress = progress
 
     # ---- checkpoints ----------------------------------------------------------------------------------------------------------------
     def keep(self, step: int, spent: Spent, applied: int | None = None, more: Mapping[str, object] | None = None) -> str:
@@ -121,15 +121,24 @@ class CheckpointManager:
         """
         if self._keeping:  # there is memory for the copies of one checkpoint
             self.finish()
-        begin = time.monotonic()
+        begin, outputs = time.monotonic(), self._state.outputs
         self._begun += 1
-        outputs = self._state.outputs
-        complete = step >= self._plan.steps and outputs.complete
+        state = "finished" if step >= self._plan.steps and outputs.complete else "running"
         aside = Checkpoint.begin(self.folder.checkpoints, step, applied)
-        records = dict(outputs.writer.records)
-        self._keeping = _Keeping(self._begun, aside, step, applied or 0, self._date(step), complete, records, spent, more or {}, begin)
+        name = aside.name.removesuffix(".tmp")
+        progress = Progress(state, step, self._date(step), dict(outputs.writer.records), name, spent)
+        manifest = {
+            "date": progress.date,
+            "calendar": self._plan.clock.calendar,
+            "records": progress.records,
+            "spent": asdict(spent),
+            "software": software(),
+            "applied": applied or 0,
+            **(more or {}),
+        }
+        self._keeping = _Keeping(self._begun, aside, progress, manifest, begin)
         self._order("keep", aside=str(aside))
-        return aside.name.removesuffix(".tmp")
+        return name
 
     def seal_what_is_durable(self) -> None:
         """Seals a checkpoint behind the run once all ranks have written their tiles; readers then see its records."""
@@ -141,23 +150,11 @@ class CheckpointManager:
 
         def seal() -> None:
             self.folder.expect_in_place()
-            if keeping.complete:
+            if keeping.progress.state == "finished":
                 writer.mark_complete()
-            step, date, records, spent = keeping.step, keeping.date, keeping.records, keeping.spent
-            manifest = {
-                "date": date,
-                "calendar": self._plan.clock.calendar,
-                "records": records,
-                "spent": asdict(spent),
-                "software": software(),
-                "applied": keeping.applied,
-                **keeping.more,
-            }
-            path = Checkpoint.seal(keeping.aside, contents, digests, manifest, self._plan.identity)
-            progress = Progress("finished" if keeping.complete else "running", step, date, records, path.name, spent)
-            progress.write(self.folder.path)
-            Checkpoint.prune(path, needed=keeping.more.get("behind", [""])[0])
-            self.progress = progress
+            path = Checkpoint.seal(keeping.aside, contents, digests, keeping.manifest, self._plan.identity)
+            self._report(keeping.progress)
+            Checkpoint.prune(path, needed=keeping.manifest.get("behind", [""])[0])
             self._path, self._untold, self.seconds = path, True, time.monotonic() - keeping.begin
 
         writer.do(seal)
