@@ -118,6 +118,20 @@ def test_a_tag_holds_however_its_reply_was_coded(client: Client) -> None:
     assert client.post("/step", {"steps": 1}, headers={"If-Match": tags[0]}).status_code == 200
 
 
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
+def test_a_tag_to_which_a_compressing_proxy_adds_its_coding_holds(client: Client, coding: str) -> None:
+    client.post("/step", {"steps": 1})
+    for path in ("", "/data/green", "/variables"):
+        tag = client.get(path).headers["etag"].removeprefix("W/")
+        marked = f'{tag[:-1]}-{coding}"'  # as mod_deflate of Apache writes it
+        assert client.get(path, headers={"If-None-Match": marked}).status_code == 304, path
+        assert client.get(path, headers={"If-None-Match": f'"other-{coding}", W/{marked}'}).status_code == 304, path
+        assert client.get(path, headers={"If-None-Match": f'"other-{coding}"'}).status_code == 200, path
+    tag = client.get("").headers["etag"].removeprefix("W/")
+    assert client.post("/step", {"steps": 1}, headers={"If-Match": f'{tag[:-1]}-{coding}"'}).status_code == 200
+    assert client.post("/step", {"steps": 1}, headers={"If-Match": f'{tag[:-1]}-{coding}"'}).status_code == 412
+
+
 def test_a_reply_without_its_text_varies_as_the_text_does(client: Client) -> None:
     client.post("/step", {"steps": 8})
     for path in ("/variables", "/data/green?format=json&time=step:1/8"):

@@ -1,4 +1,4 @@
-"""The preferences of a client (RFC 9110, 2022, section 12.5): media types (`Accept`) and codings (`Accept-Encoding`)."""
+"""The preferences of a client (RFC 9110, 2022, section 12.5): media types (`Accept`), codings (`Accept-Encoding`), and tags that it has."""
 
 import re
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from steppe.control import Refused
 
+_CODED = re.compile(rb'-(?:gzip|br|zstd)(?="$)')  # what a proxy that compresses a reply adds to its tag
 _WEIGHT = re.compile(r"[01](\.[0-9]{0,3})?")
 
 
@@ -26,6 +27,11 @@ def form_of(accept: bytes, forms: Mapping[str, str]) -> str:
         text = f'The header Accept, "{given}", takes no format of this answer. Accept one of the allowed types, or give format=.'
         raise Refused("not-acceptable", text, value=given, allowed=allowed, position="Accept")
     return found
+
+
+def tags_of(header: bytes) -> list[bytes]:
+    """The tags of If-Match or If-None-Match as this server made them: without the W/, and without the coding that a proxy added."""
+    return [_CODED.sub(b"", each.strip().removeprefix(b"W/")) for each in header.split(b",")]
 
 
 @lru_cache(1000)

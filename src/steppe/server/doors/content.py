@@ -7,10 +7,11 @@ import re
 
 from steppe.control import Refused
 from steppe.server.doors.origin import SAFE
+from steppe.server.negotiation import tags_of
 from steppe.server.request import Message, Receive, Request
 
 KEY = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-VERSION = re.compile(r'(?:W/)?"(b[0-9]{1,19}\.[0-9]{1,19})(?:-[0-9a-f]+)?"')
+VERSION = re.compile(rb'"(b[0-9]{1,19}\.[0-9]{1,19})(?:-[0-9a-f]+)?"')
 
 
 def check_key(request: Request) -> None:
@@ -34,13 +35,13 @@ def check_key(request: Request) -> None:
     request.key = key.decode()
     if not request.route.steering:
         return
-    version = request.headers.get(b"if-match", b"*").decode("latin-1").strip()
-    if version != "*":
-        found = VERSION.fullmatch(version)
+    version = request.headers.get(b"if-match", b"*").strip()
+    if version != b"*":
+        found = VERSION.fullmatch(b",".join(tags_of(version)))
         if found is None:
             text = 'If-Match must be a version such as "b1.17", with its quotes, or *.'
-            raise Refused("version-stale", text, value=version[:64], position="If-Match")
-        request.if_match = found[1]
+            raise Refused("version-stale", text, value=version[:64].decode("latin-1"), position="If-Match")
+        request.if_match = found[1].decode()
     step = request.headers.get(b"if-step")
     if step is not None:
         if not re.fullmatch(rb"[0-9]{1,10}", step):

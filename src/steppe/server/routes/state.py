@@ -4,6 +4,7 @@ import zlib
 
 import msgspec
 
+from steppe.server.negotiation import tags_of
 from steppe.server.query import LOG, read_query
 from steppe.server.request import Request, Response
 from steppe.server.routes.steering import number_of, wait_of
@@ -36,7 +37,7 @@ def tagged(request: Request, content: bytes, version: str = "v", media: bytes = 
 def has(request: Request, tag: bytes) -> bool:
     """Whether the client says that it has what this tag names, or, with *, anything."""
     given = request.headers.get(b"if-none-match")
-    return given is not None and (given in (tag, b"*") or tag in [each.strip().removeprefix(b"W/") for each in given.split(b",")])
+    return given is not None and (given in (tag, b"*") or tag in tags_of(given))
 
 
 async def variables(request: Request) -> Response:
