@@ -45,6 +45,21 @@ def test_every_reference_of_the_contract_leads_somewhere() -> None:
         assert {part.split('"')[0] for part in whole.split(f"#/components/{kind}/")[1:]} <= there
 
 
+def test_generators_of_clients_can_read_each_list_of_the_contract() -> None:
+    def check(part: object) -> None:
+        if isinstance(part, dict):
+            if part.get("type") == "array":
+                assert isinstance(part.get("items", {}), dict), part  # `false` is a schema of JSON, and unknown to generators
+                assert "items" in part or part["minItems"] == part["maxItems"] == len(part["prefixItems"]), part
+            for each in part.values():
+                check(each)
+        elif isinstance(part, list):
+            for each in part:
+                check(each)
+
+    check(CONTRACT)
+
+
 def test_a_route_without_a_role_does_not_start() -> None:
     route = TABLE.routes[0]
     with pytest.raises(ValueError, match='has the role ""'):

@@ -41,7 +41,7 @@ _IN_PATH: dict[str, tuple[dict[str, object], str]] = {
 _HEADERS: dict[str, tuple[dict[str, object], str]] = {
     "Idempotency-Key": ({**_TEXT, "pattern": "^[A-Za-z0-9._-]{1,64}$"}, "A new one for each order; the same when it is sent again."),
     "If-Match": (
-        {**_TEXT, "pattern": r'^(\*|(W/)?"b[0-9]{1,9}\.[0-9]{1,18}(-[0-9a-f]{8})?")$'},
+        {**_TEXT, "pattern": r'^(\*|(W/)?"b[0-9]{1,9}\.[0-9]{1,18}(-[0-9a-f]{8}(-gzip|-br|-zstd)?)?")$'},
         "The version on which the order is based; 412 if it has changed.",
     ),
     "If-Step": ({"type": "integer", "minimum": 0, "maximum": 10**9}, "The step at which the scenario must stand."),
@@ -61,6 +61,7 @@ def contract() -> dict[str, object]:
     for kind, names in EXACTLY_ONE.items():
         if kind.__name__ in schemas:
             schemas[kind.__name__] |= {"oneOf": [_given(name) for name in names]}
+    schemas = json.loads(json.dumps(schemas), object_hook=_readable)
     paths: dict[str, dict[str, object]] = {}
     for route in TABLE.routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
@@ -84,6 +85,15 @@ def contract() -> dict[str, object]:
             },
         },
     }
+
+
+def _readable(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema that generators of clients can read: each list has `items` that are a schema. Counts bound a tuple, not `items: false`."""
+    if "prefixItems" in schema:
+        schema.pop("items", None)
+    elif schema.get("type") == "array":
+        schema.setdefault("items", {})
+    return schema
 
 
 def _given(name: str) -> dict[str, object]:
