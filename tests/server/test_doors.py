@@ -105,6 +105,19 @@ def test_who_logs_in_gets_a_cookie_that_only_the_own_page_can_steer_with(client:
     assert client.ask("GET", "/whoami", role=None, headers=cookie).status_code == 401
 
 
+def test_a_cookie_never_travels_without_tls_where_the_browser_came_by_https(client: Client) -> None:
+    for host, scheme, secure in (("localhost", "https", True), ("localhost:8443", "https", True), ("localhost:8090", "http", False)):
+        headers = {"Host": host, "Origin": f"{scheme}://{host}"}  # of a proxy that ends TLS, and speaks HTTP with the server
+        answer = client.ask("POST", "/login", role=None, key=None, json={"token": TOKENS["view"]}, headers=headers)
+        assert ("; Secure" in answer.headers["set-cookie"]) == secure, host
+
+
+def test_a_proxy_that_drops_the_port_of_host_is_named(client: Client) -> None:
+    headers = {"Host": "localhost", "Origin": "https://localhost:8443"}
+    found = problem(client.ask("POST", "/login", role=None, key=None, json={"token": TOKENS["view"]}, headers=headers))
+    assert (found["code"], "header Host whole, with the port" in found["detail"]) == ("foreign-origin", True)
+
+
 def test_a_cookie_that_another_port_or_a_neighbour_put_there_is_none(client: Client) -> None:
     cookie = cookie_of(client, "admin")["Cookie"]
     name, _, value = cookie.partition("=")

@@ -81,7 +81,8 @@ class Origins:
             return
         scheme, _, host = origin.partition(b"://")
         if scheme not in (b"http", b"https") or not host or host.lower() != request.headers.get(b"host", b"").lower():
-            raise Refused("foreign-origin", "The request came from another site.", value=origin[:100].decode("ascii", "replace"))
+            text = "The request came from another site than its Host. A proxy must pass on the header Host whole, with the port."
+            raise Refused("foreign-origin", text, value=origin[:100].decode("ascii", "replace"))
 
     def preflight(self, request: Request) -> Response | None:
         """The answer to a browser that asks what a script of an allowed site may send; None to all else."""

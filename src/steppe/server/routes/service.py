@@ -90,7 +90,9 @@ async def logout(request: Request) -> Response:
 
 
 def _cookie(request: Request, value: str, seconds: int) -> bytes:
-    secure = "; Secure" if request.scope.get("scheme") == "https" else ""
+    # the browser tells how it called, also behind a proxy that ends TLS
+    is_https = request.scope.get("scheme") == "https" or request.headers.get(b"origin", b"").startswith(b"https:")
+    secure = "; Secure" if is_https else ""
     name = cookie_name(request.scope)
     path = request.prefix or "/"
     return f"{name}={value}; Max-Age={seconds}; Path={path}; HttpOnly; SameSite=Strict{secure}".encode()
