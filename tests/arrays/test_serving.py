@@ -8,13 +8,13 @@ from tests.comm.mpis import ROOT
 
 MANY_CLIENTS = """
 import resource
-from steppe.arrays.serving import HostLink, PageRequest, PageServer
+from steppe.arrays.serving import HostLink, PageServer
 
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
-server = PageServer(bytes(32), lambda request, content: b"%d" % request.elements)
+server = PageServer(bytes(32), lambda request: b"%d" % request.array)
 links = [HostLink(("127.0.0.1", server.port), bytes(32), "host", print) for _ in range(70)]
-answers = [link.ask(PageRequest(0, 0, number, 0, 0, 0, b"", b"")) for number, link in enumerate(links)]
+answers = [link.ask(number, 0) for number, link in enumerate(links)]
 print(*(answer.wait().tobytes().decode() for answer in answers))
 """
 

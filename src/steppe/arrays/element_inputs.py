@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import ArrayLike, DTypeLike
 
 from steppe.array_types import Array, Integers
-from steppe.arrays.access import DTYPES, first_outside
+from steppe.arrays.access import DTYPES
 from steppe.errors import ArrayError, IndexOutOfRangeError
 
 LARGEST = 2**63 - 1  # of indices and keys
@@ -74,14 +74,15 @@ class ElementInputs:
             raise ArrayError(f'"{self._name}": {shape} indices were given keys of shape {found.shape}. Give a key for each.')
         return self.indices(np.broadcast_to(found, shape)).reshape(-1)
 
-    def check_range(self, index: Integers) -> None:
-        """Raises `IndexOutOfRangeError` for the first index (n,) outside the array."""
-        first = np.zeros(1, np.int64)
-        first_outside(index.size, self._size, index, first)
-        if first[0] < index.size:
-            at = int(first[0])
+    def elements(self, index: ArrayLike) -> Integers:
+        """Flat indices within the array, of their shape; raises as `indices`, and `IndexOutOfRangeError` for the first one outside."""
+        found = self.indices(index)
+        unsigned = found.reshape(-1).view(np.uint64)  # a negative index is a large one
+        if unsigned.size and unsigned.max() >= self._size:
+            at = int((unsigned >= self._size).argmax())
             inside = f"not from 0 to {self._size - 1}" if self._size else "outside"
-            raise IndexOutOfRangeError(f'"{self._name}" has {self._size} elements, index {index[at]} at position {at} is {inside}.')
+            raise IndexOutOfRangeError(f'"{self._name}" has {self._size} elements, index {found.flat[at]} at position {at} is {inside}.')
+        return found
 
     def values(self, value: ArrayLike) -> Array:
         """Values of any shape, not yet converted; raises `ArrayError` for others than the dtype can take."""
@@ -102,14 +103,12 @@ class ElementInputs:
         ArrayError
             The indices are no integers, or the values have another shape, another kind of number, or lie outside an integer dtype.
         """
-        chosen, x = self.indices(index), self.values(value)
+        chosen, x = self.elements(index), self.values(value)
         try:
             x = np.broadcast_to(x.squeeze(tuple(range(x.ndim - chosen.ndim))), chosen.shape)
         except ValueError:
             raise ArrayError(f'"{self._name}": {chosen.shape} indices were given values of shape {x.shape}.') from None
-        chosen = chosen.reshape(-1)
-        self.check_range(chosen)
-        x = np.ascontiguousarray(x, self._dtype).reshape(-1)
+        chosen, x = chosen.reshape(-1), np.ascontiguousarray(x, self._dtype).reshape(-1)
         return chosen, x.copy() if np.may_share_memory(chosen, x) else x  # a kernel takes no memory twice
 
     def factor(self, name: str, value: float) -> float:

@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
+from typing_extensions import Buffer
 
 from steppe.array_types import Array, Integers
-from steppe.arrays.access import FETCH_UPDATE, ElementLoops, access, distinct
+from steppe.arrays.access import ANSWERED, GATHER, ElementLoops, access, distinct
 from steppe.arrays.layout import PageLayout, runs_of
-from steppe.arrays.serving import Answer, PageRequest
+from steppe.arrays.serving import Answer, Handler, PageRequest
 from steppe.arrays.site import ArraySite
 from steppe.timeline import span
 
-GATHER = 3  # an operation beside those that change elements
 MOST = 1 << 20  # elements of a request
 FEW = 16  # elements that are sent as they are
 SAMPLE = 512  # indices of a call
@@ -59,14 +59,6 @@ class Far:
         self._two = max(layout.hosts) == 1  # then all that is elsewhere is on one host
         self.traffic = Traffic()
 
-    def gather(self, index: Integers) -> Wait:
-        """Asks for elements of other hosts."""
-        inverse = None
-        if index.size > FEW and _repeats(index):
-            index, inverse = _distinct(index)
-        values = self.change(GATHER, index)
-        return values if inverse is None else lambda: values()[inverse]
-
     def pages(self, numbers: Integers) -> list[tuple[Integers, Wait]]:
         """Asks for whole pages, given in order: groups of them, each on one host, and their elements under way."""
         layout, hosts, found = self._layout, self._layout.page_hosts[numbers], list[tuple[Integers, Wait]]()
@@ -76,18 +68,21 @@ class Far:
             runs = runs_of(group) << layout.shift
             runs[-1, 1] = min(runs[-1, 1], layout.length - runs[-1, 0])
             n = int(runs[:, 1].sum())
-            answer = self._send(int(layout.page_hosts[group[0]]), GATHER, n, len(runs), runs.reshape(-1))
+            answer = self._send(int(layout.page_hosts[group[0]]), GATHER, n, runs)
             found.append((group, self._waiting(n, [(answer, slice(None))])))
         return found
 
-    def change(self, operation: int, index: Integers, x: Array | None = None, a: float = 1, b: float = 1) -> Wait:
-        """Gathers, scatters or updates elements of other hosts; gives the elements, or the former values of `FETCH_UPDATE`."""
-        asked = []
+    def change(self, operation: int, index: Integers, x: Array, a: float = 1, b: float = 1) -> Wait:
+        """Does an operation of `access` on elements (n,) of other hosts; gives the elements, or the former values of `FETCH_UPDATE`."""
+        inverse, asked = None, []
+        if operation == GATHER and index.size > FEW and _repeats(index):
+            index, inverse = _distinct(index)
         for host, places in self._split(index):
-            some, values = np.ascontiguousarray(index[places]), None if x is None else x[places]
-            n_runs, sent = _as_runs(some, self._layout.length)
-            asked.append((self._send(host, operation, some.size, n_runs, sent, values, a, b), places))
-        return self._waiting(index.size, asked)
+            where = np.ascontiguousarray(index[places])
+            values = (np.array([a, b], FACTOR[self._dtype.kind]), x[places]) if x.size else ()
+            asked.append((self._send(host, operation, where.size, _packed(where, self._layout.length), *values), places))
+        found = self._waiting(index.size, asked)
+        return found if inverse is None else lambda: found()[inverse]
 
     def _waiting(self, n: int, asked: list[tuple[Answer, Integers | slice]]) -> Wait:
         """Waits for answers and counts the time: n values, in the places of each answer."""
@@ -117,42 +112,31 @@ class Far:
         for group in np.split(order, np.flatnonzero(np.diff(hosts[order])) + 1):
             yield from ((int(hosts[group[0]]), group[first : first + MOST]) for first in range(0, group.size, MOST))
 
-    def _send(
-        self, host: int, operation: int, elements: int, n_runs: int, sent: Array, x: Array | None = None, a: float = 1, b: float = 1
-    ) -> Answer:
-        values = np.ascontiguousarray(x) if x is not None else np.empty(0, self._dtype)
-        factors = (np.array(each, FACTOR[self._dtype.kind]).tobytes() for each in (a, b))
-        request = PageRequest(operation, self._number, elements, n_runs, sent.nbytes, values.nbytes, *factors)
-        answer = self._site.link(host).ask(request, sent.data.cast("B"), values.data.cast("B"))
+    def _send(self, host: int, operation: int, elements: int, where: Integers, *values: Array) -> Answer:
+        answer = self._site.link(host).ask(self._number, operation, where, *values)
         self.traffic.messages += 1
-        self.traffic.sent += sent.nbytes + values.nbytes + (elements * self._dtype.itemsize if operation in (GATHER, FETCH_UPDATE) else 0)
+        answered = elements * self._dtype.itemsize if operation in ANSWERED else 0
+        self.traffic.sent += answered + sum(each.nbytes for each in (where, *values))
         return answer
 
 
-def handler(dtype: DTypeLike, shift: int, table: Integers, memory: Array) -> Callable[[PageRequest, memoryview], bytes | memoryview]:
+def handler(dtype: DTypeLike, shift: int, table: Integers, memory: Array) -> Handler:
     """Answers requests for the pages of this host, whose addresses are in `table`; keeps their memory alive."""
     kind = np.dtype(dtype)
     loops: ElementLoops = access(kind.name)
-    nothing, counts = np.empty(0, np.int64), np.zeros(2, np.int64)
 
-    def answer(request: PageRequest, content: memoryview) -> bytes | memoryview:
+    def answer(request: PageRequest) -> Buffer:
         assert memory.size  # other ranks may ask after this one has dropped its array
-        sent = content[: request.indices]
-        if request.runs:
-            index = _from_runs(np.frombuffer(sent, np.int64))
-        else:
-            index = np.frombuffer(sent, SHORT if request.indices == 4 * request.elements else np.int64).astype(np.int64, copy=False)
+        _, operation, where, values = request
+        index = _from_runs(where) if where.ndim > 1 else where.astype(np.int64, copy=False)
         n = index.size
-        if n <= FEW and request.operation == GATHER:  # sooner copied than a kernel is called
+        if n <= FEW and operation == GATHER:  # sooner copied than a kernel is called
             size, mask = kind.itemsize, (1 << shift) - 1
             return b"".join(string_at(int(table[i >> shift]) + size * (i & mask), size) for i in index.tolist())
-        found = np.empty(n if request.operation in (GATHER, FETCH_UPDATE) else 0, kind)
-        if request.operation == GATHER:
-            loops.gather_pages(n, np.iinfo(np.int64).max, shift, table, index, found, counts)
-        else:
-            a, b = (np.frombuffer(each, FACTOR[kind.kind])[0] for each in (request.a, request.b))
-            x = np.frombuffer(content[request.indices :], kind)
-            loops.change(n, request.operation, shift, a, b, table, index, x, found, nothing, counts)
+        a, b = np.frombuffer(values, FACTOR[kind.kind], 2) if operation != GATHER else (1, 1)
+        x = np.frombuffer(values, kind, offset=16 if operation != GATHER else 0)
+        found = np.empty(n if operation in ANSWERED else 0, kind)
+        loops.change(n, operation, shift, a, b, table, index, x, found)
         return found.data if found.size else b""
 
     return answer
@@ -178,17 +162,18 @@ def _distinct(index: Integers) -> tuple[Integers, Integers]:
     return found[: counts[0]], inverse
 
 
-def _as_runs(index: Integers, length: int) -> tuple[int, Array]:
-    """The number of runs and their pairs, or 0 and the indices where pairs are no shorter. length: of the array."""
+def _packed(index: Integers, length: int) -> Integers:
+    """Indices (n,) as they are sent: as runs (first, count), where these are shorter. length: of the array."""
     sample = _sample(index)
     if index.size > FEW and 2 * int(np.count_nonzero(np.diff(sample) == 1)) >= sample.size:
         runs = runs_of(index)
         if runs.size < index.size:
-            return len(runs), runs.reshape(-1)
-    return 0, index.astype(SHORT) if length <= LARGEST else index
+            return runs
+    return index.astype(SHORT) if length <= LARGEST else index
 
 
-def _from_runs(pairs: Integers) -> Integers:
-    first, lengths = pairs[::2], pairs[1::2]
+def _from_runs(runs: Integers) -> Integers:
+    first, lengths = runs.T
     ends = np.cumsum(lengths)
-    return np.arange(ends[-1]) + np.repeat(first - ends + lengths, lengths)
+    index: Integers = np.arange(ends[-1]) + np.repeat(first - ends + lengths, lengths)
+    return index

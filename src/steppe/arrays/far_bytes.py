@@ -1,11 +1,12 @@
 """A file whose bytes lie on several hosts: one request a host, which its page server answers.
 
-request = (offsets | lengths) of records in the part of the host | the bytes of all records, of a write
+request = (offset, length) of records in the part of the host | the bytes of all records, of a write
 """
 
 from collections.abc import Iterator
 
 import numpy as np
+from typing_extensions import Buffer
 
 from steppe.array_types import Bytes, Integers
 from steppe.arrays.byte_records import ByteRecords, copy_records, cut
@@ -52,7 +53,7 @@ class SpreadImage:
             if host == self._site.host:
                 self._image.read(some, into, at)
             else:
-                under_way.append((some, at, self._ask(host, READ, some, into[:0])))
+                under_way.append((some, at, self._ask(host, READ, some)))
         for some, at, answer in under_way:
             copy_records(at.size, some.places, at, some.lengths, np.frombuffer(answer.wait(), np.uint8), into)
 
@@ -63,16 +64,14 @@ class SpreadImage:
             here = np.flatnonzero(hosts == host)
             yield host, ByteRecords(pieces.offsets[here], pieces.lengths[here]), places[here]
 
-    def _ask(self, host: int, operation: int, records: ByteRecords, data: Bytes) -> Answer:
-        table = np.stack(records)
-        request = PageRequest(operation, self._number, records.offsets.size, 0, table.nbytes, data.nbytes, b"", b"")
-        return self._site.link(host).ask(request, table.data.cast("B"), data.data)
+    def _ask(self, host: int, operation: int, records: ByteRecords, *data: Bytes) -> Answer:
+        return self._site.link(host).ask(self._number, operation, np.stack(records, axis=1), *data)
 
-    def _answer(self, request: PageRequest, content: memoryview) -> bytes | memoryview:
+    def _answer(self, request: PageRequest) -> Buffer:
         """Does what a rank of another host asks of the part of this one."""
-        records = ByteRecords(*np.frombuffer(content[: request.indices], np.int64).reshape(2, -1))
+        records = ByteRecords(*np.ascontiguousarray(request.where.T))
         if request.operation == WRITE:
-            self._image.write(-1, records, np.frombuffer(content[request.indices :], np.uint8))
+            self._image.write(-1, records, np.frombuffer(request.values, np.uint8))
             return b""
         found = np.empty(records.total, np.uint8)
         self._image.read(records, found)

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from steppe.array_types import Array, Integers
-from steppe.arrays.access import FETCH_UPDATE, SCATTER, UPDATE, access, divide
+from steppe.arrays.access import ANSWERED, FETCH_UPDATE, GATHER, SCATTER, UPDATE, access, divide
 from steppe.arrays.element_inputs import ElementInputs, described, flat_index
-from steppe.arrays.far import Far, Fetch, handler
+from steppe.arrays.far import Far, Fetch, Wait, handler
 from steppe.arrays.layout import PAGE, Kind, PageLayout
 from steppe.arrays.ordered import Log, apply_in_order
 from steppe.arrays.reading import RawPages, ReadOnly, read_only_error, size_of
@@ -24,7 +24,7 @@ from steppe.comm import World, shared
 from steppe.errors import ArrayError, IndexOutOfRangeError
 from steppe.kernels.elements import ONE_PAGE
 
-_NO_FAR, _ONE = np.empty(0, np.int64), np.zeros(1, np.int64)  # positions: none, the first
+_NONE, _FIRST = np.empty(0, np.int64), np.zeros(1, np.int64)  # positions
 
 
 class GlobalArray:
@@ -156,52 +156,55 @@ class GlobalArray:
     def fetch(self, index: ArrayLike) -> Fetch:
         """Begins a gather; between it and its `wait` the caller may do other work."""
         self.check()
-        chosen = self.inputs.indices(index)
-        shape, chosen = chosen.shape, chosen.reshape(-1)
-        far, near = self._divided(self._table, chosen)
-        elsewhere = far.size > 0 and far.size == chosen.size
-        coming = self._far.gather(chosen if elsewhere else chosen[far]) if far.size else None
-        found = np.empty(0, self.dtype) if elsewhere else self._taken(self._table, chosen, near)  # while the other hosts look for theirs
+        chosen = self.inputs.elements(index)
+        coming = self.begin(self._table, GATHER, chosen.reshape(-1))
+        return Fetch(lambda: coming().reshape(chosen.shape))
+
+    def begin(self, table: Integers, operation: int, index: Integers, x: Array | None = None, a: float = 1, b: float = 1) -> Wait:
+        """Begins an operation of `access` on elements (n,) within the array, by a table of addresses. Those of this host are done at once.
+
+        What is returned waits for the others, and gives the elements, or the former ones for `FETCH_UPDATE`.
+        """
+        x = np.empty(0, self.dtype) if x is None else x
+        far, near = self._divided(table, index) if self._site.several else (_NONE, index)
+        if far.size == 0:
+            found = self._done(table, operation, index, x, a, b)
+            return lambda: found
+        if near.size == 0:
+            return self._far.change(operation, index, x, a, b)
+        coming = self._far.change(operation, index[far], x[far] if x.size else x, a, b)
+        old = np.empty(index.size if operation in ANSWERED else 0, self.dtype)
+        if operation == GATHER:  # while the other hosts do theirs
+            self._loops.gather_near(near.size, self._shift, table, near, index, old)
+        else:
+            former = self._done(table, operation, index[near], x[near], a, b)
+            if old.size:
+                old[near] = former
 
         def finish() -> Array:
-            if coming and elsewhere:
-                return coming().reshape(shape)
-            if coming:
-                found[far] = coming()
-            return found.reshape(shape)
+            values = coming()
+            if old.size:
+                old[far] = values
+            return old
 
-        return Fetch(finish)
+        return finish
 
-    def gather_from(self, table: Integers, index: Integers) -> tuple[Array, Integers]:
-        """The elements at flat indices (n,), by another table of addresses, and the positions of those with address 0."""
-        far, near = self._divided(table, index)
-        return self._taken(table, index, near), far
+    def _done(self, table: Integers, operation: int, index: Integers, x: Array, a: float, b: float) -> Array:
+        """Does an operation on elements of this host, or of pages in the table; gives them, or the former ones for `FETCH_UPDATE`."""
+        old = np.empty(index.size if operation in ANSWERED else 0, self.dtype)
+        if operation == GATHER and self.whole is not None:
+            self._loops.gather(index.size, int(table[0]), index, old)
+        else:
+            self._loops.change(index.size, operation, self._shift, a, b, table, index, x, old)
+        return old
 
-    def _divided(self, table: Integers, index: Integers) -> tuple[Integers, Integers | None]:
-        """The positions of elements with address 0, and those of the others, None for all; raises for an index outside."""
-        if self.size == 0:
-            self.inputs.check_range(index)
-        if not self._site.several or index.size == 0:
-            return _NO_FAR, None
-        if index.size == 1 and 0 <= (only := int(index[0])) < self.size:  # sooner looked up than a kernel is called
-            return (_NO_FAR, _ONE) if table[only >> self._shift] else (_ONE, _NO_FAR)
-        places, counts = np.empty(index.size, np.int64), np.empty(2, np.int64)
-        divide(index.size, self.size, self._shift, table, index, places, counts)
-        if counts[0]:
-            self.inputs.check_range(index)
-        return places[: counts[1]], places[counts[1] :]
-
-    def _taken(self, table: Integers, index: Integers, near: Integers | None) -> Array:
-        n, found, counts = index.size, np.empty(index.size, self.dtype), np.empty(1, np.int64)
-        if near is not None:
-            if near.size:
-                self._loops.gather_near(near.size, self._shift, table, index, near, found)
-            return found
-        loop = self._loops.gather_pages if self.whole is None else self._loops.gather
-        loop(n, self.size, self._shift, table, index, found, counts)
-        if counts[0]:
-            self.inputs.check_range(index)
-        return found
+    def _divided(self, table: Integers, index: Integers) -> tuple[Integers, Integers]:
+        """The positions of elements with address 0, and those of the others, in order."""
+        if index.size == 1:  # sooner looked up than a kernel is called
+            return (_NONE, _FIRST) if table[int(index[0]) >> self._shift] else (_FIRST, _NONE)
+        places, counts = np.empty(index.size, np.int64), np.empty(1, np.int64)
+        divide(index.size, self._shift, table, index, places, counts)
+        return places[counts[0] :][::-1], places[: counts[0]]
 
     def scatter(self, index: ArrayLike, value: ArrayLike) -> None:
         """Stores a value at each flat index; of equal indices in one call the last one counts.
@@ -214,7 +217,7 @@ class GlobalArray:
             The indices are no integers, the values have another shape or kind of number, or the array is read-only or freed.
         """
         self._check_writable()
-        self._change(SCATTER, *self.inputs.indices_and_values(index, value))
+        self.begin(self._table, SCATTER, *self.inputs.indices_and_values(index, value))()
 
     def update(
         self, index: ArrayLike, value: ArrayLike, a: float = 1, b: float = 1, *, fetch: bool = False, key: ArrayLike | None = None
@@ -251,7 +254,7 @@ class GlobalArray:
                 raise ArrayError(f'"{self.name}": an update with keys takes place at the next sync. Give `fetch` or `key`, not both.')
             self._log.add(chosen, self.inputs.keys(key, np.shape(index)), x, a, b)
             return None
-        old = self._change(FETCH_UPDATE if fetch else UPDATE, chosen, x, a, b)
+        old = self.begin(self._table, FETCH_UPDATE if fetch else UPDATE, chosen, x, a, b)()
         return old.reshape(np.shape(index)) if fetch else None
 
     def __getitem__(self, key: Any) -> Array:
@@ -358,18 +361,6 @@ class GlobalArray:
     def _apply(self, index: Integers, x: Array, b: Array) -> None:
         """Applies updates to elements of this host, one after the other."""
         self._loops.apply(index.size, self._shift, self._table, index, x, b)
-
-    def _change(self, operation: int, index: Integers, x: Array, a: float = 1, b: float = 1) -> Array:
-        """Changes elements wherever they lie, and waits until it has taken effect; the former elements (n,) for `FETCH_UPDATE`."""
-        old = np.empty(index.size if operation == FETCH_UPDATE else 0, self.dtype)
-        far, counts = np.empty(index.size if self._site.several else 0, np.int64), np.empty(1, np.int64)
-        self._loops.change(index.size, operation, self._shift, a, b, self._table, index, x, old, far, counts)
-        far = far[: counts[0]]
-        if far.size:
-            values = self._far.change(operation, index[far], x[far], a, b)()
-            if old.size:
-                old[far] = values
-        return old
 
     def _check_writable(self) -> None:
         """Raises `ArrayError` as `check` does, and within `read_only`."""

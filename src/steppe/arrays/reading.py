@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from steppe.array_types import Array, Integers
+from steppe.arrays.access import GATHER
 from steppe.arrays.far import Far, Wait
 from steppe.errors import ArrayError
 
@@ -131,23 +132,18 @@ class ReadOnly:
     def gather(self, index: ArrayLike) -> Array:
         """The elements at flat indices, of their shape; raises as `GlobalArray.gather`, and after the end of `read_only`."""
         self._check()
-        shape, chosen = np.shape(index), self._array.inputs.indices(index).reshape(-1)
-        found, far = self._array.gather_from(self._table, chosen)
-        if self._pages.size and chosen.size:
-            pages = chosen >> self._array.layout.shift
-            numbers, counts = self._counted(pages)
-            addresses, begin = self._table[numbers], self._memory.ctypes.data
-            stored, missing = (addresses >= begin) & (addresses < begin + self._memory.size), addresses == 0
+        array = self._array
+        chosen = array.inputs.elements(index)
+        if array.whole is None and chosen.size:
+            numbers, counts = self._counted(chosen.reshape(-1) >> array.layout.shift)
+            away = array.layout.page_hosts[numbers] != array.host
+            numbers, counts = numbers[away], counts[away]
+            stored = self._table[numbers] != 0
             self._far.traffic.hits += int(counts[stored].sum())
-            if self._store(numbers[missing], counts[missing]):
-                here = self._table[pages[far]] != 0
-                found[far[here]], _ = self._array.gather_from(self._table, chosen[far[here]])
-                far = far[~here]
+            self._store(numbers[~stored], counts[~stored])
             self._used[numbers] = True
-        if far.size:
-            self._far.traffic.passed_by += far.size
-            found[far] = self._far.gather(chosen[far])()
-        return found.reshape(shape)
+            self._far.traffic.passed_by += int(counts[self._table[numbers] == 0].sum())
+        return array.begin(self._table, GATHER, chosen.reshape(-1))().reshape(chosen.shape)
 
     def __getitem__(self, key: Any) -> Array:
         """A copy of elements, chosen as in NumPy."""
@@ -202,14 +198,13 @@ class ReadOnly:
         numbers = np.flatnonzero(every)
         return numbers, every[numbers]
 
-    def _store(self, numbers: Integers, counts: Integers) -> bool:
-        """Fetches those of some pages of which enough elements are wanted, as many as there is room for; True if there were any."""
+    def _store(self, numbers: Integers, counts: Integers) -> None:
+        """Fetches those of some pages of which enough elements are wanted, as many as there is room for."""
         per_page = self._array.layout.page // self._array.layout.itemsize
         coming = self._under_way()
         wanted = numbers[(counts * WORTH >= per_page) & ~coming[numbers]][: self.room - np.count_nonzero(coming)]
         if wanted.size:
             self._begin(wanted, coming).wait()
-        return wanted.size > 0
 
     def _begin(self, wanted: Integers, fixed: NDArray[np.bool_]) -> ComingPages:
         """Asks for pages (n,), in order, and gives them slots; fixed: True for each page (pages,) that keeps its slot."""

@@ -2,7 +2,7 @@
 
     client                                             server, on the leader (lowest rank) of the other host
     key of the job                               -->   closes the connection of any other program
-    head | indices | values                      -->   gather, scatter, update or fetch_update in the memory of the host
+    head | where | values                        -->   gather, scatter, update or fetch_update in the memory of the host
                                                  <--   length | values
 
 The server sleeps in the operating system until a request comes, and waits for no client: a stopped client delays no other one. An answer
@@ -18,33 +18,34 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from typing_extensions import Buffer
 
+from steppe.array_types import Array, Integers
 from steppe.errors import Failure
 
 SMALL = 4096  # [bytes] of a part that is sent together with its head
 PATIENCE = 30.0  # [s] without an answer, after which the other host counts as stopped
 
 
-class PageRequest(NamedTuple):
-    """The head of a request; `indices` and `values` [bytes] follow it."""
-
-    operation: int
-    array: int
-    elements: int
-    runs: int  # pairs (first, length) instead of single indices; 0 for single ones
-    indices: int
-    values: int
-    a: bytes
-    b: bytes
-
-
-HEAD = struct.Struct("<6q8s8s")
+HEAD = struct.Struct("<5q")  # number of the array, operation, bytes of an entry of `where`, of `where` and of the values, which follow
+ENTRIES: dict[int, Any] = {4: "u4", 8: "i8", 16: ("i8", 2)}  # of `where`: indices, or runs (first, count)
 ANSWER = struct.Struct("<q")  # bytes that follow
-Handler = Callable[[PageRequest, memoryview], bytes | memoryview]
+NOTHING: Integers = np.empty(0, np.int64)
+
+
+class PageRequest(NamedTuple):
+    """What a rank asks of another host. where: indices (n,) or runs (n, 2); values: bytes, empty for reading."""
+
+    array: int
+    operation: int
+    where: Array
+    values: memoryview
+
+
+Handler = Callable[[PageRequest], Buffer]
 
 
 class PageServer:
@@ -148,9 +149,10 @@ class _Client:
         if (yield len(key)) != key:
             raise ConnectionRefusedError
         while True:
-            request = PageRequest._make(HEAD.unpack((yield HEAD.size)))
-            length = request.indices + request.values
-            answer = memoryview(handle(request, (yield length) if length else memoryview(b""))).cast("B")
+            array, operation, width, size, more = HEAD.unpack((yield HEAD.size))
+            content = (yield size + more) if size + more else memoryview(b"")
+            where = np.frombuffer(content[:size], ENTRIES[width])
+            answer = memoryview(handle(PageRequest(array, operation, where, content[size:]))).cast("B")
             head = ANSWER.pack(answer.nbytes)
             small = answer.nbytes <= SMALL  # sent in one packet, for which the client wakes once
             self._answers += [memoryview(head + answer)] if small else [memoryview(head), answer]
@@ -173,15 +175,17 @@ class HostLink:
         except OSError as error:
             self._fail(error)
 
-    def ask(self, request: PageRequest, *parts: memoryview) -> "Answer":
-        """Sends a request with its indices and values.
+    def ask(self, array: int, operation: int, where: Array = NOTHING, *values: Array) -> "Answer":
+        """Sends a request; the arrays are contiguous.
 
         Raises
         ------
         Failure
             The other host is gone, or reads nothing for `PATIENCE` seconds.
         """
-        head, answer = HEAD.pack(*request), Answer(self)
+        parts = [each.reshape(-1).view(np.uint8).data for each in (where, *values)]
+        width = where.itemsize * where.ndim  # a run is a pair
+        head, answer = HEAD.pack(array, operation, width, len(parts[0]), sum(map(len, parts[1:]))), Answer(self)
         with self._lock:
             try:
                 small = all(part.nbytes <= SMALL for part in parts)

@@ -17,16 +17,17 @@ from weakref import WeakKeyDictionary, finalize, ref
 from zlib import crc32
 
 import numpy as np
+from typing_extensions import Buffer
 
 from steppe.array_types import Integers
-from steppe.arrays.serving import PATIENCE, HostLink, PageRequest, PageServer
+from steppe.arrays.serving import PATIENCE, Handler, HostLink, PageRequest, PageServer
 from steppe.comm import World, agree_on, is_bridged, nodes, process_state, shared
 from steppe.errors import ArrayError
 from steppe.timeline import span
 
 LOOK = 1.0  # [s] between two looks at a rank that is late
 FAR_LOOK = 2.0  # [s] the same, at the ranks of other hosts
-ARRIVALS = -1  # the operation of a request for the board of a host
+BOARD = 0  # the number of no array: a request for the arrivals on the board of a host
 NUMBERS = 16  # that ranks compare when they meet
 _SITES: "WeakKeyDictionary[World, ArraySite]" = WeakKeyDictionary()
 
@@ -65,7 +66,7 @@ class ArraySite:
         self.unwritten: dict[str, Callable[[], None]] = {}  # files that are open for writing, and what removes the new ones
         self.ended = False
         self._given_up: ArrayError | None = None  # of a call for which this rank has not waited long enough
-        self.served: dict[int, Callable[[PageRequest, memoryview], bytes | memoryview]] = {}  # by number of the array
+        self.served: dict[int, Handler] = {}  # by number of the array
         board = shared(world, self.hosts, 16 * len(self.mates))
         self._board: Integers = board.view(np.int64).reshape(-1, 2)
         self._seat = self._board[self.row]
@@ -152,10 +153,8 @@ class ArraySite:
         if self.server:
             self.server.close()
 
-    def _answer(self, request: PageRequest, content: memoryview) -> bytes | memoryview:
-        if request.operation == ARRIVALS:
-            return self._board[:, 1].tobytes()
-        return self.served[request.array](request, content)
+    def _answer(self, request: PageRequest) -> Buffer:
+        return self.served[request.array](request) if request.array else self._board[:, 1].tobytes()
 
     def link(self, host: int) -> HostLink:
         """The connection to the server of another host, made when it is first needed."""
@@ -242,7 +241,7 @@ class ArraySite:
         found = list(zip(self.mates, self._board[:, 1].tolist(), strict=True))
         for host in range(max(self.hosts) + 1):
             if host != self.host:
-                answer = self.link(host).ask(PageRequest(ARRIVALS, 0, 0, 0, 0, 0, b"", b""))
+                answer = self.link(host).ask(BOARD, 0)
                 ranks = [rank for rank, of in enumerate(self.hosts) if of == host]
                 found += zip(ranks, np.frombuffer(answer.wait(), np.int64).tolist(), strict=True)
         return sorted(found)
