@@ -15,8 +15,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from math import inf
 from pathlib import Path
 
 from steppe.control import Position
@@ -88,7 +89,7 @@ class EngineLoop:
     def _run(self, cores: int | None, rest: ExitStack) -> Exit:
         """Serves. rest: gets what is closed after the server has received the end."""
         plan = Plan.of(read_run_file(self._folder / RUN_FILE), cores=cores)
-        rest.enter_context(closing(Lock(self._folder / LOCK)))
+        rest.enter_context(held(self._folder / LOCK))
         self._begin_to_listen()
         for work in (self._beat, self._work_behind):
             threading.Thread(target=work, daemon=True).start()
@@ -208,27 +209,21 @@ def ended_by(error: Exception) -> EngineExit:
     return EngineExit("defect", unexpected(error), False)
 
 
-class Lock:
+@contextmanager
+def held(path: Path) -> Iterator[None]:
     """The lock on a run folder. A process that does not release it within some seconds hangs, and is killed."""
-
-    def __init__(self, path: Path) -> None:
-        begin, killed = time.monotonic(), False
-        while True:
-            try:
-                self._file = lock(path, f"{os.uname().nodename} {os.getpid()}\n")
-                break
-            except LockedError as holder:
-                if not killed and time.monotonic() - begin > STUBBORN:
-                    killed = True
-                    self._end(str(holder))
-                time.sleep(0.02)
-
-    def _end(self, holder: str) -> None:
-        host, _, pid = holder.partition(" ")
-        if host == os.uname().nodename and pid.isdecimal():
-            with suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
-
-    def close(self) -> None:
-        """Releases the lock."""
-        os.close(self._file)
+    begin, host, file = time.monotonic(), os.uname().nodename, None
+    while file is None:
+        try:
+            file = lock(path, f"{host} {os.getpid()}\n")
+        except LockedError as holder:
+            where, _, pid = str(holder).partition(" ")
+            if time.monotonic() - begin > STUBBORN and where == host and pid.isdecimal():
+                begin = inf  # once
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            time.sleep(0.02)
+    try:
+        yield
+    finally:
+        os.close(file)
