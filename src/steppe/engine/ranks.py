@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -287,36 +288,30 @@ def _received(world: World) -> _Order:
 
 
 def _encoded(order: _Order) -> Array:
-    """An order as bytes: JSON, followed by its arrays. Each rank reads a query once."""
-    arrays: list[Array] = []
+    """An order as bytes: a line of JSON, followed by its arrays. Each rank reads a query once."""
+    arrays: list[memoryview] = []
 
     def plain(value: object) -> object:
         if isinstance(value, MapQuery):
             return {"MapQuery": msgspec.to_builtins(value)}
         if not isinstance(value, np.ndarray):
             raise TypeError(f"{type(value).__name__} cannot be sent to ranks")
-        arrays.append(np.ascontiguousarray(value))
-        return {"array": value.dtype.str, "shape": value.shape}
+        arrays.append(np.ascontiguousarray(value).data)
+        return {"array": value.dtype.str, "shape": value.shape, "bytes": value.nbytes}
 
     text = json.dumps([order.state_id, order.name, order.arguments], default=plain).encode()
-    pieces = [len(text).to_bytes(8, "little"), text, *(array.tobytes() for array in arrays)]
-    return np.frombuffer(b"".join(pieces), np.uint8).copy()
+    return np.frombuffer(bytearray().join((text, b"\n", *arrays)), np.uint8)
 
 
 def _decoded(body: Array) -> _Order:
-    data = body.tobytes()
-    end = 8 + int.from_bytes(data[:8], "little")
-    at = end
+    content = BytesIO(body.tobytes())
 
     def whole(value: dict[str, Any]) -> Any:
-        nonlocal at
         if "MapQuery" in value:
             return msgspec.convert(value["MapQuery"], MapQuery)
         if "array" not in value:
             return value
-        array = np.frombuffer(data, value["array"], int(np.prod(value["shape"])), at).reshape(value["shape"])
-        at += array.nbytes
-        return array.copy()
+        data = bytearray(content.read(value["bytes"]))  # arrays are met in their order
+        return np.frombuffer(data, value["array"]).reshape(value["shape"])
 
-    state_id, name, arguments = json.loads(data[8:end], object_hook=whole)
-    return _Order(state_id, name, arguments)
+    return _Order(*json.loads(content.readline(), object_hook=whole))
