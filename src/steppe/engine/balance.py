@@ -24,7 +24,7 @@ class Balance:
 
         The costs are kept in the run folder for the next session. say: gets kind and text of a note for the user.
         """
-        state, step = on.ranks.state(on.state_id), on.position.step
+        state, step = on.state, on.position.step
         now = state.cut.partition
         if now is None or now.ranks == 1:
             return None

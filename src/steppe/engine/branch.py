@@ -20,7 +20,9 @@ from steppe.engine.branch_folders import is_foreign
 from steppe.engine.branch_rules import Rules
 from steppe.engine.checkpoint_manager import CheckpointManager
 from steppe.engine.plan import Plan
+from steppe.engine.rank_state import RankState
 from steppe.engine.ranks import Ranks
+from steppe.engine.uploads import read_change
 from steppe.errors import BadCellError, Failure
 from steppe.failpoint import reach
 from steppe.io import Checkpoint, Progress, Spent, StoredRecords
@@ -134,6 +136,11 @@ class Branch:
     home: Path = Path()
 
     @property
+    def state(self) -> RankState:
+        """Its state on this rank, the first."""
+        return self.ranks.state(self.state_id)
+
+    @property
     def settled(self) -> CheckpointManager:
         """The manager of the run folder of a settled branch."""
         assert self.manager is not None, "it is settled before it is written"
@@ -142,31 +149,30 @@ class Branch:
     @property
     def records(self) -> dict[str, int]:
         """The number of records of each output."""
-        return self.ranks.state(self.state_id).outputs.writer.records
+        return self.state.outputs.writer.records
 
     @cached_property
     def bytes(self) -> int:
         """Its memory on all ranks together, about."""
-        return self.ranks.world.size * (sum(self.plan.model.memory()) + self.ranks.state(self.state_id).outputs.memory)
+        return self.ranks.world.size * (sum(self.plan.model.memory()) + self.state.outputs.memory)
 
     def order(self, what: str, /, **arguments: Any) -> Any:
         """Gives all ranks an order for this branch; returns the result of rank 0."""
         return self.ranks.order(self.state_id, what, **arguments)
 
     def begin(self, checkpoint: Checkpoint | None) -> None:
-        """Begins on all ranks in its folder: at a checkpoint of that, or at the initial state."""
+        """Begins on all ranks in its folder: at a checkpoint of that, which was taken, or at the initial state."""
         if checkpoint is None:
             self.settled.create()
             self.position, self.rules, self.kept, self.behind = BEGINNING, Rules(), ("", BEGINNING), None
-            return
-        self.settled.go_on_from(checkpoint)
-        self.take(checkpoint)
-        self.kept = checkpoint.path.name, self.position
-        self.behind = EarlierState.of(checkpoint.manifest["behind"]) if checkpoint.behind is not None else None
+        else:
+            self.settled.go_on_from(checkpoint)
+            self.kept = checkpoint.path.name, self.position
 
     def take(self, checkpoint: Checkpoint) -> None:
-        """Takes position and rules of a checkpoint, with the effects of these that have no acknowledgement."""
+        """Takes position and rules of a checkpoint, with the effects of these that have no acknowledgement, and the state behind it."""
         self.position, self.rules = position_of(checkpoint), Rules.of(checkpoint.manifest.get("rules", {}))
+        self.behind = EarlierState.of(behind) if (behind := checkpoint.manifest.get("behind")) else None
         self.unacknowledged = [RuleFiring(*each) for each in checkpoint.manifest.get("unheeded", ())]
         if self.steered and "early" in checkpoint.manifest:
             self.early, self.since = actions_of(checkpoint.manifest["early"]), BEGINNING
@@ -181,7 +187,7 @@ class Branch:
         Failure
             The forcing is damaged, or results cannot be written, or a run folder was moved. The states of all these branches are unusable.
         """
-        begin, every, model = time.perf_counter(), (self, *beside), self.ranks.state(self.state_id).model
+        begin, every, model = time.perf_counter(), (self, *beside), self.state.model
         for each in every:
             each._expect_in_place()
         waited = model.compiling
@@ -210,7 +216,7 @@ class Branch:
 
     def records_from(self, name: str, step: int, last: int, cells: Array | None, rounded: bool = False) -> Array | None:
         """A variable after a step and those behind it whose records lie side by side, up to `last`, (steps, ...); all cells, or some."""
-        outputs, whole = self.ranks.state(self.state_id).outputs, parted(name)[0]
+        outputs, whole = self.state.outputs, parted(name)[0]
         found = outputs.record_of(whole, step, rounded)
         if found is None:
             return None
@@ -239,15 +245,17 @@ class Branch:
             elif not other and not is_foreign(self.home, self.path[:at]) and (progress := Progress.read(path)):
                 yield path, progress.records, until
 
-    def change(self, arguments: dict[str, object]) -> dict[str, object]:
-        """Sets, scales or adds to a variable; returns the effect.
+    def change(self, arguments: Arguments) -> dict[str, object]:
+        """Sets, scales or adds to a variable; returns the effect. arguments: of an action of kind "set", see `Session.apply`.
 
         Raises
         ------
         Mistake
             The change is not possible; nothing has changed.
+        DamagedError
+            An upload cannot be read.
         """
-        increment = self.order("set", **arguments)
+        increment = self.order("set", **read_change(self.home, self.plan, arguments))
         return {"variable": increment.name, "cells": increment.cells, "before": increment.before, "after": increment.after}
 
     @property
@@ -307,7 +315,7 @@ class Branch:
         """Takes it out of memory; what is not in a checkpoint is lost. failure: why its run ends."""
         try:
             if self.manager:
-                self.ranks.state(self.state_id).outputs.close()  # nothing is written any more when its folder is left
+                self.state.outputs.close()  # nothing is written any more when its folder is left
                 self.manager.leave(failure)
         finally:
             self.order("close")

@@ -166,8 +166,7 @@ class Branches:
             branch.saved = saved(checkpoint.path, position_of(checkpoint))
         else:
             branch.origin, branch.first = of, checkpoint.manifest["records"]
-            if behind := checkpoint.manifest.get("behind"):
-                branch.behind = EarlierState.of(behind).from_branch(of)
+            branch.behind = branch.behind and branch.behind.from_branch(of)
             self._or_close(branch, lambda: branch.order("open", output="", checkpoint=str(checkpoint.path)))
         return branch
 
@@ -272,7 +271,7 @@ class Branches:
 
     def _settle_from(self, source: RunFolder, branch: Branch) -> None:
         """Settles a branch from the folder of its origin."""
-        state, fork = self._ranks.state(branch.state_id), branch.path[-2]
+        state, fork = branch.state, branch.path[-2]
         if not source.output.exists():
             create_store(source.output, state.outputs.groups, self._plan.provenance | {"steppe_run": source.id})
         rows, readable = state.outputs.writer.whole_rows(branch.first)
@@ -340,7 +339,7 @@ class Branches:
             if branch.manager:
                 branch.flush()
         except Failure as failure:  # durable states stay
-            if not isinstance(failure, NoSpaceError) and not self._ranks.state(branch.state_id).torn:  # else the cause is reported
+            if not isinstance(failure, NoSpaceError) and not branch.state.torn:  # else the cause is reported
                 self.warn(str(failure))
             self.snapshots.discard(number)
             for other in self._sharing(number):

@@ -61,7 +61,7 @@ class Driver:
             Compute the piece as a whole or not at all. Otherwise it has at least `PIECE` steps, if possible: each piece decodes its slabs
             of weather anew.
         """
-        start, plan, state = group[0].position.step, group[0].plan, group[0].ranks.state(group[0].state_id)
+        start, plan, state = group[0].position.step, group[0].plan, group[0].state
         borders = [each.rules.border(start, plan.clock, plan.steps, not self._again) for each in group if each.rules]
         until = min(until, plan.steps, *borders)
         most = state.outputs.recorder.most_steps

@@ -1,8 +1,6 @@
 """Performs the events and triggers of branches, and reports their effects."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from steppe.api.expression import ExpressionError, parse
 from steppe.control.wire import RuleFiring
@@ -10,6 +8,7 @@ from steppe.engine.branch import Arguments, Branch
 from steppe.engine.branch_rules import MOST, CalendarEvent, TriggerRule
 from steppe.engine.plan import Plan
 from steppe.engine.query_cache import image_of
+from steppe.engine.uploads import read_change
 from steppe.errors import Mistake, NotComputedError, RequestError, SteppeError, UnknownNameError
 from steppe.files import make_folder, write_whole
 
@@ -17,20 +16,9 @@ IMAGES = "images"  # in the run folder
 
 
 class RuleRunner:
-    """Performs the rules of the branches of one run.
+    """Performs the rules of the branches of one run."""
 
-    Parameters
-    ----------
-    folder
-        The run folder.
-    plan
-        The run.
-    change
-        Converts the arguments of a change to those of `Branch.change`.
-    """
-
-    def __init__(self, folder: Path, plan: Plan, change: Callable[[Arguments], dict[str, object]]) -> None:
-        self._folder, self._plan, self._change = folder, plan, change
+    def __init__(self) -> None:
         self._fired: list[RuleFiring] = []
         self._unacknowledged: dict[tuple[int, int, str], RuleFiring] = {}  # by branch, step and source
 
@@ -52,16 +40,16 @@ class RuleRunner:
         if arguments["id"] in on.rules.numbers:
             on.rules = on.rules.moved(arguments["id"])
         if kind == "trigger":
-            self._check_image(arguments)
+            _check_image(on.plan, arguments)
             trigger = TriggerRule(**{name: arguments[name] for name in ("id", "expression", "action", "text", "variable")})
             try:
-                parse(trigger.expression, self._plan.variables)
+                parse(trigger.expression, on.plan.variables)
             except ExpressionError as error:
                 raise RequestError(str(error)) from None
             on.rules = on.rules.with_trigger(trigger)
             return {"rule": trigger.id}
         event = CalendarEvent(arguments["id"], arguments["change"], arguments.get("step"), arguments.get("yearly") or "")
-        self._change(event.change)
+        read_change(on.home, on.plan, event.change)
         if event.step is not None and event.step < on.position.step:
             raise NotComputedError(f"Step {event.step} was over; the run had got to step {on.position.step}.")
         on.rules = on.rules.with_event(event)
@@ -105,11 +93,11 @@ class RuleRunner:
 
     def make(self, on: Branch) -> list[tuple[CalendarEvent, str, str]]:
         """Performs the events of the next step; returns each with the kind and the text of its report."""
-        step, said = on.position.step, []
-        for event in on.rules.due(step, self._plan.clock, self._plan.steps):
-            name = f"Event {event.id}, {self._plan.clock.begin(step)}" if self._plan.clock.step else f"Event {event.id}, step {step}"
+        step, clock, said = on.position.step, on.plan.clock, []
+        for event in on.rules.due(step, clock, on.plan.steps):
+            name = f"Event {event.id}, {clock.begin(step)}" if clock.step else f"Event {event.id}, step {step}"
             try:
-                done = on.change(self._change(event.change))
+                done = on.change(event.change)
                 said.append((event, "event", f"{name}: the sum of {done['variable']} was {done['before']:g}, is {done['after']:g}."))
             except Mistake as mistake:
                 said.append((event, "warning", f"{name} could not happen: {mistake}"))
@@ -138,17 +126,9 @@ class RuleRunner:
             if holds != trigger.was:
                 on.rules = on.rules.with_trigger(replace(trigger, was=holds))
 
-    def _check_image(self, arguments: Arguments) -> None:
-        if arguments["action"] != "image":
-            return
-        if arguments["variable"] not in self._plan.variables:
-            raise UnknownNameError(self._plan.variables.missing(arguments["variable"]))
-        if self._plan.grid.active.ndim != 2:
-            raise RequestError("An image is of a raster; these are points.")
-
     def _fire(self, on: Branch, trigger: TriggerRule) -> None:
         step = on.position.step
-        when = self._plan.clock.after(step) if self._plan.clock.step else f"step {step}"
+        when = on.plan.clock.after(step) if on.plan.clock.step else f"step {step}"
         text = f"{trigger.text or f'{trigger.expression} has become true'} ({when})."
         if trigger.action == "image":
             try:
@@ -160,9 +140,9 @@ class RuleRunner:
 
     def _picture(self, on: Branch, trigger: TriggerRule) -> str:
         """Saves a map; returns its name in the folder of images. The same trigger and step have the same file."""
-        name, folder = f"{on.number}-{on.position.step}-{trigger.id}.png", self._folder / IMAGES
-        values = self._plan.grid.unpack(on.order("export", name=trigger.variable))
-        content = image_of(values, self._plan.variables[trigger.variable])[0]
+        name, folder = f"{on.number}-{on.position.step}-{trigger.id}.png", on.home / IMAGES
+        values = on.plan.grid.unpack(on.order("export", name=trigger.variable))
+        content = image_of(values, on.plan.variables[trigger.variable])[0]
         make_folder(folder)
         write_whole(folder / name, content)
         return name
@@ -174,3 +154,12 @@ class RuleRunner:
     def _add(self, fired: RuleFiring) -> None:
         self._fired.append(fired)
         self._unacknowledged[fired.branch, fired.step, fired.source] = fired
+
+
+def _check_image(plan: Plan, arguments: Arguments) -> None:
+    if arguments["action"] != "image":
+        return
+    if arguments["variable"] not in plan.variables:
+        raise UnknownNameError(plan.variables.missing(arguments["variable"]))
+    if plan.grid.active.ndim != 2:
+        raise RequestError("An image is of a raster; these are points.")

@@ -25,7 +25,7 @@ from steppe.engine.check import remarks
 from steppe.engine.checkpoint_manager import CheckpointManager, software
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
-from steppe.engine.rank_state import RankState, Reader
+from steppe.engine.rank_state import Reader
 from steppe.engine.ranks import Ranks
 from steppe.engine.session import Session
 from steppe.engine.snapshots import BEFORE_ALL
@@ -114,11 +114,6 @@ class ScriptSession(Session):
     def folder(self) -> RunFolder:
         """The run folder."""
         return self._branches.folder
-
-    @property
-    def state(self) -> RankState:
-        """The state of the branch on this rank."""
-        return self.ranks.state(self.on.state_id)
 
     @property
     def date(self) -> str:
@@ -311,7 +306,7 @@ class ScriptSession(Session):
 
     def save_last(self) -> None:
         """Saves the present state, unless it is unusable or the session has ended; all checkpoints are durable when this returns."""
-        if not self._sound or self._ended or self.state.torn:
+        if not self._sound or self._ended or self.on.state.torn:
             return
         with self._whole():
             if self.version != self._saved_version:
@@ -341,7 +336,7 @@ class ScriptSession(Session):
     def close(self, failure: Failure | None = None) -> None:
         """Ends reading and writing and frees the folder."""
         if not self._ended:
-            if FIRST in self._branches.live and not (failure or self.failure or self.state.torn):
+            if FIRST in self._branches.live and not (failure or self.failure or self.on.state.torn):
                 self._array_counts = self.array_counts
             self._ended = True
             super().close(failure or self.failure)
@@ -367,8 +362,8 @@ class ScriptSession(Session):
         if self._first:
             self._spent += Spent(0.0, 0.0, self.outputs.writer.stall, self._first.plan.model.compiling)
         self._first = branch
-        self.outputs: Outputs = self.state.outputs  # both answer after the end of the session, too
-        self.reader: Reader | None = self.state.reader
+        self.outputs: Outputs = self.on.state.outputs  # both answer after the end of the session, too
+        self.reader: Reader | None = self.on.state.reader
 
     def _warn_of_software(self, checkpoint: Checkpoint) -> None:
         then, now = checkpoint.manifest["software"], software()

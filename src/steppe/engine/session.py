@@ -28,7 +28,6 @@ from steppe.engine.ranks import Ranks
 from steppe.engine.recomputation import Recomputation, lost
 from steppe.engine.rule_runner import RuleRunner
 from steppe.engine.series_answer import series_of
-from steppe.engine.uploads import read_change
 from steppe.engine.watch import Watch
 from steppe.errors import Failure, Mistake, NotComputedError
 from steppe.failpoint import reach
@@ -76,8 +75,7 @@ class Session:
         self.plan, self.ranks, self._path, self._say = plan, ranks or Ranks(), folder, say or (lambda kind, text: None)
         self.watch = Watch(plan.run.engine.step_limit)
         self._cache = QueryCache(plan, self.ranks.world.size)
-        self._read_change = partial(read_change, folder, plan)
-        self._rule_runner = RuleRunner(folder, plan, self._read_change)
+        self._rule_runner = RuleRunner()
         self._driver = Driver(self._rule_runner)
         self._root = self.ranks.begin(plan, folder=folder)  # holds the weather, and computes nothing
         try:
@@ -209,7 +207,7 @@ class Session:
         if stop <= group[0].position.step:
             return
         for each in group:
-            if each.manager is None and stop >= self.ranks.state(each.state_id).outputs.quiet_until:
+            if each.manager is None and stop >= each.state.outputs.quiet_until:
                 self._branches.settle(each)
         assert reach("step.before")
         bad = self._driver.step(group, stop, discard=lambda each: self._discard(each, begin_at[each.number]))
@@ -262,7 +260,7 @@ class Session:
         """True if an action was possible, and its effect."""
         try:
             if kind == "set":
-                return True, on.change(self._read_change(arguments))
+                return True, on.change(arguments)
             if kind == "begin":
                 on.order("begin", values=arguments["values"])
             if kind in CHANGES:

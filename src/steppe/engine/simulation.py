@@ -342,7 +342,7 @@ class Simulation:
         ModelError
             The model computes boxes, which are cut by the grid alone.
         """
-        if self._open.state.cut.partition is None:
+        if self._open.on.state.cut.partition is None:
             raise ModelError(
                 f'Model "{self.model.name}" computes boxes, which are cut by the grid and the number of ranks. Do not recut it.'
             )

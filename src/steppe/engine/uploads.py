@@ -20,7 +20,7 @@ UNUSED = "unused"  # folder of uploads that no order named yet; a new order of t
 
 
 def read_change(run_folder: Path, plan: Plan, arguments: Mapping[str, Any]) -> dict[str, object]:
-    """The arguments of `Branch.change`, from those of a `set` order, with its uploaded arrays.
+    """The arguments of `RankState.set`, from those of a `set` action, with its uploaded arrays.
 
     Raises
     ------

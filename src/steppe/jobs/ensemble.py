@@ -166,8 +166,7 @@ def run_ensemble(
         session.load(1, [Leg(1, OPEN_END, OPEN_END)])
         if not there:
             (main,) = session.open_branches.use(1)
-            outputs = session.ranks.state(main.state_id).outputs
-            for kind, text in remarks(plan, folder, outputs, session.notes, main.plan.model, len(scenarios)):
+            for kind, text in remarks(plan, folder, main.state.outputs, session.notes, main.plan.model, len(scenarios)):
                 say(kind, text)
         for scenario in scenarios:
             _begin(session, plan.model.variables, numbers[scenario.name], scenario)
