@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from steppe.control.orders import FORKS, OF_STATE, CommandReceipt, Order, Refused
-from steppe.control.server.records import JournalRecords
+from steppe.control.server.records import EVERY, JournalRecords
 from steppe.control.server.refusals import Refusals
 
 FULL = "disk-full"
@@ -32,10 +32,8 @@ class Receipts(JournalRecords):
         Refused
             The order was refused before, or the key belongs to another order.
         """
-        what = "SELECT seq, branch, request, target, at_step"
-        names = {"who": order.who, "key": order.key}
-        mine = "WHERE who = :who AND key = :key"
-        known = self._one(f"{what} FROM command {mine} UNION ALL {what} FROM former {mine}", names)
+        mine, names = "WHERE who = ? AND key = ?", (order.who, order.key)
+        known = self._one(f"SELECT seq, branch, request, target, at_step FROM {EVERY} {mine}", names)
         refused = self._one(f"SELECT request, code, detail, facts FROM refusal {mine}", names) if known is None else None
         if known is None and (order.who, order.key) in self._refusals:
             raise Refused(FULL, WITHOUT_ROOM)

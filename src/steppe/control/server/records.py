@@ -14,6 +14,7 @@ from steppe.control.orders import ACTIONS, CHANGES, RULES, BranchRecord, Command
 from steppe.control.server.journal_file import BRANCH, COMMAND, KNOWN, JournalFile
 from steppe.control.wire import BEGINNING, OPEN_END, Leg, Position
 
+EVERY = f"(SELECT {COMMAND}, request FROM command UNION ALL SELECT {COMMAND}, request FROM former)"  # with those before a compaction
 NEWEST = 3  # checkpoints of a branch that stay without a pin, and the one behind them
 
 
@@ -162,14 +163,11 @@ class JournalRecords(JournalFile):
 
     def command(self, seq: int) -> Command | None:
         """The command of a number; of those before a compaction only the newest are known."""
-        text = f"SELECT {COMMAND} FROM command WHERE seq = :seq UNION ALL SELECT {COMMAND} FROM former WHERE seq = :seq"
-        return self._cached(("command", seq), command_of, text, {"seq": seq})
+        return self._cached(("command", seq), command_of, f"SELECT {COMMAND} FROM {EVERY} WHERE seq = ?", (seq,))
 
     def ordered_by(self, who: str, key: str) -> Command | None:
         """The command of a sender and a key; of those before a compaction only the newest are known."""
-        mine = f"SELECT {COMMAND} FROM"
-        text = f"{mine} command WHERE who = :who AND key = :key UNION ALL {mine} former WHERE who = :who AND key = :key"
-        row = self._one(text, {"who": who, "key": key})
+        row = self._one(f"SELECT {COMMAND} FROM {EVERY} WHERE who = ? AND key = ?", (who, key))
         return command_of(row) if row else None
 
     def commands(self, after: int = 0, branch: int | None = None) -> Iterator[Command]:
