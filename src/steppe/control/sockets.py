@@ -90,18 +90,14 @@ def connect(rendezvous: Rendezvous) -> socket.socket | TlsClient:
     OSError
         No server answers there, or another one does.
     """
-    if rendezvous.address.startswith("/"):
-        line = socket.socket(socket.AF_UNIX)
-        line.settimeout(PATIENCE)
-        line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM)
-        try:
-            line.connect(rendezvous.address)
-        except OSError:
-            line.close()
-            raise
-        return line
-    line = socket.create_connection(split(rendezvous.address), PATIENCE)
+    unix = rendezvous.address.startswith("/")
+    line = socket.socket(socket.AF_UNIX) if unix else socket.create_connection(split(rendezvous.address), PATIENCE)
     try:
+        if unix:
+            line.settimeout(PATIENCE)
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM)
+            line.connect(rendezvous.address)
+            return line
         keep_alive(line)
         return TlsClient(line, rendezvous.fingerprint) if rendezvous.fingerprint else line
     except BaseException:
