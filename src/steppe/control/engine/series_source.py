@@ -6,25 +6,15 @@ Follow ──> single steps ── values ──> pending rows ── after `MOM
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from steppe.api.query import Along, MapQuery
 from steppe.control.engine.session_protocol import SessionProtocol
-from steppe.control.wire import Buffer, Follow, Message, Position, SeriesRows, Unfollow
+from steppe.control.wire import Buffer, Follow, Message, SeriesRows, Unfollow
 from steppe.errors import SteppeError
 
 MOMENT = 0.1  # [s] between two messages of one number, at least
-
-
-@dataclass
-class _PendingRows:
-    """Values of consecutive steps that have not been sent."""
-
-    first: int
-    dtype: str
-    columns: int
-    position: Position
-    body: bytearray
 
 
 class SeriesSource:
@@ -33,7 +23,7 @@ class SeriesSource:
     def __init__(self, session: SessionProtocol, send: Callable[[Message, Buffer], None], clock: Callable[[], float]) -> None:
         self._session, self._send_message, self._clock = session, send, clock
         self._follows: dict[int, Follow] = {}
-        self._pending: dict[int, _PendingRows] = {}
+        self._pending: dict[int, tuple[SeriesRows, bytearray]] = {}  # values of consecutive steps that have not been sent
         self._sent = 0.0
 
     def clear(self) -> None:
@@ -66,15 +56,13 @@ class SeriesSource:
                 continue
             if head["missing"]:
                 continue
-            rows = self._pending.get(number)
-            columns = head["shape"][1]
-            if rows is not None and (rows.position.step + 1 != position.step or rows.dtype != head["dtype"]):
+            message, rows = self._pending.get(number, (None, bytearray()))
+            if message and (message.position.step + 1 != position.step or message.dtype != head["dtype"]):
                 self._send(number)
-                rows = None
-            if rows is None:
-                rows = self._pending[number] = _PendingRows(position.step, head["dtype"], columns, position, bytearray())
-            rows.position = position
-            rows.body += body
+                message, rows = None, bytearray()
+            message = message or SeriesRows(number, each.branch, position.step, head["dtype"], head["shape"][1], position)
+            rows += body
+            self._pending[number] = replace(message, position=position), rows
 
     def poll(self, busy: bool) -> None:
         """Sends pending rows. busy: more steps are due."""
@@ -84,5 +72,4 @@ class SeriesSource:
                 self._send(number)
 
     def _send(self, number: int) -> None:
-        rows, follow = self._pending.pop(number), self._follows[number]
-        self._send_message(SeriesRows(number, follow.branch, rows.first, rows.dtype, rows.columns, rows.position), rows.body)
+        self._send_message(*self._pending.pop(number))
