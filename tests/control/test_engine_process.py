@@ -48,7 +48,7 @@ def state(made: Play) -> str:
     return made.supervisor.process.state
 
 
-def test_the_third_death_at_one_command_is_the_last_and_names_it(made):
+def test_the_third_death_at_one_command_is_the_last_and_names_it(made, caplog):
     order(made, "step", "a", steps=40)
     assert made.world.run(lambda: made.journal.branch("main").shown_step == 40, 30)
     bad = order(made, "set", "b", amount=POISON)
@@ -58,6 +58,9 @@ def test_the_third_death_at_one_command_is_the_last_and_names_it(made):
     problem = made.supervisor.process.problem
     assert f"3 times at command {bad} (set by anna), step 40" in problem["text"]
     assert (problem["exit_status"], problem["log"]) == ("killed", ["the last line"])
+    logged = [(each.levelname, each.getMessage()) for each in caplog.records]
+    assert logged[0] == ("WARNING", f"{made.supervisor.name}: The engine has died and is started again.")
+    assert logged[-1] == ("ERROR", f"{made.supervisor.name}: {problem['text']}")
     with pytest.raises(Refused, match="died 3 times"):
         order(made, "step", "c", steps=1)
     told = []
@@ -287,6 +290,17 @@ def test_an_engine_that_finds_the_disk_full_where_it_begins_is_no_death_and_come
     made.disk.full = False
     assert made.world.run(lambda: made.supervisor.info()["state"] == "ready", 30)
     assert len(made.engines) == 2
+
+
+def test_a_disk_that_stays_full_is_logged_once(made, caplog):
+    for count in (1, 2, 3):
+        assert made.world.run(lambda count=count: len(made.engines) == count and made.supervisor.process.link is not None, 30)
+        made.engines[-1].endpoint._send(EngineExit("no-space", '"out" cannot be written.', False), b"")
+        assert made.world.run(lambda: made.supervisor.process._last is not None, 5)
+        made.engines[-1].kill()
+    assert made.world.run(lambda: len(made.engines) == 4, 30)
+    text = 'run: "out" cannot be written. The run continues by itself when the disk has room.'
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [("WARNING", text)]
 
 
 def test_who_looks_at_a_stopped_engine_is_answered_with_what_is_kept_or_at_once(made):

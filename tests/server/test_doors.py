@@ -412,6 +412,8 @@ def test_health_and_metrics(client: Client, toy: Toy) -> None:
     assert 0.0 < float(text.partition('steppe_journal_longest_transaction_seconds{run="toy"} ')[2].split()[0]) < 60.0
     assert 'steppe_requests_total{method="GET",path="/api/v1/runs/{run}/data/{variable}",status="200"} 1' in text
     assert 'steppe_step{run="toy",scenario="main"} 1' in text
+    assert 'steppe_run_state{run="toy",state="ready"} 1' in text
+    assert 'steppe_engine_deaths_total{run="toy"} 0' in text
     said = {kind: [line.split()[2] for line in text.splitlines() if line.startswith(f"# {kind} ")] for kind in ("HELP", "TYPE")}
     named = {re.sub("_(bucket|sum|count)$", "", re.split("[{ ]", line)[0]) for line in text.splitlines() if not line.startswith("#")}
     assert said["HELP"] == said["TYPE"]

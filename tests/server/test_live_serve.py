@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import httpx
 import numpy as np
+import pytest
 
 import steppe
 from tests.server.test_serve import RUN, ordered, served, values
@@ -32,7 +34,7 @@ def until(one: Viewer, step: int) -> None:
         pass
 
 
-def test_an_engine_that_is_killed_comes_back_and_no_frame_is_seen_twice(scenario: Path) -> None:
+def test_an_engine_that_is_killed_comes_back_and_no_frame_is_seen_twice(scenario: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with served(scenario) as client, viewer(port_of(client), run="out") as one:
         one.watch(variable="water", bits=16, rate=60)
         client.post(f"{RUN}/step", json={"steps": 120, "speed": 30}, headers={"Idempotency-Key": "a", "Prefer": "wait=0"})
@@ -47,6 +49,8 @@ def test_an_engine_that_is_killed_comes_back_and_no_frame_is_seen_twice(scenario
         assert len(steps) > 60
         assert [each["deaths"] for each in one.told if each["type"] == "info"][-1] == 1
         assert any(each["type"] == "event" and "died" in each["text"] for each in one.told)
+        logged = capfd.readouterr().err
+        assert re.fullmatch(r"[-0-9]{10} [:,0-9]{12} WARNING out: The engine has died and is started again[.]\n", logged), logged
         told, exact = one.frames[-1], values(client, "")
         assert np.nanmax(np.abs(told.values - exact)) <= told.scale / 2 * (1 + 1e-9)
     apart = steppe.Simulation(steppe.read_run_file(scenario, {"output.path": "apart"}))

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shlex
 import signal
 import socket
 import stat
@@ -116,6 +117,24 @@ def test_a_server_ends_without_a_word_though_clients_are_in_the_midst_of_somethi
             says("GET /api/v1/openapi.json", times=300)  # whose answers nobody reads
             says(f"GET /api/v1{RUN}/events-stream")
             time.sleep(0.5)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+            assert process.stderr is not None
+            assert process.stderr.read() == ""
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("output", [">/dev/full", ">&-", "<&- >&- 2>&-"])
+def test_a_server_needs_no_output_that_takes_its_greeting(scenario: Path, output: str) -> None:
+    door = scenario.with_name("door")  # short enough for the path of a socket
+    words = shlex.join([sys.executable, "-m", "steppe", "serve", scenario.name, "--uds", door.name])
+    with subprocess.Popen(["sh", "-c", f"exec {words} {output}"], cwd=scenario.parent, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            wait_for(door.exists)
+            for _ in range(3):  # the number of a connection must be none of 0, 1 and 2
+                with httpx.Client(transport=httpx.HTTPTransport(uds=str(door)), timeout=60.0) as client:
+                    assert client.get("http://localhost/healthz").status_code == 200
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0
             assert process.stderr is not None

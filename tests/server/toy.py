@@ -311,7 +311,7 @@ class Toy:
     def info(self) -> dict[str, Any]:
         state = "failed" if self.failure else "archived" if self.closed else "ready"
         about = {"engine": {"epoch": 1, "pid": 1, "host": "here"}, "arrays": {"arrays": 2.0, "bytes": 1.5e6}}
-        return {"run": self.name, "state": state, **about, "scenarios": self.scenarios()}
+        return {"run": self.name, "state": state, "deaths": 0, **about, "scenarios": self.scenarios()}
 
     def operation(self, seq: int) -> dict[str, Any] | None:
         command = self.journal.command(seq)

@@ -1,7 +1,9 @@
 """`steppe serve`: serves a run, which clients steer and watch."""
 
+import logging
+import os
 import signal
-import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -45,6 +47,10 @@ def serve(
     set
         KEY=VALUE of the run file, for this run.
     """
+    while (file := os.open(os.devnull, os.O_RDWR)) <= 2:  # libuv aborts at a connection of the number 0, 1 or 2
+        pass
+    os.close(file)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     # Until the server handles SIGINT, it ends the process as SIGTERM does: a KeyboardInterrupt while modules load may be lost.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from steppe.api import ROLES
@@ -87,13 +93,13 @@ def serve(
     served = options.runs or folder
     assert served is not None
     tokens = given or Tokens.of_folder(served, ("view",) if options.read_only else ROLES)
-    serve_runs(folder, tokens, _say, options, to_terminal=sys.stdout.isatty())
+    serve_runs(folder, tokens, _say, options, to_terminal=os.isatty(1))
     return Exit.DONE
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    with suppress(OSError):  # the disk of a log may be full, or nobody listens
+        os.write(1, text.encode())
 
 
 def _prepared(run: "RunFile") -> Path:

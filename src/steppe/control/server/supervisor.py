@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from contextlib import suppress
 from pathlib import Path
 from typing import cast
@@ -18,7 +19,7 @@ from steppe.control.orders import FORKS, JOURNAL, NAMINGS, CommandReceipt, Order
 from steppe.control.server.branch_closer import BranchCloser
 from steppe.control.server.channels import Channels
 from steppe.control.server.dispatch import Dispatch
-from steppe.control.server.engine_process import GOES_ON, STARTING, STOPPED, EngineProcess, Launcher, Link, Scheduler
+from steppe.control.server.engine_process import GOES_ON, MISTAKE, STARTING, STOPPED, EngineProcess, Launcher, Link, Scheduler
 from steppe.control.server.journal import Journal
 from steppe.control.server.live_series import AllSeries
 from steppe.control.server.questions import Answer, Questions, Tell
@@ -52,6 +53,8 @@ from steppe.control.wire import (
 from steppe.errors import NoSpaceError
 from steppe.failpoint import reach
 
+LOG = logging.getLogger("steppe.control")
+LEVELS = {"failed": logging.ERROR, "warning": logging.WARNING}  # in the log of the server
 STILL_POSSIBLE = ("cancel", "pause", "rewind", "restart", "skip", *NAMINGS)  # orders for a run that failed
 ROOM = 2.0  # [s] between two tests whether the disk has room again
 
@@ -86,6 +89,7 @@ class Supervisor(RunStatus):
         super().__init__(name, journal, scheduler)
         self.folder, self._most = folder, scenarios
         self.reader = JournalReader(folder / JOURNAL)
+        self._logged = ""
         self.turned_away = 0
         """Connections that were refused because they did not authenticate."""
         self.process = EngineProcess(journal, scheduler, launcher, self, starting)
@@ -367,4 +371,8 @@ class Supervisor(RunStatus):
         at = max((each.shown_step for each in self.dispatch.open.values()), default=0) if step is None else step
         with suppress(NoSpaceError):  # the state shows the same
             self.journal.emit(branch, at, f"engine:{self.process.epoch}:{kind}:{self._scheduler.wall():.3f}", kind, text)
+        known = text == self._logged and self.full  # a full disk is reported again and again
+        if not known and (self.facts or (self.process.problem or {}).get("exit_status") != MISTAKE):  # else the command ends with it
+            LOG.log(LEVELS.get(kind, logging.INFO), "%s: %s", self.name, text)
+        self._logged = text
         self.changed()

@@ -1,6 +1,7 @@
 """The server itself: its health, the principal of a request, its counts, its contract."""
 
 import asyncio
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -31,27 +32,20 @@ async def readyz(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """GET metrics: of the runs that the caller may see."""
     assert request.principal is not None, "the route has a role"
-    scenarios: dict[str, float] = {}
-    states: dict[str, float] = {}
-    refused: dict[str, float] = {}
-    longest: dict[str, float] = {}
-    arrays: dict[str, float] = {}
-    for name, run in request.context.runs.items():
-        if not request.principal.sees(name):
-            continue
-        info = run.info()
-        refused[f'run="{name}"'] = run.turned_away
-        longest[f'run="{name}"'] = run.journal.longest
-        arrays |= {f'run="{name}",what="{what}"': value for what, value in info["arrays"].items()}
-        states[f'run="{name}",state="{info["state"]}"'] = 1
-        scenarios |= {f'run="{name}",scenario="{each["name"]}"': each["step"] for each in info["scenarios"]}
-    more = {
+    seen = [(f'run="{name}"', run, run.info()) for name, run in request.context.runs.items() if request.principal.sees(name)]
+    states = {f'{name},state="{info["state"]}"': 1 for name, _, info in seen}
+    steps = {f'{name},scenario="{each["name"]}"': each["step"] for name, _, info in seen for each in info["scenarios"]}
+    deaths = {name: info["deaths"] for name, _, info in seen}
+    refused = {name: run.turned_away for name, run, _ in seen}
+    longest = {name: run.journal.longest for name, run, _ in seen}
+    more: dict[str, tuple[str, str, Mapping[str, float]]] = {
         "steppe_run_state": ("gauge", "1 for the state that a run is in.", states),
-        "steppe_step": ("gauge", "Steps that a scenario has finished.", scenarios),
+        "steppe_step": ("gauge", "Steps that a scenario has finished.", steps),
+        "steppe_engine_deaths_total": ("counter", "Engines of a run that died.", deaths),
         "steppe_engine_callers_refused_total": ("counter", "Connections for an engine that were refused.", refused),
         "steppe_journal_longest_transaction_seconds": ("gauge", "Seconds of the longest transaction of a journal.", longest),
     }
-    if arrays:
+    if arrays := {f'{name},what="{what}"': value for name, _, info in seen for what, value in info["arrays"].items()}:
         more["steppe_arrays"] = ("gauge", "Numbers of the global arrays of a run, over all ranks.", arrays)
     return Response(200, request.context.metrics.text(more).encode(), b"text/plain; version=0.0.4; charset=utf-8")
 
