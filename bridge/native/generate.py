@@ -2,7 +2,7 @@
 
 `generate.py ABI HEADERS OUT` (ABI: mpich, openmpi or abi) writes into the folder OUT
     wrappers.c   one function for each MPI_X and MPI_X_c of the header that the table does not leave to the library
-    core.h       prototypes of the functions bridge_X, plain_X that the core defines: counts are MPI_Count, arrays of counts `struct vector`
+    core.h       prototypes of the functions bridge_X, plain_X that the core defines: counts are MPI_Count
     narrow.h     PMPI_X_c for the core by PMPI_X, since not every library has the form with `_c`: narrow.py
 `generate.py --markdown` prints the table by chapter.
 
@@ -21,13 +21,20 @@ HERE = Path(__file__).resolve().parent
 RULES = {  # rule -> word in the docs
     "served": "served",
     "blocking": "served",
+    "awaited": "served",
+    "send": "served",
+    "collective": "served",
     "always": "served",
     "refused": "refused",
     "never": "refused",
     "native": "plain",
 }
 ENTRY = Parameter("struct communicator *", "c", "")
-OF_COMMUNICATOR = ("served", "blocking", "refused")
+OF_COMMUNICATOR = ("served", "blocking", "awaited", "send", "collective", "refused")
+BREAK = "\n            "
+MODES = {"": "STANDARD", "s": "SYNCHRONOUS", "r": "READY", "b": "BUFFERED"}
+SIDES = {"send": "send", "recv": "receive", "s": "send", "r": "receive"}  # prefix of a parameter -> side of a collective's call
+PARTS = {"buf": "buffer", "count": "count", "type": "type", "counts": "counts", "displs": "places", "types": "types"}
 DEFINITION = re.compile(r"^[A-Za-z](?:.*?\W)?((?:bridge|plain)_\w+)\b.*[^;\n]$", re.MULTILINE)
 MACRO_CALL = re.compile(r"^[A-Z]\w*\((.*)", re.MULTILINE)  # where macros define bridge_##X or bridge_Group_##X
 
@@ -88,11 +95,7 @@ def check(rules: dict[str, str], absent: set[str], headers: dict[str, dict[str, 
 
 def wide(narrow: Parameter, large: Parameter) -> Parameter:
     """The parameter of bridge_X that stands for that of MPI_X and of MPI_X_c."""
-    if narrow.type == large.type:
-        return narrow
-    if narrow.array:
-        return Parameter("struct vector", narrow.name, "")
-    return Parameter(large.type, narrow.name, "")
+    return narrow if narrow.type == large.type else Parameter(large.type, narrow.name, "")
 
 
 def core_function(name: str, rule: str, mpich: dict[str, Function]) -> Function:
@@ -113,12 +116,7 @@ def call_core(name: str, called: str, function: Function, core: Function) -> str
     taken = core.parameters[spans:]
     words, before, after = ["c"] * spans, "", ""
     for mine, its in zip(given, taken, strict=True):
-        if its.type == "struct vector":
-            large = name.endswith("_c")
-            words.append(
-                f"(struct vector){{.wide = (const MPI_Count *){mine.name}}}" if large else f"(struct vector){{.narrow = {mine.name}}}"
-            )
-        elif its.type == "MPI_Count *" and mine.type == "int *":
+        if its.type == "MPI_Count *" and mine.type == "int *":
             before += f"MPI_Count wide_{mine.name}; "
             after += f"*{mine.name} = (int)wide_{mine.name}; "
             words.append(f"&wide_{mine.name}")
@@ -128,8 +126,56 @@ def call_core(name: str, called: str, function: Function, core: Function) -> str
     return f"{{ {before}int error = {call}; {after}return error; }}" if before else f"return {call};"
 
 
-def plainly(name: str, function: Function, plain: Function | None) -> str:
-    """The statement that calls the library while it may block: by plain_X while other sites may need this rank, or with the helper."""
+def describe(name: str, function: Function) -> str:
+    """The `struct call` of a collective."""
+    fields = {}
+    for p in function.parameters:
+        side, part = re.fullmatch(r"(send|recv|s(?=disp)|r(?=disp)|)(\w+)", p.name).groups()  # type: ignore[union-attr]
+        if side or p.name == "displs":
+            fields[f"{SIDES[side or ('send' if 'scatterv' in name else 'recv')]}.{PARTS[part]}"] = p
+        elif p.name in ("buffer", "count", "datatype"):
+            fields[f"receive.{p.name.removeprefix('data')}"] = p
+        elif p.name in ("op", "root"):
+            fields[p.name] = p
+    return f"&(struct call){{{', '.join(f'.{field} = {value(p)}' for field, p in fields.items())}}}"
+
+
+def value(p: Parameter) -> str:
+    """A parameter as a field of a `struct call`."""
+    if p.array and p.type != "const MPI_Datatype":
+        return f"{{.narrow = {p.name}}}" if p.type == "const int" else f"{{.wide = (const MPI_Count *){p.name}}}"
+    return f"(void *){p.name}" if p.type == "const void *" else p.name
+
+
+def engage(name: str, function: Function) -> str:
+    """The statement that runs, starts or prepares a collective: MPI_Gatherv, MPI_Igatherv, MPI_Gatherv_init are `gather`."""
+    run = re.sub(r"^mpi_i?|(_block|v|w)?(_init)?(_c)?$", "", name.lower())
+    waits = function.parameters[-1].name == "request"
+    do = "collective_prepare" if "_init" in name else "collective_begin" if waits else "collective_call"
+    return f"return {do}(c, {run}, {describe(name.lower(), function)}{', request' if waits else ''});"
+
+
+def send(name: str, function: Function) -> str:
+    """The statement that sends to another site, or leaves `dest` as the number of a rank at this one."""
+    starts, mode, prepares = re.fullmatch(r"mpi_(i?)(.?)send(_init)?(_c)?", name.lower()).groups()[:3]  # type: ignore[union-attr]
+    do = "prepare" if prepares else "begin" if starts else "call"
+    buffer, count, datatype, dest, tag = (p.name for p in function.parameters[:5])
+    more = ", request" if starts or prepares else ""
+    return f"""{{
+            OR_RETURN(send_checked(c, {dest}, {tag}, {count}, {datatype}));
+            if (is_remote(c, {dest}))
+                return send_{do}(c, {buffer}, {count}, {datatype}, {dest}, {tag}, SEND_{MODES[mode]}{more});
+            {dest} = local_of(c, {dest});
+        }}"""
+
+
+def plainly(name: str, rule: str, function: Function, plain: Function | None) -> str:
+    """The statement that calls the library while it may block: with progress while other sites may need this rank, or with the helper."""
+    if rule in ("send", "awaited"):
+        words = [p.name for p in function.parameters]
+        status = words.pop() if words[-1] == "status" else "MPI_STATUS_IGNORE"
+        started = f"PMPI_I{name.removeprefix('MPI_').lower()}({', '.join(words)}, &awaited)"
+        return f"if (UNLIKELY(busy()))\n            return AWAITED({started}, {status});"
     if plain:
         return f"if (UNLIKELY(busy()))\n            {call_core(name, target('plain', name), function, plain)}"
     return f"return HELPED(P{name}({', '.join(p.name for p in function.parameters)}));"
@@ -139,7 +185,13 @@ def wrapper(name: str, rule: str, function: Function, core: Function | None, pla
     """The definition of MPI_X; `core` is missing where the core does not serve it, `plain` where it has no plain_X."""
     communicator = function.communicator()
     by_communicator = rule in OF_COMMUNICATOR or (core is None and communicator)
-    if core:
+    starts = "request" in [p.name for p in function.parameters]
+    blocks = rule in ("blocking", "awaited", "send", "collective") and not starts and not name.startswith("MPI_Bsend")
+    if rule == "collective":
+        action = engage(name, function)
+    elif rule == "send":
+        action = send(name, function)
+    elif core:
         action = call_core(name, target("bridge", name), function, core)
     else:
         action = f'return bridge_refuse("{name}", c);' if by_communicator else f'return bridge_refuse_always("{name}");'
@@ -148,9 +200,8 @@ def wrapper(name: str, rule: str, function: Function, core: Function | None, pla
         assert communicator
         body = f"""
         struct communicator *c = bridge_spans({communicator.name});
-        if (UNLIKELY(c != NULL))
-            {action}"""
-        body += f"\n        {plainly(name, function, plain)}" if rule == "blocking" else ""
+        if (UNLIKELY(c != NULL)){" " if rule == "send" else BREAK}{action}"""
+        body += f"\n        {plainly(name, rule, function, plain)}" if blocks else ""
     return f"""{function.text(name)}
 {{
     if (UNLIKELY(bridge_mode > BRIDGE_INERT))
@@ -173,7 +224,8 @@ def generate(abi: str, folder: Path, out: Path, table: str, defined: set[str]) -
     rules, _, absent = read_table(table)
     check(rules, absent, headers)
     known, mpich = headers[abi], headers["mpich"]
-    cores = {n: core_function(n, rule, mpich) for n, rule in rules.items() if RULES[rule] == "served" and n in known}
+    served = {n: rule for n, rule in rules.items() if RULES[rule] == "served" and rule not in ("collective", "send") and n in known}
+    cores = {n: core_function(n, rule, mpich) for n, rule in served.items()}
     plains = {n: core_function(n, "always", mpich) for n in cores if target("plain", n) in defined}
     wrappers = ["#define WRAPPERS", '#include "core.h"', "", "#define LIKELY(x) __builtin_expect(!!(x), 1)"]
     wrappers += ["#define UNLIKELY(x) __builtin_expect(!!(x), 0)", "#pragma GCC visibility push(default)", ""]

@@ -11,22 +11,14 @@
 /* ---- within a site ---- */
 
 int local_barrier(struct communicator *c) {
-    if (c->inner == MPI_COMM_NULL)
-        return MPI_SUCCESS;
-    MPI_Request request;
-    int error = PMPI_Ibarrier(c->inner, &request);
-    return error ? error : await_local(&request, MPI_STATUS_IGNORE);
+    return AWAITED(PMPI_Ibarrier(c->inner, &awaited), MPI_STATUS_IGNORE);
 }
 
 int local_broadcast(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int root) {
-    if (c->inner == MPI_COMM_NULL)
-        return MPI_SUCCESS;
-    MPI_Request request;
-    int error = PMPI_Ibcast_c(buffer, count, type, root, c->inner, &request);
-    return error ? error : await_local(&request, MPI_STATUS_IGNORE);
+    return AWAITED(PMPI_Ibcast_c(buffer, count, type, root, c->inner, &awaited), MPI_STATUS_IGNORE);
 }
 
-/* So many bytes as values of a type whose number fits an int: Open MPI takes no more. The caller frees a type that is not MPI_BYTE. */
+/* So many bytes as values of a type whose number fits an int: Open MPI takes no more. Freed by free_bytes. */
 static MPI_Datatype bytes_as(uint64_t bytes, int *count) {
     enum { PIECE = 1 << 20 };
     if (bytes <= INT_MAX)
@@ -40,95 +32,65 @@ static MPI_Datatype bytes_as(uint64_t bytes, int *count) {
     return *count = 1, all;
 }
 
-MPI_Request local_start(struct communicator *c, void *data, uint64_t bytes, int peer, int tag, bool out) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    int count;
-    MPI_Datatype type = bytes_as(bytes, &count);
-    if (out)
-        PMPI_Isend(data, count, type, peer, tag, c->inner, &request);
-    else
-        PMPI_Irecv(data, count, type, peer, tag, c->inner, &request);
+static void free_bytes(MPI_Datatype type) {
     if (type != MPI_BYTE)
         PMPI_Type_free(&type);
-    return request;
 }
 
 static void broadcast_bytes(struct communicator *c, void *data, uint64_t bytes) {
     int count;
     MPI_Datatype type = bytes_as(bytes, &count);
     local_broadcast(c, data, count, type, 0);
-    if (type != MPI_BYTE)
-        PMPI_Type_free(&type);
+    free_bytes(type);
 }
 
-/* Where the block of a rank of this site lies in a package. */
-static char *local_blocks(char *package, int n, int rank) {
-    char *block = package + (size_t)n * sizeof(uint64_t);
-    for (int i = 0; i < rank; i++)
-        block += ((uint64_t *)package)[i];
-    return block;
-}
+/* ---- bytes from any rank to any other, or to itself ---- */
 
-/* The blocks of a package go to their ranks, or come from them; the one of `root` itself stays. */
-static void local_exchange(struct communicator *c, char *package, void *block, uint64_t bytes, int root, int tag, bool out) {
-    int n = c->local_size, used = 0;
-    MPI_Request *requests = grow(NULL, (size_t)n * sizeof *requests);
-    char *its = package + (size_t)n * sizeof(uint64_t);
-    for (int i = 0; c->local_rank == root && i < n; its += ((uint64_t *)package)[i++]) {
-        if (i != root)
-            requests[used++] = local_start(c, its, ((uint64_t *)package)[i], i, tag, out);
+void part_send(struct part *p, struct communicator *c, const void *data, uint64_t bytes, int peer, int tag) {
+    int local = c->to_local[peer], count;
+    *p = (struct part){.remote.done = local >= 0, .local = MPI_REQUEST_NULL};
+    if (local < 0) {
+        operation_begin(&p->remote, c);
+        send_start(&p->remote, data, (MPI_Count)bytes, MPI_BYTE, peer, tag, c->context + 1, false);
+        return;
     }
-    if (c->local_rank != root)
-        requests[used++] = local_start(c, block, bytes, root, tag, !out);
-    await_locals(used, requests);
-    free(requests);
+    MPI_Datatype type = bytes_as(bytes, &count);
+    PMPI_Isend(data, count, type, local, tag, c->inner, &p->local);
+    free_bytes(type);
 }
 
-/* Brings the blocks of this site to one of its ranks, behind their sizes; returns null at the others. */
-static struct package local_gather(struct communicator *c, const char *block, uint64_t bytes, int root, int tag) {
-    struct package p = {0};
-    int n = c->local_size;
-    uint64_t *sizes = grow(NULL, (size_t)n * sizeof *sizes);
-    MPI_Request request;
-    sizes[c->local_rank] = bytes;
-    if (n > 1) {
-        PMPI_Igather_c(&bytes, 1, MPI_UINT64_T, sizes, 1, MPI_UINT64_T, root, c->inner, &request);
-        await_local(&request, MPI_STATUS_IGNORE);
+/* Until the bytes may be changed. */
+void parts_await(struct part *parts, int n) {
+    for (int i = 0; i < n; i++) {
+        await(&parts[i].remote, true);
+        await_local(&parts[i].local, MPI_STATUS_IGNORE);
     }
-    if (c->local_rank == root) {
-        p.bytes = (uint64_t)n * sizeof *sizes;
-        for (int i = 0; i < n; i++)
-            p.bytes += sizes[i];
-        p.data = grow(NULL, p.bytes);
-        memcpy(p.data, sizes, (size_t)n * sizeof *sizes);
-        memcpy(local_blocks(p.data, n, root), block, bytes);
-    }
-    local_exchange(c, p.data, (void *)(uintptr_t)block, bytes, root, tag, false);
-    free(sizes);
-    return p;
+    free(parts);
 }
 
-/* ---- between sites ---- */
-
-void post_bytes(struct operation *o, struct communicator *c, const void *data, uint64_t bytes, int peer, int tag) {
-    operation_begin(o, c);
-    send_start(o, data, (MPI_Count)bytes, MPI_BYTE, peer, tag, c->context + 1, false);
+char *part_receive(struct communicator *c, int peer, int tag, uint64_t *bytes) {
+    int local = c->to_local[peer], found = 0, count;
+    MPI_Message message;
+    MPI_Status status;
+    MPI_Count length;
+    if (local < 0)
+        return receive_taken(c, peer, tag, bytes);
+    AWAIT(found || PMPI_Improbe(local, tag, c->inner, &found, &message, &status) || found, false);
+    PMPI_Get_elements_x(&status, MPI_BYTE, &length);
+    char *data = grow(NULL, *bytes = (uint64_t)length);
+    MPI_Datatype type = bytes_as(*bytes, &count);
+    AWAITED(PMPI_Imrecv(data, count, type, &message, &awaited), MPI_STATUS_IGNORE);
+    free_bytes(type);
+    return data;
 }
 
-/* Sends the same bytes to the leaders of all other sites; await_all waits until they may be changed. */
-struct operation *post_to_leaders(struct communicator *c, const void *data, uint64_t bytes, int tag) {
-    struct operation *sends = grow(NULL, (size_t)c->sites * sizeof *sends);
+/* Sends the same bytes to the leaders of all other sites, with as many parts. */
+struct part *send_to_leaders(struct communicator *c, const void *data, uint64_t bytes, int tag) {
+    struct part *parts = grow(NULL, (size_t)c->sites * sizeof *parts), *next = parts;
     for (int s = 0; s < c->sites; s++)
         if (s != c->site)
-            post_bytes(&sends[s], c, data, bytes, c->leader[s], tag);
-    return sends;
-}
-
-void await_to_leaders(struct communicator *c, struct operation *sends) {
-    for (int s = 0; s < c->sites; s++)
-        if (s != c->site)
-            await(&sends[s], true);
-    free(sends);
+            part_send(next++, c, data, bytes, c->leader[s], tag);
+    return parts;
 }
 
 /* ---- blocks and packages ---- */
@@ -146,10 +108,16 @@ void blocks_allocate(struct blocks *b, int n) {
     b->at = calloc((size_t)n, sizeof *b->at);
 }
 
+char *blocks_own(struct blocks *b, char *memory) {
+    b->memory = grow(b->memory, (size_t)(b->memories + 1) * sizeof *b->memory);
+    return b->memory[b->memories++] = memory;
+}
+
 void blocks_free(struct blocks *b) {
-    for (int i = 0; i < b->packages; i++)
-        free(b->package[i]);
-    free(b->package), free(b->sizes), free(b->at);
+    for (int i = 0; i < b->memories; i++)
+        free(b->memory[i]);
+    free(b->memory), free(b->sizes), free(b->at);
+    *b = (struct blocks){0};
 }
 
 /* What another site says of its blocks is not trusted. */
@@ -162,9 +130,15 @@ static void check(struct package p, size_t n) {
         stop("rank %d of the world got a malformed part of a collective.", world.rank);
 }
 
+static struct package package_receive(struct communicator *c, int peer, int tag) {
+    struct package p;
+    p.data = part_receive(c, peer, tag, &p.bytes);
+    return p;
+}
+
 static void unwrap(struct communicator *c, struct blocks *b, int site, struct package p) {
     size_t n = (size_t)members_at(c, site), i = 0;
-    char *package = p.data, *block = package + n * sizeof(uint64_t);
+    char *package = blocks_own(b, p.data), *block = package + n * sizeof(uint64_t);
     check(p, n);
     for (int r = 0; r < c->size; r++)
         if (c->site_of[r] == site) {
@@ -172,47 +146,6 @@ static void unwrap(struct communicator *c, struct blocks *b, int site, struct pa
             b->at[r] = block;
             block += b->sizes[r];
         }
-    b->package = grow(b->package, (size_t)(b->packages + 1) * sizeof *b->package);
-    b->package[b->packages++] = package;
-}
-
-/* Collects the blocks of all ranks at `root`; elsewhere the result is empty. */
-struct blocks blocks_gather(struct communicator *c, const char *block, uint64_t bytes, int root, int tag) {
-    struct blocks b = {0};
-    bool here = c->site_of[root] == c->site;
-    struct package p = local_gather(c, block, bytes, here ? c->to_local[root] : 0, tag);
-    if (c->rank == root) {
-        blocks_allocate(&b, c->size);
-        for (int s = 0; s < c->sites; s++) {
-            struct package q = p;
-            if (s != c->site)
-                q.data = receive_taken(c, c->leader[s], tag, &q.bytes);
-            unwrap(c, &b, s, q);
-        }
-    } else if (!here && c->local_rank == 0)
-        send_owned(c, p.data, p.bytes, root, tag, c->context + 1);
-    return b;
-}
-
-/* Collects the blocks of all ranks at all ranks. */
-struct blocks blocks_allgather(struct communicator *c, const char *block, uint64_t bytes, int tag) {
-    struct blocks b = {0};
-    blocks_allocate(&b, c->size);
-    struct package p = local_gather(c, block, bytes, 0, tag);
-    struct operation *sends = c->local_rank == 0 ? post_to_leaders(c, p.data, p.bytes, tag) : NULL;
-    for (int s = 0; s < c->sites; s++) {
-        struct package q = p;
-        if (c->local_rank == 0 && s != c->site)
-            q.data = receive_taken(c, c->leader[s], tag, &q.bytes);
-        local_broadcast(c, &q.bytes, 1, MPI_UINT64_T, 0);
-        if (c->local_rank != 0)
-            q.data = grow(NULL, q.bytes);
-        broadcast_bytes(c, q.data, q.bytes);
-        unwrap(c, &b, s, q);
-    }
-    if (sends)
-        await_to_leaders(c, sends);
-    return b;
 }
 
 static struct package wrap(struct communicator *c, const struct blocks *b, int site) {
@@ -232,33 +165,84 @@ static struct package wrap(struct communicator *c, const struct blocks *b, int s
     return p;
 }
 
+/* The blocks of this site come to one of its ranks, whose own one stays where it is. */
+static void gather_here(struct communicator *c, struct blocks *b, const char *block, uint64_t bytes, int root, int tag) {
+    if (c->rank != root) {
+        struct part *part = grow(NULL, sizeof *part);
+        part_send(part, c, block, bytes, root, tag);
+        parts_await(part, 1);
+        return;
+    }
+    b->at[root] = block, b->sizes[root] = bytes;
+    for (int r = 0; r < c->size; r++)
+        if (r != root && c->site_of[r] == c->site)
+            b->at[r] = blocks_own(b, part_receive(c, r, tag, &b->sizes[r]));
+}
+
+/* Collects the blocks of all ranks at `root`; elsewhere the result is empty. */
+struct blocks blocks_gather(struct communicator *c, const char *block, uint64_t bytes, int root, int tag) {
+    struct blocks b = {0};
+    int collects = c->site_of[root] == c->site ? root : c->leader[c->site];
+    if (c->rank == collects)
+        blocks_allocate(&b, c->size);
+    gather_here(c, &b, block, bytes, collects, tag);
+    for (int s = 0; c->rank == root && s < c->sites; s++)
+        if (s != c->site)
+            unwrap(c, &b, s, package_receive(c, c->leader[s], tag));
+    if (c->rank == collects && c->rank != root) {
+        struct package p = wrap(c, &b, c->site);
+        send_owned(c, p.data, p.bytes, root, tag, c->context + 1);
+        blocks_free(&b);
+    }
+    return b;
+}
+
+/* Collects the blocks of all ranks at all ranks. */
+struct blocks blocks_allgather(struct communicator *c, const char *block, uint64_t bytes, int tag) {
+    struct blocks b = {0};
+    bool leads = c->local_rank == 0;
+    struct package here = {0};
+    struct part *parts = NULL;
+    blocks_allocate(&b, c->size);
+    gather_here(c, &b, block, bytes, c->leader[c->site], tag);
+    if (leads) {
+        here = wrap(c, &b, c->site);
+        parts = send_to_leaders(c, here.data, here.bytes, tag);
+    }
+    for (int s = 0; s < c->sites; s++) {
+        struct package p = leads && s != c->site ? package_receive(c, c->leader[s], tag) : here;
+        local_broadcast(c, &p.bytes, 1, MPI_UINT64_T, 0);
+        if (!leads)
+            p.data = grow(NULL, p.bytes);
+        broadcast_bytes(c, p.data, p.bytes);
+        unwrap(c, &b, s, p);
+    }
+    parts_await(parts, leads ? c->sites - 1 : 0);
+    return b;
+}
+
 /* Hands each rank its block out of those that `root` has. */
-struct package blocks_scatter(struct communicator *c, const struct blocks *b, int root, int tag) {
-    bool here = c->site_of[root] == c->site;
-    int from = here ? c->to_local[root] : 0, n = c->local_size;
-    struct package all = {0}, mine = {0};
-    if (c->rank == root) {
-        for (int s = 0; s < c->sites; s++)
-            if (s != c->site) {
-                struct package p = wrap(c, b, s);
-                send_owned(c, p.data, p.bytes, c->leader[s], tag, c->context + 1);
-            }
-        all = wrap(c, b, c->site);
-    } else if (!here && c->local_rank == 0) {
-        all.data = receive_taken(c, root, tag, &all.bytes);
-        check(all, (size_t)n);
+struct package blocks_scatter(struct communicator *c, const struct blocks *all, int root, int tag) {
+    struct blocks b = {0};
+    int gives = c->site_of[root] == c->site ? root : c->leader[c->site], n = 0;
+    if (c->rank != gives)
+        return package_receive(c, gives, tag);
+    for (int s = 0; c->rank == root && s < c->sites; s++)
+        if (s != c->site) {
+            struct package p = wrap(c, all, s);
+            send_owned(c, p.data, p.bytes, c->leader[s], tag, c->context + 1);
+        }
+    if (c->rank != root) {
+        blocks_allocate(&b, c->size);
+        unwrap(c, &b, c->site, package_receive(c, root, tag));
+        all = &b;
     }
-    bool gives = c->local_rank == from;
-    mine.bytes = gives ? ((uint64_t *)all.data)[from] : 0;
-    if (n > 1) {
-        MPI_Request request;
-        PMPI_Iscatter_c(all.data, 1, MPI_UINT64_T, &mine.bytes, 1, MPI_UINT64_T, from, c->inner, &request);
-        await_local(&request, MPI_STATUS_IGNORE);
-    }
-    mine.data = grow(NULL, mine.bytes);
-    if (gives)
-        memcpy(mine.data, local_blocks(all.data, n, from), mine.bytes);
-    local_exchange(c, all.data, mine.data, mine.bytes, from, tag, true);
-    free(all.data);
+    struct part *parts = grow(NULL, (size_t)c->local_size * sizeof *parts);
+    for (int r = 0; r < c->size; r++)
+        if (c->site_of[r] == c->site)
+            part_send(&parts[n++], c, all->at[r], all->sizes[r], r, tag);
+    struct package mine = package_receive(c, gives, tag);
+    parts_await(parts, n);
+    blocks_free(&b);
     return mine;
 }

@@ -85,7 +85,7 @@ struct topology;
 
 struct communicator {
     MPI_Comm handle;  /* the program's: its members at this site; of an intercommunicator, the members of both groups */
-    MPI_Comm inner;   /* the same members, for the local parts of collectives; null where this rank is the only one */
+    MPI_Comm inner;   /* the same members, for the local parts of collectives; null of an intercommunicator */
     uint64_t context; /* of messages; context + 1: of collectives */
     unsigned children, collectives;
     int size, rank;   /* own group */
@@ -100,7 +100,7 @@ struct communicator {
     int *site_of;     /* own rank -> index of its site */
     int *leader;      /* index of a site -> its lowest rank */
     bool ordered;     /* the ranks of each site follow each other, in the order of sites */
-    struct { int world, rank; } *sorted; /* peers by world rank */
+    int *by_world;    /* world rank -> peer, -1 for none */
     struct communicator *merged; /* of an intercommunicator: both groups as one, for its collectives */
     int own_first, peers_first;  /* where the groups begin in it */
     struct topology *topology;
@@ -108,6 +108,8 @@ struct communicator {
     int uses;                  /* operations under way, and one while the program holds it */
     int holds;                 /* of requests and messages that may outlive both */
 };
+
+static inline bool is_remote(const struct communicator *c, int peer) { return peer >= 0 && c->to_local[peer] < 0; }
 
 /* The rank in the handle of a peer at this site; what is no rank, as MPI_PROC_NULL, stays. */
 static inline int local_of(const struct communicator *c, int peer) { return peer < 0 ? peer : c->to_local[peer]; }
@@ -126,7 +128,6 @@ int inter_split(struct communicator *c, int color, int key, MPI_Comm *new);
 void communicator_release(struct communicator *c);
 void communicator_let_go(struct communicator *c); /* the same, of a hold */
 uint64_t communicator_new_context(struct communicator *c, uint64_t salt);
-int peer_of(const struct communicator *c, int world_rank);
 bool spans(int n, const int *world_ranks);
 int place_of(const int *ranks, int n, int rank); /* MPI_UNDEFINED if it is not among them */
 /* The members of a color among ranks first .. first + size - 1, in the order of their keys, as world ranks; pairs: color and key of each rank. */
@@ -220,7 +221,10 @@ void send_part_done(struct operation *o);
 void send_acknowledged(uint64_t id);
 
 enum send_mode { SEND_STANDARD, SEND_SYNCHRONOUS, SEND_READY, SEND_BUFFERED };
-/* Starts a send to another site, of arguments that have been checked. */
+/* Sends to another site, of arguments that have been checked. */
+int send_call(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode);
+int send_prepare(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode,
+                 MPI_Request *request);
 int send_begin(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode,
                MPI_Request *request);
 /* An error, already raised, or MPI_SUCCESS. */
@@ -291,12 +295,20 @@ char *receive_taken(struct communicator *c, int source, int tag, uint64_t *bytes
 void progress(void);
 bool busy(void); /* whether other sites may need this rank while it waits for its own */
 void idle(int turn, bool only_remote);
-#define PROGRESS_WHILE(condition, only_remote)                                 \
-    for (int turn = 0; (condition) && (progress(), (condition)); turn++)      \
+/* Until `done`, as an expression that is asked again: outside of a task with progress meanwhile. */
+#define AWAIT(done, only_remote)                                               \
+    for (int turn = 0; !(done); turn++)                                       \
+        if (!task_yield() && (progress(), !(done)))                            \
     idle(turn, only_remote)
+/* Waits for what a call of the library starts as the request `awaited`. */
+#define AWAITED(started, status)                                               \
+    ({                                                                         \
+        MPI_Request awaited;                                                   \
+        int error_started = started;                                           \
+        error_started ? error_started : await_local(&awaited, status);         \
+    })
 void await(struct operation *o, bool only_remote);
 int await_local(MPI_Request *request, MPI_Status *status);
-int await_locals(int n, MPI_Request *requests); /* all of them: the first error */
 void tasks_progress(void);
 void tasks_free_operations(void); /* what the program has freed and no collective uses any more */
 bool task_yield(void); /* false outside of a task */
@@ -330,17 +342,19 @@ bool persistent_free(MPI_Request request);             /* false if it is not one
 
 /* ---- collectives (task.c, collective.c) ---- */
 
-struct call {
-    const void *send;
-    void *receive;
-    MPI_Count send_count, receive_count;
-    MPI_Datatype send_type, receive_type;
-    struct vector send_counts, send_places, receive_counts, receive_places;
-    const MPI_Datatype *send_types, *receive_types;
-    bool bytes_places; /* displacements in bytes: the w forms */
+/* What a rank gives, or what it gets; of each rank or neighbour where there are counts and displacements. */
+struct side {
+    void *buffer;
+    MPI_Count count;
+    MPI_Datatype type;
+    struct vector counts, places;
+    const MPI_Datatype *types; /* of the w forms, whose displacements are bytes */
+};
+
+struct call { /* the wrappers make it from the parameters of a collective */
+    struct side send, receive;
     MPI_Op op;
     int root;
-    bool inclusive; /* of a scan */
     MPI_Comm *new_communicator;
     MPI_Info info;
     bool with_info; /* of a duplicate */
@@ -353,20 +367,24 @@ struct call {
 
 /* Copies of what a program may let go of before its call has ended: datatypes; counts and displacements, although it should not. */
 struct kept {
-    MPI_Count *copies[4];
-    MPI_Datatype *types[2], *own; /* lists of the w forms; duplicates to free */
-    int n_own;
+    void *memory[6];
+    MPI_Datatype *own; /* duplicates to free */
+    int n, n_own;
 };
 
 typedef int collective(struct communicator *c, const struct call *call, int tag);
 
 void collectives_end(struct communicator *c); /* waits for those under way */
+int collective_call(struct communicator *c, collective *run, const struct call *call); /* for the program: with checks, errors are raised */
+int collective_begin(struct communicator *c, collective *run, const struct call *call, MPI_Request *request);
+int collective_prepare(struct communicator *c, collective *run, const struct call *call, MPI_Request *request);
 int collective_run(struct communicator *c, collective *run, const struct call *call);
+int gather_ints(struct communicator *c, const int *mine, int n, int *all); /* as many of each rank */
 int collective_start(struct communicator *c, collective *run, const struct call *call, MPI_Request *request);
 int collective_persistent(struct communicator *c, collective *run, const struct call *call, MPI_Request *request);
 int collective_launch(struct operation *o, collective *run, const struct call *call);
 
-collective barrier, broadcast, reduce, allreduce, gather, scatter, allgather, alltoall, scan, reduce_scatter, duplicate;
+collective barrier, bcast, reduce, allreduce, gather, scatter, allgather, alltoall, scan, exscan, reduce_scatter, duplicate;
 collective neighbor_allgather, neighbor_alltoall;
 void call_keep(struct communicator *c, collective *run, struct call *call, struct kept *kept);
 void kept_free(struct kept *kept);

@@ -4,13 +4,10 @@
 
 #include "bridge.h"
 
-MPI_Count call_send_count(const struct call *a, int rank);
-MPI_Count call_receive_count(const struct call *a, int rank);
-MPI_Datatype call_send_type(const struct call *a, int rank);
-MPI_Datatype call_receive_type(const struct call *a, int rank);
-const void *call_send_place(const struct call *a, int rank);
-void *call_receive_place(const struct call *a, int rank);
-int call_unpack(const struct call *a, int rank, const char *block, uint64_t bytes); /* an error if the call has no room for all */
+MPI_Count side_count(const struct side *s, int rank);
+MPI_Datatype side_type(const struct side *s, int rank);
+char *side_pack(const struct side *s, int rank, uint64_t *bytes); /* the caller frees */
+int side_unpack(const struct side *s, int rank, const char *block, uint64_t bytes); /* an error if there is no room for all */
 
 struct values { /* a vector of values, owned: free(memory) */
     void *at, *memory;

@@ -22,26 +22,26 @@ int barrier(struct communicator *c, const struct call *a, int tag) {
     char token = 0;
     int error = local_barrier(c);
     if (!error && c->local_rank == 0) {
-        struct operation *sends = post_to_leaders(c, &token, 1, tag);
+        struct part *sends = send_to_leaders(c, &token, 1, tag);
         for (int s = 0; s < c->sites; s++)
             if (s != c->site) {
                 uint64_t bytes;
                 free(receive_taken(c, c->leader[s], tag, &bytes));
             }
-        await_to_leaders(c, sends);
+        parts_await(sends, c->sites - 1);
     }
     return error ? error : local_broadcast(c, &token, 1, MPI_BYTE, 0);
 }
 
-int broadcast(struct communicator *c, const struct call *a, int tag) {
+int bcast(struct communicator *c, const struct call *a, int tag) {
     if (c->rank == a->root) {
         MPI_Count size;
-        bool dense = type_is_dense(a->receive_type, &size);
-        uint64_t bytes = (uint64_t)(size * a->receive_count);
-        char *packed = dense ? NULL : type_pack(a->receive, a->receive_count, a->receive_type, &bytes);
-        struct operation *sends = post_to_leaders(c, dense ? a->receive : packed, bytes, tag);
-        int error = local_broadcast(c, a->receive, a->receive_count, a->receive_type, c->local_rank);
-        await_to_leaders(c, sends);
+        bool dense = type_is_dense(a->receive.type, &size);
+        uint64_t bytes = (uint64_t)(size * a->receive.count);
+        char *packed = dense ? NULL : type_pack(a->receive.buffer, a->receive.count, a->receive.type, &bytes);
+        struct part *sends = send_to_leaders(c, dense ? a->receive.buffer : packed, bytes, tag);
+        int error = local_broadcast(c, a->receive.buffer, a->receive.count, a->receive.type, c->local_rank);
+        parts_await(sends, c->sites - 1);
         free(packed);
         return error;
     }
@@ -49,10 +49,10 @@ int broadcast(struct communicator *c, const struct call *a, int tag) {
     struct operation o = {0};
     if (!here && c->local_rank == 0) {
         operation_begin(&o, c);
-        receive_start(&o, a->receive, a->receive_count, a->receive_type, a->root, tag, c->context + 1);
+        receive_start(&o, a->receive.buffer, a->receive.count, a->receive.type, a->root, tag, c->context + 1);
         await(&o, true);
     }
-    int error = local_broadcast(c, a->receive, a->receive_count, a->receive_type, here ? c->to_local[a->root] : 0);
+    int error = local_broadcast(c, a->receive.buffer, a->receive.count, a->receive.type, here ? c->to_local[a->root] : 0);
     return o.error ? o.error : error;
 }
 
@@ -68,103 +68,88 @@ static bool by_sites(const struct communicator *c, MPI_Op op) {
 }
 
 static int local_reduce(struct communicator *c, const void *mine, void *to, const struct call *a, int root) {
-    MPI_Request request;
-    if (c->inner == MPI_COMM_NULL) {
-        type_copy(mine, a->receive_count, a->receive_type, to);
-        return MPI_SUCCESS;
-    }
-    int error = PMPI_Ireduce_c(mine, to, a->receive_count, a->receive_type, a->op, root, c->inner, &request);
-    return error ? error : await_local(&request, MPI_STATUS_IGNORE);
+    return AWAITED(PMPI_Ireduce_c(mine, to, a->receive.count, a->receive.type, a->op, root, c->inner, &awaited), MPI_STATUS_IGNORE);
 }
 
-static const void *mine_in(const struct call *a) { return a->send == MPI_IN_PLACE ? a->receive : a->send; }
+static void *mine_in(const struct call *a) { return a->send.buffer == MPI_IN_PLACE ? a->receive.buffer : a->send.buffer; }
 
-/* At the root alone, or at all. */
 static int reduce_in_rank_order(struct communicator *c, const struct call *a, int tag, bool to_all) {
     uint64_t bytes;
-    char *packed = type_pack(mine_in(a), a->receive_count, a->receive_type, &bytes);
+    char *packed = type_pack(mine_in(a), a->receive.count, a->receive.type, &bytes);
     struct blocks b = to_all ? blocks_allgather(c, packed, bytes, tag) : blocks_gather(c, packed, bytes, a->root, tag);
     struct values *parts = b.n ? grow(NULL, (size_t)b.n * sizeof *parts) : NULL;
     for (int r = 0; r < b.n; r++)
         parts[r] = values_of(b.at[r], b.sizes[r], a);
     if (b.n)
-        values_put(values_combine(parts, b.n, a), 0, a->receive, a->receive_count, a);
+        values_put(values_combine(parts, b.n, a), 0, a->receive.buffer, a->receive.count, a);
     blocks_free(&b), free(packed);
     return MPI_SUCCESS;
 }
 
-/* Collects the parts of the other sites beside the own one, and combines them in the order of the sites. */
-static struct values of_sites(struct communicator *c, struct values own, const struct call *a, int tag) {
+/* Puts the parts of the other sites beside the own one, and combines them in the order of the sites. */
+static void combine_sites(struct communicator *c, struct values own, const struct call *a, int tag) {
     struct values *parts = grow(NULL, (size_t)c->sites * sizeof *parts);
+    parts[c->site] = own;
     for (int s = 0; s < c->sites; s++) {
-        if (s == c->site) {
-            parts[s] = own;
+        if (s == c->site)
             continue;
-        }
         uint64_t bytes;
         char *packed = receive_taken(c, c->leader[s], tag, &bytes);
         parts[s] = values_of(packed, bytes, a);
         free(packed);
     }
-    return values_combine(parts, c->sites, a);
+    values_put(values_combine(parts, c->sites, a), 0, a->receive.buffer, a->receive.count, a);
 }
 
-int reduce(struct communicator *c, const struct call *a, int tag) {
-    if (!by_sites(c, a->op))
-        return reduce_in_rank_order(c, a, tag, false);
-    bool root = c->rank == a->root, here = c->to_local[a->root] >= 0, collects = here ? root : c->local_rank == 0;
+/* At the root alone, or at all. One rank of each site, the root or its leader, has the part of the site. */
+static int reduce_by_sites(struct communicator *c, const struct call *a, int tag, bool to_all) {
+    int collector = !to_all && c->to_local[a->root] >= 0 ? c->to_local[a->root] : 0;
+    bool collects = c->local_rank == collector;
     struct values own = {0};
     if (collects)
-        own.at = type_allocate(a->receive_count, a->receive_type, &own.memory);
-    int error = local_reduce(c, mine_in(a), own.at, a, here ? c->to_local[a->root] : 0);
-    if (error || !collects)
+        own.at = type_allocate(a->receive.count, a->receive.type, &own.memory);
+    int error = local_reduce(c, mine_in(a), own.at, a, collector);
+    if (error)
         return free(own.memory), error;
-    if (root)
-        values_put(of_sites(c, own, a, tag), 0, a->receive, a->receive_count, a);
-    else {
-        uint64_t bytes;
-        char *packed = type_pack(own.at, a->receive_count, a->receive_type, &bytes);
+    uint64_t bytes;
+    char *packed = collects ? type_pack(own.at, a->receive.count, a->receive.type, &bytes) : NULL;
+    bool combines = collects && (to_all || c->rank == a->root);
+    struct part *sends = collects && to_all ? send_to_leaders(c, packed, bytes, tag) : NULL;
+    if (combines) {
+        combine_sites(c, own, a, tag);
+        parts_await(sends, to_all ? c->sites - 1 : 0);
+        free(packed);
+    } else if (collects) {
         send_owned(c, packed, bytes, a->root, tag, c->context + 1);
         free(own.memory);
     }
-    return MPI_SUCCESS;
+    return to_all ? local_broadcast(c, a->receive.buffer, a->receive.count, a->receive.type, 0) : MPI_SUCCESS;
+}
+
+int reduce(struct communicator *c, const struct call *a, int tag) {
+    return (by_sites(c, a->op) ? reduce_by_sites : reduce_in_rank_order)(c, a, tag, false);
 }
 
 int allreduce(struct communicator *c, const struct call *a, int tag) {
-    if (!by_sites(c, a->op))
-        return reduce_in_rank_order(c, a, tag, true);
-    uint64_t bytes;
-    struct values own = {0};
-    if (c->local_rank == 0)
-        own.at = type_allocate(a->receive_count, a->receive_type, &own.memory);
-    int error = local_reduce(c, mine_in(a), own.at, a, 0);
-    if (!error && c->local_rank == 0) {
-        char *packed = type_pack(own.at, a->receive_count, a->receive_type, &bytes);
-        struct operation *sends = post_to_leaders(c, packed, bytes, tag);
-        values_put(of_sites(c, own, a, tag), 0, a->receive, a->receive_count, a);
-        await_to_leaders(c, sends);
-        free(packed);
-    }
-    return error ? error : local_broadcast(c, a->receive, a->receive_count, a->receive_type, 0);
+    return (by_sites(c, a->op) ? reduce_by_sites : reduce_in_rank_order)(c, a, tag, true);
 }
 
 int reduce_scatter(struct communicator *c, const struct call *a, int tag) {
     struct call whole = *a;
     MPI_Count before = call_whole(&whole, c->size, c->rank);
     struct values all;
-    whole.send = mine_in(a);
-    whole.receive = all.at = type_allocate(whole.receive_count, a->receive_type, &all.memory);
+    whole.send.buffer = mine_in(a);
+    whole.receive.buffer = all.at = type_allocate(whole.receive.count, a->receive.type, &all.memory);
     int error = allreduce(c, &whole, tag);
-    values_put(all, before, a->receive, call_receive_count(a, c->rank), a);
+    values_put(all, before, a->receive.buffer, side_count(&a->receive, c->rank), a);
     return error;
 }
 
-/* Each rank has the values of all, and combines those before it, from the left. */
-int scan(struct communicator *c, const struct call *a, int tag) {
+/* Each rank has the values of all, and combines those of the first `n`, from the left. */
+static int combine_first(struct communicator *c, const struct call *a, int tag, int n) {
     uint64_t bytes;
-    char *packed = type_pack(mine_in(a), a->receive_count, a->receive_type, &bytes);
+    char *packed = type_pack(mine_in(a), a->receive.count, a->receive.type, &bytes);
     struct blocks b = blocks_allgather(c, packed, bytes, tag);
-    int n = c->rank + a->inclusive;
     struct values sum = {0};
     for (int r = 0; r < n; r++) {
         struct values next = values_of(b.at[r], b.sizes[r], a);
@@ -174,24 +159,26 @@ int scan(struct communicator *c, const struct call *a, int tag) {
         sum = next;
     }
     if (n)
-        values_put(sum, 0, a->receive, a->receive_count, a);
+        values_put(sum, 0, a->receive.buffer, a->receive.count, a);
     blocks_free(&b), free(packed);
     return MPI_SUCCESS;
 }
+
+int scan(struct communicator *c, const struct call *a, int tag) { return combine_first(c, a, tag, c->rank + 1); }
+int exscan(struct communicator *c, const struct call *a, int tag) { return combine_first(c, a, tag, c->rank); }
 
 /* ---- gather, scatter, all to all ---- */
 
 /* To the root alone, or to all: what this rank gives, and where it puts what it gets. */
 static int collect(struct communicator *c, const struct call *a, int tag, bool to_all) {
-    bool in_place = a->send == MPI_IN_PLACE;
+    bool in_place = a->send.buffer == MPI_IN_PLACE;
     uint64_t bytes;
-    char *packed = in_place ? type_pack(call_receive_place(a, c->rank), call_receive_count(a, c->rank), a->receive_type, &bytes)
-                            : type_pack(a->send, a->send_count, a->send_type, &bytes);
+    char *packed = in_place ? side_pack(&a->receive, c->rank, &bytes) : side_pack(&a->send, 0, &bytes);
     struct blocks b = to_all ? blocks_allgather(c, packed, bytes, tag) : blocks_gather(c, packed, bytes, a->root, tag);
     int error = MPI_SUCCESS;
     for (int r = 0; r < b.n; r++)
         if (!in_place || r != c->rank)
-            error |= call_unpack(a, r, b.at[r], b.sizes[r]);
+            error |= side_unpack(&a->receive, r, b.at[r], b.sizes[r]);
     blocks_free(&b), free(packed);
     return error;
 }
@@ -203,13 +190,11 @@ int scatter(struct communicator *c, const struct call *a, int tag) {
     struct blocks b = {0};
     if (c->rank == a->root) {
         blocks_allocate(&b, c->size);
-        b.packages = b.n;
-        b.package = grow(NULL, (size_t)b.n * sizeof *b.package);
         for (int r = 0; r < b.n; r++)
-            b.at[r] = b.package[r] = type_pack(call_send_place(a, r), call_send_count(a, r), a->send_type, &b.sizes[r]);
+            b.at[r] = blocks_own(&b, side_pack(&a->send, r, &b.sizes[r]));
     }
     struct package mine = blocks_scatter(c, &b, a->root, tag);
-    int error = a->receive == MPI_IN_PLACE ? MPI_SUCCESS : type_unpack(mine.data, mine.bytes, a->receive, a->receive_count, a->receive_type);
+    int error = a->receive.buffer == MPI_IN_PLACE ? MPI_SUCCESS : side_unpack(&a->receive, 0, mine.data, mine.bytes);
     blocks_free(&b), free(mine.data);
     return error;
 }

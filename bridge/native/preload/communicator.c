@@ -24,18 +24,6 @@ bool spans(int n, const int *world_ranks) {
     return false;
 }
 
-static int by_world(const void *a, const void *b) {
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
-int peer_of(const struct communicator *c, int world_rank) {
-    if (c->peers == world.size && c->peer_world[world_rank] == world_rank)
-        return world_rank;
-    const void *found = bsearch(&world_rank, c->sorted, (size_t)c->peers, sizeof *c->sorted, by_world);
-    return found ? ((const int *)found)[1] : MPI_UNDEFINED;
-}
-
 static int *copy(const int *from, int n) {
     int *to = grow(NULL, (size_t)n * sizeof *to);
     return memcpy(to, from, (size_t)n * sizeof *to);
@@ -62,73 +50,64 @@ static void find_sites(struct communicator *c) {
     free(index);
 }
 
-static struct communicator *enter(MPI_Comm handle, int size, const int *own, int peers, const int *remote, uint64_t context) {
+/* Where the peers are: by world rank, and those of this site by their ranks in the handle. */
+static void find_peers(struct communicator *c) {
+    MPI_Group group;
+    PMPI_Comm_group(c->handle, &group);
+    c->by_world = grow(NULL, (size_t)world.size * sizeof(int));
+    c->to_local = grow(NULL, (size_t)c->peers * sizeof(int));
+    c->from_local = grow(NULL, (size_t)c->local_size * sizeof(int));
+    memset(c->by_world, -1, (size_t)world.size * sizeof(int));
+    memset(c->to_local, -1, (size_t)c->peers * sizeof(int));
+    memset(c->from_local, -1, (size_t)c->local_size * sizeof(int));
+    for (int p = 0; p < c->peers; p++) {
+        int w = c->peer_world[p];
+        c->by_world[w] = p;
+        if (world.site_of[w] != world.site)
+            continue;
+        PMPI_Group_translate_ranks(world.local, 1, &world.local_of[w], group, &c->to_local[p]);
+        c->from_local[c->to_local[p]] = p;
+    }
+    c->identity = true;
+    for (int i = 0; i < c->local_size; i++)
+        c->identity &= c->from_local[i] == i;
+    PMPI_Group_free(&group);
+}
+
+struct communicator *communicator_enter_inter(MPI_Comm handle, int size, const int *own, int peers, const int *remote, uint64_t context) {
     struct communicator *c = calloc(1, sizeof *c);
     c->handle = handle, c->inner = MPI_COMM_NULL, c->context = context, c->uses = 1;
     c->size = size, c->world = copy(own, size);
     c->peers = peers, c->peer_world = remote == own ? c->world : copy(remote, peers);
-    find_sites(c);
     PMPI_Comm_size(handle, &c->local_size);
     PMPI_Comm_rank(handle, &c->local_rank);
-    c->to_local = grow(NULL, (size_t)peers * sizeof(int));
-    c->from_local = grow(NULL, (size_t)c->local_size * sizeof(int));
-    c->sorted = grow(NULL, (size_t)peers * sizeof *c->sorted);
-    memset(c->from_local, -1, (size_t)c->local_size * sizeof(int));
-    c->identity = true;
-    int next = remote == own ? 0 : -1;
-    for (int p = 0; p < peers; p++) {
-        c->sorted[p].world = c->peer_world[p], c->sorted[p].rank = p;
-        c->to_local[p] = -1;
-        if (next >= 0 && world.site_of[c->peer_world[p]] == world.site) {
-            c->from_local[next] = p, c->to_local[p] = next;
-            c->identity &= next++ == p;
-        }
-    }
-    qsort(c->sorted, (size_t)peers, sizeof *c->sorted, by_world);
+    find_sites(c);
+    find_peers(c);
     map_put(&table, (uintptr_t)handle, c);
     return c;
 }
 
 struct communicator *communicator_enter(MPI_Comm handle, MPI_Comm inner, int size, const int *world_ranks, uint64_t context) {
-    struct communicator *c = enter(handle, size, world_ranks, size, world_ranks, context);
+    struct communicator *c = communicator_enter_inter(handle, size, world_ranks, size, world_ranks, context);
     c->inner = inner;
     return c;
 }
 
 /* Its members come straight from making the handle: none waits for another here. Its errors are raised through the handle. */
 MPI_Comm communicator_inner(MPI_Comm handle) {
-    MPI_Comm inner = MPI_COMM_NULL;
-    int rank, size;
-    PMPI_Comm_rank(handle, &rank), PMPI_Comm_size(handle, &size);
-    if (size > 1) {
-        PMPI_Comm_split(handle, 0, rank, &inner);
-        PMPI_Comm_set_errhandler(inner, MPI_ERRORS_RETURN);
-    }
+    MPI_Comm inner;
+    int rank;
+    PMPI_Comm_rank(handle, &rank);
+    PMPI_Comm_split(handle, 0, rank, &inner);
+    PMPI_Comm_set_errhandler(inner, MPI_ERRORS_RETURN);
     return inner;
 }
 
 MPI_Comm communicator_alone(void) {
     static MPI_Comm alone;
-    if (!alone) {
-        PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &alone);
-        PMPI_Comm_set_errhandler(alone, MPI_ERRORS_RETURN);
-    }
+    if (!alone)
+        alone = communicator_inner(MPI_COMM_SELF);
     return alone;
-}
-
-/* The rank of a world rank in the handle of an intercommunicator follows from its group. */
-struct communicator *communicator_enter_inter(MPI_Comm handle, int size, const int *own, int peers, const int *remote, uint64_t context) {
-    struct communicator *c = enter(handle, size, own, peers, remote, context);
-    MPI_Group group;
-    PMPI_Comm_group(handle, &group);
-    c->identity = false;
-    for (int p = 0; p < peers; p++)
-        if (world.site_of[remote[p]] == world.site) {
-            PMPI_Group_translate_ranks(world.local, 1, &world.local_of[remote[p]], group, &c->to_local[p]);
-            c->from_local[c->to_local[p]] = p;
-        }
-    PMPI_Group_free(&group);
-    return c;
 }
 
 /* While the library frees the handle, the program's functions for its attributes may use the communicator as before. */
@@ -147,7 +126,7 @@ void communicator_release(struct communicator *c) {
         communicator_release(c->merged);
     if (c->peer_world != c->world)
         free(c->peer_world);
-    free(c->topology), free(c->world), free(c->to_local), free(c->from_local), free(c->site_of), free(c->leader), free(c->sorted), free(c);
+    free(c->topology), free(c->world), free(c->to_local), free(c->from_local), free(c->site_of), free(c->leader), free(c->by_world), free(c);
 }
 
 void communicator_let_go(struct communicator *c) {
@@ -165,7 +144,7 @@ static int release(MPI_Comm *handle, bool wait) {
         return wait ? HELPED(PMPI_Comm_disconnect(handle)) : PMPI_Comm_free(handle);
     if (*handle == MPI_COMM_WORLD)
         return fail(c, MPI_ERR_COMM, "MPI_COMM_WORLD cannot be freed.");
-    PROGRESS_WHILE(wait && c->uses > 1, false);
+    AWAIT(!wait || c->uses <= 1, false);
     while (c->first) /* the library's part of a collective would outlive its communicator */
         progress();
     communicator_release(c);
@@ -187,37 +166,37 @@ static void meet(struct communicator *c) {
 /* By non-blocking calls alone: tasks of several communicators may come here in any order. */
 static MPI_Comm copy_here(MPI_Comm handle) {
     MPI_Comm new = MPI_COMM_NULL;
-    MPI_Request request;
-    if (handle != MPI_COMM_NULL && !PMPI_Comm_idup(handle, &new, &request))
-        await_local(&request, MPI_STATUS_IGNORE);
+    AWAITED(PMPI_Comm_idup(handle, &new, &awaited), MPI_STATUS_IGNORE);
     return new;
+}
+
+/* The same ranks with a context of their own, by a handle that the entry takes over. */
+static struct communicator *enter_like(struct communicator *c, MPI_Comm handle, uint64_t context) {
+    struct communicator *d = communicator_enter_inter(handle, c->size, c->world, c->peers, c->peer_world, context);
+    if (c->merged)
+        inter_merge(d, copy_here(c->merged->handle), copy_here(c->merged->inner));
+    else
+        d->inner = copy_here(c->inner);
+    topology_copy(d, c);
+    return d;
 }
 
 int duplicate(struct communicator *c, const struct call *call, int tag) {
     (void)tag;
-    MPI_Request request;
-    MPI_Comm *new = call->new_communicator;
+    MPI_Comm handle = c->handle, *new = call->new_communicator;
     uint64_t context = communicator_new_context(c, 0);
-    OR_RETURN(call->with_info ? PMPI_Comm_idup_with_info(c->handle, call->info, new, &request) : PMPI_Comm_idup(c->handle, new, &request));
-    OR_RETURN(await_local(&request, MPI_STATUS_IGNORE));
-    if (c->merged) {
-        struct communicator *d = communicator_enter_inter(*new, c->size, c->world, c->peers, c->peer_world, context);
-        inter_merge(d, copy_here(c->merged->handle), copy_here(c->merged->inner));
-    } else {
-        struct communicator *d = communicator_enter(*new, copy_here(c->inner), c->size, c->world, context);
-        topology_copy(d, c);
-    }
+    OR_RETURN(AWAITED(call->with_info ? PMPI_Comm_idup_with_info(handle, call->info, new, &awaited) : PMPI_Comm_idup(handle, new, &awaited),
+                      MPI_STATUS_IGNORE));
+    enter_like(c, *new, context);
     return MPI_SUCCESS;
 }
 
-/* The same ranks with a context of their own and without the program's attributes: what belongs together there meets in any order. */
+/* Without the program's attributes: what belongs together there meets in any order. */
 struct communicator *communicator_private(struct communicator *c) {
     collectives_end(c);
-    MPI_Comm handle = copy_here(c->inner == MPI_COMM_NULL ? MPI_COMM_SELF : c->inner);
+    MPI_Comm handle = copy_here(c->inner);
     inherit_handler(c->handle, handle);
-    struct communicator *d = communicator_enter(handle, copy_here(c->inner), c->size, c->world, communicator_new_context(c, 0));
-    topology_copy(d, c);
-    return d;
+    return enter_like(c, handle, communicator_new_context(c, 0));
 }
 
 int bridge_Comm_dup(struct communicator *c, MPI_Comm *new) { return collective_run(c, duplicate, &(struct call){.new_communicator = new}); }
@@ -280,7 +259,7 @@ int bridge_Comm_split(struct communicator *c, int color, int key, MPI_Comm *new)
     if (c->merged)
         return inter_split(c, color, key, new);
     int mine[2] = {color, key}, n = 0, *pairs = grow(NULL, 2 * (size_t)c->size * sizeof(int));
-    bridge_Allgather(c, mine, 2, MPI_INT, pairs, 2, MPI_INT);
+    gather_ints(c, mine, 2, pairs);
     uint64_t context = communicator_new_context(c, mix((uint64_t)(uint32_t)color));
     int *ranks = color == MPI_UNDEFINED ? NULL : members_of(c, pairs, 0, c->size, color, &n);
     meet(c);
@@ -352,7 +331,7 @@ int bridge_Comm_compare(MPI_Comm one, MPI_Comm other, int *result) {
     bool congruent = !memcmp(a->world, b->world, (size_t)a->size * sizeof(int)) && !memcmp(a->peer_world, b->peer_world, (size_t)a->peers * sizeof(int));
     bool similar = true;
     for (int p = 0; p < a->peers; p++)
-        similar &= a->sorted[p].world == b->sorted[p].world;
+        similar &= b->by_world[a->peer_world[p]] >= 0;
     *result = congruent ? MPI_CONGRUENT : similar ? MPI_SIMILAR : MPI_UNEQUAL;
     return MPI_SUCCESS;
 }

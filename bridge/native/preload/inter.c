@@ -50,9 +50,9 @@ static int *leaders_meet(MPI_Comm peer, int remote_leader, int tag, const int *o
     if (p && p->to_local[remote_leader] < 0) {
         int number = LEADERS_TAG + (tag & TAG_LIMIT);
         uint64_t bytes;
-        struct operation sends[2];
-        post_bytes(&sends[0], p, &mine, sizeof mine, remote_leader, number);
-        post_bytes(&sends[1], p, own, (uint64_t)n * sizeof(int), remote_leader, number);
+        struct part *sends = grow(NULL, 2 * sizeof *sends);
+        part_send(&sends[0], p, &mine, sizeof mine, remote_leader, number);
+        part_send(&sends[1], p, own, (uint64_t)n * sizeof(int), remote_leader, number);
         char *got = receive_taken(p, remote_leader, number, &bytes);
         bool sound = bytes == sizeof its;
         if (sound)
@@ -64,7 +64,7 @@ static int *leaders_meet(MPI_Comm peer, int remote_leader, int tag, const int *o
             sound = remote[i] >= 0 && remote[i] < world.size;
         if (!sound)
             stop("rank %d of the world got a malformed group from rank %d.", world.rank, p->peer_world[remote_leader]);
-        await(&sends[0], true), await(&sends[1], true);
+        parts_await(sends, 2);
     } else {
         MPI_Comm handle = p ? p->handle : peer;
         int leader = p ? p->to_local[remote_leader] : remote_leader;
@@ -88,7 +88,8 @@ static bool is_member(MPI_Comm handle, int rank) {
 }
 
 static int tell(MPI_Comm local, struct communicator *l, void *buffer, int bytes, int root) {
-    return l ? bridge_Bcast(l, buffer, bytes, MPI_BYTE, root) : HELPED(PMPI_Bcast(buffer, bytes, MPI_BYTE, root, local));
+    const struct call call = {.receive = {.buffer = buffer, .count = bytes, .type = MPI_BYTE}, .root = root};
+    return l ? collective_run(l, bcast, &call) : HELPED(PMPI_Bcast(buffer, bytes, MPI_BYTE, root, local));
 }
 
 /* One that spans sites; `members`: of both groups, at this site. */
@@ -157,7 +158,7 @@ int inter_split(struct communicator *c, int color, int key, MPI_Comm *new) {
     struct communicator *all = c->merged;
     collectives_end(c); /* a duplicate counts as a child, too */
     int mine[2] = {color, key}, n, m, *pairs = grow(NULL, 2 * (size_t)all->size * sizeof(int));
-    bridge_Allgather(all, mine, 2, MPI_INT, pairs, 2, MPI_INT);
+    gather_ints(all, mine, 2, pairs);
     uint64_t context = communicator_new_context(c, mix((uint64_t)(uint32_t)color));
     int *own = members_of(all, pairs, c->own_first, c->size, color, &n), *remote = members_of(all, pairs, c->peers_first, c->peers, color, &m);
     bool member = color != MPI_UNDEFINED && m, own_first = false;
@@ -191,7 +192,7 @@ int bridge_Intercomm_merge(struct communicator *c, int high, MPI_Comm *new) {
     struct communicator *all = c->merged;
     int *highs = grow(NULL, (size_t)all->size * sizeof(int)), *ranks = grow(NULL, (size_t)all->size * sizeof(int)), size = 0;
     high = high != 0;
-    bridge_Allgather(all, &high, 1, MPI_INT, highs, 1, MPI_INT);
+    gather_ints(all, &high, 1, highs);
     for (int round = 0; round < 2; round++)
         for (int r = 0; r < all->size; r++)
             if (highs[r] == round)
@@ -212,7 +213,7 @@ static char *one_each(struct communicator *c, const struct call *a, uint64_t *by
     *bytes = head;
     for (int p = 0; p < c->peers; p++) {
         uint64_t size;
-        char *packed = type_pack(call_send_place(a, p), call_send_count(a, p), call_send_type(a, p), &size);
+        char *packed = side_pack(&a->send, p, &size);
         given = grow(given, *bytes + size);
         memcpy(given + *bytes, packed, size);
         memcpy(given + (size_t)p * sizeof size, &size, sizeof size);
@@ -243,7 +244,7 @@ static struct values combined(struct communicator *c, const struct blocks *b, co
 int inter_run(struct communicator *c, collective *run, const struct call *a, int tag) {
     if (run == barrier || run == duplicate)
         return run(run == barrier ? c->merged : c, a, tag);
-    bool from_root = run == broadcast || run == scatter, to_root = run == gather || run == reduce, each = run == scatter || run == alltoall;
+    bool from_root = run == bcast || run == scatter, to_root = run == gather || run == reduce, each = run == scatter || run == alltoall;
     bool reduces = to_root ? run == reduce : run == allreduce || run == reduce_scatter;
     bool root = a->root == MPI_ROOT, member = a->root >= 0;
     bool gives = from_root ? root : !to_root || member, takes = from_root ? member : !to_root || root;
@@ -252,9 +253,9 @@ int inter_run(struct communicator *c, collective *run, const struct call *a, int
     uint64_t bytes = 0;
     char *given = !gives             ? NULL
                   : each             ? one_each(c, a, &bytes)
-                  : run == broadcast ? type_pack(a->receive, a->receive_count, a->receive_type, &bytes)
-                  : reduces          ? type_pack(a->send, whole.receive_count, a->receive_type, &bytes)
-                                     : type_pack(a->send, a->send_count, a->send_type, &bytes);
+                  : run == bcast ? type_pack(a->receive.buffer, a->receive.count, a->receive.type, &bytes)
+                  : reduces          ? type_pack(a->send.buffer, whole.receive.count, a->receive.type, &bytes)
+                                     : type_pack(a->send.buffer, a->send.count, a->send.type, &bytes);
     struct blocks b = blocks_allgather(c->merged, given, bytes, tag);
     int error = MPI_SUCCESS;
     for (int p = from_root ? a->root : 0; takes && !reduces && p < (from_root ? a->root + 1 : c->peers); p++) {
@@ -262,10 +263,10 @@ int inter_run(struct communicator *c, collective *run, const struct call *a, int
         bytes = b.sizes[c->peers_first + p];
         if (each)
             block = mine_of(c, block, &bytes);
-        error |= call_unpack(a, from_root ? 0 : p, block, bytes);
+        error |= side_unpack(&a->receive, from_root ? 0 : p, block, bytes);
     }
     if (takes && reduces)
-        values_put(combined(c, &b, &whole), before, a->receive, call_receive_count(a, c->rank), a);
+        values_put(combined(c, &b, &whole), before, a->receive.buffer, side_count(&a->receive, c->rank), a);
     blocks_free(&b), free(given);
     return error;
 }

@@ -213,7 +213,7 @@ void link_control(uint16_t type, int dest, int tag, uint64_t total, uint64_t id,
 
 void link_credit(int dest, uint64_t allowed) { link_control(FRAME_CREDIT, dest, 0, allowed, 0, NULL, 0); }
 
-void link_drain(void) { PROGRESS_WHILE(link_unsent(), true); }
+void link_drain(void) { AWAIT(!link_unsent(), true); }
 
 /* ---- in ---- */
 

@@ -11,66 +11,32 @@ struct edges {
     bool crossed;               /* what is sent down a dimension comes from above: that decides where both neighbours are one rank (MPI 4.1, 8.6) */
 };
 
-struct part { /* one destination's */
-    struct operation send;
-    char *packed;
-    uint64_t bytes;
-    int peer;
-};
-
-static bool is_here(const struct communicator *c, int peer) { return peer != MPI_PROC_NULL && c->to_local[peer] >= 0; }
-static bool is_there(const struct communicator *c, int peer) { return peer != MPI_PROC_NULL && c->to_local[peer] < 0; }
-
-/* An edge from this rank to itself: the k-th source that is this rank belongs to the k-th destination that is. */
-static struct part *to_itself(const struct communicator *c, struct part *parts, int n, int k) {
-    for (int i = 0; i < n; i++)
-        if (parts[i].peer == c->rank && k-- == 0)
-            return &parts[i];
-    stop("rank %d of the world has an edge to itself in its sources that is not in its destinations.", world.rank);
-}
-
 static int exchange(struct communicator *c, const struct call *a, int tag, const struct edges *edges, bool same) {
-    bool in_place = a->send == MPI_IN_PLACE;
-    int n = edges->n, m = edges->m, *sources = edges->sources, locals = 0, own = 0, error = MPI_SUCCESS;
-    struct part *parts = grow(NULL, (size_t)m * sizeof *parts);
-    MPI_Request *local = grow(NULL, (size_t)(n + m) * sizeof *local);
-    for (int i = 0; i < m; i++) {
-        struct part *p = &parts[i];
-        p->peer = edges->dests[i];
-        p->packed = in_place ? type_pack(call_receive_place(a, i), call_receive_count(a, i), call_receive_type(a, i), &p->bytes)
-                    : same ? type_pack(a->send, a->send_count, a->send_type, &p->bytes)
-                           : type_pack(call_send_place(a, i), call_send_count(a, i), call_send_type(a, i), &p->bytes);
-        if (is_there(c, p->peer))
-            post_bytes(&p->send, c, p->packed, p->bytes, p->peer, tag);
-        else if (is_here(c, p->peer) && p->peer != c->rank)
-            local[locals++] = local_start(c, p->packed, p->bytes, c->to_local[p->peer], tag, true);
+    bool in_place = a->send.buffer == MPI_IN_PLACE;
+    struct part *parts = grow(NULL, (size_t)edges->m * sizeof *parts);
+    char **packed = grow(NULL, (size_t)edges->m * sizeof *packed);
+    int sent = 0, error = MPI_SUCCESS;
+    uint64_t bytes;
+    for (int i = 0; i < edges->m; i++) {
+        if (edges->dests[i] == MPI_PROC_NULL)
+            continue;
+        packed[sent] = in_place ? side_pack(&a->receive, i, &bytes) : side_pack(&a->send, same ? 0 : i, &bytes);
+        part_send(&parts[sent], c, packed[sent], bytes, edges->dests[i], tag);
+        sent++;
     }
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < edges->n; k++) {
         int i = k ^ edges->crossed;
-        if (sources[i] == c->rank) {
-            struct part *p = to_itself(c, parts, m, own++);
-            error |= call_unpack(a, i, p->packed, p->bytes);
-        } else if (is_here(c, sources[i]))
-            PMPI_Irecv_c(call_receive_place(a, i), call_receive_count(a, i), call_receive_type(a, i), c->to_local[sources[i]], tag, c->inner,
-                         &local[locals++]);
+        if (edges->sources[i] == MPI_PROC_NULL)
+            continue;
+        char *block = part_receive(c, edges->sources[i], tag, &bytes);
+        error |= side_unpack(&a->receive, i, block, bytes);
+        free(block);
     }
-    for (int k = 0; k < n; k++) {
-        int i = k ^ edges->crossed;
-        if (is_there(c, sources[i])) {
-            uint64_t bytes;
-            char *block = receive_taken(c, sources[i], tag, &bytes);
-            error |= call_unpack(a, i, block, bytes);
-            free(block);
-        }
-    }
-    int error_here = await_locals(locals, local);
-    for (int i = 0; i < m; i++) {
-        if (is_there(c, parts[i].peer))
-            await(&parts[i].send, true);
-        free(parts[i].packed);
-    }
-    free(parts), free(local);
-    return error ? error : error_here;
+    parts_await(parts, sent);
+    while (sent)
+        free(packed[--sent]);
+    free(packed);
+    return error;
 }
 
 static int along_topology(struct communicator *c, const struct call *a, int tag, bool same) {

@@ -81,32 +81,26 @@ int bridge_Startall(int n, MPI_Request *requests) {
     return error;
 }
 
-static int point(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int peer, int tag, bool receive, enum send_mode mode,
-                 MPI_Request *request) {
+static struct persistent *prepare(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int peer, int tag,
+                                  MPI_Request *request) {
     struct persistent *p = make(c, request);
-    p->buffer = buffer, p->count = count, p->peer = peer, p->tag = tag, p->receive = receive, p->mode = mode;
+    p->buffer = buffer, p->count = count, p->peer = peer, p->tag = tag;
     p->type = type_keep(type, &p->own_type);
+    return p;
+}
+
+int send_prepare(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode,
+                 MPI_Request *request) {
+    prepare(c, buffer, count, type, dest, tag, request)->mode = mode;
     return MPI_SUCCESS;
 }
 
-#define SEND_INIT(NAME, MODE)                                                                                                              \
-    int bridge_##NAME(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag,                    \
-                      MPI_Request *request) {                                                                                              \
-        OR_RETURN(send_checked(c, dest, tag, count, type));                                                                                \
-        if (dest < 0 || c->to_local[dest] >= 0)                                                                                            \
-            return PMPI_##NAME##_c(buffer, count, type, local_of(c, dest), tag, c->handle, request);                                        \
-        return point(c, buffer, count, type, dest, tag, false, MODE, request);                                                             \
-    }
-
-SEND_INIT(Send_init, SEND_STANDARD)
-SEND_INIT(Ssend_init, SEND_SYNCHRONOUS)
-SEND_INIT(Rsend_init, SEND_READY)
-SEND_INIT(Bsend_init, SEND_BUFFERED)
-
 int bridge_Recv_init(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Request *request) {
     OR_RETURN(receive_checked(c, source, tag, count, type));
-    if (source == MPI_ANY_SOURCE || (source >= 0 && c->to_local[source] < 0))
-        return point(c, buffer, count, type, source, tag, true, SEND_STANDARD, request);
+    if (source == MPI_ANY_SOURCE || is_remote(c, source)) {
+        prepare(c, buffer, count, type, source, tag, request)->receive = true;
+        return MPI_SUCCESS;
+    }
     int error = PMPI_Recv_init_c(buffer, count, type, local_of(c, source), tag, c->handle, request);
     if (!error && source >= 0)
         request_track(*request, c);

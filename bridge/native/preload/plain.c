@@ -1,24 +1,8 @@
-/* Blocking messages among ranks of one site while other sites may need this rank: non-blocking, with progress meanwhile. */
+/* Blocking messages among ranks of one site while other sites may need this rank: non-blocking, with progress meanwhile. Those that have a
+ * non-blocking form of their own are not here, but in the wrappers (AWAITED). */
 #include <stdlib.h>
 
 #include "bridge.h"
-
-#define SEND(NAME, STARTED)                                                                                                       \
-    int plain_##NAME(const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {         \
-        MPI_Request request;                                                                                             \
-        int error = PMPI_##STARTED##_c(buffer, count, type, dest, tag, comm, &request);                                    \
-        return error ? error : await_local(&request, MPI_STATUS_IGNORE);                                                 \
-    }
-
-SEND(Send, Isend)
-SEND(Ssend, Issend)
-SEND(Rsend, Irsend)
-
-int plain_Recv(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
-    MPI_Request request;
-    int error = PMPI_Irecv_c(buffer, count, type, source, tag, comm, &request);
-    return error ? error : await_local(&request, status);
-}
 
 int plain_Sendrecv(const void *send, MPI_Count send_count, MPI_Datatype send_type, int dest, int send_tag, void *receive, MPI_Count receive_count,
                    MPI_Datatype receive_type, int source, int receive_tag, MPI_Comm comm, MPI_Status *status) {
@@ -43,17 +27,14 @@ int plain_Sendrecv_replace(void *buffer, MPI_Count count, MPI_Datatype type, int
     return error;
 }
 
-#define PROBE(CALL)                          \
-    for (int turn = 0, flag = 0;; turn++) {  \
-        int error = CALL;                    \
-        if (error || flag)                   \
-            return error;                    \
-        progress();                          \
-        idle(turn, false);                   \
-    }
-
-int plain_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) { PROBE(PMPI_Iprobe(source, tag, comm, &flag, status)) }
+int plain_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
+    int error = MPI_SUCCESS, flag = 0;
+    AWAIT(flag || (error = PMPI_Iprobe(source, tag, comm, &flag, status)) || flag, false);
+    return error;
+}
 
 int plain_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
-    PROBE(PMPI_Improbe(source, tag, comm, &flag, message, status))
+    int error = MPI_SUCCESS, flag = 0;
+    AWAIT(flag || (error = PMPI_Improbe(source, tag, comm, &flag, message, status)) || flag, false);
+    return error;
 }

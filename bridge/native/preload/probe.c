@@ -36,7 +36,7 @@ static bool probe_remote(struct communicator *c, int source, int tag, MPI_Messag
     struct message *m = message_find(c, source, tag, c->context, handle != NULL);
     if (!m)
         return false;
-    operation_set_status(status, peer_of(c, m->head.source), m->head.tag, m->head.total, false);
+    operation_set_status(status, c->by_world[m->head.source], m->head.tag, m->head.total, false);
     if (handle)
         *handle = hold(c, m);
     return true;
@@ -62,12 +62,9 @@ static int probe(struct communicator *c, int source, int tag, int *flag, MPI_Mes
 }
 
 static int probe_until(struct communicator *c, int source, int tag, MPI_Message *handle, MPI_Status *status) {
-    for (int turn = 0, flag = 0;; turn++) {
-        int error = probe(c, source, tag, &flag, handle, status);
-        if (error || flag)
-            return error;
-        idle(turn, source >= 0 && c->to_local[source] < 0);
-    }
+    int error = MPI_SUCCESS, flag = 0;
+    AWAIT(flag || (error = probe(c, source, tag, &flag, handle, status)) || flag, source >= 0 && c->to_local[source] < 0);
+    return error;
 }
 
 int bridge_Iprobe(struct communicator *c, int source, int tag, int *flag, MPI_Status *status) { return probe(c, source, tag, flag, NULL, status); }
@@ -120,11 +117,8 @@ int bridge_Mrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *
     struct message *m = message_of(*message);
     if (!m) {
         struct communicator *c = forget_local(*message);
-        MPI_Request request;
-        bool waits = busy();
-        int error = waits ? PMPI_Imrecv_c(buffer, count, type, message, &request) : PMPI_Mrecv_c(buffer, count, type, message, status);
-        if (waits && !error)
-            error = await_local(&request, status);
+        int error = busy() ? AWAITED(PMPI_Imrecv_c(buffer, count, type, message, &awaited), status)
+                           : PMPI_Mrecv_c(buffer, count, type, message, status);
         if (c)
             translate_source(c, status), communicator_let_go(c);
         return error;

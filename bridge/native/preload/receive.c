@@ -35,7 +35,7 @@ static void grant(int source) {
 }
 
 static bool may_come_from(const struct communicator *c, int peer, int world_rank) {
-    return peer == MPI_ANY_SOURCE ? peer_of(c, world_rank) >= 0 : c->peer_world[peer] == world_rank;
+    return peer == MPI_ANY_SOURCE ? c->by_world[world_rank] >= 0 : c->peer_world[peer] == world_rank;
 }
 
 /* What a receive waits for may come after any number of unexpected messages. */
@@ -109,7 +109,7 @@ void receive_deliver(struct operation *o) {
             bytes = o->room, o->error = MPI_ERR_TRUNCATE;
         type_unpack(m->data, bytes, o->buffer, o->count, o->type);
     }
-    o->status_source = peer_of(o->c, m->head.source), o->status_tag = m->head.tag, o->bytes = bytes;
+    o->status_source = o->c->by_world[m->head.source], o->status_tag = m->head.tag, o->bytes = bytes;
     free(m->data), free(m);
     operation_complete(o);
 }

@@ -11,14 +11,18 @@ int receive_checked(struct communicator *c, int source, int tag, MPI_Count count
     return values_checked(c, count, type);
 }
 
-static bool only_local(const struct communicator *c, int source) {
-    return source == MPI_PROC_NULL || (source != MPI_ANY_SOURCE && c->to_local[source] >= 0);
+static bool only_local(const struct communicator *c, int source) { return source != MPI_ANY_SOURCE && !is_remote(c, source); }
+
+static int start_send(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Request *request) {
+    OR_RETURN(send_checked(c, dest, tag, count, type));
+    return is_remote(c, dest) ? send_begin(c, buffer, count, type, dest, tag, SEND_STANDARD, request)
+                              : PMPI_Isend_c(buffer, count, type, local_of(c, dest), tag, c->handle, request);
 }
 
 int bridge_Recv(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Status *status) {
     OR_RETURN(receive_checked(c, source, tag, count, type));
     if (only_local(c, source)) {
-        int local = local_of(c, source), error = busy() ? plain_Recv(buffer, count, type, local, tag, c->handle, status)
+        int local = local_of(c, source), error = busy() ? AWAITED(PMPI_Irecv_c(buffer, count, type, local, tag, c->handle, &awaited), status)
                                                         : PMPI_Recv_c(buffer, count, type, local, tag, c->handle, status);
         translate_source(c, status);
         return error;
@@ -46,7 +50,7 @@ int bridge_Irecv(struct communicator *c, void *buffer, MPI_Count count, MPI_Data
 int bridge_Sendrecv(struct communicator *c, const void *send, MPI_Count send_count, MPI_Datatype send_type, int dest, int send_tag, void *receive,
                     MPI_Count receive_count, MPI_Datatype receive_type, int source, int receive_tag, MPI_Status *status) {
     MPI_Request sent;
-    OR_RETURN(bridge_Isend(c, send, send_count, send_type, dest, send_tag, &sent));
+    OR_RETURN(start_send(c, send, send_count, send_type, dest, send_tag, &sent));
     int error = bridge_Recv(c, receive, receive_count, receive_type, source, receive_tag, status);
     int error_sent = bridge_Wait(&sent, MPI_STATUS_IGNORE);
     return error ? error : error_sent;
@@ -69,8 +73,8 @@ static int exchange(struct communicator *c, const struct call *a, int tag) {
     MPI_Status status;
     struct operation *o = a->operation;
     MPI_Count bytes = 0;
-    OR_RETURN(bridge_Isend(c, a->send, a->send_count, a->send_type, a->dest, a->send_tag, &sent));
-    int error = bridge_Recv(c, a->receive, a->receive_count, a->receive_type, a->root, a->receive_tag, &status);
+    OR_RETURN(start_send(c, a->send.buffer, a->send.count, a->send.type, a->dest, a->send_tag, &sent));
+    int error = bridge_Recv(c, a->receive.buffer, a->receive.count, a->receive.type, a->root, a->receive_tag, &status);
     PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
     o->status_source = status.MPI_SOURCE, o->status_tag = status.MPI_TAG, o->bytes = (uint64_t)bytes;
     int error_sent = await_local(&sent, MPI_STATUS_IGNORE);
@@ -82,9 +86,9 @@ int bridge_Isendrecv(struct communicator *c, const void *send, MPI_Count send_co
                      MPI_Count receive_count, MPI_Datatype receive_type, int source, int receive_tag, MPI_Request *request) {
     OR_RETURN(send_checked(c, dest, send_tag, send_count, send_type));
     OR_RETURN(receive_checked(c, source, receive_tag, receive_count, receive_type));
-    struct call call = {.alone = true, .send = send, .send_count = send_count, .send_type = send_type, .dest = dest, .send_tag = send_tag,
-                        .receive = receive, .receive_count = receive_count, .receive_type = receive_type, .root = source,
-                        .receive_tag = receive_tag};
+    struct call call = {.send = {.buffer = (void *)send, .count = send_count, .type = send_type}, .dest = dest, .send_tag = send_tag,
+                        .receive = {.buffer = receive, .count = receive_count, .type = receive_type}, .root = source,
+                        .receive_tag = receive_tag, .alone = true};
     return collective_start(c, exchange, &call, request);
 }
 
@@ -92,11 +96,10 @@ int bridge_Isendrecv_replace(struct communicator *c, void *buffer, MPI_Count cou
                              int receive_tag, MPI_Request *request) {
     OR_RETURN(send_checked(c, dest, send_tag, count, type));
     OR_RETURN(receive_checked(c, source, receive_tag, count, type));
-    struct call call = {.alone = true, .send_count = count, .send_type = type, .dest = dest, .send_tag = send_tag, .receive = buffer,
-                        .receive_count = count, .receive_type = type, .root = source, .receive_tag = receive_tag};
-    void *copy = type_allocate(count, type, &call.memory);
-    type_copy(buffer, count, type, copy);
-    call.send = copy;
+    struct call call = {.send = {.count = count, .type = type}, .dest = dest, .send_tag = send_tag,
+                        .receive = {.buffer = buffer, .count = count, .type = type}, .root = source, .receive_tag = receive_tag, .alone = true};
+    call.send.buffer = type_allocate(count, type, &call.memory);
+    type_copy(buffer, count, type, call.send.buffer);
     return collective_start(c, exchange, &call, request);
 }
 #endif

@@ -79,7 +79,7 @@ int bridge_Buffer_attach(void *buffer, MPI_Count size) {
     return error;
 }
 
-static void empty_buffer(void) { PROGRESS_WHILE(buffer_used, true); }
+static void empty_buffer(void) { AWAIT(!buffer_used, true); }
 
 int bridge_Buffer_detach(void *buffer, MPI_Count *size) {
     empty_buffer();
@@ -101,9 +101,7 @@ int send_checked(struct communicator *c, int dest, int tag, MPI_Count count, MPI
     return values_checked(c, count, type);
 }
 
-static bool is_remote(const struct communicator *c, int dest) { return dest >= 0 && c->to_local[dest] < 0; }
-
-static int send_blocking(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode) {
+int send_call(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, enum send_mode mode) {
     if (mode == SEND_BUFFERED)
         return send_buffered(c, buffer, count, type, dest, tag);
     struct operation o;
@@ -124,27 +122,3 @@ int send_begin(struct communicator *c, const void *buffer, MPI_Count count, MPI_
         send_start(o, buffer, count, type, dest, tag, c->context, mode == SEND_SYNCHRONOUS);
     return MPI_SUCCESS;
 }
-
-#define plain_Bsend PMPI_Bsend_c /* it waits for no other rank */
-
-#define SENDS(BLOCKING, STARTED, MODE)                                                                                                      \
-    int bridge_##BLOCKING(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag) {              \
-        OR_RETURN(send_checked(c, dest, tag, count, type));                                                                                \
-        if (is_remote(c, dest))                                                                                                            \
-            return send_blocking(c, buffer, count, type, dest, tag, MODE);                                                                 \
-        int local = local_of(c, dest);                                                                                                     \
-        return busy() ? plain_##BLOCKING(buffer, count, type, local, tag, c->handle)                                                       \
-                      : PMPI_##BLOCKING##_c(buffer, count, type, local, tag, c->handle);                                                   \
-    }                                                                                                                                      \
-    int bridge_##STARTED(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag,                 \
-                         MPI_Request *request) {                                                                                           \
-        OR_RETURN(send_checked(c, dest, tag, count, type));                                                                                \
-        if (is_remote(c, dest))                                                                                                            \
-            return send_begin(c, buffer, count, type, dest, tag, MODE, request);                                                           \
-        return PMPI_##STARTED##_c(buffer, count, type, local_of(c, dest), tag, c->handle, request);                                        \
-    }
-
-SENDS(Send, Isend, SEND_STANDARD)
-SENDS(Ssend, Issend, SEND_SYNCHRONOUS)
-SENDS(Rsend, Irsend, SEND_READY)
-SENDS(Bsend, Ibsend, SEND_BUFFERED)

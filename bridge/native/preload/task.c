@@ -134,7 +134,7 @@ void tasks_free_operations(void) {
 
 static int next_tag(struct communicator *c) { return (int)(c->collectives++ & TAG_LIMIT); }
 
-void collectives_end(struct communicator *c) { PROGRESS_WHILE(c->first, false); }
+void collectives_end(struct communicator *c) { AWAIT(!c->first, false); }
 
 int collective_run(struct communicator *c, collective *run, const struct call *call) {
     collectives_end(c);
@@ -144,13 +144,15 @@ int collective_run(struct communicator *c, collective *run, const struct call *c
     return error;
 }
 
-static void keep(struct vector *v, int n, MPI_Count **copy) {
+static void *keep(struct kept *kept, size_t bytes) { return kept->memory[kept->n++] = grow(NULL, bytes); }
+
+static void keep_vector(struct vector *v, int n, struct kept *kept) {
     if (!v->narrow && !v->wide)
         return;
-    *copy = grow(NULL, (size_t)n * sizeof **copy);
+    MPI_Count *copy = keep(kept, (size_t)n * sizeof *copy);
     for (int i = 0; i < n; i++)
-        (*copy)[i] = at(*v, i);
-    *v = (struct vector){.wide = *copy};
+        copy[i] = at(*v, i);
+    *v = (struct vector){.wide = copy};
 }
 
 static MPI_Datatype keep_type(MPI_Datatype type, struct kept *kept) {
@@ -163,34 +165,31 @@ static MPI_Datatype keep_type(MPI_Datatype type, struct kept *kept) {
     return type;
 }
 
-static void keep_types(int n, MPI_Datatype *type, const MPI_Datatype **types, MPI_Datatype **copy, struct kept *kept) {
-    if (n && !*types)
-        *type = keep_type(*type, kept);
-    if (!*types)
-        return;
-    *copy = grow(NULL, (size_t)n * sizeof **copy);
-    for (int i = 0; i < n; i++)
-        (*copy)[i] = keep_type((*types)[i], kept);
-    *types = *copy;
+static void keep_side(struct side *s, int n, struct kept *kept) {
+    keep_vector(&s->counts, n, kept);
+    keep_vector(&s->places, n, kept);
+    if (s->types) {
+        MPI_Datatype *copy = keep(kept, (size_t)n * sizeof *copy);
+        for (int i = 0; i < n; i++)
+            copy[i] = keep_type(s->types[i], kept);
+        s->types = copy;
+    } else if (n)
+        s->type = keep_type(s->type, kept);
 }
 
 void call_keep(struct communicator *c, collective *run, struct call *call, struct kept *kept) {
     int sources, dests;
     collective_lengths(c, run, call, &sources, &dests);
-    keep(&call->receive_counts, sources, &kept->copies[0]);
-    keep(&call->receive_places, sources, &kept->copies[1]);
-    keep(&call->send_counts, dests, &kept->copies[2]);
-    keep(&call->send_places, dests, &kept->copies[3]);
-    keep_types(sources, &call->receive_type, &call->receive_types, &kept->types[0], kept);
-    keep_types(dests, &call->send_type, &call->send_types, &kept->types[1], kept);
+    keep_side(&call->receive, sources, kept);
+    keep_side(&call->send, dests, kept);
 }
 
 void kept_free(struct kept *kept) {
-    for (int i = 0; i < 4; i++)
-        free(kept->copies[i]);
-    for (int i = 0; i < kept->n_own; i++)
-        PMPI_Type_free(&kept->own[i]);
-    free(kept->types[0]), free(kept->types[1]), free(kept->own);
+    while (kept->n)
+        free(kept->memory[--kept->n]);
+    while (kept->n_own)
+        PMPI_Type_free(&kept->own[--kept->n_own]);
+    free(kept->own);
 }
 
 int collective_launch(struct operation *o, collective *run, const struct call *call) {

@@ -246,11 +246,13 @@ int bridge_Dist_graph_create(struct communicator *c, int n, const int sources[],
         for (int k = 0; k < degrees[i]; k++, edge++)
             own[3 * edge] = sources[i], own[3 * edge + 1] = dests[edge], own[3 * edge + 2] = weighted ? weights[edge] : 1;
     int *counts = grow(NULL, 2 * (size_t)c->size * sizeof(int)), *places = counts + c->size, size = 3 * mine;
-    bridge_Allgather(c, &size, 1, MPI_INT, counts, 1, MPI_INT);
+    gather_ints(c, &size, 1, counts);
     for (int r = 0; r < c->size; total += counts[r++])
         places[r] = total;
     int *all = grow(NULL, (size_t)total * sizeof(int)), *lists = grow(NULL, 4 * (size_t)(total / 3 + 1) * sizeof(int)), in = 0, out = 0;
-    bridge_Allgatherv(c, own, size, MPI_INT, all, (struct vector){.narrow = counts}, (struct vector){.narrow = places}, MPI_INT);
+    const struct call call = {.send = {.buffer = own, .count = size, .type = MPI_INT},
+                              .receive = {.buffer = all, .type = MPI_INT, .counts.narrow = counts, .places.narrow = places}};
+    collective_run(c, allgather, &call);
     int stride = total / 3 + 1, *from = lists, *from_weights = lists + stride, *to = lists + 2 * stride, *to_weights = lists + 3 * stride;
     for (int i = 0; i < total; i += 3) {
         if (all[i + 1] == c->rank)

@@ -40,34 +40,11 @@ void idle(int turn, bool only_remote) {
         link_poll(link_unsent(), turn < 10 * YIELD ? SHORT_NAP : 10 * SHORT_NAP);
 }
 
-void await(struct operation *o, bool only_remote) {
-    for (int turn = 0; !o->done; turn++) {
-        if (task_yield())
-            continue;
-        progress();
-        if (!o->done)
-            idle(turn, only_remote);
-    }
-}
+void await(struct operation *o, bool only_remote) { AWAIT(o->done, only_remote); }
 
 int await_local(MPI_Request *request, MPI_Status *status) {
-    for (int turn = 0, done = 0;; turn++) {
-        int error = PMPI_Test(request, &done, status);
-        if (done || error)
-            return error;
-        if (task_yield())
-            continue;
-        progress();
-        idle(turn, false);
-    }
-}
-
-int await_locals(int n, MPI_Request *requests) {
-    int error = MPI_SUCCESS;
-    for (int i = 0; i < n; i++) {
-        int failed = await_local(&requests[i], MPI_STATUS_IGNORE);
-        error = error ? error : failed;
-    }
+    int error = MPI_SUCCESS, done = 0;
+    AWAIT(done || (error = PMPI_Test(request, &done, status)) || done, false);
     return error;
 }
 
