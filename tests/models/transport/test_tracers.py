@@ -87,6 +87,14 @@ def test_levels_of_pressure_have_one_of_the_usual_names(name):
     np.testing.assert_allclose(found.coordinate, [0.2, 0.5, 0.85, 1.0], rtol=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("unit", "pascals"), [("Pa", 1.0), ("kPa", 1000.0), *((unit, 100.0) for unit in ("mbar", "mb", "millibar", "millibars"))]
+)
+def test_levels_of_pressure_are_taken_in_their_unit(unit, pascals):
+    found = levels.chosen(None, "forcing", {"level": (np.array([1e5, 85_000.0, 50_000.0, 20_000.0]) / pascals, unit)})
+    np.testing.assert_allclose(found.coordinate, [0.2, 0.5, 0.85, 1.0], rtol=1e-15)
+
+
 @pytest.mark.parametrize(("p0", "unit"), [(101_325.0, "Pa"), (1013.25, "hPa"), (101_325.0, "")])
 def test_coefficients_are_of_the_p0_of_the_winds(p0, unit):
     columns = {"hyai": (A, ""), "hybi": (B, "1"), "P0": (np.array(p0), unit)}

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 
 from steppe.array_types import Floats
 from steppe.errors import ModelError
-from steppe.levels import Space
+from steppe.levels import CONVERTED, Space
 from steppe.models.transport.sphere import slopes
 
 P0 = 100_000.0  # [Pa]
 LOWEST, HIGHEST = 30_000.0, 120_000.0  # [Pa] of air at the surface
-PASCALS = {"Pa": 1.0, "hPa": 100.0, "mbar": 100.0, "mb": 100.0, "millibars": 100.0}
+PASCALS = {**CONVERTED[0], "millibar": 100.0, "millibars": 100.0}
 PRESSURES = ("level", "plev", "pressure_level", "lev", "isobaricInhPa", "pressure")  # names of coordinates
 GRAVITY = 9.80616  # [m s-2] as in CCM
 # Coefficients of the 18 levels of CCM3 at their interfaces from the top (Kiehl et al. 1996, NCAR/TN-420+STR, table 1).
