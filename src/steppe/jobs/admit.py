@@ -106,7 +106,7 @@ def check_paths(table: Mapping[str, object], base: Path, allowed: Sequence[Path]
     """
     if str(table.get("model", "")).endswith(".py"):
         raise FaultError("path-foreign", "A request names a model that is installed, never a file of code.", value=str(table["model"])[:64])
-    texts = {*_texts({key: value for key, value in table.items() if key != "output"} | {"output": _without_path(table.get("output"))})}
+    texts = {*_texts({**table, "output": _without_path(table.get("output"))})}
     if len(texts) > TEXTS:
         raise FaultError("bad-field", f"The run file has {len(texts):,} different texts; {TEXTS:,} are allowed.", allowed=TEXTS)
     roots = [folder.resolve() for folder in allowed]

@@ -21,10 +21,14 @@ SAMPLE = 2_000_000  # values of a film by which its colours are chosen
 
 
 class Reel(NamedTuple):
-    """A film before it is drawn. drawn: its map, with the greatest value of each cell in all frames. colours: as in `Film`."""
+    """A film before it is drawn. axis: times of the shortest scenario. drawn: its map, with the greatest value of each cell in all frames.
+
+    colours: as in `Film`.
+    """
 
     every: Sequence[StoredRecords]
     name: str
+    axis: Axis
     rows: range
     cells: Integers | None
     ground: Ground
@@ -32,16 +36,10 @@ class Reel(NamedTuple):
     notes: Sequence[str]
     colours: str
 
-    @property
-    def axis(self) -> Axis:
-        """The time axis of the shortest scenario."""
-        return min((one.axes[self.name] for one in self.every), key=lambda axis: axis.rows)
-
     def frames(self) -> Iterator[tuple[Array, str]]:
         """Values, in the shape of the map, and date of each frame."""
-        axis = self.axis
         for row, values in _values(self.every, self.name, self.rows, self.cells):
-            first, last = axis.begin_of(row), axis.end_of(row)
+            first, last = self.axis.begin_of(row), self.axis.end_of(row)
             yield self.ground.spread(values), first if first == last else f"{first} to {last}"
 
 
@@ -152,7 +150,7 @@ def reel_of(path: Path, choices: FilmChoices) -> Reel:
     if ensemble:
         notes.insert(1, f"Each frame is the {'commonest class' if classes else 'median'} of the scenarios.")
     ground = Ground.of(every[0], cells)
-    return Reel(every, name, rows, cells, ground, ground.map(title, greatest, units, colours)._replace(ends=ends), notes, said)
+    return Reel(every, name, axis, rows, cells, ground, ground.map(title, greatest, units, colours)._replace(ends=ends), notes, said)
 
 
 def _values(every: Sequence[StoredRecords], name: str, rows: range, cells: Integers | None) -> Iterator[tuple[int, Array]]:
