@@ -20,6 +20,7 @@ from steppe.server.routes.table import ALWAYS, JSON, OPEN, Route
 
 HERE = Path(__file__).parent / "openapi.json"
 _TEXT = {"type": "string"}
+_NUMBER: dict[str, object] = {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}
 _NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _IN_PATH: dict[str, tuple[dict[str, object], str]] = {
     "run": ({**_TEXT, "pattern": f"^{_NAME}$"}, "Name of the run."),
@@ -28,9 +29,7 @@ _IN_PATH: dict[str, tuple[dict[str, object], str]] = {
     "scenario": ({**_TEXT, "pattern": f"^{SCENARIO}$"}, "Name of the scenario."),
     "group": ({**_TEXT, "pattern": f"^{SCENARIO}(~[0-9]{{1,9}})?$"}, "Name of the scenario, or with the number of a branch."),
     "sha256": ({**_TEXT, "pattern": "^[0-9a-f]{64}$"}, "SHA-256 of the body."),
-    "operation": ({"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Number of the operation."),
-    "event": ({"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Number of the event."),
-    "trigger": ({"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, "Number of the trigger."),
+    **{name: (_NUMBER, f"Number of the {name}.") for name in ("operation", "event", "trigger")},
     "image": ({**_TEXT, "pattern": "^[0-9]{1,18}-[0-9]{1,18}-[0-9]{1,18}$"}, "Name of the image."),
     "checkpoint": ({**_TEXT, "pattern": "^[0-9]{10}(-[0-9]{1,18})?$"}, "Name of the checkpoint."),
     "asset": ({**_TEXT, "pattern": "^[A-Za-z0-9._-]{1,128}$"}, "Name of the file."),

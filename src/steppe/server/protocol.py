@@ -180,13 +180,8 @@ class Protocol(HttpToolsProtocol):
         begun = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
         if not begun and not (code == "too-slow" and self._phase is Phase.NOTHING):
             reply = problem(code, detail, "", {})
-            headers: list[tuple[bytes, bytes]] = [
-                *reply.headers,
-                (b"content-type", reply.media),
-                (b"content-length", b"%d" % len(reply.body)),
-                (b"connection", b"close"),
-            ]
-            lines = [name + b": " + value + b"\r\n" for name, value in headers]
+            more = ((b"content-type", reply.media), (b"content-length", b"%d" % len(reply.body)), (b"connection", b"close"))
+            lines = [name + b": " + value + b"\r\n" for name, value in (*reply.headers, *more)]
             self.transport.write(b"".join([STATUS_LINE[reply.status], *lines, b"\r\n", reply.body]))
         self.transport.close()
 

@@ -85,10 +85,8 @@ class Origins:
             raise Refused("foreign-origin", text, value=origin[:100].decode("ascii", "replace"))
 
     def preflight(self, request: Request) -> Response | None:
-        """The answer to a browser that asks what a script of an allowed site may send; None to all else."""
-        if request.scope["method"] != "OPTIONS" or b"access-control-request-method" not in request.headers:
-            return None
-        if request.headers.get(b"origin", b"").lower() not in self._allowed:
+        """The answer to OPTIONS of a browser that asks what a script of an allowed site may send; None to all else."""
+        if b"access-control-request-method" not in request.headers or request.headers.get(b"origin", b"").lower() not in self._allowed:
             return None
         allow = ((b"methods", METHODS), (b"headers", SENT))
         return Response(
