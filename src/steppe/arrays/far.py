@@ -61,15 +61,13 @@ class Far:
 
     def pages(self, numbers: Integers) -> list[tuple[Integers, Wait]]:
         """Asks for whole pages, given in order: groups of them, each on one host, and their elements under way."""
-        layout, hosts, found = self._layout, self._layout.page_hosts[numbers], list[tuple[Integers, Wait]]()
-        most = max(MOST >> layout.shift, 1)
-        of_hosts = [numbers[hosts == host] for host in np.unique(hosts)]
-        for group in (some[first : first + most] for some in of_hosts for first in range(0, some.size, most)):
+        layout, found = self._layout, list[tuple[Integers, Wait]]()
+        for host, places in self._split(numbers << layout.shift, max(MOST >> layout.shift, 1)):
+            group = numbers[places]
             runs = runs_of(group) << layout.shift
             runs[-1, 1] = min(runs[-1, 1], layout.length - runs[-1, 0])
             n = int(runs[:, 1].sum())
-            answer = self._send(int(layout.page_hosts[group[0]]), GATHER, n, runs)
-            found.append((group, self._waiting(n, [(answer, slice(None))])))
+            found.append((group, self._waiting(n, [(self._send(host, GATHER, n, runs), slice(None))])))
         return found
 
     def change(self, operation: int, index: Integers, x: Array, a: float = 1, b: float = 1) -> Wait:
@@ -102,15 +100,15 @@ class Far:
 
         return wait
 
-    def _split(self, index: Integers) -> Iterator[tuple[int, Integers | slice]]:
-        """Hosts, and the places of their indices, at most `MOST` at once."""
+    def _split(self, index: Integers, most: int = MOST) -> Iterator[tuple[int, Integers | slice]]:
+        """Hosts, and the places of their indices, at most `most` at once."""
         hosts = self._layout.page_hosts[(index[:1] if self._two else index) >> self._layout.shift]
         if (hosts == hosts[0]).all():
-            yield from ((int(hosts[0]), slice(first, first + MOST)) for first in range(0, index.size, MOST))
+            yield from ((int(hosts[0]), slice(first, first + most)) for first in range(0, index.size, most))
             return
         order = np.argsort(hosts, kind="stable")  # a radix sort: hosts are int16
         for group in np.split(order, np.flatnonzero(np.diff(hosts[order])) + 1):
-            yield from ((int(hosts[group[0]]), group[first : first + MOST]) for first in range(0, group.size, MOST))
+            yield from ((int(hosts[group[0]]), group[first : first + most]) for first in range(0, group.size, most))
 
     def _send(self, host: int, operation: int, elements: int, where: Integers, *values: Array) -> Answer:
         answer = self._site.link(host).ask(self._number, operation, where, *values)

@@ -1,8 +1,8 @@
 """Reading with a store of other hosts' pages: a page that is much used is fetched once, whole, and then read like own memory.
 
-The addresses of stored pages stand in a table like the array's own. If a slot has a page without an address there, the page is under way
-and keeps the slot. A full store gives up pages by the clock (Corbato 1968): a hand goes round, spares a page that was used since it last
-came by, and takes the next one that was not.
+The addresses of stored pages stand in a table like the array's own. A page under way keeps its slot. A
+full store gives up pages by the clock (Corbato 1968): a hand goes round, spares a page that was used since it last came by, and takes the
+next one that was not.
 """
 
 import re
@@ -75,8 +75,8 @@ class ReadOnly:
         layout = array.layout
         self.room = min(cache // layout.page, layout.pages - layout.pages_of(array.host).size)
         self._memory = np.empty(self.room * layout.page, np.uint8)
-        self._pages = np.full(self.room, -1)  # of each slot
-        self._used = np.zeros(layout.pages, bool)
+        self._pages = np.full(self.room, layout.pages)  # of each slot; of an empty one the number behind the last page
+        self._used, self._under_way = np.zeros((2, layout.pages + 1), bool)  # by page: since the hand came by; with a slot, without content
         self._coming: list[tuple[Integers, ComingPages]] = []  # pages under way, by request
         self._hand, self._ended = 0, False
 
@@ -114,11 +114,10 @@ class ReadOnly:
         """
         self._check()
         asked, kept = self._far_pages(pages), self._far_pages(keep)
-        fixed = self._under_way()
         earlier = [coming for theirs, coming in self._coming if np.isin(theirs, asked).any()]
-        wanted = asked[(self._table[asked] == 0) & ~fixed[asked]]
+        wanted, fixed = asked[(self._table[asked] == 0) & ~self._under_way[asked]], self._under_way.copy()
         fixed[asked] = fixed[kept] = True
-        held = np.count_nonzero(fixed[self._pages[self._pages >= 0]])
+        held = np.count_nonzero(fixed[self._pages])
         if wanted.size > self.room - held:
             raise ArrayError(
                 f'"{self._array.name}": {wanted.size} more pages of other hosts were asked for, beside {held} that must stay; there is '
@@ -160,9 +159,7 @@ class ReadOnly:
 
     def flush(self) -> None:
         """Forgets the stored pages; those under way still come."""
-        stored = (self._pages >= 0) & (self._table[self._pages] != 0)
-        self._table[self._pages[stored]] = 0
-        self._pages[stored] = -1
+        self._forget(np.flatnonzero(~self._under_way[self._pages]))
 
     def end(self) -> None:
         """Forgets the stored pages; later calls raise `ArrayError`."""
@@ -183,12 +180,6 @@ class ReadOnly:
         found: Integers = numbers[hosts[numbers] != self._array.host]
         return found
 
-    def _under_way(self) -> NDArray[np.bool_]:
-        """True for each page (pages,) that has a slot and waits for its content."""
-        found, held = np.zeros_like(self._used), self._pages[self._pages >= 0]
-        found[held[self._table[held] == 0]] = True
-        return found
-
     def _counted(self, pages: Integers) -> tuple[Integers, Integers]:
         """The different ones of these pages, and how often each is there."""
         layout = self._array.layout
@@ -201,17 +192,18 @@ class ReadOnly:
     def _store(self, numbers: Integers, counts: Integers) -> None:
         """Fetches those of some pages of which enough elements are wanted, as many as there is room for."""
         per_page = self._array.layout.page // self._array.layout.itemsize
-        coming = self._under_way()
-        wanted = numbers[(counts * WORTH >= per_page) & ~coming[numbers]][: self.room - np.count_nonzero(coming)]
+        room = self.room - np.count_nonzero(self._under_way)
+        wanted = numbers[(counts * WORTH >= per_page) & ~self._under_way[numbers]][:room]
         if wanted.size:
-            self._begin(wanted, coming).wait()
+            self._begin(wanted, self._under_way).wait()
 
     def _begin(self, wanted: Integers, fixed: NDArray[np.bool_]) -> ComingPages:
-        """Asks for pages (n,), in order, and gives them slots; fixed: True for each page (pages,) that keeps its slot."""
+        """Asks for pages (n,), in order, and gives them slots; fixed: True for each page (pages + 1,) that keeps its slot."""
         slots = self._slots(wanted.size, fixed)
-        self._pages[slots] = wanted
+        self._forget(slots)
+        self._pages[slots], self._under_way[wanted] = wanted, True
         self._far.traffic.misses += wanted.size
-        groups, slot_of = self._far.pages(wanted), dict(zip(wanted.tolist(), slots, strict=True))
+        groups, slot_of = self._far.pages(wanted), dict(zip(wanted.tolist(), slots.tolist(), strict=True))
         found = ComingPages(lambda: self._arrive(wanted, groups, slot_of))
         self._coming.append((wanted, found))
         return found
@@ -226,22 +218,21 @@ class ReadOnly:
                 content, slot = values[k << shift : (k + 1) << shift], slot_of[page]
                 place[slot << shift :][: content.size] = content
                 self._table[page] = self._memory.ctypes.data + slot * self._array.layout.page
+        self._under_way[wanted] = False
         self._coming = [each for each in self._coming if each[0] is not wanted]
 
-    def _slots(self, n: int, fixed: NDArray[np.bool_]) -> list[int]:
-        """Slots for `n` pages, whose former pages are forgotten; fixed: True for each page (pages,) that keeps its slot."""
-        found: list[int] = []
-        while len(found) < n:
-            slot, self._hand = self._hand, (self._hand + 1) % self._pages.size
-            page = int(self._pages[slot])
-            if page >= 0 and fixed[page]:
-                continue
-            if page >= 0 and self._used[page]:
-                self._used[page] = False
-                continue
-            if slot not in found:
-                found.append(slot)
-            if page >= 0:
-                self._table[page] = 0
-                self._pages[slot] = -1
+    def _slots(self, n: int, fixed: NDArray[np.bool_]) -> Integers:
+        """Slots for `n` pages, in the order in which the hand takes them; fixed: True for each page (pages + 1,) that keeps its slot."""
+        order = np.roll(np.arange(self.room), -self._hand)
+        order = order[~fixed[self._pages[order]]]
+        used = self._used[self._pages[order]]
+        found = np.concatenate([order[~used], order[used]])[:n]  # the used ones are spared in the first round
+        passed = order if n > np.count_nonzero(~used) else order[: np.flatnonzero(~used)[n - 1]]
+        self._used[self._pages[passed]] = False
+        self._hand = int(found[-1]) + 1
         return found
+
+    def _forget(self, slots: Integers) -> None:
+        """Empties slots."""
+        pages, none = self._pages[slots], self._array.layout.pages
+        self._table[pages[pages < none]], self._pages[slots] = 0, none
