@@ -1,7 +1,8 @@
 """The arguments of an array's methods: indices, values and factors are checked, and keys as NumPy has them become flat indices."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from types import EllipsisType
 from typing import Any
@@ -123,6 +124,16 @@ class ElementInputs:
         return value
 
 
+@contextmanager
+def fitting(name: str, shape: tuple[int, ...], otherwise: type[ArrayError] = IndexOutOfRangeError) -> Iterator[None]:
+    """Says in Steppe's words what NumPy says of a key; otherwise: the kind of an error that is no `IndexError`."""
+    try:
+        yield
+    except (IndexError, ValueError, TypeError) as error:
+        kind = IndexOutOfRangeError if isinstance(error, IndexError) else otherwise
+        raise kind(f'"{name}" of shape {shape}: {error}.') from None
+
+
 def flat_index(name: str, shape: tuple[int, ...], key: Any) -> Integers:
     """The flat indices of `array[key]`, in the shape of that result. Memory: a few times the result, or the lengths of the dimensions.
 
@@ -136,7 +147,7 @@ def flat_index(name: str, shape: tuple[int, ...], key: Any) -> Integers:
     """
     parts = key if isinstance(key, tuple) else (key,)
     strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
-    try:
+    with fitting(name, shape):
         found: Any = np.zeros((), np.int64)[() if shape else key]
         if all(isinstance(part, int | np.integer | slice | EllipsisType | None) and not isinstance(part, bool) for part in parts):
             whole = as_strided(np.empty(1, np.int8), shape, strides)  # a byte an element; none is read
@@ -153,6 +164,4 @@ def flat_index(name: str, shape: tuple[int, ...], key: Any) -> Integers:
             for axis, stride in enumerate(strides):
                 own = np.arange(shape[axis]).reshape((-1, *[1] * (len(shape) - axis - 1)))
                 found = found + stride * np.broadcast_to(own, shape)[key]
-    except (IndexError, ValueError, TypeError) as error:
-        raise IndexOutOfRangeError(f'"{name}" of shape {shape}: {error}.') from None
     return np.asarray(found, np.int64)

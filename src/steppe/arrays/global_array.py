@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from steppe.array_types import Array, Integers
 from steppe.arrays.access import ANSWERED, FETCH_UPDATE, GATHER, SCATTER, UPDATE, access, divide
-from steppe.arrays.element_inputs import ElementInputs, described, flat_index
+from steppe.arrays.element_inputs import ElementInputs, described, fitting, flat_index
 from steppe.arrays.far import Far, Fetch, Wait, handler
 from steppe.arrays.layout import PAGE, Kind, PageLayout
 from steppe.arrays.ordered import Log, apply_in_order
 from steppe.arrays.reading import RawPages, ReadOnly, read_only_error, size_of
 from steppe.arrays.site import site_of
 from steppe.comm import World, shared
-from steppe.errors import ArrayError, IndexOutOfRangeError
+from steppe.errors import ArrayError
 from steppe.kernels.elements import ONE_PAGE
 
 _NONE, _FIRST = np.empty(0, np.int64), np.zeros(1, np.int64)  # positions
@@ -266,10 +266,8 @@ class GlobalArray:
         """A copy of elements, chosen as in NumPy; gather: gets those at flat indices."""
         if self.whole is None:
             return gather(flat_index(self.name, self.shape, key))[()]
-        try:
+        with fitting(self.name, self.shape):
             return np.array(self.whole.reshape(self.shape)[key])[()]  # one element is a number
-        except (IndexError, ValueError, TypeError) as error:
-            raise IndexOutOfRangeError(f'"{self.name}" of shape {self.shape}: {error}.') from None
 
     def __setitem__(self, key: Any, value: ArrayLike) -> None:
         """Stores elements, chosen as in NumPy."""
@@ -278,12 +276,8 @@ class GlobalArray:
             return
         self._check_writable()
         x = self.inputs.values(value)
-        try:
+        with fitting(self.name, self.shape, ArrayError):
             self.whole.reshape(self.shape)[key] = x
-        except IndexError as error:
-            raise IndexOutOfRangeError(f'"{self.name}" of shape {self.shape}: {error}.') from None
-        except (ValueError, TypeError) as error:
-            raise ArrayError(f'"{self.name}" of shape {self.shape}: {error}.') from None
 
     def sync(self) -> None:
         """Waits for all ranks; afterwards each sees what any has done before, and updates with keys have taken place. Collective.
@@ -298,8 +292,10 @@ class GlobalArray:
 
     def _meet(self, what: str, patience: float | None = None) -> None:
         """Returns when all ranks have called it and the updates with keys of all have taken place."""
-        if self._site.meet(f'{what} of "{self.name}"', [int(self._log.has_entries)], patience)[0]:
-            apply_in_order(self._world, self._log, self.layout, self._apply)
+        if self._site.meet(f'{what} of "{self.name}"', [len(self._log.entries)], patience)[0] > 1:
+            apply_in_order(
+                self._world, self._log, self.layout, lambda index, *xb: self._loops.apply(index.size, self._shift, self._table, index, *xb)
+            )
             self._log = Log(self.dtype)
             self._site.meet(f'the updates with keys of "{self.name}"')
 
@@ -357,10 +353,6 @@ class GlobalArray:
         self._site.served.pop(self.number, None)
         del self._memory, self._table, self.whole
         self._process = 0
-
-    def _apply(self, index: Integers, x: Array, b: Array) -> None:
-        """Applies updates to elements of this host, one after the other."""
-        self._loops.apply(index.size, self._shift, self._table, index, x, b)
 
     def _check_writable(self) -> None:
         """Raises `ArrayError` as `check` does, and within `read_only`."""

@@ -21,28 +21,17 @@ DIGIT = 11  # bits: the counts of a pass stay in the first cache
 
 
 class Log:
-    """The updates with keys of a rank since the last `sync`."""
+    """The updates with keys of a rank since the last `sync`: entries of index, key, a x and b, arrays (n,). The first entry is empty."""
 
     def __init__(self, dtype: DTypeLike) -> None:
-        self._dtype = dtype
         none, zeros = np.empty(0, np.int64), np.empty(0, dtype)
-        self._entries: list[tuple[Integers, Integers, Array, Array]] = [(none, none, zeros, zeros)]
-
-    @property
-    def has_entries(self) -> bool:
-        """True if an update was written down."""
-        return len(self._entries) > 1
+        self.entries: list[tuple[Integers, Integers, Array, Array]] = [(none, none, zeros, zeros)]
 
     def add(self, index: Integers, key: Integers, x: Array, a: float, b: float) -> None:
         """Writes down y = a x + b y for the elements at `index`; arrays (n,)."""
         with np.errstate(over="ignore", invalid="ignore"):
-            scaled = (np.asarray(a, self._dtype) * x).astype(self._dtype)
-        self._entries.append((index.copy(), key.copy(), scaled, np.full(index.size, b, self._dtype)))
-
-    def columns(self) -> tuple[Integers, Integers, Array, Array]:
-        """Index, key, a x and b of all entries, in the order in which they were added."""
-        index, key, x, b = (np.concatenate(column) for column in zip(*self._entries, strict=True))
-        return index, key, x, b
+            scaled = np.asarray(a, x.dtype) * x
+        self.entries.append((index.copy(), key.copy(), scaled, np.full(index.size, b, x.dtype)))
 
 
 def apply_in_order(world: World, log: Log, layout: PageLayout, apply: Callable[[Integers, Array, Array], None]) -> None:
@@ -50,11 +39,11 @@ def apply_in_order(world: World, log: Log, layout: PageLayout, apply: Callable[[
 
     apply: is called with index, a x and b of the elements of this rank, in the order of (index, key).
     """
-    columns = log.columns()
+    columns = [np.concatenate(column) for column in zip(*log.entries, strict=True)]
     owners = layout.owners[columns[0] >> layout.shift]
     order, ends = sorted_by(owners), np.cumsum(np.bincount(owners, minlength=world.size))
     parts = [world.exchange(np.split(column[order], ends[:-1])) for column in columns]
-    index, key, x, b = (np.concatenate(part) for part in parts)
+    index, key, x, b = map(np.concatenate, parts)
     order = sorted_by(key)
     order = order[sorted_by(index[order])]
     apply(index[order], x[order], b[order])
