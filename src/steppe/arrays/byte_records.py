@@ -104,9 +104,7 @@ def merged(calls: list[ByteRecords]) -> ByteRecords:
     order = np.argsort(offsets, kind="stable")
     order = order[lengths[order] > 0]
     offsets, ends = offsets[order], np.maximum.accumulate(offsets[order] + lengths[order])
-    begins = np.ones(offsets.size, bool)
-    begins[1:] = offsets[1:] > ends[:-1]
-    first = np.flatnonzero(begins)
+    first = np.flatnonzero(np.append(True, offsets[1:] > ends[:-1])[: offsets.size])
     last = np.append(first[1:], offsets.size)[: first.size] - 1
     return ByteRecords(offsets[first], ends[last] - offsets[first])
 

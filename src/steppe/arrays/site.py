@@ -133,11 +133,10 @@ class ArraySite:
         address = b""
         if self.row == 0:
             self.server = PageServer(self._key, self._answer)
-            address = f"{self.server.port} {socket.gethostname()}".encode()
+            address = f"{socket.gethostname()} {self.server.port}".encode()
         told = world.exchange([np.frombuffer(address, np.uint8)] * world.size)
-        for host in range(max(self.hosts) + 1):
-            port, name = told[self.hosts.index(host)].tobytes().decode().split(" ")
-            self._addresses.append((name, int(port)))
+        leaders = [part.tobytes().decode().rpartition(" ") for part in told if part.size]  # in order of their hosts
+        self._addresses = [(name, int(port)) for name, _, port in leaders]
 
     @property
     def world(self) -> World:
