@@ -171,9 +171,8 @@ class Diffusion:
         """
         species, levels, rows, columns = self._shape
         halos = levels, rows + 2 * HALO, columns + 2 * HALO
-        plane = rows, columns
-        check_shapes("Diffusion", air=(air, halos), diffusivity=(diffusivity, (levels - 1, *plane)), tracers=(tracers, (species, *halos)))
-        of_ground = {"emission": (emission, (species, self._layers, *plane)), "velocity": (velocity, (species, *plane))}
-        check_shapes("Diffusion", **of_ground, ledger=(ledger, (2, species, *plane)))
+        of_air = {"air": (air, halos), "diffusivity": (diffusivity, (levels - 1, rows, columns)), "tracers": (tracers, (species, *halos))}
+        of_ground = {"emission": (emission, (species, self._layers, rows, columns)), "velocity": (velocity, (species, rows, columns))}
+        check_shapes("Diffusion", **of_air, **of_ground, ledger=(ledger, (2, species, rows, columns)))
         arrays = ColumnArrays(self._thickness, air, diffusivity, emission, velocity, tracers, *ledger)
         solve(Columns(*self._shape, self._layers, self._wide), seconds, arrays, self._scratch)

@@ -228,8 +228,7 @@ def integrate_of(lanes: int) -> FieldKernel:
                     lane[H * lanes + i] = seconds
                     continue
                 follow(lanes, i, seconds, step.h[i], lane)
-                cells.steps[n] += 1 if lane[ACCEPT * lanes + i] > 0.5 else 0
-                cells.steps[cells.n + n] += 1 if lane[ACCEPT * lanes + i] <= 0.5 else 0
+                cells.steps[n if lane[ACCEPT * lanes + i] > 0.5 else cells.n + n] += 1
                 failed = lane[H * lanes + i] < SHORTEST or cells.steps[n] + cells.steps[cells.n + n] > MOST_STEPS
                 if failed:
                     cells.status[n] = worst_of(lanes, i, species, tolerance, step)

@@ -13,7 +13,8 @@ Crout's method takes off, L times U. The order of pivots is that of Markowitz (1
 stands in the row and the column.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -57,39 +58,24 @@ class Program(NamedTuple):
         partials = [(p, j) for p, (reactants, _) in enumerate(equations) for j in sorted(set(reactants))]
         order, filled = _factored(species, {(i, j) for p, j in partials for i in changes[p]} | {(i, i) for i in range(species)})
         element = {at: number for number, at in enumerate(sorted(filled))}
+        speeds = _counted(reactants for reactants, _ in equations)
+        of_all, yields = _by_species(species, changes)
+        of_varying, varying_yields = _by_species(species, [changes[p] for p in varying])
+        derivatives = [code for p, j in partials for code in _partial(p, equations[p][0], j)]
+        elements, element_yields = _elements(order, element, _terms(equations, changes, partials))
+        rows = _rows(order, element)
+        sections = speeds, of_all, [*varying, *of_varying], derivatives, elements, [*chain(*rows)]
+        begins: list[int] = np.cumsum([len(section) for section in sections[:-1]]).tolist()
         signed = int(any(times < 0.0 for _, products in equations for _, times in products))
-        codes: list[int] = []
-        yields: list[float] = []
-        for reactants, _ in equations:
-            codes += [len(reactants), *reactants]
-        changes_at = len(codes)
-        _add_changes(codes, yields, species, changes)
-        varying_at = len(codes)
-        varying_yields_at = len(yields)
-        codes += varying
-        _add_changes(codes, yields, species, [changes[p] for p in varying])
-        partials_at = len(codes)
-        for p, j in partials:
-            others = list(equations[p][0])
-            others.remove(j)
-            codes += [p, len(others), *others]
-        elements_at = len(codes)
-        element_yields_at = len(yields)
-        _add_elements(codes, yields, order, element, _terms(equations, changes, partials))
-        rows_at = len(codes)
-        forward = [(i, -1, order[:n]) for n, i in enumerate(order)]
-        backward = [(i, element[i, i], order[n + 1 :]) for n, i in enumerate(order)][::-1]
-        rows = [(i, diagonal, [(element[i, k], k) for k in others if (i, k) in element]) for i, diagonal, others in forward + backward]
-        rows = [row for row in rows if row[1] >= 0 or row[2]]  # others have nothing to do
-        for i, diagonal, pairs in rows:
-            codes += [i, diagonal, len(pairs), *_flat(pairs)]
         counts = species, len(equations), len(varying), len(partials), len(element), len(rows), signed
-        sections = changes_at, varying_at, partials_at, elements_at, rows_at, varying_yields_at, element_yields_at
-        return cls(*counts, *sections, np.array(codes, np.int64), np.array(yields, float))
+        begins += [len(yields), len(yields) + len(varying_yields)]
+        every = np.array([*yields, *varying_yields, *element_yields], float)
+        return cls._make([*counts, *begins, np.array([*chain(*sections)], np.int64), every])
 
 
-def _flat(pairs: Pairs) -> list[int]:
-    return [each for pair in pairs for each in pair]
+def _counted(lists: Iterable[Sequence[int]]) -> list[int]:
+    """Each of them behind its length."""
+    return [code for each in lists for code in (len(each), *each)]
 
 
 def _changes(reactants: Sequence[int], products: Sequence[tuple[int, float]]) -> Mapping[int, float]:
@@ -100,12 +86,16 @@ def _changes(reactants: Sequence[int], products: Sequence[tuple[int, float]]) ->
     return {i: change for i, change in sorted(found.items()) if change != 0.0}
 
 
-def _add_changes(codes: list[int], yields: list[float], species: int, changes: Sequence[Mapping[int, float]]) -> None:
-    """By species, the processes that change it."""
-    for i in range(species):
-        found = [p for p, changed in enumerate(changes) if i in changed]
-        codes += [len(found), *found]
-        yields += [changes[p][i] for p in found]
+def _by_species(species: int, changes: Sequence[Mapping[int, float]]) -> tuple[list[int], list[float]]:
+    """Of each species, the processes that change it; by how much."""
+    found = [[p for p, changed in enumerate(changes) if i in changed] for i in range(species)]
+    return _counted(found), [changes[p][i] for i, those in enumerate(found) for p in those]
+
+
+def _partial(p: int, reactants: Sequence[int], j: int) -> list[int]:
+    """The derivative of the speed of process p by species j."""
+    first = reactants.index(j)
+    return [p, len(reactants) - 1, *reactants[:first], *reactants[first + 1 :]]
 
 
 def _terms(
@@ -120,21 +110,28 @@ def _terms(
     return found
 
 
-def _add_elements(
-    codes: list[int],
-    yields: list[float],
-    order: Sequence[int],
-    element: Mapping[tuple[int, int], int],
-    terms: Mapping[tuple[int, int], list[tuple[int, float]]],
-) -> None:
+def _elements(
+    order: Sequence[int], element: Mapping[tuple[int, int], int], terms: Mapping[tuple[int, int], list[tuple[int, float]]]
+) -> tuple[list[int], list[float]]:
+    codes: list[int] = []
+    yields: list[float] = []
     place = {k: n for n, k in enumerate(order)}
     for i in order:
         for j in (j for j in order if (i, j) in element):
             kind = UPPER if place[j] > place[i] else DIAGONAL if i == j else LOWER
             pairs = [(element[i, k], element[k, j]) for k in order[: min(place[i], place[j])] if (i, k) in element and (k, j) in element]
             own = terms.get((i, j), [])
-            codes += [element[i, j], kind, element[j, j], len(own), *(number for number, _ in own), len(pairs), *_flat(pairs)]
+            codes += [element[i, j], kind, element[j, j], len(own), *(number for number, _ in own), len(pairs), *chain(*pairs)]
             yields += [factor for _, factor in own]
+    return codes, yields
+
+
+def _rows(order: Sequence[int], element: Mapping[tuple[int, int], int]) -> list[list[int]]:
+    """Those of the lower triangle, then those of the upper one from the last on; some of the lower have nothing to do."""
+    forward = [(i, -1, order[:n]) for n, i in enumerate(order)]
+    backward = [(i, element[i, i], order[n + 1 :]) for n, i in enumerate(order)][::-1]
+    rows = [(i, diagonal, [(element[i, k], k) for k in others if (i, k) in element]) for i, diagonal, others in forward + backward]
+    return [[i, diagonal, len(pairs), *chain(*pairs)] for i, diagonal, pairs in rows if diagonal >= 0 or pairs]
 
 
 def _factored(species: int, pattern: set[tuple[int, int]]) -> tuple[list[int], set[tuple[int, int]]]:

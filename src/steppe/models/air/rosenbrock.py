@@ -82,13 +82,8 @@ def plus(lanes: int, n: int, program: Program, c: int, q: int, scratch: Scratch)
         for i in range(lanes):
             total[i] = total[i] + s0 * v[r0 + i] + s1 * v[r1 + i] + s2 * v[r2 + i] + s3 * v[r3 + i]
         u += 4
-    if u + 2 <= n:
-        r0, r1, s0, s1 = codes[c + u] * lanes, codes[c + u + 1] * lanes, yields[q + u], yields[q + u + 1]
-        for i in range(lanes):
-            total[i] = total[i] + s0 * v[r0 + i] + s1 * v[r1 + i]
-        u += 2
-    if u < n:
-        r0, s0 = codes[c + u] * lanes, yields[q + u]
+    for rest in range(u, n):
+        r0, s0 = codes[c + rest] * lanes, yields[q + rest]
         for i in range(lanes):
             total[i] += s0 * v[r0 + i]
 
@@ -102,13 +97,8 @@ def minus(lanes: int, n: int, codes: Integers, c: int, a: Floats, x: Floats, tot
         for i in range(lanes):
             total[i] = total[i] - a[a0 + i] * x[x0 + i] - a[a1 + i] * x[x1 + i] - a[a2 + i] * x[x2 + i]
         u += 3
-    if u + 2 <= n:
-        a0, x0, a1, x1 = codes[c + 2 * u] * lanes, codes[c + 2 * u + 1] * lanes, codes[c + 2 * u + 2] * lanes, codes[c + 2 * u + 3] * lanes
-        for i in range(lanes):
-            total[i] = total[i] - a[a0 + i] * x[x0 + i] - a[a1 + i] * x[x1 + i]
-        u += 2
-    if u < n:
-        a0, x0 = codes[c + 2 * u] * lanes, codes[c + 2 * u + 1] * lanes
+    for rest in range(u, n):
+        a0, x0 = codes[c + 2 * rest] * lanes, codes[c + 2 * rest + 1] * lanes
         for i in range(lanes):
             total[i] -= a[a0 + i] * x[x0 + i]
 
