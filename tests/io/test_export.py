@@ -148,6 +148,21 @@ def test_a_region_is_the_box_about_its_cells(made, tmp_path):
             np.testing.assert_array_equal(file.read(1), found["growth"][2])
 
 
+def test_records_of_maps_can_be_appended_as_nco_needs_it(made, stations, tmp_path):
+    path, _ = made
+    write_netcdf(ExportSource(path), tmp_path / "a.nc", "")
+    write_netcdf(ExportSource(stations[0]), tmp_path / "b.nc", "")
+    with netCDF4.Dataset(tmp_path / "a.nc") as maps, netCDF4.Dataset(tmp_path / "b.nc") as series:
+        assert maps.dimensions["time"].isunlimited()
+        assert maps["growth"].dimensions[0] == "time"
+        assert maps["time_bnds"].chunking() == list(maps["time_bnds"].shape)  # not a chunk for each record
+        assert not series.dimensions["time"].isunlimited()  # (station, time): only the first dimension may grow
+    if ncra := shutil.which("ncra"):
+        subprocess.run([ncra, tmp_path / "a.nc", tmp_path / "mean.nc"], check=True)
+        with xarray.open_dataset(tmp_path / "a.nc") as found, xarray.open_dataset(tmp_path / "mean.nc") as mean:
+            np.testing.assert_allclose(mean["growth"][0], found["growth"].mean("time"), rtol=1e-5)
+
+
 def test_stations_become_time_series_after_the_conventions(stations, tmp_path):
     path, table = stations
     what = ExportSource(path)

@@ -84,7 +84,8 @@ def _write(source: ExportSource, path: Path, names: list[str], history: str, don
             _write_scenarios(file, source.ensemble)
         dims = [source.time_of(name) for name in names]
         for dim in dict.fromkeys(filter(None, dims)):
-            _write_axis(file, source.axes[dim])
+            # NCO joins and averages along an unlimited dimension alone, which CF wants first
+            _write_axis(file, source.axes[dim], unlimited=bool(source.store.raster) and not source.ensemble)
         for name in names:
             place.write(file, name, done)
         _write_about(file, source, [source.axes[dim] for dim in dims if dim], history)
@@ -241,13 +242,14 @@ def _put(file: "netCDF4.Dataset", name: str, values: ArrayLike, dims: tuple[str,
     values = np.asarray(values)
     values = values.astype(values.dtype.newbyteorder("="))
     attributes = dict(attributes)
-    variable = file.createVariable(name, values.dtype, dims, fill_value=attributes.pop("_FillValue", None))
+    chunk = values.shape if dims and file.dimensions[dims[0]].isunlimited() else None
+    variable = file.createVariable(name, values.dtype, dims, fill_value=attributes.pop("_FillValue", None), chunksizes=chunk)
     variable.setncatts(_plain(attributes))
     variable[...] = values
 
 
-def _write_axis(file: "netCDF4.Dataset", axis: Axis) -> None:
-    file.createDimension(axis.name, axis.rows)
+def _write_axis(file: "netCDF4.Dataset", axis: Axis, unlimited: bool) -> None:
+    file.createDimension(axis.name, None if unlimited else axis.rows)
     units = {"units": EPOCH, "calendar": axis.calendar}
     if axis.calendar in ("standard", "proleptic_gregorian"):
         units["units_metadata"] = "leap_seconds: none"
