@@ -24,6 +24,7 @@ RULES = {  # rule -> word in the docs
     "awaited": "served",
     "send": "served",
     "collective": "served",
+    "group": "served",
     "always": "served",
     "refused": "refused",
     "never": "refused",
@@ -196,6 +197,9 @@ def wrapper(name: str, rule: str, function: Function, core: Function | None, pla
     else:
         action = f'return bridge_refuse("{name}", c);' if by_communicator else f'return bridge_refuse_always("{name}");'
     body = f"\n        {action}"
+    if rule == "group":
+        given = [p.name for p in function.parameters if p.type == "MPI_Group"]
+        body = f"\n        if (UNLIKELY({' || '.join(f'group_spans({name})' for name in given)})){BREAK}{action}"
     if by_communicator:
         assert communicator
         body = f"""

@@ -115,6 +115,13 @@ def test_a_send_to_the_own_site_is_left_to_the_library_under_the_rank_there(name
     assert text.index("return send_") < text.index("dest = local_of(c, dest);") < text.index(f"return PMPI_{name}(buf, ")
 
 
+def test_groups_of_one_site_are_left_to_the_library(headers, tmp_path):
+    text = function(generated("mpich", tmp_path, {"bridge_Group_union"})[0]["wrappers.c"], "MPI_Group_union")
+    given = "(group1, group2, newgroup);"
+    assert f"if (UNLIKELY(group_spans(group1) || group_spans(group2)))\n            return bridge_Group_union{given}" in text
+    assert f"return PMPI_Group_union{given}" in text
+
+
 def test_what_blocks_inside_a_site_goes_on_serving_others(headers, tmp_path):
     text, _ = generated("mpich", tmp_path, {"bridge_Recv", "bridge_Probe", "plain_Probe"})
     send = function(text["wrappers.c"], "MPI_Ssend_c")

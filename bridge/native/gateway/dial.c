@@ -105,12 +105,10 @@ static void close_oldest(enum kind kind) {
 }
 
 static void challenge(struct connection *c) {
-    struct frame hello = {.magic = WIRE_MAGIC, .type = FRAME_HELLO, .length = CHALLENGE};
-    uint8_t bytes[sizeof hello + CHALLENGE];
     c->challenged = RAND_bytes(c->challenge, CHALLENGE) == 1;
-    memcpy(bytes, &hello, sizeof hello);
-    memcpy(bytes + sizeof hello, c->challenge, CHALLENGE);
-    if (!c->challenged || send(c->fd, bytes, sizeof bytes, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof bytes)
+    if (c->challenged)
+        send_frame(c, (struct frame){.type = FRAME_HELLO, .length = CHALLENGE}, c->challenge);
+    else
         connection_close(c);
 }
 

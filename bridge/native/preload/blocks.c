@@ -109,8 +109,7 @@ void blocks_allocate(struct blocks *b, int n) {
 }
 
 char *blocks_own(struct blocks *b, char *memory) {
-    b->memory = grow(b->memory, (size_t)(b->memories + 1) * sizeof *b->memory);
-    return b->memory[b->memories++] = memory;
+    return PUSH(b->memory, b->memories, memory);
 }
 
 void blocks_free(struct blocks *b) {

@@ -36,6 +36,9 @@ void bridge_enter(void); /* in the last two modes, when the program calls MPI */
             return error_returned;     \
     } while (0)
 
+/* Puts an item at the end of a list. */
+#define APPEND(first, last, item) ((item)->next = NULL, *(first ? &last->next : &first) = item, last = item)
+
 /* An array of counts or displacements, as int or as MPI_Count: exactly one is set. */
 struct vector {
     const int *narrow;
@@ -137,6 +140,7 @@ uint64_t mix(uint64_t x);
 /* ---- groups (group.c) ---- */
 
 int group_members(MPI_Group group, int **world_ranks); /* how many; the caller frees */
+bool group_spans(MPI_Group group); /* whether it has ranks of other sites */
 int group_make(int n, const int *world_ranks, MPI_Group *group);
 MPI_Group group_here(int n, const int *world_ranks); /* those of this site, as a group of the library */
 
@@ -211,6 +215,7 @@ void *type_allocate(MPI_Count count, MPI_Datatype type, void **memory); /* room 
 MPI_Count type_extent(MPI_Datatype type);
 MPI_Count type_size(MPI_Datatype type);
 void *grow(void *memory, size_t bytes);
+#define PUSH(array, n, value) (array = grow(array, (size_t)(n + 1) * sizeof *array), array[n++] = value)
 
 /* ---- sends (send.c) ---- */
 

@@ -49,8 +49,7 @@ static int code_of(int error_class, const char *text) {
     if (PMPI_Add_error_code(error_class, &code))
         return error_class;
     PMPI_Add_error_string(code, text);
-    known = grow(known, (size_t)(n_known + 1) * sizeof *known);
-    known[n_known++] = (struct known){error_class, code, strdup(text)};
+    PUSH(known, n_known, ((struct known){error_class, code, strdup(text)}));
     return code;
 }
 

@@ -12,6 +12,7 @@ struct group {
 static struct map table;
 
 static struct group *find(MPI_Group handle) { return map_get(&table, (uintptr_t)handle); }
+bool group_spans(MPI_Group handle) { return find(handle); }
 
 int group_members(MPI_Group handle, int **world_ranks) {
     struct group *g = find(handle);
@@ -66,19 +67,14 @@ int bridge_Group_free(MPI_Group *handle) {
     return PMPI_Group_free(handle);
 }
 
-int bridge_Group_size(MPI_Group handle, int *size) {
-    struct group *g = find(handle);
-    return g ? (*size = g->n, MPI_SUCCESS) : PMPI_Group_size(handle, size);
-}
+int bridge_Group_size(MPI_Group handle, int *size) { return *size = find(handle)->n, MPI_SUCCESS; }
 
 int bridge_Group_rank(MPI_Group handle, int *rank) {
     struct group *g = find(handle);
-    return g ? (*rank = place_of(g->ranks, g->n, world.rank), MPI_SUCCESS) : PMPI_Group_rank(handle, rank);
+    return *rank = place_of(g->ranks, g->n, world.rank), MPI_SUCCESS;
 }
 
 int bridge_Group_translate_ranks(MPI_Group from, int n, const int ranks[], MPI_Group to, int translated[]) {
-    if (!find(from) && !find(to))
-        return PMPI_Group_translate_ranks(from, n, ranks, to, translated);
     int *a, *b, size = group_members(from, &a), other = group_members(to, &b), error = MPI_SUCCESS;
     for (int i = 0; i < n; i++) {
         if (ranks[i] != MPI_PROC_NULL && (ranks[i] < 0 || ranks[i] >= size))
@@ -91,8 +87,6 @@ int bridge_Group_translate_ranks(MPI_Group from, int n, const int ranks[], MPI_G
 }
 
 int bridge_Group_compare(MPI_Group one, MPI_Group other, int *result) {
-    if (!find(one) && !find(other))
-        return PMPI_Group_compare(one, other, result);
     int *a, *b, n = group_members(one, &a), m = group_members(other, &b), common = 0;
     for (int i = 0; i < n; i++)
         common += place_of(b, m, a[i]) != MPI_UNDEFINED;
@@ -120,16 +114,12 @@ static int combine(MPI_Group one, MPI_Group other, enum set what, MPI_Group *new
     return error;
 }
 
-#define COMBINE(NAME, WHAT)                                                                                                                \
-    int bridge_Group_##NAME(MPI_Group one, MPI_Group other, MPI_Group *new) {                                                              \
-        return find(one) || find(other) ? combine(one, other, WHAT, new) : PMPI_Group_##NAME(one, other, new);                             \
-    }
+int bridge_Group_union(MPI_Group one, MPI_Group other, MPI_Group *new) { return combine(one, other, UNION, new); }
+int bridge_Group_intersection(MPI_Group one, MPI_Group other, MPI_Group *new) { return combine(one, other, INTERSECTION, new); }
+int bridge_Group_difference(MPI_Group one, MPI_Group other, MPI_Group *new) { return combine(one, other, DIFFERENCE, new); }
 
-COMBINE(union, UNION)
-COMBINE(intersection, INTERSECTION)
-COMBINE(difference, DIFFERENCE)
-
-static int select_ranks(const struct group *g, int n, const int *ranks, bool include, MPI_Group *new) {
+static int select_ranks(MPI_Group handle, int n, const int *ranks, bool include, MPI_Group *new) {
+    const struct group *g = find(handle);
     for (int i = 0; i < n; i++)
         if (ranks[i] < 0 || ranks[i] >= g->n || place_of(ranks, i, ranks[i]) != MPI_UNDEFINED)
             return fail(NULL, MPI_ERR_RANK, "the rank %d is not one of a group of %d, or is named twice.", ranks[i], g->n);
@@ -144,29 +134,22 @@ static int select_ranks(const struct group *g, int n, const int *ranks, bool inc
     return error;
 }
 
-static int select_ranges(const struct group *g, int n, int ranges[][3], bool include, MPI_Group *new) {
+static int select_ranges(MPI_Group handle, int n, int ranges[][3], bool include, MPI_Group *new) {
     int size = 0, *ranks = NULL;
     for (int i = 0; i < n; i++) {
         int first = ranges[i][0], last = ranges[i][1], stride = ranges[i][2];
         if (!stride)
             return free(ranks), fail(NULL, MPI_ERR_ARG, "the stride of a range of ranks is 0.");
         int length = (last - first) / stride + 1;
-        for (int k = 0; k < length && (last - first) * (long)stride >= 0; k++) {
-            ranks = grow(ranks, (size_t)(size + 1) * sizeof(int));
-            ranks[size++] = first + k * stride;
-        }
+        for (int k = 0; k < length && (last - first) * (long)stride >= 0; k++)
+            PUSH(ranks, size, first + k * stride);
     }
-    int error = select_ranks(g, size, ranks, include, new);
+    int error = select_ranks(handle, size, ranks, include, new);
     free(ranks);
     return error;
 }
 
-#define SELECT(NAME, FUNCTION, RANKS, INCLUDE)                                                                                             \
-    int bridge_Group_##NAME(MPI_Group handle, int n, RANKS, MPI_Group *new) {                                                              \
-        return find(handle) ? FUNCTION(find(handle), n, ranks, INCLUDE, new) : PMPI_Group_##NAME(handle, n, ranks, new);                   \
-    }
-
-SELECT(incl, select_ranks, const int ranks[], true)
-SELECT(excl, select_ranks, const int ranks[], false)
-SELECT(range_incl, select_ranges, int ranks[][3], true)
-SELECT(range_excl, select_ranges, int ranks[][3], false)
+int bridge_Group_incl(MPI_Group g, int n, const int ranks[], MPI_Group *new) { return select_ranks(g, n, ranks, true, new); }
+int bridge_Group_excl(MPI_Group g, int n, const int ranks[], MPI_Group *new) { return select_ranks(g, n, ranks, false, new); }
+int bridge_Group_range_incl(MPI_Group g, int n, int ranges[][3], MPI_Group *new) { return select_ranges(g, n, ranges, true, new); }
+int bridge_Group_range_excl(MPI_Group g, int n, int ranges[][3], MPI_Group *new) { return select_ranges(g, n, ranges, false, new); }

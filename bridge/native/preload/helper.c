@@ -71,9 +71,7 @@ bool helper_works(void) { return working; }
 bool helper_defers(struct operation *o) {
     if (!working)
         return false;
-    o->next = NULL;
-    *(finished_first ? &finished_last->next : &finished_first) = o;
-    finished_last = o;
+    APPEND(finished_first, finished_last, o);
     return true;
 }
 

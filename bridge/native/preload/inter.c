@@ -103,16 +103,16 @@ static int create_across(MPI_Comm members, int n, const int *own, int m, const i
 int bridge_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int remote_leader, int tag, MPI_Comm *new) {
     struct communicator *l = bridge_spans(local), at_one_site = {.handle = local}, *raises = l ? l : &at_one_site;
     MPI_Group group;
-    int *own, *remote = NULL, n, m = 0, rank, error;
+    int *own, *remote = NULL, n, m = 0, error;
     uint64_t header[2] = {0};
     if ((error = l ? bridge_Comm_group(l, &group) : PMPI_Comm_group(local, &group)))
         return error;
     n = group_members(group, &own);
-    bridge_Group_rank(group, &rank);
+    bool leads = place_of(own, n, world.rank) == local_leader;
     bridge_Group_free(&group);
     if ((error = ranks_checked(raises, 1, &local_leader, n)))
         return free(own), error;
-    if (rank == local_leader && is_member(peer, remote_leader))
+    if (leads && is_member(peer, remote_leader))
         remote = leaders_meet(peer, remote_leader, tag, own, n, &m, &header[0]);
     header[1] = (uint64_t)m;
     tell(local, l, header, sizeof header, local_leader);
@@ -132,7 +132,7 @@ int bridge_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int
         if (!error)
             inherit_handler(local, *new);
     } else {
-        struct communicator *p = rank == local_leader ? bridge_spans(peer) : NULL;
+        struct communicator *p = leads ? bridge_spans(peer) : NULL;
         MPI_Comm handle = p ? p->handle : peer;
         int leader = p ? p->to_local[remote_leader] : remote_leader;
         error = HELPED(PMPI_Intercomm_create(local, local_leader, handle, leader, tag, new));

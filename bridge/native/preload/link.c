@@ -91,9 +91,8 @@ void link_start(int ranks, uint64_t window) {
 static void list(struct route *r) {
     if (r->listed)
         return;
-    r->listed = true, r->next = NULL;
-    *(ring_first ? &ring_last->next : &ring_first) = r;
-    ring_last = r;
+    r->listed = true;
+    APPEND(ring_first, ring_last, r);
 }
 
 static struct route *unlist(void) {
@@ -186,15 +185,10 @@ void link_write(void) {
 
 void link_send(struct outgoing *out) {
     struct route *r = &routes[out->dest];
-    out->next = NULL;
     queued++;
-    if (r->first) {
-        r->last->next = out;
-        r->last = out;
-    } else {
-        r->first = r->last = out;
+    if (!r->first)
         list(r);
-    }
+    APPEND(r->first, r->last, out);
     link_write();
 }
 
@@ -206,8 +200,7 @@ void link_control(uint16_t type, int dest, int tag, uint64_t total, uint64_t id,
         out->data = out->owned = grow(NULL, length);
         memcpy(out->owned, payload, length);
     }
-    *(control_first ? &control_last->next : &control_first) = out;
-    control_last = out;
+    APPEND(control_first, control_last, out);
     link_write();
 }
 

@@ -61,9 +61,8 @@ static void grant_starving(void) {
 /* ---- the posted queue ---- */
 
 static void post(struct operation *o) {
-    o->posted = true, o->next = NULL, o->previous = posted_last;
-    *(posted_last ? &posted_last->next : &posted_first) = o;
-    posted_last = o;
+    o->posted = true, o->previous = posted_last;
+    APPEND(posted_first, posted_last, o);
 }
 
 static void unpost(struct operation *o) {
@@ -209,12 +208,6 @@ static bool match(struct message *m) {
     return false;
 }
 
-static void append(struct message *m) {
-    m->next = NULL;
-    *(unexpected_first ? &unexpected_last->next : &unexpected_first) = m;
-    unexpected_last = m;
-}
-
 /* After a hold: all unexpected messages of a source look for their receives again; null: those of all sources. */
 static void match_again(const struct frame *h) {
     struct message *all = unexpected_first;
@@ -222,7 +215,7 @@ static void match_again(const struct frame *h) {
     for (struct message *m = all, *next; m; m = next) {
         next = m->next;
         if ((h && (m->head.source != h->source || m->head.context != h->context)) || !match(m))
-            append(m);
+            APPEND(unexpected_first, unexpected_last, m);
     }
 }
 
@@ -263,7 +256,7 @@ struct message *message_arrived(const struct frame *head) {
     m->head = *head;
     origins[head->source].message = m;
     if (!match(m))
-        append(m);
+        APPEND(unexpected_first, unexpected_last, m);
     if (!m->target) /* unexpected, or held */
         m->target = m->data = grow(NULL, head->total);
     return m;

@@ -80,8 +80,7 @@ static void start(struct task *t) {
 
 static void end(struct task *t) {
     struct operation *o = t->operation;
-    spare = grow(spare, (size_t)(n_spare + 1) * sizeof *spare);
-    spare[n_spare++] = t->stack;
+    PUSH(spare, n_spare, t->stack);
     if (!t->call.alone)
         t->c->first = t->next;
     free(t->call.memory);
@@ -121,8 +120,7 @@ void tasks_progress(void) {
 int bridge_Op_free(MPI_Op *op) {
     if (!all_first && !persistents)
         return PMPI_Op_free(op);
-    freed = grow(freed, (size_t)(n_freed + 1) * sizeof *freed);
-    freed[n_freed++] = *op;
+    PUSH(freed, n_freed, *op);
     *op = MPI_OP_NULL;
     return MPI_SUCCESS;
 }
@@ -158,10 +156,8 @@ static void keep_vector(struct vector *v, int n, struct kept *kept) {
 static MPI_Datatype keep_type(MPI_Datatype type, struct kept *kept) {
     bool own;
     type = type_keep(type, &own);
-    if (own) {
-        kept->own = grow(kept->own, (size_t)(kept->n_own + 1) * sizeof *kept->own);
-        kept->own[kept->n_own++] = type;
-    }
+    if (own)
+        PUSH(kept->own, kept->n_own, type);
     return type;
 }
 
@@ -198,10 +194,8 @@ int collective_launch(struct operation *o, collective *run, const struct call *c
     t->call.operation = o;
     call_keep(t->c, run, &t->call, &t->kept);
     o->task = t;
-    if (!call->alone) {
-        *(o->c->first ? &o->c->last->next : &o->c->first) = t;
-        o->c->last = t;
-    }
+    if (!call->alone)
+        APPEND(o->c->first, o->c->last, t);
     *(all_first ? &all_last->all_next : &all_first) = t;
     all_last = t;
     progress();
