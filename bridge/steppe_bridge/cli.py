@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None, name: str = "steppe-bridge") -> int
             return 0
         if options.command == "doctor":
             address = _address(options.listen or options.join, "listen" if options.listen else "join")
-            doctor.examine(doctor.Doctor(options.key, address, bool(options.listen), options.seconds, options.timeout), doctor.say)
+            doctor.examine(doctor.Doctor(options.key, address, bool(options.listen), options.seconds, options.timeout))
             return 0
         if not words[end + 1 :]:
             raise Mistake(f"There is no program: {_place_of_program(name, options.command)}")
@@ -94,33 +94,26 @@ def _parser(name: str) -> _Parser:
     run.add_argument("--ssh", default=SSH, metavar="COMMAND", help="the command before HOST (%(default)s)")
     run.add_argument("--no-prefix", action="store_true", help="lines without the name of their site")
     site = commands.add_parser("site", help="start one site", description=SITE, epilog=CODES, formatter_class=style)
-    site.add_argument("--name", required=True, help="of this site")
-    site.add_argument("-n", "--ranks", required=True, type=int, metavar="N", help="ranks that mpiexec starts here")
-    site.add_argument("--key", required=True, metavar="FILE", help='the key of all sites, or "-": in the first line of standard input')
-    site.add_argument("--listen", metavar="[HOST:]PORT", help="wait here for the others; port 0 takes a free one")
-    site.add_argument("--join", metavar="HOST:PORT", help="where the first site listens")
-    site.add_argument("--expect", metavar="NAME,NAME", help="of the first site: all sites, in the order of their ranks")
-    site.add_argument("--mpi", choices=[*KINDS], help="what the program loads, where it and mpiexec do not show it")
-    site.add_argument(
-        "--mpiexec", default="", metavar="COMMAND", help="the launcher, with options (else STEPPE_MPIEXEC, else one that is found)"
-    )
-    site.add_argument(
-        "--nodes",
-        default="",
-        metavar="HOST",
-        help="this machine's address for ranks on other nodes, which share the current folder with it",
-    )
-    site.add_argument("--led", action="store_true", help=argparse.SUPPRESS)  # by a `run`
-    for each in (run, site):
-        each.add_argument(
-            "--map", choices=["blocks", "turns"], help="world ranks: all of a site, then the next site's; or one of each site in turn"
-        )
-        each.add_argument("--timeout", type=_seconds, metavar="S", help="for all ranks of all sites to come (120)")
-        each.add_argument("--link-timeout", type=_seconds, metavar="S", help="after which a silent site is lost (10)")
-        each.add_argument("--connections", type=_connections, metavar="N", help="of a link, where one is limited: 1 to 32 (1)")
-        each.add_argument("--reconnect", type=_seconds, metavar="S", help="how long a lost link may stay away, with nothing lost (0)")
-        each.add_argument("--compress", choices=["auto", "never"], help="what waits for a link: where measurement says that it pays (auto)")
-        each.add_argument("-q", "--quiet", action="store_true", help="no sentence when the world stands")
+    add = site.add_argument
+    add("--name", required=True, help="of this site")
+    add("-n", "--ranks", required=True, type=int, metavar="N", help="ranks that mpiexec starts here")
+    add("--key", required=True, metavar="FILE", help='the key of all sites, or "-": in the first line of standard input')
+    add("--listen", metavar="[HOST:]PORT", help="wait here for the others; port 0 takes a free one")
+    add("--join", metavar="HOST:PORT", help="where the first site listens")
+    add("--expect", metavar="NAME,NAME", help="of the first site: all sites, in the order of their ranks")
+    add("--mpi", choices=[*KINDS], help="what the program loads, where it and mpiexec do not show it")
+    add("--mpiexec", metavar="COMMAND", help="the launcher, with options (else STEPPE_MPIEXEC, else one that is found)")
+    add("--nodes", metavar="HOST", help="this machine's address for ranks on other nodes, which share the current folder with it")
+    site.set_defaults(mpi="", mpiexec="", nodes="")
+    add("--led", action="store_true", help=argparse.SUPPRESS)  # by a `run`
+    for add in (run.add_argument, site.add_argument):
+        add("--map", choices=["blocks", "turns"], help="world ranks: all of a site, then the next site's; or one of each site in turn")
+        add("--timeout", type=_seconds, metavar="S", help="for all ranks of all sites to come (120)")
+        add("--link-timeout", type=_seconds, metavar="S", help="after which a silent site is lost (10)")
+        add("--connections", type=_connections, metavar="N", help="of a link, where one is limited: 1 to 32 (1)")
+        add("--reconnect", type=_seconds, metavar="S", help="how long a lost link may stay away, with nothing lost (0)")
+        add("--compress", choices=["auto", "never"], help="what waits for a link: where measurement says that it pays (auto)")
+        add("-q", "--quiet", action="store_true", help="no sentence when the world stands")
     ends = commands.add_parser("doctor", help="measure a link", description=DOCTOR, formatter_class=style)
     where = ends.add_mutually_exclusive_group(required=True)
     where.add_argument("--listen", metavar="[HOST:]PORT", help="wait here for the other end")
@@ -148,8 +141,8 @@ def _connections(text: str) -> int:
 def _shared(options: argparse.Namespace) -> list[str]:
     """Options that the gateway takes under the same name."""
     names = ("map", "timeout", "link_timeout", "connections", "reconnect", "compress")
-    given = {name: getattr(options, name) for name in names}
-    return [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
+    given = [(f"--{name.replace('_', '-')}", getattr(options, name)) for name in names]
+    return [str(word) for pair in given if pair[1] is not None for word in pair]
 
 
 def _run(options: argparse.Namespace, program: list[str]) -> int:
@@ -171,24 +164,13 @@ def _site(options: argparse.Namespace, program: list[str]) -> int:
     of_first = {"--expect": options.expect, "--map": options.map and not options.led}  # a `run` gives --map to all sites
     if options.join and (given := next((name for name, value in of_first.items() if value), "")):
         raise Mistake(f"{given} is for the first site, which does not --join.")
-    gateway = [
-        part for name in ("listen", "join") if getattr(options, name) for part in (f"--{name}", _address(getattr(options, name), name))
-    ]
-    gateway += ["--expect", options.expect] if options.expect else []
-    for option in _shared(options):
-        gateway += option.split("=")
-    known = {"mpi": options.mpi or "", "mpiexec": options.mpiexec, "quiet": options.quiet, "led": options.led, "nodes": options.nodes}
-    site = Site(
-        options.name,
-        options.ranks,
-        program,
-        options.key,
-        gateway,
-        not options.join,
-        patience=(options.link_timeout or 10) + (options.reconnect or 0),
-        **known,
-    )
-    return run_site(site)
+    gateway = ["--expect", options.expect] if options.expect else []
+    for name in ("listen", "join"):
+        if text := getattr(options, name):
+            gateway += [f"--{name}", _address(text, name)]
+    patience = (options.link_timeout or 10) + (options.reconnect or 0)
+    same = {name: getattr(options, name) for name in ("name", "ranks", "key", "mpi", "mpiexec", "quiet", "led", "nodes")}
+    return run_site(Site(program=program, gateway_options=[*gateway, *_shared(options)], first=not options.join, patience=patience, **same))
 
 
 def _address(text: str, name: str) -> str:

@@ -8,10 +8,9 @@ import os
 import statistics
 import struct
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +41,7 @@ class Doctor:
         return ("first", "second") if self.listens else ("second", "first")
 
 
-def examine(doctor: Doctor, say: Callable[[str], None]) -> None:
+def examine(doctor: Doctor) -> None:
     """Measures and says what was found, line by line.
 
     Raises
@@ -54,15 +53,15 @@ def examine(doctor: Doctor, say: Callable[[str], None]) -> None:
     for connections in CONNECTIONS:
         with _end(doctor, connections, "never") as rank:
             if not best:
-                say(_delay(_round_trips(rank)))
-                say("connections   from the first   from the second   [MB/s]")
+                print(_delay(_round_trips(rank)), flush=True)
+                print("connections   from the first   from the second   [MB/s]", flush=True)
             best[connections] = _rates(rank, _noise(), doctor.seconds)
-            say(f"{connections:11d}{best[connections][0] / 1e6:17.1f}{best[connections][1] / 1e6:18.1f}")
+            print(f"{connections:11d}{best[connections][0] / 1e6:17.1f}{best[connections][1] / 1e6:18.1f}", flush=True)
     chosen = choose(best)
     with _end(doctor, chosen, "auto") as rank:
         there, back = (new / old for new, old in zip(_rates(rank, _smooth(), 2 * doctor.seconds), best[chosen], strict=True))
-    say(f"Smooth numbers of 8 bytes, compressed where it pays, come {there:.2f} and {back:.2f} times as fast as noise.")
-    say(f"Use --connections {chosen}. What waits for the link is compressed while measurement says that it pays.")
+    print(f"Smooth numbers of 8 bytes, compressed where it pays, come {there:.2f} and {back:.2f} times as fast as noise.", flush=True)
+    print(f"Use --connections {chosen}. What waits for the link is compressed while measurement says that it pays.", flush=True)
 
 
 def choose(rates: dict[int, tuple[float, float]]) -> int:
@@ -202,9 +201,3 @@ def _smooth() -> list[bytes]:
         struct.pack(f"<{n}d", *(280 + 12 * math.sin((i + n * part) / 9000) + 1e-9 * (i * 7919 % 1000) for i in range(n)))
         for part in range(8)
     ]
-
-
-def say(line: str) -> None:
-    """Writes a line at once."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()

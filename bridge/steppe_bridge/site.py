@@ -15,13 +15,11 @@ import json
 import os
 import secrets
 import select
-import shutil
 import signal
 import socket
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,13 +67,17 @@ def run_site(site: Site) -> int:
     gateway, program = native.find_gateway(), mpi.find_program(site.program[0])
     launcher, kind = mpi.find_launcher(program, site.mpi, site.mpiexec, f"{{}}= of --site {site.name}" if site.led else "--{}")
     preload = ":".join(filter(None, [str(native.find_preload(kind, mpi.KINDS[kind])), os.environ.get("LD_PRELOAD")]))
-    with _private_folder() as folder, _secret_file(site.nodes) as secret:
+    with _private_folder() as name, ExitStack() as stack:
+        folder = Path(name)
         if key:
             write_key(folder / "key", key)
         options = ["--name", site.name, "--ranks", str(site.ranks), "--socket", f"{folder}/rank.socket", *site.gateway_options]
         options += ["--key", f"{folder}/key" if key else site.key]
         marks = [f"STEPPE_BRIDGE_SOCKET=unix:{folder}/rank.socket"]
-        if secret:
+        if site.nodes:
+            secret = Path.cwd() / f".steppe-bridge-{secrets.token_hex(8)}"  # in a folder that the nodes of a cluster share
+            make_key(secret)
+            stack.callback(secret.unlink, missing_ok=True)
             at = f"{site.nodes}:{_free_port(site.nodes)}"
             options += ["--nodes", at, "--secret", str(secret)]
             marks = [f"STEPPE_BRIDGE_SOCKET=tcp:{at}", f"STEPPE_BRIDGE_SECRET={secret}"]
@@ -83,20 +85,6 @@ def run_site(site: Site) -> int:
         launch = [*launcher, "-n", str(site.ranks), "env", f"LD_PRELOAD={preload}", *names, program, *site.program[1:]]
         supervisor = _Supervisor(site, mpi.KINDS[kind], folder / "rank.socket", marks[0])
         return asyncio.run(supervisor.run([str(gateway), *options], launch))
-
-
-@contextmanager
-def _secret_file(nodes: str) -> Iterator[Path | None]:
-    """A fresh secret in the current folder, which the nodes of a cluster share; None if all ranks run on this machine."""
-    if not nodes:
-        yield None
-        return
-    path = Path.cwd() / f".steppe-bridge-{secrets.token_hex(8)}"
-    make_key(path)
-    try:
-        yield path
-    finally:
-        path.unlink(missing_ok=True)
 
 
 def _free_port(host: str) -> int:
@@ -108,16 +96,11 @@ def _free_port(host: str) -> int:
         raise Mistake(f'--nodes "{host}" is no address of this machine that its ranks could reach: {error.strerror}.') from None
 
 
-@contextmanager
-def _private_folder() -> Iterator[Path]:
+def _private_folder() -> tempfile.TemporaryDirectory[str]:
     """A folder of mode 0700 on this host."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     fits = runtime and os.access(runtime, os.W_OK | os.X_OK) and len(os.fsencode(runtime)) <= LONGEST_PLACE
-    folder = Path(tempfile.mkdtemp(prefix="steppe-bridge-", dir=runtime if fits else "/tmp"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    return tempfile.TemporaryDirectory(prefix="steppe-bridge-", dir=runtime if fits else "/tmp", ignore_cleanup_errors=True)
 
 
 class _Supervisor:
