@@ -212,6 +212,7 @@ char *type_pack(const void *buffer, MPI_Count count, MPI_Datatype type, uint64_t
 int type_unpack(const char *packed, uint64_t bytes, void *buffer, MPI_Count count, MPI_Datatype type);
 void type_copy(const void *from, MPI_Count count, MPI_Datatype type, void *to);
 void *type_allocate(MPI_Count count, MPI_Datatype type, void **memory); /* room for values; free(*memory) */
+void *type_duplicate(const void *values, MPI_Count count, MPI_Datatype type, void **memory); /* the same */
 MPI_Count type_extent(MPI_Datatype type);
 MPI_Count type_size(MPI_Datatype type);
 void *grow(void *memory, size_t bytes);

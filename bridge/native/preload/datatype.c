@@ -58,20 +58,25 @@ MPI_Datatype type_keep(MPI_Datatype type, bool *own) {
     return copy;
 }
 
-/* MPICH packs nothing from MPI_BOTTOM: the same values are named from another origin. */
-static char origin;
+static int pack_all(char *buffer, MPI_Count count, MPI_Datatype type, char *packed, bool back);
 
-static MPI_Datatype from_origin(MPI_Datatype type) {
+/* MPICH packs nothing from MPI_BOTTOM: the same values are named from another origin. */
+static int pack_from_bottom(MPI_Count count, MPI_Datatype type, char *packed, bool back) {
+    static char origin;
     MPI_Aint place;
     MPI_Datatype moved;
     PMPI_Get_address(&origin, &place);
     PMPI_Type_create_hindexed(1, (int[]){1}, (MPI_Aint[]){-place}, type, &moved);
     PMPI_Type_commit(&moved);
-    return moved;
+    int error = pack_all(&origin, count, moved, packed, back);
+    PMPI_Type_free(&moved);
+    return error;
 }
 
 /* In pieces whose bytes fit an int: Open MPI takes no more. */
 static int pack_all(char *buffer, MPI_Count count, MPI_Datatype type, char *packed, bool back) {
+    if (buffer == MPI_BOTTOM && count)
+        return pack_from_bottom(count, type, packed, back);
     MPI_Count size = type_size(type), extent = type_extent(type), most = size < INT_MAX ? INT_MAX / size : 1;
     int error = MPI_SUCCESS;
     for (MPI_Count done = 0, n; done < count && !error; done += n) {
@@ -85,12 +90,6 @@ static int pack_all(char *buffer, MPI_Count count, MPI_Datatype type, char *pack
 }
 
 char *type_pack(const void *buffer, MPI_Count count, MPI_Datatype type, uint64_t *bytes) {
-    if (buffer == MPI_BOTTOM && count) {
-        MPI_Datatype moved = from_origin(type);
-        char *packed = type_pack(&origin, count, moved, bytes);
-        PMPI_Type_free(&moved);
-        return packed;
-    }
     MPI_Count size;
     bool dense = type_is_dense(type, &size);
     *bytes = (uint64_t)(size * count);
@@ -104,13 +103,7 @@ char *type_pack(const void *buffer, MPI_Count count, MPI_Datatype type, uint64_t
 
 /* What comes may end within a value: the rest of that value stays as it is in the buffer. What is longer than the buffer is an error. */
 int type_unpack(const char *packed, uint64_t bytes, void *buffer, MPI_Count count, MPI_Datatype type) {
-    if (buffer == MPI_BOTTOM && bytes) {
-        MPI_Datatype moved = from_origin(type);
-        int error = type_unpack(packed, bytes, &origin, count, moved);
-        PMPI_Type_free(&moved);
-        return error;
-    }
-    MPI_Count size, place = 0;
+    MPI_Count size;
     bool dense = type_is_dense(type, &size), fits = bytes <= (uint64_t)(size * count);
     bytes = fits ? bytes : (uint64_t)(size * count);
     if (dense)
@@ -124,8 +117,7 @@ int type_unpack(const char *packed, uint64_t bytes, void *buffer, MPI_Count coun
         uint64_t filled;
         char *value = type_pack(last, 1, type, &filled);
         memcpy(value, packed + whole * size, (size_t)rest);
-        place = 0;
-        error = PMPI_Unpack_c(value, size, &place, last, 1, type, MPI_COMM_SELF);
+        error = pack_all(last, 1, type, value, true);
         free(value);
     }
     if (error)
@@ -138,6 +130,12 @@ void type_copy(const void *from, MPI_Count count, MPI_Datatype type, void *to) {
     char *packed = type_pack(from, count, type, &bytes);
     type_unpack(packed, bytes, to, count, type);
     free(packed);
+}
+
+void *type_duplicate(const void *values, MPI_Count count, MPI_Datatype type, void **memory) {
+    void *copy = type_allocate(count, type, memory);
+    type_copy(values, count, type, copy);
+    return copy;
 }
 
 void *type_allocate(MPI_Count count, MPI_Datatype type, void **memory) {

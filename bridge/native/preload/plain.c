@@ -20,8 +20,7 @@ int plain_Sendrecv(const void *send, MPI_Count send_count, MPI_Datatype send_typ
 
 int plain_Sendrecv_replace(void *buffer, MPI_Count count, MPI_Datatype type, int dest, int send_tag, int source, int receive_tag, MPI_Comm comm,
                            MPI_Status *status) {
-    void *memory, *copy = type_allocate(count, type, &memory);
-    type_copy(buffer, count, type, copy);
+    void *memory, *copy = type_duplicate(buffer, count, type, &memory);
     int error = plain_Sendrecv(copy, count, type, dest, send_tag, buffer, count, type, source, receive_tag, comm, status);
     free(memory);
     return error;

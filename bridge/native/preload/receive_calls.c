@@ -59,8 +59,7 @@ int bridge_Sendrecv(struct communicator *c, const void *send, MPI_Count send_cou
 int bridge_Sendrecv_replace(struct communicator *c, void *buffer, MPI_Count count, MPI_Datatype type, int dest, int send_tag, int source,
                             int receive_tag, MPI_Status *status) {
     OR_RETURN(send_checked(c, dest, send_tag, count, type));
-    void *memory, *copy = type_allocate(count, type, &memory);
-    type_copy(buffer, count, type, copy);
+    void *memory, *copy = type_duplicate(buffer, count, type, &memory);
     int error = bridge_Sendrecv(c, copy, count, type, dest, send_tag, buffer, count, type, source, receive_tag, status);
     free(memory);
     return error;
@@ -98,8 +97,7 @@ int bridge_Isendrecv_replace(struct communicator *c, void *buffer, MPI_Count cou
     OR_RETURN(receive_checked(c, source, receive_tag, count, type));
     struct call call = {.send = {.count = count, .type = type}, .dest = dest, .send_tag = send_tag,
                         .receive = {.buffer = buffer, .count = count, .type = type}, .root = source, .receive_tag = receive_tag, .alone = true};
-    call.send.buffer = type_allocate(count, type, &call.memory);
-    type_copy(buffer, count, type, call.send.buffer);
+    call.send.buffer = type_duplicate(buffer, count, type, &call.memory);
     return collective_start(c, exchange, &call, request);
 }
 #endif
