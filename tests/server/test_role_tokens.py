@@ -144,6 +144,24 @@ def test_a_second_token_of_a_role_is_refused_by_its_line(tmp_path: Path) -> None
         Tokens.given(path)
 
 
+@pytest.mark.parametrize(
+    ("line", "match"),
+    [
+        (b"view " + 20 * b"s", r'tokens", line 2: this token is that of another role, too'),
+        (b"view not-a-secr\xe9t-token", r'tokens", line 2: expected a role .* 16 characters of ASCII'),
+        ("view not-a-secrét-token".encode(), r'tokens", line 2: expected a role .* 16 characters of ASCII'),
+    ],
+)
+def test_a_token_of_two_roles_or_that_no_header_can_hold_is_refused(tmp_path: Path, line: bytes, match: str) -> None:
+    path = tmp_path / "tokens"
+    path.write_bytes(b"steer " + 20 * b"s" + b"\n" + line + b"\n")
+    path.chmod(0o600)
+    with pytest.raises(Mistake, match=match):
+        Tokens.given(path)
+    path.write_bytes(b"# a comm\xe9nt of any encoding\nsteer " + 20 * b"s" + b"\n")
+    assert [*Tokens.given(path).texts] == ["steer"]
+
+
 def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     path.write_text(f"view {TOKENS['view']}\n")

@@ -73,18 +73,20 @@ def read_roles(path: Path, own: bool = False) -> dict[str, str]:
         The file cannot be read, or others can read it, too; or a line is no role and token, or a role has two.
     """
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="ascii", errors="surrogateescape") as file:  # a comment may be in any encoding
             _check_private(path, os.fstat(file.fileno()), own)
             lines = [(number, line.split()) for number, line in enumerate(file, 1) if line.strip() and not line.startswith("#")]
     except OSError as error:
         raise Mistake(f'The token file "{path}" cannot be read: {error.strerror}.') from None
     texts: dict[str, str] = {}
     for number, line in lines:
-        if len(line) != 2 or line[0] not in ROLES or len(line[1]) < 16:
-            raise Mistake(f'"{path}", line {number}: expected a role ({", ".join(ROLES)}) and a token of at least 16 characters.')
+        if len(line) != 2 or line[0] not in ROLES or len(line[1]) < 16 or not line[1].isascii():
+            raise Mistake(f'"{path}", line {number}: expected a role ({", ".join(ROLES)}) and a token of at least 16 characters of ASCII.')
         if line[0] in texts:
             text = f'"{path}", line {number}: a second token of the role {line[0]}. Give each role one; `steppe token new` makes more.'
             raise Mistake(text)
+        if line[1] in texts.values():
+            raise Mistake(f'"{path}", line {number}: this token is that of another role, too. Give each role a token of its own.')
         texts[line[0]] = line[1]
     return texts
 
