@@ -46,9 +46,6 @@ def configuration(server: Server, **where: Any) -> uvicorn.Config:
 
     where: host and port, or uds (the path of a Unix socket), or fd; ssl_certfile and ssl_keyfile.
     """
-    for name in ("ssl_certfile", "ssl_keyfile", "uds"):
-        if isinstance(where.get(name), Path):
-            where[name] = str(where[name])
     return uvicorn.Config(
         server,
         # the last seconds end before uvicorn cancels what is left, loudly
