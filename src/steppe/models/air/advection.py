@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from steppe.array_types import Floats
-from steppe.models.air.sweeps import HALO, Swept, Tile, Walk, across_rows, along_rows, check_shapes
+from steppe.models.air.sweeps import HALO, Swept, Tile, Walk, check_shapes, sweep_tiles
 
 Axis = Literal["x", "y", "z"]
 AXES = {"z": 0, "y": 1, "x": 2}
@@ -66,20 +66,19 @@ class SweepAdvection:
     def __init__(self, species: int, levels: int, rows: int, columns: int) -> None:
         self._shape = species, levels, rows, columns
         width, plane = columns + 2 * HALO, (rows + 2 * HALO) * (columns + 2 * HALO)
-        self._begin, self._width, self._plane = HALO * width + HALO, width, plane
-        self._lines = min(rows, max(1, TILE // width))
-        self._wide = {"y": self._columns(rows), "z": self._columns(levels)}
-        sizes = self._lines * width, *(wide * (n + 2 * HALO) for wide, n in zip(self._wide.values(), (rows, levels), strict=True))
-        self._tile = Tile(*np.zeros((len(Tile._fields), max(sizes))))
+        begin, volume = HALO * width + HALO, levels * plane
+        of_rows, of_levels = (min(columns, max(16, TILE // (n + 2 * HALO))) for n in (rows, levels))
+        across = min(rows, max(1, TILE // width)), 1, 0, begin, plane, width, width, rows * (columns + 1), columns + 1, columns + 1
+        down = of_rows, 0, 0, begin, plane, 1, width, (rows + 1) * columns, 1, columns
+        upward = of_levels, 0, 1, begin, width, 1, plane, columns, 1, rows * columns
+        self._walks = {
+            "x": Walk(species, levels, rows, columns, *across, volume),
+            "y": Walk(species, levels, columns, rows, *down, volume),
+            "z": Walk(species, rows, columns, levels, *upward, volume),
+        }
+        most = max(walk.wide * (walk.length + 2 * HALO) for walk in self._walks.values())
+        self.tile = Tile(*np.zeros((len(Tile._fields), most)))
         self._nothing = np.zeros(species)
-
-    def _columns(self, length: int) -> int:
-        return min(self._shape[3], max(16, TILE // (length + 2 * HALO)))
-
-    @property
-    def nbytes(self) -> int:
-        """Of the scratch."""
-        return sum(each.nbytes for each in self._tile)
 
     def ledger(self, axis: Axis) -> Floats:
         """Zeros for what goes (in or out, species, first or last side, level, y or x) of the box; (in or out, species, y, x) of its top."""
@@ -107,13 +106,5 @@ class SweepAdvection:
         passing = self._ledger_shape(axis)
         arrays = {"air": (air, halos), "flux": (flux, faces), "tracers": (tracers, (species, *halos)), "ledger": (ledger, passing)}
         check_shapes(f"A sweep along {axis}", **arrays)
-        swept = Swept(air, flux, tracers, ledger)
-        volume, incoming = levels * self._plane, self._nothing if above is None else above
-        if axis == "x":
-            along_rows(species, levels, rows, columns, self._lines, swept, self._tile)
-            return
-        if axis == "y":
-            steps = levels, rows, columns, self._wide["y"], 0, self._plane, self._width, self._begin, (rows + 1) * columns, columns
-        else:
-            steps = rows, levels, columns, self._wide["z"], 1, self._width, self._plane, self._begin, columns, rows * columns
-        across_rows(Walk(species, *steps, volume), incoming, swept, self._tile)
+        incoming = self._nothing if above is None else above
+        sweep_tiles(self._walks[axis], incoming, Swept(air, flux, tracers, ledger), self.tile)

@@ -46,12 +46,6 @@ class Chemistry:
         self._slant = np.ascontiguousarray(slant, float)
         self.state, self.step = Lanes.room(program.species, program.varying, lanes), Attempt.room(program, lanes)
 
-    @property
-    def nbytes(self) -> int:
-        """Of the lanes."""
-        arrays = *self.state, *self.step.scratch, *(each for each in self.step if isinstance(each, np.ndarray))
-        return sum(each.nbytes for each in arrays)
-
     def advance(
         self, seconds: float, rates: Floats, sun: Floats, c: Floats, at: Integers, carried: Floats, scale: Floats | None = None
     ) -> ChemistryOutcome:

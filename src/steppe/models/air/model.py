@@ -24,7 +24,7 @@ from steppe.models.air.light import cosine, solar_time, sunlight
 from steppe.models.air.mechanism import MOLECULES, OF_GROUND, Mechanism
 from steppe.models.air.mechanism_file import read_mechanism
 from steppe.models.air.rates import NIGHT, Rates
-from steppe.models.air.reactions import CLIPPED, DENSITY, FAILED, SCALE, SHADE, SOLAR_TIME, TEMPERATURE, Reactions
+from steppe.models.air.reactions import CLIPPED, DENSITY, FAILED, SCALE, SHADE, SOLAR_TIME, TEMPERATURE, Reactions, bytes_of
 from steppe.models.air.sweeps import HALO
 from steppe.models.air.winds import Faces
 from steppe.models.contract import Needs, Status
@@ -40,6 +40,7 @@ OF_CELLS = 8  # numbers a cell of masses, fluxes and Courant numbers that a step
 BELOW_CLOUD = 0.7  # of the light that a sky full of cloud takes away; our judgement
 TO_MOLES = 0.01 / MOLECULES  # [mol m-2] of 1 molecule cm-2
 IN, OUT, EMITTED, DEPOSITED, CHEMISTRY, CLIP = range(len(TERMS))
+WINDS = {"x": "u", "y": "v", "z": "w"}
 Made: TypeAlias = tuple[int, int, Floats]  # of a deposition: what is deposited, what it makes, and yield times velocity [m s-1], (y, x)
 
 
@@ -196,14 +197,13 @@ class Air(FieldModel):
     def _too_long(self, axis: Axis, numbers: Floats, greatest: float) -> None:
         if self._bad.count or numbers.max() < greatest:
             return
-        level, row, column = np.unravel_index(int(numbers.argmax()), numbers.shape)
-        cell = int(np.flatnonzero(self.box.pack(np.arange(numbers[0].size).reshape(self.box.shape)) == row * self.box.shape[1] + column)[0])
+        packed = self.box.pack(numbers)
+        level, cell = (int(at) for at in np.unravel_index(int(packed.argmax()), packed.shape))
         asks = (
             f"passes {ceil(greatest):,} cells, and at most {MOST_CYCLES} can be" if np.isfinite(greatest) else "takes more air than it has"
         )
-        why = f"on level {level} the wind along {axis} {asks}, in half a step of {self.seconds:g} s."
-        name = f"{'uvw'['xyz'.index(axis)]}[{level}]"
-        self._bad = Status(1, cell, round(self.elapsed / self.seconds), name, greatest, why=f"{why} Take a shorter step.")
+        why = f"on level {level} the wind along {axis} {asks}, in half a step of {self.seconds:g} s. Take a shorter step."
+        self._bad = Status(1, cell, round(self.elapsed / self.seconds), f"{WINDS[axis]}[{level}]", greatest, why=why)
 
     def _mix(self, seconds: float, mixing: tuple[Floats, Floats, Floats], made: list[Made]) -> None:
         """Turbulence, emission and deposition; then the products of depositions in the lowest level, which the ledger has as emitted."""
@@ -289,7 +289,7 @@ class Air(FieldModel):
         state, parameters = super().memory()
         _, levels, *halos = self._tracers.shape
         of_step = 8 * levels * halos[0] * halos[1] * OF_CELLS + self._advection.ledger("x").nbytes + 2 * self._terms[0].nbytes
-        return state + of_step + self._reactions.nbytes + self._advection.nbytes, parameters
+        return state + of_step + self._reactions.nbytes + bytes_of(self._advection.tile), parameters
 
     def derive(self, name: str) -> Array:
         """A term of the ledger, the speed of a reaction, or production or loss of a species; see `declarations`."""
@@ -305,22 +305,18 @@ class Air(FieldModel):
         for row in range(air.shape[1]):
             lit = np.where(cosines[row] >= LEAST_COSINE, cosines[row], 0.0)
             speeds = self._reactions.speeds(row, own(self._tracers)[:, :, row], lit, factors)
-            for p, weight in weights.items():
-                found[:, row] += weight * speeds[p]
+            for p in np.flatnonzero(weights):
+                found[:, row] += weights[p] * speeds[p]
         return found
 
-    def _weights(self, kind: str, which: str) -> dict[int, float]:
-        """What a diagnostic sums: process -> its factor."""
-        found: dict[int, float] = {}
-        for p, process in enumerate(self._reacting):
-            if kind == "rate" and process.label == which:
-                found[p] = 1.0
-            made = sum(amount for i, amount in process.products if self.mechanism.species[i] == which)
-            times = [self.mechanism.species[i] for i in process.reactants].count(which) - min(made, 0.0)
-            if kind == "loss" and times:
-                found[p] = float(times)
-            if kind == "production" and made > 0.0:
-                found[p] = made
+    def _weights(self, kind: str, which: str) -> Floats:
+        """What a diagnostic sums: the factor of each process."""
+        if kind == "rate":
+            return np.array([float(process.label == which) for process in self._reacting])
+        i = self.mechanism.species.index(which)
+        made = np.array([sum(amount for of, amount in process.products if of == i) for process in self._reacting])
+        taken = np.array([process.reactants.count(i) for process in self._reacting]) - np.minimum(made, 0.0)
+        found: Floats = np.maximum(made, 0.0) if kind == "production" else taken
         return found
 
     @property

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -38,10 +39,10 @@ class Worker:
         self.k = np.zeros((processes, cells + PAD))
         self.seconds, self.steps, self.work = 0.0, 0, 0
 
-    @property
-    def nbytes(self) -> int:
-        """Of rates and lanes."""
-        return self.k.nbytes + self.chemistry.nbytes
+
+def bytes_of(arrays: Any) -> int:
+    """Of an array, or of all arrays in a tuple, in tuples in it, too."""
+    return int(arrays.nbytes) if isinstance(arrays, np.ndarray) else sum(map(bytes_of, arrays))
 
 
 class Reactions:
@@ -96,8 +97,9 @@ class Reactions:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of cells, columns and rates."""
-        return self.cells.nbytes + self.columns.nbytes + sum(worker.nbytes for worker in self._workers)
+        """Bytes of cells, columns, rates and lanes."""
+        each = self._workers
+        return bytes_of((self.cells, self.columns, *((worker.k, worker.chemistry.state, worker.chemistry.step) for worker in each)))
 
     @property
     def spent(self) -> tuple[float, int, int]:

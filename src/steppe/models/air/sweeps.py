@@ -49,25 +49,29 @@ class Tile(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """How a sweep along y or z goes through a box.
+    """How a sweep goes through a box, a tile after the other.
 
-    A slab is a level of a sweep along y, a row of one along z; length: its rows; wide: columns of a tile. upward: 1 along z, where there
-    are no halos: below the ground lies what the lowest cell holds, and above the top the mixing ratio of the air there. slab_step, step:
-    from a slab to the next one and from a row of a slab to the next one, in air and in each of the tracers; the first own cell is at
-    `begin`. flux_slab_step, flux_step: the same in the flux. volume: elements of one tracer.
+    A slab is a level of a sweep along x or y, a row of one along z. It has `lines` along the wind, of `length` cells; a tile has at most
+    `wide` of them. in_rows: 1 along x, where a row of the tile is a line; along y and z it has a cell of each line. upward: 1 along z,
+    where there are no halos: below the ground lies what the lowest cell holds, and above the top the mixing ratio of the air there. begin:
+    the first own cell; slab_step, line_step, row_step: from a slab, a line and a row of a tile to the next one, in air and in each of the
+    tracers, and then in the flux. volume: elements of one tracer.
     """
 
     species: int
     slabs: int
+    lines: int
     length: int
-    columns: int
     wide: int
+    in_rows: int
     upward: int
-    slab_step: int
-    step: int
     begin: int
+    slab_step: int
+    line_step: int
+    row_step: int
     flux_slab_step: int
-    flux_step: int
+    flux_line_step: int
+    flux_row_step: int
     volume: int
 
 
@@ -131,89 +135,61 @@ def record(flow: float, at: int, size: int, sign: float, through: Floats) -> Non
     through[at + size] += most(-sign * flow, 0.0)
 
 
-@field_kernel
-def along_rows(species: int, levels: int, rows: int, columns: int, lines: int, swept: Swept, tile: Tile) -> None:
-    """Along x. A tile is some rows of a level, at most `lines`, with their halos in x; `swept` as in `advection.sweep`."""
-    air, flux, tracers, inverse, face, q, moved = swept.air, swept.flux, swept.tracers, tile.inverse, tile.face, tile.q, tile.moved
-    width = columns + 2 * HALO
-    plane = (rows + 2 * HALO) * width
-    size = 2 * species * levels * rows
-    for k in range(levels):
-        for first in range(0, rows, lines):
-            count = min(lines, rows - first)
-            n, base = count * width, k * plane + (HALO + first) * width
-            for p in range(n):
-                inverse[p] = 1.0 / air[base + p]
-                face[p] = 0.0
-            for r in range(count):
-                for i in range(columns + 1):
-                    face[r * width + HALO + i] = flux[(k * rows + first + r) * (columns + 1) + i]
-            parts(n, 1, tile)
-            for t in range(species):
-                here = t * levels * plane + base
-                for p in range(n):
-                    q[p] = tracers[here + p] * inverse[p]
-                fluxes(n, 1, tile)
-                for r in range(count):
-                    a = r * width + HALO
-                    for i in range(columns):
-                        tracers[here + a + i] = most(tracers[here + a + i] - (moved[a + i + 1] - moved[a + i]), 0.0)
-                    at = (t * 2 * levels + k) * rows + first + r
-                    record(moved[a], at, size, 1.0, swept.through)
-                    record(moved[a + columns], at + levels * rows, size, -1.0, swept.through)
-            for r in range(count):
-                a = r * width + HALO
-                for i in range(columns):
-                    air[base + a + i] = air[base + a + i] - (face[a + i + 1] - face[a + i])
+def row_of(walk: Walk, j: int) -> Any:
+    """Where row j of the own cells lies, from the first one; along z rows beyond the ends are the last ones."""
+    return where(walk.upward > 0, max(0, min(j, walk.length - 1)), j) * walk.row_step
 
 
 @field_kernel
-def across_rows(walk: Walk, above: Floats, swept: Swept, tile: Tile) -> None:
-    """Along y or z. A tile is `length` rows of a slab with three more at each end, of at most `wide` columns.
+def sweep_tiles(walk: Walk, above: Floats, swept: Swept, tile: Tile) -> None:
+    """Along any axis. A tile is some lines with three more cells at each end.
 
     above (species,): mixing ratio of the air over the top. Others: see `Walk`, `Swept`, `Tile`.
     """
-    species, slabs, length, columns, upward, step = walk.species, walk.slabs, walk.length, walk.columns, walk.upward, walk.step
+    species, slabs, lines, length, in_rows, upward = walk.species, walk.slabs, walk.lines, walk.length, walk.in_rows, walk.upward
     air, flux, tracers, inverse, face, q, moved = swept.air, swept.flux, swept.tracers, tile.inverse, tile.face, tile.q, tile.moved
-    low, high = where(upward > 0, 0, -HALO), where(upward > 0, length - 1, length + HALO - 1)
+    whole = length + 2 * HALO
     sides = where(upward > 0, 1, 2)  # that are recorded: of a column only its top
-    size = sides * species * slabs * columns
+    size = sides * species * slabs * lines
     for slab in range(slabs):
-        for first in range(0, columns, walk.wide):
-            s = min(walk.wide, columns - first)
-            n, base = (length + 2 * HALO) * s, walk.begin + slab * walk.slab_step + first
-            for j in range(length + 2 * HALO):
-                from_row = base + max(low, min(j - HALO, high)) * step
+        for first in range(0, lines, walk.wide):
+            count = min(walk.wide, lines - first)
+            rows, s, ahead, beside, top, left = whole, count, count, 1, HALO, 0  # a cell ahead and beside; own cells begin at (top, left)
+            if in_rows > 0:
+                rows, s, ahead, beside, top, left = count, whole, 1, whole, 0, HALO
+            own_rows, own_columns, n = rows - 2 * top, s - 2 * left, rows * s
+            base = walk.begin + slab * walk.slab_step + first * walk.line_step
+            through = slab * walk.flux_slab_step + first * walk.flux_line_step
+            for j in range(rows):
+                from_row = base - left + row_of(walk, j - top)
                 for i in range(s):
                     inverse[j * s + i] = 1.0 / air[from_row + i]
                     face[j * s + i] = 0.0
-            for j in range(upward, length + 1):
-                for i in range(s):
-                    face[(j + HALO) * s + i] = flux[slab * walk.flux_slab_step + j * walk.flux_step + first + i]
-            parts(n, s, tile)
+            for j in range(upward, own_rows + 1 - in_rows):
+                for i in range(own_columns + in_rows):
+                    face[(j + top) * s + left + i] = flux[through + j * walk.flux_row_step + i]
+            parts(n, ahead, tile)
             for t in range(species):
                 here = t * walk.volume + base
-                for j in range(length + 2 * HALO):
-                    from_row = here + max(low, min(j - HALO, high)) * step
+                for j in range(rows):
+                    from_row = here - left + row_of(walk, j - top)
                     for i in range(s):
                         q[j * s + i] = tracers[from_row + i] * inverse[j * s + i]
                 if upward > 0:
                     for p in range((length + HALO) * s, n):
                         q[p] = above[t]
-                fluxes(n, s, tile)
-                for j in range(length):
-                    a = (j + HALO) * s
-                    for i in range(s):
-                        p = here + j * step + i
-                        tracers[p] = most(tracers[p] - (moved[a + s + i] - moved[a + i]), 0.0)
-                for i in range(s):
-                    at = (t * sides * slabs + slab) * columns + first + i
+                fluxes(n, ahead, tile)
+                for j in range(own_rows):
+                    a, p = (j + top) * s + left, here + j * walk.row_step
+                    for i in range(own_columns):
+                        tracers[p + i] = most(tracers[p + i] - (moved[a + ahead + i] - moved[a + i]), 0.0)
+                for line in range(count):
+                    at, begin = (t * sides * slabs + slab) * lines + first + line, line * beside + HALO * ahead
                     if upward == 0:
-                        record(moved[HALO * s + i], at, size, 1.0, swept.through)
-                        at += slabs * columns
-                    record(moved[(length + HALO) * s + i], at, size, -1.0, swept.through)
-            for j in range(length):
-                a = (j + HALO) * s
-                for i in range(s):
-                    p = base + j * step + i
-                    air[p] = air[p] - (face[a + s + i] - face[a + i])
+                        record(moved[begin], at, size, 1.0, swept.through)
+                        at += slabs * lines
+                    record(moved[begin + length * ahead], at, size, -1.0, swept.through)
+            for j in range(own_rows):
+                a, p = (j + top) * s + left, base + j * walk.row_step
+                for i in range(own_columns):
+                    air[p + i] = air[p + i] - (face[a + ahead + i] - face[a + i])
