@@ -6,8 +6,7 @@ import numpy as np
 
 from steppe.array_types import Floats
 from steppe.measure import SamplePoints
-from steppe.measure.laws.formula import made_points
-from steppe.measure.laws.rehearsal import SIZES
+from steppe.measure.laws.formula import SIZES, made_points
 from steppe.measure.records import measured
 
 FEW = (2, 4, 8, 12, 16)

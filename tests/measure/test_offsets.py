@@ -96,7 +96,7 @@ def test_what_is_known_of_clocks_is_printed_kept_and_drawn():
     random = np.random.default_rng(6)
     lines = [SAME, *(fit_clock([burst(random, when, rank * 1e-3) for when in np.linspace(0.0, 60.0, 7)]) for rank in range(1, 9))]
     offsets, drifts = record_clocks(lines)
-    text = clocks_text(offsets, drifts)
+    text = clocks_text({"offsets": offsets, "drift": drifts})
     assert "clock of rank 8 beside rank 0's: +8300." in text
     assert "; it gains +10 us a second +- " in text
     assert "clocks of 2 more ranks are nearer to rank 0's" in text

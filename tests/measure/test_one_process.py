@@ -14,7 +14,7 @@ from steppe.measure.files.disk import PAGE, open_direct, put_out, resident_pages
 from steppe.measure.files.one_process import QUICK_CHUNKS, _suspect, codecs, maps
 from steppe.measure.records.document import plain_values
 from steppe.measure.timing.rounds import measure_rounds, take_blocks
-from steppe.measure.timing.system import READ, steady_clock, transfer, write_durably
+from steppe.measure.timing.system import read_blocks, steady_clock, write_durably
 from tests import on_disk
 from tests.comm.mpis import ROOT
 from tests.measure.made import series_of
@@ -75,10 +75,10 @@ def test_requests_read_what_is_there_and_failures_are_counted(tmp_path, clock):
     with path.open("rb") as file:
         arguments = (np.int64(file.fileno()), np.int64(found.ctypes.data))
         places, sizes = np.arange(10, dtype=np.int64) * 1_000, np.full(10, 1_000, np.int64)
-        assert transfer(clock, READ, arguments, (places, sizes), times, 2, 0.0) == 0
+        assert read_blocks(clock, arguments, (places, sizes), times, 2, 0.0) == 0
         np.testing.assert_array_equal(found, held[9_000:])
         assert (times > 0).all()
-        assert transfer(clock, READ, arguments, (places + 500, sizes), times, 2, 0.0) == 1
+        assert read_blocks(clock, arguments, (places + 500, sizes), times, 2, 0.0) == 1
 
 
 def test_what_is_written_durably_is_there_and_takes_longer_until_it_is(tmp_path, clock):

@@ -3,7 +3,7 @@ import pytest
 
 from steppe.errors import Mistake
 from steppe.measure import Document, fit, laws_of, lines_of, medians, record_fit
-from steppe.measure.laws.rehearsal import SIZES
+from steppe.measure.laws.formula import SIZES
 from steppe.measure.laws.size_lines import fit_lines, fit_pieces
 from steppe.measure.report.html_report import report_html
 from tests.measure.made import points_of

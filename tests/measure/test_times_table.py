@@ -32,6 +32,15 @@ def test_other_columns_tell_series_apart_and_units_stand_in_names_or_are_given(t
     assert not first.points.known
 
 
+def test_empty_cells_leave_no_blank_in_titles(tmp_path):
+    """A spreadsheet may end each line with a comma, and one of the libraries may have no name."""
+    (first, second) = read_table(
+        written(tmp_path / "a.csv", "library,operation,bytes,t_us,\n,scan,0,10,\n,scan,8,11,\nA,scan,0,1,\nA,scan,8,2,\n")
+    )
+    assert [fit(one.points, one.name).title for one in (first, second)] == ["scan", "A scan"]
+    assert fit(second.points, second.name).environment == "A"
+
+
 def test_first_messages_and_packing_stand_beside(tmp_path):
     (series,) = read_table(written(tmp_path / "a.csv", "bytes,first_us,average_us,pack_us\n0,20,10,\n100,400,20,50\n1000,70,100,500\n"))
     assert series.first_to_later == [(0.0, 2.0), (100.0, 20.0), (1000.0, 0.7)]

@@ -68,7 +68,7 @@ def on_ranks(
     try:
         raw = open_raw(launch, threads)
         keep_stops()
-        targets = _of_all(raw, check)
+        targets = raw.on_first(check)
         found = work(raw)
         raw.barrier()
         raw.close()
@@ -92,20 +92,6 @@ def refuse_ranks(launch: "Launch", why: str) -> Exit:
         raise Mistake(why)
     time.sleep(SECOND)  # as above
     return Exit.MISTAKE
-
-
-def _of_all(raw: "Raw", check: Callable[[], Targets]) -> Targets | None:
-    """Returns the targets on rank 0, None on the others. A mistake that rank 0 finds is raised on every rank."""
-    targets, problem = None, ""
-    if raw.rank == 0:
-        try:
-            targets = check()
-        except Mistake as mistake:
-            problem = str(mistake)
-    problem = raw.texts(problem)[0]
-    if problem:
-        raise Mistake(problem)
-    return targets
 
 
 def is_stopped() -> bool:

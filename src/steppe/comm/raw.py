@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from llvmlite import ir
@@ -46,6 +46,7 @@ PROGRESS = (  # of MPICH and those made of it, Intel's, Open MPI's from version 
     "MPICH_ASYNC_PROGRESS", "MPIR_CVAR_ASYNC_PROGRESS", "I_MPI_ASYNC_PROGRESS", "OMPI_ASYNC_PROGRESS", "OPAL_ASYNC_PROGRESS",
 )  # fmt: skip
 
+Found = TypeVar("Found")
 Typed = tuple[object, Callable[..., ir.Value]] | None  # of an intrinsic: signature, and what writes its instructions
 
 
@@ -115,6 +116,18 @@ class Raw:
     def texts(self, text: str) -> list[str]:
         """A text of every rank, on every rank."""
         return list(self._comm.allgather(text))
+
+    def on_first(self, act: Callable[[], Found]) -> Found | None:
+        """The result of `act` on rank 0, which alone calls it; None on the others. A `Mistake` of it is raised on every rank."""
+        found, problem = None, ""
+        if self.rank == 0:
+            try:
+                found = act()
+            except Mistake as mistake:
+                problem = str(mistake)
+        if problem := self.texts(problem)[0]:
+            raise Mistake(problem)
+        return found
 
     def now(self) -> float:
         """MPI's clock [s]."""

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from steppe.measure.files.one_process import measure_files as measure_files
     from steppe.measure.files.ranked_session import measure_ranked_files as measure_ranked_files
     from steppe.measure.laws.formula import read_formulas as read_formulas
+    from steppe.measure.laws.formula import rehearse as rehearse
     from steppe.measure.laws.operation import OperationFit as OperationFit
     from steppe.measure.laws.operation import fit as fit
     from steppe.measure.laws.points import SamplePoints as SamplePoints
     from steppe.measure.laws.points import medians as medians
     from steppe.measure.laws.prediction import predict as predict
-    from steppe.measure.laws.rehearsal import rehearse as rehearse
     from steppe.measure.laws.times_table import read_table as read_table
     from steppe.measure.laws.weakness import find_weaknesses as find_weaknesses
     from steppe.measure.messages.session import MessageOptions as MessageOptions

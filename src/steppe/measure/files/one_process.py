@@ -25,7 +25,7 @@ from steppe.measure.records.measured import Measured, SeriesName, series_of
 from steppe.measure.records.sample import is_enough
 from steppe.measure.timing.machine import Others, describe_machine
 from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds, take_blocks
-from steppe.measure.timing.system import READ, steady_clock, steady_ticks, transfer, write_durably
+from steppe.measure.timing.system import read_blocks, steady_clock, steady_ticks, write_durably
 
 KIB = 1 << 10
 ROWS, WIDTH = 2_048, 512  # cells of a map like those that models read
@@ -52,39 +52,32 @@ class Codec(NamedTuple):
     """A codec with its functions, of one thread."""
 
     name: str
-    compress: Callable[[NDArray[np.int16]], bytes]
-    decompress: Callable[[bytes, NDArray[np.int16]], object]
+    compress: Callable[[Maps], bytes]
+    decompress: Callable[[bytes, Maps], object]
 
 
 class Files:
     """A folder with files to read and write, memory for requests, and a clock of known cost."""
 
-    def __init__(self, folder: Path, size: int, budget: float, largest: int) -> None:
+    def __init__(self, folder: Path, size: int, budget: float) -> None:
         self._folder, self._size, self._budget = folder, size, budget
         self._clock = steady_clock()
-        self._buffer = page_buffer(largest)
-        self._buffer[:] = maps(largest // 2 + 1).view(np.uint8)[:largest]
+        self._buffer = page_buffer(AHEAD)
+        self._buffer[:] = maps(AHEAD // 2).view(np.uint8)
         self._memory = np.int64(pointers([self._buffer])[0])
         self.ticks = steady_ticks()
         self.path = folder / "raw"
-        self._write_whole()
         self.warnings: list[str] = []
         self._coded: dict[tuple[str, int], tuple[Maps, list[bytes]]] = {}  # chunks, and compressed
-        self.can_be_cold = self._try_cold()
-
-    def _write_whole(self) -> None:
-        length = self._buffer.size
-        with self.path.open("wb") as file:
-            for begin in range(0, self._size, length):
-                file.write(self._buffer[: min(length, self._size - begin)].data)
-
-    def _try_cold(self) -> bool:
-        with self.path.open("r+b") as file:
-            left = put_out(file.fileno(), self._size)
+        with self.path.open("w+b") as file:
+            for begin in range(0, size, AHEAD):
+                file.write(self._buffer[: min(AHEAD, size - begin)].data)
+            file.flush()
+            left = put_out(file.fileno(), size)
+        self.can_be_cold = left == 0
         if left:
-            pages = -(-self._size // PAGE)
+            pages = -(-size // PAGE)
             self.warnings.append(f"Reads could not be made cold: {left} of {pages} pages of the file stay in memory on this file system.")
-        return left == 0
 
     def read(self, order: str, state: str, size: int) -> list[Measured]:
         """Requests of `size` bytes of the large file; no series where the file system does not support that."""
@@ -112,7 +105,7 @@ class Files:
         if state == WARM:
             every = np.arange(0, length, BLOCK, dtype=np.int64)
             whole = every, np.minimum(BLOCK, length - every)
-            transfer(self._clock, READ, (np.int64(file), self._memory), whole, np.empty(1), every.size, 0.0)
+            read_blocks(self._clock, (np.int64(file), self._memory), whole, np.empty(1), every.size, 0.0)
         cursor = 0
 
         def take(wanted: int) -> Floats:
@@ -122,7 +115,7 @@ class Files:
             end = min(blocks, cursor + min(wanted, max(1, AHEAD // int(sizes[0] * k))))
             times, part = np.empty(end - cursor), slice(cursor * k, end * k)
             requests = places[part], sizes[part]
-            if bad := transfer(self._clock, READ, (np.int64(file), self._memory), requests, times, k, self.ticks.cost):
+            if bad := read_blocks(self._clock, (np.int64(file), self._memory), requests, times, k, self.ticks.cost):
                 raise Failure(f"{bad} requests did not read what they were to read.")
             cursor = end % blocks
             return times
@@ -226,7 +219,7 @@ def measure_files(
     others = Others()
     with workplace(directory, length) as folder:
         try:
-            files = Files(folder, length, (QUICK_BUDGET if quick else BUDGET) / ROUNDS, AHEAD)
+            files = Files(folder, length, (QUICK_BUDGET if quick else BUDGET) / ROUNDS)
             series, complete = measure_rounds(_plan(files, quick, requests), PRECISION, tell, stop, passes or ROUNDS)
         except OSError as error:
             raise Failure(f'Files in "{directory}" cannot be measured: {error.strerror or error}.') from None
@@ -274,9 +267,9 @@ def codecs() -> list[Codec]:
     return [Codec(name, one.encode, one.decode) for name, one in found]
 
 
-def maps(cells: int, seed: int = 1) -> NDArray[np.int16]:
+def maps(cells: int) -> Maps:
     """Daily rain (cells,) [0.1 mm] as whole numbers: smooth showers with dry land between them, repeated after 2 MiB."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(1)
     y, x = np.meshgrid(np.arange(ROWS) / WIDTH, np.arange(WIDTH) / WIDTH, indexing="ij", sparse=True)
     waves = random.normal(size=(6, 4))
     field = sum(np.sin(20.0 * a * x + b * 5.0) * np.cos(20.0 * c * y + d * 5.0) for a, b, c, d in waves)

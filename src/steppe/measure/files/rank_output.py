@@ -69,14 +69,11 @@ class OutputTimes:
             for name, one in zip((SEEN, DURABLE), times, strict=True)
         ]
 
-    def _shape(self, rows: int) -> tuple[int, int, int, int]:
-        return self._fields, LAYERS, rows, COLUMNS
-
     def _gathered(self) -> tuple[Callable[[], tuple[float, ...]], Path]:
-        team, ends, path = self._team, cuts(self._team.size), self._folder / "gathered"
-        mine = part_of(self._fields, ends[team.rank], ends[team.rank + 1])
-        lengths = [int(np.prod(self._shape(high - low))) for low, high in pairwise(ends)]
-        whole = np.zeros(self._shape(ROWS), np.float32) if team.rank == 0 else None
+        team, path, spans = self._team, self._folder / "gathered", list(pairwise(cuts(self._team.size)))
+        mine = part_of(self._fields, *spans[team.rank])
+        lengths = [self._fields * LAYERS * COLUMNS * (high - low) for low, high in spans]
+        whole = np.zeros((self._fields, LAYERS, ROWS, COLUMNS), np.float32) if team.rank == 0 else None
 
         def take() -> tuple[float, ...]:
             if team.rank == 0:
@@ -84,17 +81,15 @@ class OutputTimes:
             begin = self._begin()
             parts = team.gather(mine, lengths)
             if whole is not None and parts is not None:
-                place = 0
-                for (low, high), length in zip(pairwise(ends), lengths, strict=True):
-                    whole[:, :, low:high] = parts[place : place + length].reshape(self._shape(high - low))
-                    place += length
+                for (low, high), part in zip(spans, np.split(parts, np.cumsum(lengths)[:-1]), strict=True):
+                    whole[:, :, low:high] = part.reshape(self._fields, LAYERS, high - low, COLUMNS)
             return self._written(begin, path, whole)
 
         return take, path
 
     def _private(self) -> tuple[Callable[[], tuple[float, ...]], Path]:
-        team, ends = self._team, cuts(self._team.size)
-        mine, path = part_of(self._fields, ends[team.rank], ends[team.rank + 1]), self._folder / f"own-{team.rank}"
+        ends, rank = cuts(self._team.size), self._team.rank
+        mine, path = part_of(self._fields, ends[rank], ends[rank + 1]), self._folder / f"own-{rank}"
 
         def take() -> tuple[float, ...]:
             path.write_bytes(b"")
@@ -105,14 +100,12 @@ class OutputTimes:
     def _apart(self) -> tuple[Callable[[], tuple[float, ...]], Path]:
         """The last rank writes. The others copy their part, which the next step changes, and send the copy while they compute."""
         team, writer = self._team, self._team.size - 1
-        ends, path = cuts(writer), self._folder / "apart"
-        spans = list(pairwise(ends))
+        path, spans = self._folder / "apart", list(pairwise(cuts(writer)))
         mine = part_of(self._fields, *spans[team.rank]) if team.rank < writer else np.zeros(0, np.float32)
         copy, state = np.zeros_like(mine), np.ones(mine.size)
-        parts = [np.zeros(self._shape(high - low), np.float32) for low, high in spans] if team.rank == writer else []
-        whole = np.zeros(self._shape(ROWS), np.float32) if team.rank == writer else None
-        seconds = team.raw.told(self._durable)
-        sweeps = self._sweeps(state, seconds)
+        whole = np.zeros((self._fields, LAYERS, ROWS, COLUMNS), np.float32) if team.rank == writer else None
+        parts = [] if whole is None else [np.zeros_like(whole[:, :, low:high]) for low, high in spans]
+        sweeps = self._sweeps(state, team.raw.told(self._durable))
 
         def take() -> tuple[float, ...]:
             if team.rank == writer:
@@ -129,13 +122,12 @@ class OutputTimes:
                 _compute(state, sweeps, sent)
                 sent.Wait()
                 more = team.raw.now() - begin - alone
-                return agree(self._team, "", max(begun, more), 0.0)
+                return agree(team, "", max(begun, more), 0.0)
             for rank, ((low, high), part) in enumerate(zip(spans, parts, strict=True)):
                 team.receive(part, rank)
                 whole[:, :, low:high] = part
             text = _store(path, whole, lambda: None)
-            durable = team.raw.now() - begin
-            return agree(self._team, text, 0.0, durable)
+            return agree(team, text, 0.0, team.raw.now() - begin)
 
         return take, path
 
@@ -160,10 +152,9 @@ class OutputTimes:
 
     def _check(self, way: str, path: Path) -> None:
         """Compares the files with their expected bytes."""
-        ends = cuts(self._team.size)
-        low, high = (ends[self._team.rank], ends[self._team.rank + 1]) if way == PRIVATE else (0, ROWS)
-        looks = way == PRIVATE or self._team.rank == 0
-        right = not looks or path.read_bytes() == part_of(self._fields, low, high).tobytes()
+        ends, rank = cuts(self._team.size), self._team.rank
+        rows = (ends[rank], ends[rank + 1]) if way == PRIVATE else (0, ROWS)
+        right = (way != PRIVATE and rank > 0) or path.read_bytes() == part_of(self._fields, *rows).tobytes()
         agree(self._team, "" if right else f'{way}: "{path.name}" does not hold what was written.')
 
 

@@ -19,7 +19,7 @@ from steppe.errors import Failure
 from steppe.measure.files.disk import COLD, put_out, resident_pages
 from steppe.measure.records.measured import Measured, SeriesName, series_of
 from steppe.measure.timing.rounds import OF_RANKS
-from steppe.measure.timing.system import READ, read_and_broadcast, steady_clock, transfer
+from steppe.measure.timing.system import read_and_broadcast, read_blocks, steady_clock
 
 ALONE, TOGETHER, BROADCAST = "each reads it all", "all read together", "one reads and broadcasts"
 PRIVATE, SHARED = "a file each", "one file"
@@ -99,7 +99,7 @@ class Ranked:
             if common is not None:
                 return sum(not common.read(int(at), self._buffer[:size]) for at, size in zip(places[part], sizes[part], strict=True))
             if method == ALONE:
-                return int(transfer(self._clock, READ, source, (places[part], sizes[part]), np.empty(1), places[part].size, 0.0))
+                return int(read_blocks(self._clock, source, (places[part], sizes[part]), np.empty(1), places[part].size, 0.0))
             broadcast = raw.addresses[ADDRESS["Bcast"]], np.int64(raw.byte), np.int64(raw.comm)
             return int(read_and_broadcast(self._clock[0], broadcast, reads, source, (places[part], sizes[part])))
 
@@ -144,9 +144,7 @@ class Ranked:
         common = team.open(path, write=True) if method == SHARED else None
 
         def take() -> tuple[float, ...]:
-            if method == PRIVATE:
-                os.ftruncate(file, 0)
-            elif team.rank == 0:
+            if method == PRIVATE or team.rank == 0:
                 os.truncate(path, 0)
             team.raw.barrier()
             begin, bad = team.raw.now(), 0

@@ -80,22 +80,13 @@ def measure_ranked_files(
 def _common_folder(raw: Raw, directory: Path, largest: int) -> Iterator[Path]:
     """A folder that rank 0 makes and removes, and that all ranks share; its errors are raised on all ranks."""
     with ExitStack() as stack:
-        made, problem = "", ""
-        if raw.rank == 0:
-            try:
-                made = str(stack.enter_context(workplace(directory, largest)))
-            except Mistake as mistake:
-                problem = str(mistake)
-        problem = raw.texts(problem)[0]
-        folder = Path(raw.texts(made)[0])
-        host = socket.gethostname()
-        unseen = [text for text in raw.texts("" if problem or folder.is_dir() else f"rank {raw.rank} on {host}") if text]
+        made = raw.on_first(lambda: str(stack.enter_context(workplace(directory, largest))))
+        folder = Path(raw.texts(made or "")[0])
+        unseen = [text for text in raw.texts("" if folder.is_dir() else f"rank {raw.rank} on {socket.gethostname()}") if text]
         if unseen:
-            problem = (
+            raise Mistake(
                 f'"{directory}" is not the same for all ranks: {unseen[0]} does not see what rank 0 made in it. Give one that all share.'
             )
-        if problem:
-            raise Mistake(problem)
         try:
             yield folder
         except BaseException:  # the failed rank may end rank 0 before that removes the folder

@@ -141,6 +141,10 @@ class Fits:
     coefficients: Floats
     exponent: Floats
 
+    def freedom(self, n: int) -> int:
+        """Degrees of freedom of a misfit at n points, 1 at least."""
+        return max(1, n - self.family.parameters)
+
     def curve(self, number: int = 0) -> Curve:
         """The law of one set."""
         return Curve(self.family, tuple(self.coefficients[number].tolist()), float(self.exponent[number]))

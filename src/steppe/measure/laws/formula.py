@@ -1,4 +1,4 @@
-"""Known laws as formulas in p, and times made from them, which test the fits.
+"""Known laws as formulas in p, simulated measurements of them with noise, and the laws that the fits find: a test of the fits.
 
 A file of laws is JSON: objects `{"t0": "41 + 42*p", "r_inf": "1.05"}`, t0 in microseconds, r_inf in MB/s, null where it is not known, under
 their names, in groups or not. `p` is the number of ranks, `log` the natural logarithm.
@@ -7,7 +7,7 @@ their names, in groups or not. `p` is the number of ranks, `log` the natural log
 import ast
 import json
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +15,14 @@ import numpy as np
 
 from steppe.array_types import Floats
 from steppe.errors import Mistake
-from steppe.measure.laws.operation import AGGREGATE
+from steppe.measure.laws.law import FittedLaw
+from steppe.measure.laws.operation import AGGREGATE, OperationFit, fit
 from steppe.measure.laws.points import MB, US, SamplePoints, medians
 
 OUTLIERS = (3.0, 10.0)  # times as long, uniformly distributed
+SIZES = 2.0 ** np.arange(2, 17)  # [bytes] of Santos et al. (1997), section 4
+RANKS = (2, 4, 8, 12, 16)
+LEAST = 1e-30  # [s] and [bytes/s]: less is taken for zero
 Function = Callable[[Floats], Floats]
 Value = float | Floats
 _BINARY: dict[type[ast.operator], Callable[[Value, Value], Value]] = {
@@ -45,6 +49,14 @@ class Formula:
         return f"{self.environment} {self.operation}".strip()
 
 
+def read_json(path: Path) -> object:
+    """What a JSON file holds. Raises `Mistake` where it cannot be read."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))  # editors may write a byte order mark
+    except (OSError, ValueError) as error:
+        raise Mistake(f'"{path}" cannot be read as JSON: {getattr(error, "strerror", None) or error}.') from None
+
+
 def read_formulas(path: Path) -> list[Formula]:
     """The laws of a JSON file.
 
@@ -53,11 +65,7 @@ def read_formulas(path: Path) -> list[Formula]:
     Mistake
         The file cannot be read or has no laws, or a formula cannot be read.
     """
-    try:
-        held = json.loads(path.read_text(encoding="utf-8-sig"))  # editors may write a byte order mark
-    except (OSError, ValueError) as error:
-        raise Mistake(f'"{path}" cannot be read as JSON: {getattr(error, "strerror", None) or error}.') from None
-    found = [_formula(path, names, law) for names, law in _laws(held, [])]
+    found = [_formula(path, names, law) for names, law in _laws(read_json(path), [])]
     if not found:
         raise Mistake(f'"{path}" holds no laws: no object with "t0" and "r_inf".')
     return found
@@ -124,3 +132,43 @@ def made_points(times: Floats, n: Floats, p: Floats, noise: float, outliers: flo
     made = times[:, None] * np.maximum(1.0 + noise * random.standard_normal(shape), 0.01)
     made *= np.where(random.random(shape) < outliers, random.uniform(*OUTLIERS, shape), 1.0)
     return medians(np.repeat(n, repeats), np.repeat(p, repeats), made.reshape(-1))
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """A law, the fit of its simulated times, and the worst relative errors at the measured p, NaN where there are none."""
+
+    formula: Formula
+    fit: OperationFit | None
+    t0_error: float = np.nan
+    rate_error: float = np.nan
+    reason: str = ""
+
+
+def rehearse(
+    formulas: Sequence[Formula], noise: float, outliers: float, repeats: int, seed: int, ranks: Sequence[int] = RANKS
+) -> list[Rehearsal]:
+    """The rehearsals of laws, each with its own seed, on those of the p where the law is above zero."""
+    return [_one(formula, noise, outliers, repeats, seed + number, ranks) for number, formula in enumerate(formulas)]
+
+
+def _one(formula: Formula, noise: float, outliers: float, repeats: int, seed: int, ranks: Sequence[int]) -> Rehearsal:
+    if formula.t0 is None:
+        return Rehearsal(formula, None, reason="t0 is not known")
+    p = np.unique(np.array(ranks, float))
+    for law in (formula.t0, formula.rate):
+        if law is not None:
+            p = p[(law(p) > LEAST) & (law(p) < np.inf)]
+    if p.size < 3:
+        return Rehearsal(formula, None, reason="above zero at fewer than 3 of the p")
+    sizes = SIZES[:1] if formula.rate is None else SIZES
+    each_p, each_n = (grid.reshape(-1) for grid in np.meshgrid(p, sizes, indexing="ij"))
+    times = formula.t0(each_p) + (0.0 if formula.rate is None else each_n / formula.rate(each_p))
+    points = made_points(times, each_n, each_p, noise, outliers, repeats, seed)
+    found = fit(points, {"environment": formula.environment, "operation": formula.operation})
+    t0, rate = found.pieces[0].t0, found.pieces[-1].rate
+    return Rehearsal(formula, found, _furthest(t0, formula.t0, p), _furthest(rate, formula.rate, p))
+
+
+def _furthest(law: FittedLaw | None, true: Function | None, p: Floats) -> float:
+    return np.nan if law is None or true is None else float(np.abs(law.curve(p) / true(p) - 1.0).max())

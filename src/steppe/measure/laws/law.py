@@ -101,14 +101,9 @@ def leading_term(curve: Curve, p: float) -> str:
     """The highest term of a law that moves it by more than 5 % at p."""
     names, columns = curve.family.names(curve.exponent), curve.family.columns(np.array([p]), np.array([curve.exponent]))[0, 0]
     whole = abs(float(columns @ np.array(curve.coefficients)))
-    heavy = [
-        name
-        for name, column, value in zip(names, columns, curve.coefficients, strict=True)
-        if name != "1" and abs(column * value) > 0.05 * whole
-    ]
-    if not heavy:
-        return "1"
-    return f"1/{heavy[-1]}" if curve.family.inverse else heavy[-1]
+    terms = zip(names, columns, curve.coefficients, strict=True)
+    heavy = ["1", *(name for name, column, value in terms if name != "1" and abs(column * value) > 0.05 * whole)]
+    return f"1/{heavy[-1]}" if curve.family.inverse and heavy[-1] != "1" else heavy[-1]
 
 
 def choose_law(
@@ -128,15 +123,14 @@ def choose_law(
     fits = _fit_all(families, inner, given[None], doubt)
     criterion = {fit.family.name: float(_criterion(fit, n)[0]) for fit in fits}
     left_out = _left_out(families, inner, given, doubt)
-    chosen = _chosen(fits, n)[0]
-    best = min((error for name, error in left_out.items() if name in criterion), default=np.nan)
-    own = left_out.get(fits[chosen].family.name, np.nan)
-    overruled = own > max(2.0 * best, POOR) and _misfit_is_chance(fits, left_out, best, n)
-    if overruled:
-        chosen = next(i for i, fit in enumerate(fits) if left_out.get(fit.family.name) == best)
-    taken = fits[chosen]
+    taken = fits[_chosen(fits, n)[0]]
+    tested = [fit for fit in fits if fit.family.name in left_out]
+    rival = min(tested, key=lambda fit: left_out[fit.family.name], default=taken)
+    overruled = left_out.get(taken.family.name, 0.0) > max(2.0 * left_out.get(rival.family.name, 0.0), POOR)
+    if overruled and rival.misfit[0] <= UNLIKELY * rival.freedom(n):  # else its misfit is not chance
+        taken = rival
     # a misfit beyond the scatter of the points widens the intervals of the law
-    wide = float(np.sqrt(max(1.0, taken.misfit[0] / max(1, n - taken.family.parameters))))
+    wide = float(np.sqrt(max(1.0, taken.misfit[0] / taken.freedom(n))))
     anew = given + wide * (draws[:, :n] - given)
     drawn, shares = _drawn(families, inner, anew, wide * doubt)
     curve = taken.curve()
@@ -193,23 +187,12 @@ def _intervals(family: Family, p: Floats, draws: Floats, sigma: Floats) -> list[
 
 def _left_out(families: Sequence[Family], p: Floats, values: Floats, sigma: Floats) -> dict[str, float]:
     """Worst relative error of each family at points that it was not fitted to."""
-    worst = {}
+    worst, kept = {}, [np.arange(p.size) != out for out in range(p.size)]
     for family in families:
-        kept = [np.arange(p.size) != out for out in range(p.size)]
-        if not all(family.is_told_by(p[keep], 0) for keep in kept):
-            continue
-        errors = []
-        for out, keep in enumerate(kept):
-            law = fit_family(family, p[keep], values[None, keep], sigma[keep]).curve()
-            errors.append(abs(float(law(p[out])[0]) / values[out] - 1.0))
-        worst[family.name] = max(errors)
+        if all(family.is_told_by(p[keep], 0) for keep in kept):
+            laws = [fit_family(family, p[keep], values[None, keep], sigma[keep]).curve() for keep in kept]
+            worst[family.name] = max(abs(float(law(p[out])[0]) / values[out] - 1.0) for out, law in enumerate(laws))
     return worst
-
-
-def _misfit_is_chance(fits: list[Fits], left_out: dict[str, float], best: float, n: int) -> bool:
-    """True if the scatter of the points explains the misfit of the family that predicts best; else that family must not overrule."""
-    fit = next(fit for fit in fits if left_out.get(fit.family.name) == best)
-    return bool(fit.misfit[0] <= UNLIKELY * max(1, n - fit.family.parameters))
 
 
 def _change(p: Floats, values: Floats, sigma: Floats, families: Sequence[Family]) -> float | None:

@@ -5,6 +5,7 @@
 n_half(p) = t0(p) r_inf(p) (Hockney 1994); R_inf(p): the bytes that all ranks move, at r_inf (Xu and Hwang 1996, Santos et al. 1997).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -15,22 +16,19 @@ from steppe.errors import Mistake
 from steppe.measure.laws.family import RATE_FAMILIES
 from steppe.measure.laws.law import DRAWS, SEED, FittedLaw, choose_law
 from steppe.measure.laws.points import FEW, SamplePoints
-from steppe.measure.laws.size_lines import Pieces, RangeLines, fit_pieces, plain_line
+from steppe.measure.laws.size_lines import Pieces, RangeLines, fit_pieces
 
 Protocol = Literal["oneway", "pingpong", "ack"]
-AGGREGATE = {  # R_inf / r_inf: all bytes moved, in n
-    "point-to-point": "1",
-    "broadcast": "p",
-    "broadcast to others": "p - 1",
-    "gather": "p",
-    "scatter": "p",
-    "reduction": "p",
-    "scan": "p",
-    "allgather": "p^2",
-    "total exchange": "p^2",
+AGGREGATE: dict[str, Callable[[float], float]] = {  # R_inf / r_inf: all bytes moved, in n
+    "point-to-point": lambda p: 1.0,
+    "broadcast": lambda p: p,
+    "broadcast to others": lambda p: p - 1.0,
+    **dict.fromkeys(("gather", "scatter", "reduction", "scan"), lambda p: p),
+    **dict.fromkeys(("allgather", "total exchange"), lambda p: p * p),
 }
 ONE_WAY: dict[Protocol, float] = {"oneway": 1.0, "pingpong": 1.0, "ack": 0.5}  # t0 one way, as a share of that of the points
 WRONG = 0.5  # relative: a line that misses a time by more does not describe it
+ROUNDED = 1e-9  # of a time: what the digits of numbers leave of equal times
 STEP = 0.05  # of t0: if the time of no bytes is further below the line, a remark says so
 
 
@@ -60,7 +58,7 @@ class OperationFit:
     @property
     def title(self) -> str:
         """Its name in one line."""
-        return " ".join(self.name.values()) or "all times"
+        return " ".join(filter(None, self.name.values())) or "all times"
 
     @property
     def operation(self) -> str:
@@ -70,7 +68,7 @@ class OperationFit:
     @property
     def environment(self) -> str:
         """Its name without the operation: the library, the variant."""
-        return " ".join(text for column, text in self.name.items() if column != "operation")
+        return " ".join(text for column, text in self.name.items() if text and column != "operation")
 
     @property
     def one_way(self) -> float:
@@ -173,12 +171,15 @@ def _remarks(points: SamplePoints, found: Pieces) -> list[str]:
     return said
 
 
-def plain(found: OperationFit) -> tuple[float, float] | None:
-    """t0 [s] and r_inf [bytes/s] without weights, of a fit with one p whose times grow with size; None for other fits."""
-    return plain_line(found.points.n, found.points.t) if found.points.ranks.size == 1 and found.points.sizes.size > 1 else None
+def plain(found: OperationFit) -> float | None:
+    """r_inf [bytes/s] of least squares without weights, dominated by the largest messages; None if times do not grow, or for several p."""
+    n, t = found.points.n, found.points.t
+    if found.points.ranks.size > 1 or found.points.sizes.size < 2:
+        return None
+    slope = float(np.polyfit(n, t, 1)[0])
+    return 1.0 / slope if slope * np.ptp(n) > ROUNDED * t.max() else None
 
 
 def aggregate(operation: str, rate: float, p: float) -> float | None:
     """R_inf [bytes/s] of an operation whose r_inf is `rate`; None where the operation has none or is not known."""
-    factor = {"1": 1.0, "p": p, "p - 1": p - 1.0, "p^2": p * p}.get(AGGREGATE.get(operation, ""))
-    return None if factor is None else factor * rate
+    return AGGREGATE[operation](p) * rate if operation in AGGREGATE else None

@@ -16,7 +16,6 @@ LEAST_SIZES = 3  # of a piece
 MOST_PIECES = 6
 FOR_SURE = 6.0  # least gain of the criterion at which a cut is reported as a change of protocol
 TURNS = 50
-ROUNDED = 1e-9  # of a time: what the digits of numbers leave of equal times
 
 
 class SizeLine(Struct, frozen=True, forbid_unknown_fields=True):
@@ -129,23 +128,12 @@ def _solve(sizes: Floats, times: Floats, weights: Floats) -> tuple[Floats, Float
     return mean_time - slope * at_zero, slope, covariance
 
 
-def plain_line(n: Floats, t: Floats) -> tuple[float, float] | None:
-    """t0 [s] and r_inf [bytes/s] of least squares without weights, dominated by the largest messages; None if times do not grow."""
-    slope, t0 = np.polyfit(n, t, 1)
-    return (float(t0), float(1.0 / slope)) if slope * np.ptp(n) > ROUNDED * t.max() else None
-
-
 @dataclass(frozen=True)
 class Pieces:
-    """The lines of each range of sizes. gain: of the criterion over one line for all sizes; 0 for one range."""
+    """The lines of each range of sizes. sure: true if the cuts are changes of protocol, not only possible ones."""
 
     lines: tuple[RangeLines, ...]
-    gain: float
-
-    @property
-    def sure(self) -> bool:
-        """True if the cuts are changes of protocol, not only possible ones."""
-        return self.gain > FOR_SURE
+    sure: bool = False
 
 
 def fit_pieces(points: SamplePoints) -> Pieces:
@@ -157,7 +145,7 @@ def fit_pieces(points: SamplePoints) -> Pieces:
     whole = fit_lines(sizes, times, weights)
     price = (2 * points.ranks.size + 1) * np.log(points.n.size)  # of one more piece: its lines and its cut
     if not points.known or whole.misfit.sum() <= price:
-        return Pieces((whole,), 0.0)
+        return Pieces((whole,))
     least: dict[int, list[tuple[float, list[int]]]] = {0: [(0.0, [0])]}  # end -> by pieces: misfit, cuts
     for end in range(1, sizes.size + 1):
         found: dict[int, tuple[float, list[int]]] = {}
@@ -175,6 +163,6 @@ def fit_pieces(points: SamplePoints) -> Pieces:
     best = min(least.get(sizes.size, []), key=lambda way: way[0] + price * (len(way[1]) - 2), default=(one, [0, sizes.size]))
     gain = one - best[0] - price * (len(best[1]) - 2)
     if len(best[1]) == 2 or gain <= 0.0:
-        return Pieces((whole,), 0.0)
+        return Pieces((whole,))
     parts = zip(best[1], best[1][1:], strict=False)
-    return Pieces(tuple(fit_lines(sizes[a:b], times[:, a:b], weights[:, a:b]) for a, b in parts), gain)
+    return Pieces(tuple(fit_lines(sizes[a:b], times[:, a:b], weights[:, a:b]) for a, b in parts), gain > FOR_SURE)

@@ -19,6 +19,7 @@ from steppe.measure.laws.size_lines import fit_lines
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 SIZE_UNITS = ("b", "bytes")
 SIZES, RANKS, TIMES, BESIDE = ("n", "bytes", "size"), ("p", "ranks"), ("t", "time", "average"), ("first", "pack")
+Line = tuple[int, list[str]]  # its number, and its cells
 MEANINGS = {"sizes": SIZES, "ranks": RANKS, "times": TIMES, "first times": ("first",), "packing": ("pack",)}
 
 
@@ -60,22 +61,22 @@ def read_table(path: Path, unit: str | None = None, spread: float | None = None)
     scales = _scales(path, header, [column for column in (time, first, pack) if column is not None], unit)
     taken = {size, ranks, *scales}
     names = [column for column in range(len(header)) if column not in taken]
-    groups: dict[tuple[str, ...], list[tuple[int, list[str]]]] = {}
+    groups: dict[tuple[str, ...], list[Line]] = {}
     for number, line in lines:
         groups.setdefault(tuple(line[column].strip() for column in names), []).append((number, line))
     found = []
     for key, rows in groups.items():
         n = _numbers(path, rows, size, header, 0.0) if size is not None else np.zeros(len(rows))
-        p = _whole(path, rows, ranks, header) if ranks is not None else np.full(len(rows), 2.0)
+        p = _numbers(path, rows, ranks, header, 1.0, whole=True) if ranks is not None else np.full(len(rows), 2.0)
         t = _numbers(path, rows, time, header, None) * scales[time]
         firsts, packs = (_beside(path, rows, column, header, scales) for column in (first, pack))
         name = {header[column]: text for column, text in zip(names, key, strict=True)}
-        ratios, rate = _first_to_later(n, firsts, t), _pack_rate(n, packs)
-        found.append(Series(name, medians(n, p, t, spread), ratios, rate, size is not None))
+        ratios = [(float(n[i]), float(firsts[i] / t[i])) for i in np.flatnonzero(np.isfinite(firsts))]
+        found.append(Series(name, medians(n, p, t, spread), ratios, _pack_rate(n, packs), size is not None))
     return found
 
 
-def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+def _read(path: Path) -> tuple[list[str], list[Line]]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:  # spreadsheets write a byte order mark
             reader = csv.reader(file)
@@ -131,7 +132,7 @@ def _scales(path: Path, header: list[str], columns: list[int], unit: str | None)
     return {column: UNITS[header[column].rpartition("_")[2] if "_" in header[column] else str(unit)] for column in columns}
 
 
-def _numbers(path: Path, rows: list[tuple[int, list[str]]], column: int, header: list[str], least: float | None) -> Floats:
+def _numbers(path: Path, rows: list[Line], column: int, header: list[str], least: float | None, whole: bool = False) -> Floats:
     values = []
     for number, line in rows:
         try:
@@ -141,29 +142,19 @@ def _numbers(path: Path, rows: list[tuple[int, list[str]]], column: int, header:
         if not np.isfinite(value) or (value <= 0.0 if least is None else value < least):
             limit = "above 0" if least is None else f"{least:g} or more"
             raise Mistake(f'"{path}", line {number}: {header[column]} = {line[column]} must be {limit}.')
+        if whole and not value.is_integer():
+            raise Mistake(f'"{path}", line {number}: {header[column]} = {line[column]} must be a whole number of ranks.')
         values.append(value)
     return np.array(values)
 
 
-def _whole(path: Path, rows: list[tuple[int, list[str]]], column: int, header: list[str]) -> Floats:
-    values = _numbers(path, rows, column, header, 1.0)
-    for value, (number, line) in zip(values, rows, strict=True):
-        if not value.is_integer():
-            raise Mistake(f'"{path}", line {number}: {header[column]} = {line[column]} must be a whole number of ranks.')
-    return values
-
-
-def _beside(path: Path, rows: list[tuple[int, list[str]]], column: int | None, header: list[str], scales: dict[int, float]) -> Floats:
+def _beside(path: Path, rows: list[Line], column: int | None, header: list[str], scales: dict[int, float]) -> Floats:
     """Another time of each row, NaN where its cell is empty."""
     found = np.full(len(rows), np.nan)
     if column is not None:
         there = [i for i, (_, line) in enumerate(rows) if line[column].strip()]
         found[there] = _numbers(path, [rows[i] for i in there], column, header, 0.0) * scales[column]
     return found
-
-
-def _first_to_later(n: Floats, first: Floats, later: Floats) -> list[tuple[float, float]]:
-    return [(float(size), float(one / other)) for size, one, other in zip(n, first, later, strict=True) if np.isfinite(one)]
 
 
 def _pack_rate(n: Floats, pack: Floats) -> float | None:

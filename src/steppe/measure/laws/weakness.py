@@ -119,7 +119,7 @@ def _composed(whole: OperationFit, parts: Sequence[tuple[OperationFit, int]]) ->
         return []
     p, found = max(common), []
     for n in (0, LARGE):
-        of_whole, of_parts = _time(whole, p, n), [_time(part, p, n * p**power) for part, power in parts]
+        of_whole, *of_parts = [_time(whole, p, n), *(_time(part, p, n * p**power) for part, power in parts)]
         known = [time for time in of_parts if time is not None]
         if of_whole is None or len(known) < len(parts):
             continue

@@ -1,10 +1,12 @@
-"""The timed loops: compiled, cached on disk; they call MPI alone. Importing this imports Numba.
+"""The timed loops, and those that compare clocks and begin by them: compiled, cached on disk. Importing this imports Numba.
 
 Each fills `times` (blocks,) with seconds an operation and returns the number of calls that failed. A block has `k` operations; the cost
 of reading the clock is subtracted.
 
     port    addresses of MPI's functions, communicator, type of a byte, rank: see `port_of`
     memory  addresses: of two buffers, (of requests,) of statuses
+
+The loops call MPI alone.
 """
 
 # Numba declares types for some of its functions only.
@@ -19,12 +21,14 @@ from steppe.errors import Failure
 from steppe.measure.messages.plan import WINDOW
 
 TAG = 7
+READING = 8  # [bytes] of a time
 _WTIME, _WTICK, _BARRIER, _SEND, _RECV = (ADDRESS[name] for name in ("Wtime", "Wtick", "Barrier", "Send", "Recv"))
 _ISEND, _IRECV, _WAIT, _WAITALL = (ADDRESS[name] for name in ("Isend", "Irecv", "Wait", "Waitall"))
 Int = np.int64
 Port = tuple[Integers, np.int64, np.int64, np.int64]
 Memory = tuple[Integers, Integers, np.int64]
 Arguments = tuple[np.int64, ...]
+Reading = tuple[Floats, np.int64, np.int64]  # memory for a time, its address, address of a status
 Operation = tuple[np.int64, Arguments, np.int64]  # function, its arguments, communicator or window
 
 
@@ -66,6 +70,15 @@ def empty(f: Integers, times: Floats, k: int, cost: float) -> int:
             seconds(f[_WTICK])
         times[block] = (seconds(f[_WTIME]) - begin - cost) / k
     return 0
+
+
+@njit(cache=True)
+def do_work(f: Integers, work: float) -> None:
+    """Reads the clock for `work` [s]. It does not call MPI, so it hides only messages that the library or the network moves alone."""
+    if work > 0.0:
+        end = seconds(f[_WTIME]) + work
+        while seconds(f[_WTIME]) < end:
+            pass
 
 
 @njit(cache=True)
@@ -135,10 +148,7 @@ def window_both(port: Port, n: np.int64, memory: Memory, times: Floats, k: int, 
 
 @njit(cache=True)
 def exchange(port: Port, n: np.int64, memory: Memory, work: float, times: Floats, k: int, cost: float) -> int:
-    """The time of an exchange of n bytes beyond `work` [s], which ranks 0 and 1 do before they wait for it.
-
-    The work reads the clock and does not call MPI: it hides only messages that the library or the network moves alone.
-    """
+    """The time of an exchange of n bytes beyond `work` [s], which ranks 0 and 1 do before they wait for it."""
     (f, comm, byte, rank), (buffers, requests, statuses), bad = port, memory, 0
     other = np.int64(1) - rank
     call(f[_BARRIER], (comm,))
@@ -148,19 +158,21 @@ def exchange(port: Port, n: np.int64, memory: Memory, work: float, times: Floats
             if rank < 2:
                 bad += call(f[_IRECV], (buffers[1], n, byte, other, TAG, comm, requests[0])) != 0
                 bad += call(f[_ISEND], (buffers[0], n, byte, other, TAG, comm, requests[1])) != 0
-                if work > 0.0:
-                    end = seconds(f[_WTIME]) + work
-                    while seconds(f[_WTIME]) < end:
-                        pass
+                do_work(f, work)
                 bad += call(f[_WAITALL], (np.int64(2), requests[0], statuses)) != 0
         times[block] = (seconds(f[_WTIME]) - begin - cost) / k - work
     return bad
 
 
 @njit(cache=True)
-def collective(f: Integers, function: np.int64, arguments: Arguments, comm: np.int64, times: Floats, k: int, cost: float) -> int:
-    """A collective operation after a barrier, timed on this rank."""
-    bad = 0
+def collective(
+    f: Integers, operation: Operation, request: tuple[np.int64, np.int64], work: float, times: Floats, k: int, cost: float
+) -> int:
+    """A collective operation after a barrier, timed on this rank; one that is started is waited for, beyond `work` [s] in between.
+
+    operation: function, arguments, communicator; request: addresses of it, 0 if the operation is not only started, and of a status.
+    """
+    (function, arguments, comm), bad = operation, 0
     apart = function != f[_BARRIER]
     call(f[_BARRIER], (comm,))
     for block in range(times.size):
@@ -170,30 +182,9 @@ def collective(f: Integers, function: np.int64, arguments: Arguments, comm: np.i
                 bad += call(f[_BARRIER], (comm,)) != 0
             begin = seconds(f[_WTIME])
             bad += call(function, arguments) != 0
-            total += seconds(f[_WTIME]) - begin - cost
-        times[block] = total / k
-    return bad
-
-
-@njit(cache=True)
-def started(f: Integers, operation: Operation, request: tuple[np.int64, np.int64], work: float, times: Floats, k: int, cost: float) -> int:
-    """A collective operation that this rank starts after a barrier and waits for, beyond `work` [s] in between.
-
-    The work reads the clock and does not call MPI. operation: function, arguments, communicator; request: addresses of it and of a status.
-    """
-    (function, arguments, comm), bad = operation, 0
-    call(f[_BARRIER], (comm,))
-    for block in range(times.size):
-        total = 0.0
-        for _ in range(k):
-            bad += call(f[_BARRIER], (comm,)) != 0
-            begin = seconds(f[_WTIME])
-            bad += call(function, arguments) != 0
-            if work > 0.0:
-                end = seconds(f[_WTIME]) + work
-                while seconds(f[_WTIME]) < end:
-                    pass
-            bad += call(f[_WAIT], request) != 0
+            if request[0] != 0:
+                do_work(f, work)
+                bad += call(f[_WAIT], request) != 0
             total += seconds(f[_WTIME]) - begin - cost - work
         times[block] = total / k
     return bad
@@ -209,4 +200,51 @@ def pack(f: Integers, function: np.int64, arguments: Arguments, position: Intege
             position[0] = 0
             bad += call(function, arguments) != 0
         times[block] = (seconds(f[_WTIME]) - begin - cost) / k
+    return bad
+
+
+@njit(cache=True)
+def ask(port: Port, other: np.int64, memory: Reading, found: Floats) -> int:
+    """Asks another rank for its time, again and again. found (n, 3) [s]: own time, the other's, own time.
+
+    memory: float64 (1,) for the other's time, its address, address of a status.
+    """
+    (f, comm, byte, _), (theirs, at, status), bad = port, memory, 0
+    for i in range(found.shape[0]):
+        found[i, 0] = seconds(f[_WTIME])
+        bad += call(f[_SEND], (at, np.int64(0), byte, other, TAG, comm)) != 0
+        bad += call(f[_RECV], (at, np.int64(READING), byte, other, TAG, comm, status)) != 0
+        found[i, 2] = seconds(f[_WTIME])
+        found[i, 1] = theirs[0]
+    return bad
+
+
+@njit(cache=True)
+def answer(port: Port, other: np.int64, memory: Reading, n: int) -> int:
+    """Sends another rank the time, n times; memory as in `ask`."""
+    (f, comm, byte, _), (mine, at, status), bad = port, memory, 0
+    for _ in range(n):
+        bad += call(f[_RECV], (at, np.int64(0), byte, other, TAG, comm, status)) != 0
+        mine[0] = seconds(f[_WTIME])
+        bad += call(f[_SEND], (at, np.int64(READING), byte, other, TAG, comm)) != 0
+    return bad
+
+
+@njit(cache=True)
+def collective_at(
+    f: Integers, function: np.int64, arguments: tuple[np.int64, ...], first: float, width: float, begins: Floats, ends: Floats
+) -> int:
+    """A collective operation, begun at `first`, `first + width` ... of this rank's clock [s].
+
+    begins, ends (n,): when it began and ended on this rank, after the time at which it was due [s].
+    """
+    bad = 0
+    for i in range(begins.size):
+        due = first + i * width
+        now = seconds(f[_WTIME])
+        while now < due:
+            now = seconds(f[_WTIME])
+        begins[i] = now - due
+        bad += call(function, arguments) != 0
+        ends[i] = seconds(f[_WTIME]) - due
     return bad

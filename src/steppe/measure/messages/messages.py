@@ -16,13 +16,13 @@ import numpy as np
 from steppe.array_types import Floats
 from steppe.comm.raw import ADDRESS, Raw, huge_buffer, page_buffer, pointers
 from steppe.measure.messages import plan
-from steppe.measure.messages.loops import collective, empty, exchange, of_all, ping_pong, port_of, started, ticks, window, window_both
+from steppe.measure.messages.loops import collective, collective_at, empty, exchange, of_all, ping_pong, port_of, ticks, window, window_both
 from steppe.measure.messages.objects import object_loop
 from steppe.measure.messages.offsets import Clocks, crooked_clocks
 from steppe.measure.messages.onesided import OneSided
 from steppe.measure.messages.plan import Task, is_dear
 from steppe.measure.messages.windows import FEWEST, Windows
-from steppe.measure.records.measured import Measured, Start, series_of
+from steppe.measure.records.measured import Measured, SeriesName, Start, series_of
 from steppe.measure.records.sample import FEW, FIRST_LOOK, MOST_BLOCKS, is_enough
 from steppe.measure.timing.rounds import ROUNDS
 from steppe.measure.timing.ticks import Pace, StepWatch, Ticks, ranks_away, read_ticks
@@ -57,7 +57,7 @@ class Messages:
         self._parts: dict[tuple[int, ...], Raw | None] = {tuple(range(raw.size)): raw}
         self._largest = largest
         self._sided: OneSided | None = None
-        self._ticks: list[Ticks] = []
+        self._away: list[float] = []  # shares of the time in which this rank was not running
         self._watch = StepWatch(time.time, time.monotonic)
         self.pace = Pace(raw.now, lambda: time.clock_gettime(RAW))
         self.ticks = self._look()
@@ -72,12 +72,12 @@ class Messages:
         differences = np.empty(TICKS)
         ticks(self._raw.addresses, differences)
         found = read_ticks(differences)
-        self._ticks.append(found)
+        self._away.append(found.away)
         return found
 
     def warnings(self) -> list[str]:
         """Warnings for the report; every rank calls it."""
-        away = self._raw.together(np.array([np.mean([found.away for found in self._ticks])]))[:, 0]
+        away = self._raw.together(np.array([self.away()]))[:, 0]
         clocks = self._raw.texts(" ".join(self._watch.words() + self.pace.words()))
         said = ranks_away(away.tolist()) + crooked_clocks(self.clocks.lines())
         said += self._windows.warnings() if self._windows is not None else []
@@ -85,7 +85,7 @@ class Messages:
 
     def away(self) -> float:
         """Share of the time in which this rank was not running."""
-        return float(np.mean([found.away for found in self._ticks]))
+        return float(np.mean(self._away))
 
     def close(self) -> None:
         """Frees the windows of MPI; every rank calls it."""
@@ -127,15 +127,16 @@ class Messages:
             self._blocks[task] = 1 if by_clock else int(part.told(max(1.0, math.ceil(LONG * self.ticks.cost / operation))))
         k = self._blocks[task]
         if by_clock is not None:
-            called = part, part.addresses[ADDRESS[plan.COLLECTIVES[task.operation]]], self._arguments(task, part)
-            by_clock.load(*called)
+            called = part.addresses[ADDRESS[plan.COLLECTIVES[task.operation]]], self._arguments(task, part)
+            # compiled now: otherwise the first common time would pass during the compilation
+            collective_at(part.addresses, *called, 0.0, 0.0, *np.empty((2, 0)))
         begin = time.monotonic()
         end = begin + self._budget
 
         def take(blocks: int) -> Floats:
             if by_clock is None:
                 return self._times(task, part, blocks, k)
-            return by_clock.times(*called, blocks, float(before.min()), end, self.ticks.cost)
+            return by_clock.times(part, *called, blocks, float(before.min()), end, self.ticks.cost)
 
         times = take(FEW)
         while not (done := part.told(self._is_done(times, end, FEW if is_dear(task) else FIRST_LOOK))):
@@ -144,14 +145,16 @@ class Messages:
             blocks = int(part.told(float(np.clip(room, 1, times.size))))
             times = np.concatenate([times, take(blocks)])
         if by_clock:
-            name = f"{task.operation}, {task.bytes} bytes, {task.p} ranks"
-            enough = times.size >= FEWEST
-            by_clock.found[name] = by_clock.found.get(name, False) or enough
-            if not enough:
+            by_clock.found[f"{task.operation}, {task.bytes} bytes, {task.p} ranks"] |= times.size >= FEWEST
+            if times.size < FEWEST:
                 return None
         if task.variant in (plan.EXCHANGE, plan.NON_BLOCKING):
             self._work[task.operation, task.p, task.bytes] = float(np.median(times))
         return series_of(task.name("window" if by_clock else "barrier"), times, k, done < 2.0)
+
+    def series(self, name: SeriesName, times: Floats, block: int) -> Measured:
+        """The series of times (blocks,) [s] that were taken by another method."""
+        return series_of(name, times, block, is_enough(times, self._precision))
 
     def _warm_up(self, task: Task, part: Raw) -> Floats:
         """Times of operations that do not count: one, and more if there is time."""
@@ -184,15 +187,15 @@ class Messages:
 
     def _loop(self, task: Task, part: Raw) -> Callable[[Floats, int], int]:
         f, n, cost, port = self._raw.addresses, Int(task.bytes), self.ticks.cost, port_of(part)
-        comm, status = Int(part.comm), Int(self._statuses.ctypes.data)
+        status = Int(self._statuses.ctypes.data)
         work = self._work[task.operation, task.p, task.bytes] if task.variant in (plan.BEHIND, plan.NON_BLOCKING_BEHIND) else 0.0
         if task.group == "collective":
-            function, arguments = plan.COLLECTIVES[task.operation], self._arguments(task, part)
+            function, arguments, request = plan.COLLECTIVES[task.operation], self._arguments(task, part), Int(0)
             if task.variant:
-                request = self._requests[0]
-                operation = f[ADDRESS[f"I{function.lower()}"]], (*arguments, request), comm
-                return lambda times, k: int(started(f, operation, (request, status), work, times, k, cost))
-            return lambda times, k: int(collective(f, f[ADDRESS[function]], arguments, comm, times, k, cost))
+                function, request = f"I{function.lower()}", self._requests[0]
+                arguments = *arguments, request
+            operation = f[ADDRESS[function]], arguments, Int(part.comm)
+            return lambda times, k: int(collective(f, operation, (request, status), work, times, k, cost))
         if task.group == "one-sided":
             self._sided = self._sided or OneSided(part, self._largest)
             return self._sided.loop(task, self._pointers[0], cost)

@@ -58,7 +58,7 @@ def object_loop(raw: Raw, task: Task) -> Callable[[Floats, int], int]:
 
 def _timed(raw: Raw, work: Callable[[], object] | None, ways: int, times: Floats, k: int) -> int:
     """Fills `times` (blocks,) with seconds of a work by the number of ways; 0 on a rank without work, which waits in MPI."""
-    cost = _reading()
+    cost = float(np.median(np.diff([time.perf_counter() for _ in range(READINGS)])))  # of reading Python's clock [s]
     raw.barrier()
     if work is None:
         times[:] = 0.0
@@ -69,8 +69,3 @@ def _timed(raw: Raw, work: Callable[[], object] | None, ways: int, times: Floats
             work()
         times[block] = (time.perf_counter() - begin - cost) / (ways * k)
     return 0
-
-
-def _reading() -> float:
-    """The cost of reading Python's clock [s]."""
-    return float(np.median(np.diff([time.perf_counter() for _ in range(READINGS)])))

@@ -15,9 +15,8 @@ import numpy as np
 
 from steppe.array_types import Floats
 from steppe.comm.raw import Raw
-from steppe.measure.messages.clock_loops import answer, ask
-from steppe.measure.messages.loops import of_all, port_of
-from steppe.measure.records.clock_record import ClockDrift, ClockOffset
+from steppe.measure.messages.loops import answer, ask, of_all, port_of
+from steppe.measure.records.measured import ClockDrift, ClockOffset
 
 ROUND_TRIPS, KEPT = 100, 10  # of a burst
 MOST = 32  # ranks, up to which all ask rank 0
@@ -64,7 +63,8 @@ def fit_clock(bursts: Sequence[Floats], step: float = 0.0) -> RankClock:
     step [s]: the resolution of the clocks, least value of a bound.
     """
     readings = np.concatenate(bursts)
-    when, offsets, bounds = readings[:, 1], (readings[:, 0] + readings[:, 2]) / 2.0 - readings[:, 1], _bounds(readings, step)
+    own, when, after = readings.T
+    offsets, bounds = (own + after) / 2.0 - when, (after - own) / 2.0 + max(step, 1e-12)
     weights = 1.0 / bounds**2
     weights /= weights.sum()
     at, offset = float(weights @ when), float(weights @ offsets)
@@ -73,20 +73,11 @@ def fit_clock(bursts: Sequence[Floats], step: float = 0.0) -> RankClock:
     alone = len(bursts) < 2 or spread == 0.0
     shares = np.zeros_like(away) if alone else weights * away / spread
     drift = float(shares @ (offsets - offset))
-    best = np.array([_best(burst, step) for burst in bursts])
+    all_ = np.stack([when, offsets, bounds], axis=1)
+    best = np.array([each[each[:, 2].argmin()] for each in np.split(all_, np.cumsum([len(burst) for burst in bursts])[:-1])])
     residuals = np.abs(best[:, 1] - offset - drift * (best[:, 0] - at)) / best[:, 2]
     drift_bound = np.inf if alone else float(np.abs(shares) @ bounds)
     return RankClock(at, offset, drift, float(weights @ bounds), drift_bound, best, float(residuals.max()))
-
-
-def _bounds(readings: Floats, step: float) -> Floats:
-    return np.asarray((readings[:, 2] - readings[:, 0]) / 2.0 + max(step, 1e-12))
-
-
-def _best(burst: Floats, step: float) -> tuple[float, float, float]:
-    bounds = _bounds(burst, step)
-    own, other, after = burst[bounds.argmin()]
-    return other, (own + after) / 2.0 - other, bounds.min()
 
 
 def beyond(near: RankClock, far: RankClock) -> RankClock:

@@ -14,7 +14,7 @@ from numba import njit
 
 from steppe.array_types import Floats
 from steppe.comm.raw import ADDRESS, MpiWindow, Raw, call, seconds
-from steppe.measure.messages.loops import Operation, Port, port_of
+from steppe.measure.messages.loops import Operation, Port, do_work, port_of
 from steppe.measure.messages.plan import ALLOCATED, COMPUTES, WORK, Task
 
 TAG = 8
@@ -35,10 +35,7 @@ def one_sided(port: Port, operation: Operation, message: tuple[np.int64, np.int6
     for block in range(times.size):
         if block == 0 or work > 0.0:
             bad += call(f[_BARRIER], (comm,)) != 0
-        if work > 0.0:
-            end = seconds(f[_WTIME]) + (work if rank == 1 else ASIDE)
-            while seconds(f[_WTIME]) < end:
-                pass
+        do_work(f, work if rank == 1 else min(work, ASIDE))
         if rank == 0:
             begin = seconds(f[_WTIME])
             for _ in range(k):

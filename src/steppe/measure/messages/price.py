@@ -3,7 +3,6 @@
 A process can choose its thread level once, so each level needs a run.
 """
 
-import math
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -60,9 +59,7 @@ def price_words(series: Sequence[Measured]) -> list[str]:
         here = found.get(replace(one.name, variant=variant))
         if not words or here is None:
             continue
-        there = one.statistics
-        ratio = there.median / here.median
-        width = ratio * math.hypot(there.half_width / there.median, here.half_width / here.median)
+        there, (ratio, width) = one.statistics.median, one.statistics.beside(here)
         what = f"{one.operation}{f', {variant}' if variant else ''}{f', {one.bytes} bytes' if one.bytes else ''} on {one.p} ranks"
-        said.append(f"With {words}: {what} {there.median / US:.4g} us instead of {here.median / US:.4g}, {ratio:.3g} +- {width:.2g} times.")
+        said.append(f"With {words}: {what} {there / US:.4g} us instead of {here.median / US:.4g}, {ratio:.3g} +- {width:.2g} times.")
     return said

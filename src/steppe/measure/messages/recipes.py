@@ -20,8 +20,7 @@ from steppe.measure.laws.points import medians
 from steppe.measure.messages.loops import of_all, pack
 from steppe.measure.messages.messages import Messages, new_messages
 from steppe.measure.messages.plan import PING_PONG, Task
-from steppe.measure.records.measured import Measured, SeriesName, grouped, series_of
-from steppe.measure.records.sample import is_enough
+from steppe.measure.records.measured import Measured, SeriesName, grouped
 
 Recipe = Literal["minho", "advise"]
 Job = Callable[[], list[Measured]]
@@ -41,21 +40,21 @@ def largest(recipe: Recipe, ranks: int) -> int:
     return SIZES[-1] * ranks if recipe == "minho" else LENGTHS[-1]
 
 
-def jobs(recipe: Recipe, session: Messages, raw: Raw, precision: float, placement: str) -> list[Job]:
+def jobs(recipe: Recipe, session: Messages, ranks: int, placement: str) -> list[Job]:
     """The tasks of a recipe, for all ranks in this order; each returns its series on rank 0.
 
     placement: the distance of ranks 0 and 1.
     """
     if recipe == "advise":
-        return [partial(_advise, session, raw, precision, placement, n) for n in LENGTHS]
+        return [partial(_advise, session, placement, n) for n in LENGTHS]
     tasks = [Task("point-to-point", "point-to-point", PING_PONG, 2, n, placement=placement) for n in SIZES]
-    for p in (p for p in RANKS if p <= raw.size):
+    for p in (p for p in RANKS if p <= ranks):
         tasks += [Task("collective", name, "", p, n) for name in OF_BYTES for n in SIZES]
         tasks += [Task("collective", name, "", p, 4) for name in OF_NUMBERS] + [Task("collective", "barrier", "", p, 0)]
-    return [partial(_minho, session, precision, task) for task in tasks]
+    return [partial(_minho, session, task) for task in tasks]
 
 
-def _minho(session: Messages, precision: float, task: Task) -> list[Measured]:
+def _minho(session: Messages, task: Task) -> list[Measured]:
     part = session.part(task)
     if part is None:
         return []
@@ -64,10 +63,10 @@ def _minho(session: Messages, precision: float, task: Task) -> list[Measured]:
         session.block_times(task, part, 1, WARM_UP)
         each = session.block_times(task, part, 1, REPEATS)
         runs.append(float(each.max() if task.group == "collective" else each[0, 0]))
-    return [_series(replace(task.name(), variant="minho"), np.array(runs), precision, REPEATS)]
+    return [session.series(replace(task.name(), variant="minho"), np.array(runs), REPEATS)]
 
 
-def _advise(session: Messages, raw: Raw, precision: float, placement: str, n: int) -> list[Measured]:
+def _advise(session: Messages, placement: str, n: int) -> list[Measured]:
     part = session.part(Task("point-to-point", "point-to-point", PING_PONG, 2, n))
     if part is None:
         return []
@@ -77,17 +76,13 @@ def _advise(session: Messages, raw: Raw, precision: float, placement: str, n: in
         runs = np.array([of_all(part, *each)[0] for each in made])
         for when, times in ((FIRST, runs[:, 0]), (LATER, runs[:, 1:].reshape(-1))):
             title = SeriesName("point-to-point", "point-to-point", f"advise, {memory}, {when}", placement, p=2, bytes=n)
-            found.append(_series(title, times, precision, 1))
+            found.append(session.series(title, times, 1))
     if n:
         for name in (PACKED, CONVERTED):
             packed = _packed(part, name, n, session.ticks.cost)
             if packed is not None:
-                found.append(_series(SeriesName("packing", "pack", f"advise, {name}", bytes=n), packed, precision, REPEATS))
+                found.append(session.series(SeriesName("packing", "pack", f"advise, {name}", bytes=n), packed, REPEATS))
     return found
-
-
-def _series(name: SeriesName, times: Floats, precision: float, block: int) -> Measured:
-    return series_of(name, times, block, is_enough(times, precision))
 
 
 def _packed(part: Raw, name: str, n: int, cost: float) -> Floats | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,8 @@ from steppe.measure.messages.price import beside as beside_series
 from steppe.measure.messages.price import check_beside, settings_of
 from steppe.measure.messages.recipes import Job, Recipe, fit_recipe, jobs, largest
 from steppe.measure.messages.rivals import find_slower
-from steppe.measure.records.clock_record import TimingClock
 from steppe.measure.records.document import Document, made_now, read_document, record_fit
-from steppe.measure.records.measured import Measured, Start, grouped
+from steppe.measure.records.measured import Measured, Start, TimingClock, grouped
 from steppe.measure.timing.machine import describe_library, describe_machine
 from steppe.measure.timing.rank_places import OTHER_SITE, RankPlace, crowded, pairs, places_of
 from steppe.measure.timing.rounds import ROUNDS, Tell, measure_rounds
@@ -64,16 +64,18 @@ def measure_messages(raw: Raw, options: MessageOptions, tell: Tell, stop: Callab
     quick, recipe, start = options.quick, options.recipe, options.start
     places = places_of(raw)
     machine = _machine(raw, places)
-    other = _beside(raw, options.beside, machine)
+    path, mpi = options.beside, machine["mpi"]
+    other = raw.on_first(lambda: _beside(path, mpi)) if path is not None else None
     warnings = crowded(places, options.oversubscribe, find_library().name)
     if recipe is None and pairs(places)[0][0] == OTHER_SITE:
         warnings.append("One-sided operations are not served between sites: they are not measured, since ranks 0 and 1 are at two.")
     most = largest_of(plan(raw.size, quick, huge=False)) if recipe is None else largest(recipe, raw.size)
     session = Messages(raw, PRECISION, (QUICK_BUDGET if quick else BUDGET) / ROUNDS, most, start)
-    if recipe is None:
-        todo = [_job(session, task) for task in plan(raw.size, quick, session.has_huge, pairs(places))]
-    else:
-        todo = jobs(recipe, session, raw, PRECISION, pairs(places)[0][0])
+    todo: list[Job] = (
+        [partial(_measured, session, task) for task in plan(raw.size, quick, session.has_huge, pairs(places))]
+        if recipe is None
+        else jobs(recipe, session, raw.size, pairs(places)[0][0])
+    )
     compared = raw.now()
 
     def is_over() -> bool:
@@ -97,33 +99,22 @@ def measure_messages(raw: Raw, options: MessageOptions, tell: Tell, stop: Callab
         machine=machine,
         clock=_clock(session),
         warnings=warnings,
-        series=series + (beside_series(series, machine["mpi"], other) if other else []),
+        series=series + (beside_series(series, mpi, other) if other else []),
         fits=[record_fit(one) for one in fits],
         weaknesses=weaknesses_of(fits, series),
     )
     return document, fits
 
 
-def _beside(raw: Raw, path: Path | None, machine: dict[str, Any]) -> Document | None:
-    """The document to compare with, on rank 0; a mistake in it is raised on all ranks."""
-    found, mistake = None, ""
-    if path is not None and raw.rank == 0:
-        try:
-            found = read_document(path)
-            check_beside(found, settings_of(machine["mpi"]), machine["mpi"]["version"])
-        except Mistake as error:
-            mistake = str(error)
-    if said := raw.texts(mistake)[0]:
-        raise Mistake(said)
+def _beside(path: Path, mpi: dict[str, str]) -> Document:
+    found = read_document(path)
+    check_beside(found, settings_of(mpi), mpi["version"])
     return found
 
 
-def _job(session: Messages, task: Task) -> Job:
-    def do() -> list[Measured]:
-        found = session.measure(task)
-        return [] if found is None else [found]
-
-    return do
+def _measured(session: Messages, task: Task) -> list[Measured]:
+    found = session.measure(task)
+    return [] if found is None else [found]
 
 
 def _clock(session: Messages) -> TimingClock:
@@ -143,8 +134,8 @@ def fit_series(series: Sequence[Measured]) -> list[OperationFit]:
         n, p, t, error, repeats = np.array(rows, float).T
         points = SamplePoints(n, p, t, np.maximum(error, FLOOR * t), repeats, known=True)
         if points.sizes.size > 1 or points.ranks.size > 2:
-            name = {"operation": operation, **({"variant": variant} if variant else {})}
-            name |= {"placement": placement} if several and placement else {}
+            name = {"operation": operation, "variant": variant, "placement": placement if several else ""}
+            name = {column: text for column, text in name.items() if text}
             found.append(fit(points, name, "ack" if variant == ACKNOWLEDGED or variant.startswith((FIRST, LATER)) else "oneway"))
     return found
 

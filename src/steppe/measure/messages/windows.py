@@ -8,6 +8,7 @@ a busy machine all ranks miss some.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,8 +16,7 @@ from numpy.typing import NDArray
 
 from steppe.array_types import Floats
 from steppe.comm.raw import Raw
-from steppe.measure.messages.clock_loops import collective_at
-from steppe.measure.messages.loops import of_all
+from steppe.measure.messages.loops import collective_at, of_all
 from steppe.measure.messages.offsets import Clocks
 
 LATE = 1e-6  # [s] after the common time: a rank is late
@@ -34,12 +34,8 @@ class Windows:
     def __init__(self, clocks: Clocks, size: int) -> None:
         self._clocks = clocks
         self.taken = self.late = 0
-        self.found: dict[str, bool] = {}  # series -> true if some pass had enough samples that were begun in time
+        self.found: dict[str, bool] = defaultdict(bool)  # series -> true if some pass had enough samples that were begun in time
         self.last, self.lost = [0] * size, [0.0] * size  # by the rank that began last: missed times, delays [s]
-
-    def load(self, part: Raw, function: np.int64, arguments: tuple[np.int64, ...]) -> None:
-        """Compiles the loop of an operation; otherwise the first common time would pass during the compilation."""
-        collective_at(part.addresses, function, arguments, 0.0, 0.0, *np.empty((2, 0)))
 
     def times(
         self, part: Raw, function: np.int64, arguments: tuple[np.int64, ...], blocks: int, operation: float, end: float, cost: float

@@ -177,15 +177,15 @@ def check_cell(rate: float | None, size: float | None, operations: float | None,
     """
     given = {"--cells": rate, "--cell-bytes": size, "--cell-flops": operations}
     missing = [name for name, value in given.items() if value is None]
-    if len(missing) == len(given):
+    if rate is None and size is None and operations is None:
         return None
-    if missing or rate is None or size is None or operations is None:
+    if rate is None or size is None or operations is None:
         raise Mistake(
             f"{' and '.join(missing)} must be given, too: a rate is set beside memory and arithmetic by what a cell takes of both."
         )
-    wrong = [name for name, value in given.items() if value is not None and not (0.0 < value < np.inf)]
-    if wrong:
-        raise Mistake(f"{wrong[0]} {given[wrong[0]]:g} must be above 0.")
+    for name, value in given.items():
+        if value is not None and not 0.0 < value < np.inf:
+            raise Mistake(f"{name} {value:g} must be above 0.")
     return Cell(rate, size, operations, real)
 
 

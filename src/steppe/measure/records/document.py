@@ -4,7 +4,6 @@
 A reader refuses a newer version; older ones will be converted here.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,13 +17,13 @@ from msgspec import Meta, Struct
 from steppe.array_types import Array, Floats
 from steppe.errors import Mistake
 from steppe.files import write_whole, writing
+from steppe.measure.laws.formula import read_json
 from steppe.measure.laws.law import Law
 from steppe.measure.laws.operation import OperationFit, Protocol, fit
 from steppe.measure.laws.points import SamplePoints
 from steppe.measure.laws.size_lines import SizeLine
 from steppe.measure.laws.weakness import WeakPoint
-from steppe.measure.records.clock_record import TimingClock
-from steppe.measure.records.measured import Measured
+from steppe.measure.records.measured import Measured, TimingClock
 
 VERSION = 1
 SCHEMA = "steppe.measure"
@@ -195,10 +194,7 @@ def read_document(path: Path) -> Document:
     Mistake
         The file cannot be read, or is no such document, or of a newer version.
     """
-    try:
-        held = json.loads(path.read_text(encoding="utf-8-sig"))  # editors may write a byte order mark
-    except (OSError, ValueError) as error:
-        raise Mistake(f'"{path}" cannot be read as JSON: {getattr(error, "strerror", None) or error}.') from None
+    held = read_json(path)
     name, _, version = str(held.get("schema", "") if isinstance(held, dict) else "").partition("/")
     if name != SCHEMA or not version.isdecimal():
         raise Mistake(f'"{path}" is no file of measurements or fits: its "schema" is not {SCHEMA}/{VERSION}. `steppe measure` writes them.')

@@ -3,6 +3,7 @@
 Only modes assume a distribution. No time is removed: outliers are counted and stay.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -31,6 +32,11 @@ class Statistics(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     p99: float
     maximum: float
     half_width: float
+
+    def beside(self, other: "Statistics") -> tuple[float, float]:
+        """The ratio of both medians, and half of its 95 % interval."""
+        ratio = self.median / other.median
+        return ratio, math.hypot(self.half_width / other.median, ratio * other.half_width / other.median)
 
 
 class Mode(Struct, frozen=True, forbid_unknown_fields=True):
@@ -121,8 +127,8 @@ def modes(times: Floats) -> list[Mode]:
     pooled = float(np.sqrt((shares * sigmas**2).sum()))
     if gain <= BETTER or abs(means[1] - means[0]) <= APART * pooled or shares.min() < SMALLEST:
         return []
-    weight = _weights(logs, shares, means, sigmas)
-    each = [(float(share), ordered[own > 0.5]) for share, own in zip(shares, weight, strict=True)]
+    nearer = _densities(logs, shares, means, sigmas).argmax(axis=0)
+    each = [(float(share), ordered[nearer == number]) for number, share in enumerate(shares)]
     return sorted((Mode(share, float(np.median(part))) for share, part in each if part.size), key=lambda mode: mode.median)
 
 
@@ -135,7 +141,8 @@ def _two(logs: Floats, start: float) -> tuple[float, Floats, Floats, Floats]:
     shares = np.array([low.size, high.size]) / logs.size
     means, sigmas = np.array([low.mean(), high.mean()]), np.array([low.std(), high.std()]) + floor
     for _ in range(25):
-        weight = _weights(logs, shares, means, sigmas)
+        weight = _densities(logs, shares, means, sigmas)
+        weight /= weight.sum(axis=0)
         total = weight.sum(axis=1) + 1e-300
         shares, means = total / logs.size, weight @ logs / total
         sigmas = np.sqrt((weight * (logs - means[:, None]) ** 2).sum(axis=1) / total) + floor
@@ -145,11 +152,6 @@ def _two(logs: Floats, start: float) -> tuple[float, Floats, Floats, Floats]:
 def _densities(logs: Floats, shares: Floats, means: Floats, sigmas: Floats) -> Floats:
     scaled = (logs - means[:, None]) / sigmas[:, None]
     return np.asarray(shares[:, None] * np.exp(-0.5 * scaled**2) / (sigmas[:, None] * np.sqrt(2.0 * np.pi)) + 1e-300)
-
-
-def _weights(logs: Floats, shares: Floats, means: Floats, sigmas: Floats) -> Floats:
-    density = _densities(logs, shares, means, sigmas)
-    return np.asarray(density / density.sum(axis=0))
 
 
 def _likelihood(logs: Floats, shares: Floats, means: Floats, sigmas: Floats) -> float:

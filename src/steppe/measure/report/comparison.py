@@ -25,7 +25,6 @@ DRAWS = 2_000
 SHORTEST = 1e-9  # [s]: the rest of an operation behind work may be zero
 ALIKE = 0.05  # relative: a smaller difference does not count
 LISTED = 5  # operations without a match that are named, and sizes of each
-SIDES = ("first", "second")
 Word = Literal["same", "faster", "slower", "cannot tell"]
 
 
@@ -73,12 +72,13 @@ def compare(first: Document, second: Document, seed: int = 1) -> Compared:
     """Series of two documents, matched by operation, variant, ranks, bytes, place and how they began."""
     random = np.random.default_rng(seed)
     there = {one.name: one for one in second.series}
-    matches: list[Match] = []
+    matches, alone_in_first = list[Match](), list[Measured]()
     groups: dict[str, list[Floats]] = {}
     alone = not any(share_of_others(document) > OTHERS for document in (first, second))
     for one in first.series:
         other = there.pop(one.name, None)
         if other is None:
+            alone_in_first.append(one)
             continue
         blocks = [np.maximum(independent(series.times()), SHORTEST) for series in (one, other)]
         drawn = np.log(drawn_medians(blocks[1], random, DRAWS) / drawn_medians(blocks[0], random, DRAWS))
@@ -90,14 +90,12 @@ def compare(first: Document, second: Document, seed: int = 1) -> Compared:
         groups.setdefault(one.group, []).append(drawn)
     means = {}
     for name, each in groups.items():
-        ratios = [match.ratio for match in matches if match.first.group == name]
+        ours = [match for match in matches if match.first.group == name]
         low, high = np.exp(np.quantile(np.mean(each, axis=0), (0.025, 0.975)))
-        mean = math.exp(float(np.mean(np.log(ratios))))
-        half = _between([_together([getattr(match, which) for match in matches if match.first.group == name]) for which in SIDES])
+        mean = math.exp(float(np.mean(np.log([match.ratio for match in ours]))))
+        half = _between([_together([match.first for match in ours]), _together([match.second for match in ours])])
         means[name] = (mean, min(float(low), mean * math.exp(-half)), max(float(high), mean * math.exp(half)))
-    known = {match.first.name for match in matches}
-    left = [one for one in first.series if one.name not in known]
-    return Compared(matches, means, left, list(there.values()), _remarks(first, second))
+    return Compared(matches, means, alone_in_first, list(there.values()), _remarks(first, second))
 
 
 def _between(errors: Sequence[tuple[float, float] | None]) -> float:
@@ -121,10 +119,11 @@ def _together(series: Sequence[Measured]) -> tuple[float, float] | None:
 
 
 def _remarks(first: Document, second: Document) -> list[str]:
-    said = [f"The {name} run was stopped before its end." for name, one in (("first", first), ("second", second)) if not one.complete]
+    both = {"first": first, "second": second}
+    said = [f"The {name} run was stopped before its end." for name, one in both.items() if not one.complete]
     said += [
         f"Others had the cores for {share_of_others(one):.0%} of the time in the {name} run: nothing is called faster or slower."
-        for name, one in (("first", first), ("second", second))
+        for name, one in both.items()
         if share_of_others(one) > OTHERS
     ]
     one, other = (facts_of({name: fact for name, fact in document.machine.items() if name != "places"}) for document in (first, second))

@@ -10,7 +10,7 @@ from msgspec.structs import fields, replace
 from steppe.files import write_whole, writing
 from steppe.measure.laws.operation import ONE_WAY
 from steppe.measure.laws.points import MB, US
-from steppe.measure.records.document import Document, FitRecord, PieceRecord, document_json, plain_values
+from steppe.measure.records.document import Document, FitRecord, document_json, plain_values
 from steppe.measure.records.measured import Measured, grouped
 from steppe.measure.report.facts import STOPPED, facts_of, shown_weaknesses, warnings_of
 from steppe.measure.report.law_text import line_text
@@ -40,22 +40,30 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 def report_html(document: Document) -> str:
     """The whole file."""
-    parts = [f"<h1>Measured {escape(document.made)}</h1>", _where(document), _warnings(document)]
-    if shown := shown_weaknesses(document):
-        items = "".join(f"<li>{escape(one.sentence)}</li>" for one in shown)
-        parts.append(f"<h2>Weaknesses, the greatest first</h2><ol>{items}</ol>")
-    if said := comparisons(document.series):
-        parts.append(f"<h2>Variants beside each other</h2><ul>{''.join(f'<li>{escape(text)}</li>' for text in said)}</ul>")
-    for roof in document.roofs:
-        parts.append(f"<h2>The model</h2><p>{escape(roof_text(roof))}</p>")
-    if document.recipe:
-        parts.append(f'<h2>Recipe</h2><div class="wide"><pre>{escape(recipe_text(document))}</pre></div>')
-    for section in (_fits, _files, _of_ranks, _kernels, _modes, _clocks, _tables):
-        parts += section(document)
+    recipe = f'<div class="wide"><pre>{escape(recipe_text(document))}</pre></div>' if document.recipe else ""
+    parts = [
+        f"<h1>Measured {escape(document.made)}</h1>",
+        _where(document),
+        _warnings(document),
+        _section("Weaknesses, the greatest first", _listed("ol", [one.sentence for one in shown_weaknesses(document)])),
+        _section("Variants beside each other", _listed("ul", comparisons(document.series))),
+        *(_section("The model", f"<p>{escape(roof_text(roof))}</p>") for roof in document.roofs),
+        _section("Recipe", recipe),
+        _section("Time against size and ranks", _fits(document.fits)),
+        _section("Files", _files(document)),
+        _section("Codecs", sizes_picture({f"{name} [MB/s before compression]": of for name, of in _of(document, "codecs").items()})),
+        _section("Files of many ranks", ranks_picture(_of(document, OF_RANKS))),
+        _section("Processor and memory", _kernels(document)),
+        _section("Two times instead of one", _modes(document)),
+        _section("Clocks of ranks", _clocks(document)),
+        _section("All series", _tables(document.series)),
+        _machine(document),
+        _data(document),
+    ]
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f'<meta name="viewport" content="width=device-width"><title>Measured {escape(document.made)}</title><style>{STYLE}</style></head>'
-        f"<body>{''.join(parts)}{_machine(document)}{_data(document)}</body></html>\n"
+        f"<body>{''.join(parts)}</body></html>\n"
     )
 
 
@@ -65,9 +73,18 @@ def write_report(document: Document, path: Path) -> None:
         write_whole(path, report_html(document).encode())
 
 
+def _section(title: str, body: str) -> str:
+    """A part of the page under its title; nothing without a body."""
+    return body and f"<h2>{title}</h2>{body}"
+
+
+def _listed(kind: str, texts: Sequence[str]) -> str:
+    items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    return items and f"<{kind}>{items}</{kind}>"
+
+
 def _warnings(document: Document) -> str:
-    stopped = [] if document.complete else [STOPPED]
-    said = [*warnings_of(document), *stopped]
+    said = [*warnings_of(document), *([] if document.complete else [STOPPED])]
     unsure = sum(not one.converged for one in document.series)
     told = f"{unsure} of {len(document.series)} series ended before their median was known to 2 %: their intervals are red."
     boxes = "".join(f'<p class="warning">{escape(text)}</p>' for text in said)
@@ -77,7 +94,7 @@ def _warnings(document: Document) -> str:
 def _where(document: Document) -> str:
     """The machine in a line."""
     machine = document.machine
-    named = [str(machine[name]) for name in ("cpu",) if name in machine]
+    named = [str(machine["cpu"])] if "cpu" in machine else []
     named += [f"{machine['cores']} cores"] if "cores" in machine else []
     named += [str(machine["mpi"]["name"])] if "mpi" in machine else []
     place = machine.get("filesystem", {})
@@ -85,97 +102,63 @@ def _where(document: Document) -> str:
     return f"<p>{escape(', '.join(named))}</p>" if named else ""
 
 
-def _fits(document: Document) -> list[str]:
-    parts = ["<h2>Time against size and ranks</h2>"] if document.fits else []
-    pictures = _fit_pictures(document.fits)
-    for number, fit in enumerate(document.fits):
-        lines = [f"{line_text(line, fit.protocol)}, {_sizes(piece)}" for piece in fit.pieces if piece.t0 is None for line in piece.lines]
-        laws = [
-            f"{name}(p) = {law.curve.formula(scale)} {unit}, {_sizes(piece)}"
-            for piece in fit.pieces
-            for name, law, scale, unit in (("t0", piece.t0, US / ONE_WAY[fit.protocol], "us"), ("r_inf", piece.r_inf, MB, "MB/s"))
-            if law is not None
-        ]
-        reasons = [reason for piece in fit.pieces for reason in piece.reasons]
-        remarks = "".join(f"<br>{escape(text)}" for text in [*lines, *laws, *reasons, *fit.remarks])
-        title = ", ".join(fit.name.values()) or "all times"
-        parts.append(f'<h3>{escape(title)}</h3>{pictures.get(number, "")}<p class="faint">{remarks.removeprefix("<br>")}</p>')
-    return parts
-
-
-def _sizes(piece: PieceRecord) -> str:
-    return f"from {piece.low:.12g} to {piece.high:.12g} bytes"
-
-
-def _fit_pictures(fits: Sequence[FitRecord]) -> dict[int, str]:
-    """Pictures of as many fits as there is room for, by number of the fit; those with the most points first."""
-    found: dict[int, str] = {}
-    room = MOST_PICTURES
+def _fits(fits: Sequence[FitRecord]) -> str:
+    """A title, a picture while there is room, and the laws of each fit; fits with the most points get their pictures first."""
+    pictures, room = [""] * len(fits), MOST_PICTURES
     for number in sorted(range(len(fits)), key=lambda number: -fits[number].points.n.size):
         picture = fit_picture(fits[number])
         room -= len(picture)
         if room < 0:
             break
-        found[number] = picture
-    return found
+        pictures[number] = picture
+    parts = ""
+    for fit, picture in zip(fits, pictures, strict=True):
+        lines, laws, reasons = list[str](), list[str](), list[str]()
+        for piece in fit.pieces:
+            sizes = f"from {piece.low:.12g} to {piece.high:.12g} bytes"
+            lines += [f"{line_text(line, fit.protocol)}, {sizes}" for line in piece.lines if piece.t0 is None]
+            for name, law, scale, unit in (("t0", piece.t0, US / ONE_WAY[fit.protocol], "us"), ("r_inf", piece.r_inf, MB, "MB/s")):
+                laws += [f"{name}(p) = {law.curve.formula(scale)} {unit}, {sizes}"] if law is not None else []
+            reasons += piece.reasons
+        remarks = "<br>".join(escape(text) for text in [*lines, *laws, *reasons, *fit.remarks])
+        parts += f'<h3>{escape(", ".join(filter(None, fit.name.values())) or "all times")}</h3>{picture}<p class="faint">{remarks}</p>'
+    return parts
 
 
 def _of(document: Document, group: str) -> dict[str, list[Measured]]:
     return grouped((one for one in document.series if one.group == group), lambda one: one.operation)
 
 
-def _files(document: Document) -> list[str]:
-    files, coded = _of(document, "files"), _of(document, "codecs")
-    parts = []
-    if files:
-        groups = {
-            f"read, {order} [MB/s]": [one for one in files.get("read", []) if order in one.variant] for order in ("sequential", "permuted")
-        }
-        groups["write [MB/s]"] = _shortened(files.get("write", []))
-        parts.append(f"<h2>Files</h2>{sizes_picture({title: series for title, series in groups.items() if series})}")
-    if coded:
-        named = {f"{name} [MB/s before compression]": series for name, series in coded.items()}
-        parts.append(f"<h2>Codecs</h2>{sizes_picture(named)}")
-    return parts
+def _files(document: Document) -> str:
+    files = _of(document, "files")
+    groups = {
+        f"read, {order} [MB/s]": [one for one in files.get("read", []) if order in one.variant] for order in ("sequential", "permuted")
+    }
+    # durable writes are one line, however many waited together
+    groups["write [MB/s]"] = [replace(one, variant=one.variant.partition(",")[0]) for one in files.get("write", [])]
+    return sizes_picture({title: series for title, series in groups.items() if series})
 
 
-def _of_ranks(document: Document) -> list[str]:
-    found = [one for one in document.series if one.group == OF_RANKS]
-    if not found:
-        return []
-    return [f"<h2>Files of many ranks</h2>{ranks_picture(found)}"]
-
-
-def _shortened(series: Sequence[Measured]) -> list[Measured]:
-    """Durable writes as one line, however many waited together."""
-    return [replace(one, variant=one.variant.partition(",")[0]) for one in series]
-
-
-def _kernels(document: Document) -> list[str]:
+def _kernels(document: Document) -> str:
     timed = (one for one in document.series if one.group in ("memory", "arithmetic", "functions"))
     rates = grouped(timed, lambda one: f"{one.group}, random reads" if one.unit == "reads" else one.group)
-    return [f"<h2>Processor and memory</h2>{bars_picture(rates)}"] if rates else []
+    return bars_picture(rates)
 
 
-def _modes(document: Document) -> list[str]:
+def _modes(document: Document) -> str:
     two = [one for one in document.series if len(one.modes) > 1 and one.samples]
-    if not two:
-        return []
     most = sorted(two, key=lambda one: -one.modes[1].median / one.modes[0].median)[:MOST_MODES]
     said = f"{len(two)} series gather around two times" + (f"; the {MOST_MODES} that lie furthest apart" if len(two) > MOST_MODES else "")
-    return [f"<h2>Two times instead of one</h2><p>{said}.</p>{modes_picture(most)}"]
+    return f"<p>{said}.</p>{modes_picture(most)}" if two else ""
 
 
-def _clocks(document: Document) -> list[str]:
-    offsets = document.clock.get("offsets", [])
-    if not offsets:
-        return []
-    said = escape(clocks_text(offsets, document.clock.get("drift", []))).replace("\n", "<br>")
-    return [f"<h2>Clocks of ranks</h2><p>{said}</p>{clocks_picture(document.clock)}"]
+def _clocks(document: Document) -> str:
+    said = escape(clocks_text(document.clock)).replace("\n", "<br>")
+    return said and f"<p>{said}</p>{clocks_picture(document.clock)}"
 
 
-def _tables(document: Document) -> list[str]:
-    groups = grouped(document.series, lambda one: (one.group, one.operation))
+def _tables(series: Sequence[Measured]) -> str:
+    groups = grouped(series, lambda one: (one.group, one.operation))
     columns: dict[str, Callable[[Measured], str]] = {
         "": lambda one: escape(one.kind),
         "ranks": lambda one: str(one.p),
@@ -185,15 +168,15 @@ def _tables(document: Document) -> list[str]:
     width = columns["+- 95 %"]
     columns["+- 95 %"] = lambda one: width(one) if one.converged else f'<span class="unsure">{width(one)}</span>'
     head = "".join(f"<th>{title}</th>" for title in columns)
-    parts = ["<h2>All series</h2>"] if groups else []
-    for (group, operation), series in groups.items():
+    parts = ""
+    for (group, operation), each in groups.items():
         rows = ""
-        for one in series:
+        for one in each:
             rows += f"<tr>{''.join(f'<td>{text(one)}</td>' for text in columns.values())}</tr>"
             rows += "".join(f'<tr><td colspan="{len(columns)}" class="faint">{escape(text)}</td></tr>' for text in one.warnings)
         title = operation if operation == group else f"{group}: {operation}"
-        parts.append(
-            f"<details><summary>{escape(title)}, {len(series)} series</summary>"
+        parts += (
+            f"<details><summary>{escape(title)}, {len(each)} series</summary>"
             f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div></details>'
         )
     return parts
@@ -203,7 +186,7 @@ def _machine(document: Document) -> str:
     clock = {name: value for name, value in document.clock.items() if name not in ("offsets", "drift")}
     facts = {**facts_of(document.machine), **facts_of({"clock:": clock})}
     rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in facts.items())
-    return f"<h2>The machine</h2><table>{rows}</table>" if facts else ""
+    return _section("The machine", rows and f"<table>{rows}</table>")
 
 
 def _without_samples(series: dict[str, object]) -> dict[str, object]:

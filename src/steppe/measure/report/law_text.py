@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from steppe.measure.laws.formula import Rehearsal
 from steppe.measure.laws.law import FittedLaw
 from steppe.measure.laws.operation import ONE_WAY, OperationFit, Protocol, SizeRange, aggregate, plain
 from steppe.measure.laws.points import MB, US
 from steppe.measure.laws.prediction import Prediction
-from steppe.measure.laws.rehearsal import Rehearsal
 from steppe.measure.laws.size_lines import SizeLine
 from steppe.measure.laws.times_table import Series
 from steppe.measure.laws.weakness import OPERATIONS, WeakPoint
@@ -36,7 +36,7 @@ def lines_of(fits: Sequence[OperationFit]) -> str:
         "+- 95 %": lambda row: f"{1.96 * row[2].t0_error * row[0].one_way / US:.2g}",
         "r_inf MB/s": lambda row: f"{row[2].r_inf / MB:.4g}" if row[2].r_inf else "-",
         "+- 95 % ": lambda row: f"{1.96 * row[2].r_inf_error / MB:.2g}" if row[2].r_inf_error else "-",
-        "unweighted": lambda row: f"{without[1] / MB:.4g}" if len(row[0].pieces) == 1 and (without := plain(row[0])) else "-",
+        "unweighted": lambda row: f"{without / MB:.4g}" if len(row[0].pieces) == 1 and (without := plain(row[0])) else "-",
         "n_half B": lambda row: f"{max(0.0, row[2].t0) * row[0].one_way * row[2].r_inf:.4g}" if row[2].r_inf else "-",
         "worst": lambda row: f"{row[2].worst_residual:.1%}" if row[3] > 2 else "-",  # two points always lie on their line
     }
@@ -79,12 +79,11 @@ def laws_of(found: OperationFit) -> str:
 
 def _why(law: FittedLaw, scale: float) -> str:
     shares = ", ".join(f"{name} {share:.0%}" for name, share in list(law.shares.items())[:3])
-    scales = [law.curve.unit(scale)] * len(law.curve.coefficients) + [1.0] * law.curve.family.has_exponent
-    names = [*law.curve.family.names(law.curve.exponent), *(["e"] if law.curve.family.has_exponent else [])]
+    curve, left = law.curve, law.left_out.get(law.family, np.nan)
+    units = {**dict.fromkeys(curve.family.names(curve.exponent), curve.unit(scale)), **({"e": 1.0} if curve.family.has_exponent else {})}
     intervals = "; ".join(
-        f"{name}: {low / by:.4g} to {high / by:.4g}" for name, (low, high), by in zip(names, law.intervals, scales, strict=True)
+        f"{name}: {low / by:.4g} to {high / by:.4g}" for (name, by), (low, high) in zip(units.items(), law.intervals, strict=True)
     )
-    left = law.left_out.get(law.family, np.nan)
     text = f"  95 %: {intervals}\n"
     text += f"  drawn anew: {shares}; furthest from a point {law.worst:.1%}, from one left out {left:.1%}\n"
     text += f"  leading term {law.leading_term}; d ln / d ln p at the largest p: {_exponent(law)}\n"
@@ -100,8 +99,7 @@ def remarks_of(series: Sequence[Series], fits: Sequence[OperationFit]) -> str:
 
     series: of a table, one a fit; none of a file of fits.
     """
-    unsized = bool(series) and not series[0].has_sizes
-    every = [NO_SIZES] if unsized else []
+    every = [NO_SIZES] if series and not series[0].has_sizes else []
     unknown = dict.fromkeys(one.name["operation"] for one in series if one.name.get("operation", "barrier") not in OPERATIONS)
     every += [f"Not compared with other operations: {', '.join(unknown)}. Known: {', '.join(OPERATIONS)}."] if unknown else []
     if any(one.points.sizes.size > 1 and one.points.ranks[-1] > one.points.sizes[-1] for one in series):
@@ -111,9 +109,10 @@ def remarks_of(series: Sequence[Series], fits: Sequence[OperationFit]) -> str:
     beside: Sequence[Series | None] = series or [None] * len(fits)
     for one, found in zip(beside, fits, strict=True):
         own = [remark for remark in found.remarks if remark not in every]
-        slow = [f"{ratio:.3g} at {n:.12g}" for n, ratio in one.first_to_later if ratio > FIRST] if one else []
-        own += [f"First message / later ones: {', '.join(slow)} bytes."] if slow else []
-        own += [f"Packing: {one.pack_rate / MB:.3g} MB/s."] if one and one.pack_rate is not None else []
+        if one is not None:
+            slow = [f"{ratio:.3g} at {n:.12g}" for n, ratio in one.first_to_later if ratio > FIRST]
+            own += [f"First message / later ones: {', '.join(slow)} bytes."] if slow else []
+            own += [f"Packing: {one.pack_rate / MB:.3g} MB/s."] if one.pack_rate is not None else []
         said += "".join(f"{found.title}: {remark}\n" for remark in own)
     return said
 
@@ -134,9 +133,8 @@ def rehearsals_text(found: Sequence[Rehearsal]) -> str:
 
 def weaknesses_text(findings: Sequence[WeakPoint]) -> str:
     """The list, greatest first."""
-    if not findings:
-        return ""
-    return "Weaknesses, the greatest first:\n" + "".join(f"{number:>3}. {one.sentence}\n" for number, one in enumerate(findings, 1))
+    said = "".join(f"{number:>3}. {one.sentence}\n" for number, one in enumerate(findings, 1))
+    return said and f"Weaknesses, the greatest first:\n{said}"
 
 
 def prediction_text(fit: OperationFit, found: Prediction) -> str:

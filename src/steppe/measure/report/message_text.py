@@ -1,21 +1,19 @@
 """Measured messages as texts for a terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from steppe.measure.laws.operation import OperationFit
 from steppe.measure.laws.points import MB, US
-from steppe.measure.records.clock_record import ClockDrift, ClockOffset, TimingClock
 from steppe.measure.records.document import Document
-from steppe.measure.records.measured import Measured, grouped
+from steppe.measure.records.measured import Measured, TimingClock, grouped
 from steppe.measure.report.facts import first_lines, shown_weaknesses
 from steppe.measure.report.law_text import laws_of, lines_of, weaknesses_text
 from steppe.measure.report.sentences import comparisons
-from steppe.measure.report.tables import aligned, series_columns, table
+from steppe.measure.report.tables import ranks_text, series_columns, table
 from steppe.measure.timing.rank_places import RankPlace, places_text
 
-MEMORIES, TIMES = ("fresh", "touched"), ("first", "later")
 SHOWN = 6  # ranks whose clocks are shown
 
 
@@ -23,19 +21,21 @@ def measured_text(document: Document) -> str:
     """Machine, clock and warnings, then a table for each operation; an interval in () was not narrow enough in time."""
     machine, clock = document.machine, document.clock
     mpi = machine["mpi"]
-    said = first_lines(document)
     version = mpi["version"].split(":")[-1].strip()
-    said += f"{machine['cpu']}, {machine['cores']} cores; {mpi['name']} {version}, threads {mpi['thread_level']}{_progress(mpi)}\n"
+    # older files lack the last ones
+    progress = f", asynchronous progress {mpi['asynchronous_progress']}" if "asynchronous_progress" in mpi else ""
+    pace = f"; it gains {clock['pace'] * 1e6:+.3g} us in a second of the host's own" if "pace" in clock else ""
+    said = first_lines(document)
+    said += f"{machine['cpu']}, {machine['cores']} cores; {mpi['name']} {version}, threads {mpi['thread_level']}{progress}\n"
     said += (
         f"clock: step {clock['resolution'] * 1e9:.0f} ns, a reading {clock['cost'] * 1e9:.0f} ns (taken off); the loop itself "
-        f"{clock['loop'] * 1e9:.1f} ns; this machine was taken away from rank 0 for {clock['away']:.2%} of the time{_pace(clock)}\n"
+        f"{clock['loop'] * 1e9:.1f} ns; this machine was taken away from rank 0 for {clock['away']:.2%} of the time{pace}\n"
     )
-    said += clocks_text(clock.get("offsets", []), clock.get("drift", []))
+    said += clocks_text(clock)
     said += places_text(msgspec.convert(machine.get("places", []), list[RankPlace]))
     for (operation, kind, p), series in grouped(document.series, lambda one: (one.operation, one.kind, one.p)).items():
-        said += f"\n{operation}{f', {kind}' if kind else ''}, {p} rank{'s' if p > 1 else ''}\n" + table(
-            series, series_columns("MB/s"), left=0
-        )
+        title = ", ".join(filter(None, (operation, kind, ranks_text(p))))
+        said += f"\n{title}\n{table(series, series_columns('MB/s'), left=0)}"
         said += "".join(f"{one.bytes} bytes: {text}\n" for one in series for text in one.warnings)
     compared = comparisons(document.series)
     said += f"\n{recipe_text(document)}" if document.recipe else ""
@@ -49,9 +49,9 @@ def messages_text(document: Document, fits: Sequence[OperationFit]) -> str:
     return f"{measured_text(document)}\n{lines_of(fits) if fits else ''}{laws}{weaknesses_text(shown_weaknesses(document))}"
 
 
-def clocks_text(offsets: Sequence[ClockOffset], drifts: Sequence[ClockDrift]) -> str:
+def clocks_text(clock: TimingClock) -> str:
     """A line for each rank's clock, at most for the `SHOWN` with the largest offsets."""
-    speed = {one.rank: one for one in drifts}
+    offsets, speed = clock.get("offsets", []), {one.rank: one for one in clock.get("drift", [])}
     shown = sorted(offsets, key=lambda one: -abs(one.offset))[:SHOWN]
     said = ""
     for one in sorted(shown, key=lambda one: one.rank):
@@ -61,16 +61,6 @@ def clocks_text(offsets: Sequence[ClockOffset], drifts: Sequence[ClockDrift]) ->
         said += "\n"
     left = len(offsets) - len(shown)
     return said + (f"clocks of {left} more ranks are nearer to rank 0's\n" if left else "")
-
-
-def _pace(clock: TimingClock) -> str:
-    """Empty for older files."""
-    return f"; it gains {clock['pace'] * 1e6:+.3g} us in a second of the host's own" if "pace" in clock else ""
-
-
-def _progress(mpi: Mapping[str, str]) -> str:
-    """Empty for older files."""
-    return f", asynchronous progress {mpi['asynchronous_progress']}" if "asynchronous_progress" in mpi else ""
 
 
 def recipe_text(document: Document) -> str:
@@ -83,31 +73,29 @@ def recipe_text(document: Document) -> str:
 def _advise(series: Sequence[Measured]) -> str:
     """Bytes; the first message and the mean of the later ones; packing; the rate; how many times as long the first takes."""
     mean = {(one.variant.removeprefix("advise, "), one.bytes): _time(one) for one in series}
-    rows = [
-        ["bytes", "first us", "average us", "first / later", "touched: first us", "average us", "MB/s", "pack us", "converted us"],
-    ]
-    for n in sorted({size for _, size in mean}):
-        times = {(memory, when): mean.get((f"{memory}, {when}", n)) for memory in MEMORIES for when in TIMES}
-        fresh, touched = (tuple(times[memory, when] for when in TIMES) for memory in MEMORIES)
-        ratio = fresh[0] / fresh[1] if fresh[0] is not None and fresh[1] else None
-        packed = [mean.get((name, n)) for name in ("bytes", "numbers, external32")]
-        rows.append(
-            [
-                str(n),
-                *map(_us, fresh),
-                "-" if ratio is None else f"{ratio:.3g}",
-                *map(_us, touched),
-                f"{n / touched[1] / MB:.4g}" if n and touched[1] else "-",
-                *map(_us, packed),
-            ]
-        )
-    return "Recipe advise (ADVISE 1995): n bytes there, none back; mean of 1,000, before them the first\n" + aligned(rows, left=0)
+
+    def us(name: str) -> Callable[[int], str]:
+        return lambda n: f"{mean[name, n] / US:.4g}" if (name, n) in mean else "-"
+
+    def first_to_later(n: int) -> str:
+        first, later = mean.get(("fresh, first", n)), mean.get(("fresh, later", n))
+        return "-" if first is None or not later else f"{first / later:.3g}"
+
+    columns: dict[str, Callable[[int], str]] = {
+        "bytes": str,
+        "first us": us("fresh, first"),
+        "average us": us("fresh, later"),
+        "first / later": first_to_later,
+        "touched: first us": us("touched, first"),
+        "average us ": us("touched, later"),
+        "MB/s": lambda n: f"{n / later / MB:.4g}" if n and (later := mean.get(("touched, later", n))) else "-",
+        "pack us": us("bytes"),
+        "converted us": us("numbers, external32"),
+    }
+    sizes = sorted({size for _, size in mean})
+    return "Recipe advise (ADVISE 1995): n bytes there, none back; mean of 1,000, before them the first\n" + table(sizes, columns, left=0)
 
 
 def _time(one: Measured) -> float:
     """The mean; for first messages, which are few, and for documents without samples the median."""
     return float(one.times().mean()) if one.samples and not one.variant.endswith("first") else one.statistics.median
-
-
-def _us(time: float | None) -> str:
-    return "-" if time is None else f"{time / US:.4g}"

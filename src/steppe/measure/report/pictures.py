@@ -5,20 +5,20 @@ Each function with `axes` draws one panel; the public functions put panels side 
 
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
 
+from steppe.array_types import Floats
 from steppe.measure.laws.law import Law
 from steppe.measure.laws.operation import ONE_WAY
 from steppe.measure.laws.points import MB, US
 from steppe.measure.laws.size_lines import SizeLine
-from steppe.measure.records.clock_record import ClockOffset, TimingClock
 from steppe.measure.records.document import FitRecord
-from steppe.measure.records.measured import Measured, grouped
+from steppe.measure.records.measured import ClockOffset, Measured, TimingClock, grouped
 from steppe.measure.report.tables import rate_of
 
 if TYPE_CHECKING:
@@ -39,15 +39,14 @@ def fit_picture(fit: FitRecord) -> str:
     every = -(-fit.points.n.size // MOST_POINTS)
     some = {name: getattr(fit.points, name)[::every] for name in ("n", "p", "t", "sigma", "repeats")}
     fit = replace(fit, points=replace(fit.points, **some))
-    n, p = fit.points.n, fit.points.p
-    ranks = _some(sorted(set(p.tolist())))
+    ranks = _some(fit.points.ranks.tolist())
     panels: list[Draw] = []
     way = " one way" if fit.protocol in ("ack", "pingpong") else ""
-    if len(set(n.tolist())) > 1:
+    if fit.points.sizes.size > 1:
         shown = way + f" of every {every}th point" * (every > 1)
         panels += [partial(draw, fit=_one_way(fit), ranks=ranks, way=shown) for draw in (_times, _rates)]
         panels.append(partial(_residuals, fit=fit, ranks=ranks))
-    if len(set(p.tolist())) > 1:
+    if len(ranks) > 1:
         panels.append(partial(_law, fit=fit, name="t0", title=f"t0(p){way} [us], its law and 95 %", scale=US / ONE_WAY[fit.protocol]))
         if any(line.r_inf is not None for piece in fit.pieces for line in piece.lines):
             rate = partial(_law, fit=fit, name="r_inf", title="r_inf(p) [MB/s], its law and 95 %", scale=MB)
@@ -67,10 +66,9 @@ def _one_way(fit: FitRecord) -> FitRecord:
 
 
 def _times(axes: "Axes", fit: FitRecord, ranks: Sequence[float], way: str) -> None:
-    n, p, t = fit.points.n, fit.points.p, fit.points.t
-    for colour, one in zip(CYCLE, ranks, strict=False):
-        axes.plot(np.maximum(n[p == one], FEW), t[p == one] / US, "o", ms=3, color=colour, label=f"{one:g} ranks")
-        for line, low, high in _lines(fit, one):
+    for colour, p, n, t in _by_ranks(fit, ranks):
+        axes.plot(np.maximum(n, FEW), t / US, "o", ms=3, color=colour, label=f"{p:g} ranks")
+        for line, low, high in _lines(fit, p):
             sizes = np.concatenate([[low], np.geomspace(max(low, 1.0), max(high, 1.0), 60)])
             axes.plot(np.maximum(sizes, FEW), line.time(sizes) / US, lw=1, color=colour)
     _log(axes, f"time{way} [us], and t0 + n / r_inf")
@@ -78,24 +76,28 @@ def _times(axes: "Axes", fit: FitRecord, ranks: Sequence[float], way: str) -> No
 
 
 def _rates(axes: "Axes", fit: FitRecord, ranks: Sequence[float], way: str) -> None:
-    n, p, t = fit.points.n, fit.points.p, fit.points.t
-    for colour, one in zip(CYCLE, ranks, strict=False):
-        sent = (p == one) & (n > 0)
-        axes.plot(n[sent], n[sent] / t[sent] / MB, "o-", ms=3, lw=1, color=colour)
+    for colour, _, n, t in _by_ranks(fit, ranks):
+        axes.plot(n[n > 0], (n / t)[n > 0] / MB, "o-", ms=3, lw=1, color=colour)
     _log(axes, f"bytes / time{way} [MB/s]")
 
 
 def _residuals(axes: "Axes", fit: FitRecord, ranks: Sequence[float]) -> None:
-    n, p, t = fit.points.n, fit.points.p, fit.points.t
     axes.axhline(0.0, color=FAINT, lw=1)
-    for colour, one in zip(CYCLE, ranks, strict=False):
-        for line, low, high in _lines(fit, one):
-            at = (p == one) & (n >= low) & (n <= high)
+    for colour, p, n, t in _by_ranks(fit, ranks):
+        for line, low, high in _lines(fit, p):
+            at = (n >= low) & (n <= high)
             off = 100.0 * (t[at] / line.time(n[at]) - 1.0)  # of a line that begins below 0 it can be anything
             axes.plot(np.maximum(n[at], FEW), np.clip(off, -WORST, WORST), "o", ms=3, color=colour)
     axes.set_xscale("log")
     axes.xaxis.minorticks_off()
     axes.set(xlabel="bytes", title="measured beside fitted [%]")
+
+
+def _by_ranks(fit: FitRecord, ranks: Sequence[float]) -> Iterator[tuple[str, float, Floats, Floats]]:
+    """A colour, p, and the sizes and times of its points, for each p."""
+    for colour, p in zip(CYCLE, ranks, strict=False):
+        at = fit.points.p == p
+        yield colour, p, fit.points.n[at], fit.points.t[at]
 
 
 def _lines(fit: FitRecord, p: float) -> Iterator[tuple[SizeLine, float, float]]:
@@ -116,7 +118,12 @@ def _law(axes: "Axes", fit: FitRecord, name: str, title: str, scale: float) -> N
         if law is not None:
             between = np.linspace(at.min(), at.max(), 100)
             axes.plot(between, law.curve(between) / scale, lw=1, color=colour)
-            _band(axes, law, scale, colour)
+            if law.band:  # one that would flatten all else is cut at the frame of the points and the law
+                p, low, high = np.array(law.band).T
+                frame = axes.get_ylim()
+                axes.fill_between(p, low / scale, high / scale, color=colour, alpha=0.15, lw=0)
+                reach = 0.5 * (frame[1] - frame[0])
+                axes.set_ylim(max(axes.get_ylim()[0], frame[0] - reach), min(axes.get_ylim()[1], frame[1] + reach))
     axes.set(xlabel="p", title=title)
 
 
@@ -127,51 +134,40 @@ def _halves(axes: "Axes", fit: FitRecord) -> None:
     axes.set(xlabel="p", title="n_half(p) [bytes]")
 
 
-def _band(axes: "Axes", law: Law, scale: float, colour: str) -> None:
-    """The 95 % band of a law; a band that would flatten all else is cut at the frame of the points and the law."""
-    if law.band:
-        p, low, high = np.array(law.band).T
-        frame = axes.get_ylim()
-        axes.fill_between(p, low / scale, high / scale, color=colour, alpha=0.15, lw=0)
-        reach = 0.5 * (frame[1] - frame[0])
-        axes.set_ylim(max(axes.get_ylim()[0], frame[0] - reach), min(axes.get_ylim()[1], frame[1] + reach))
-
-
 def sizes_picture(groups: Mapping[str, Sequence[Measured]]) -> str:
-    """Rates against bytes, a panel for each group, a line for each variant, p10 to p90 as a band."""
+    """Rates against bytes, a panel for each group, a line for each variant."""
     return _svg([partial(_sizes, title=title, series=series) for title, series in groups.items()])
 
 
 def _sizes(axes: "Axes", title: str, series: Sequence[Measured]) -> None:
-    for colour, (variant, ours) in zip(CYCLE * 2, grouped(series, lambda one: one.variant).items(), strict=False):
-        ours = sorted(ours, key=lambda one: one.bytes)
-        n = np.array([one.bytes for one in ours], float)
-        low, middle, high = (np.array([getattr(one.statistics, name) for one in ours]) for name in ("p90", "median", "p10"))
-        axes.fill_between(n, n / low / MB, n / high / MB, color=colour, alpha=0.15, lw=0)
-        axes.plot(n, n / middle / MB, "o-", ms=3, lw=1, color=colour, label=variant)
+    _variants(axes, grouped(series, lambda one: one.variant), "bytes", lambda n, time: n / time / MB)
     _log(axes, title)
-    axes.legend(frameon=False, fontsize=7)
 
 
-def ranks_picture(series: Sequence[Measured]) -> str:
-    """Times against ranks, a panel for each operation, a line for each method, p10 to p90 as a band."""
-    methods = list(dict.fromkeys(one.variant for one in series))
-    groups = grouped(series, lambda one: one.operation)
-    return _svg([partial(_ranks, title=title, series=of, methods=methods) for title, of in groups.items()])
+def ranks_picture(groups: Mapping[str, Sequence[Measured]]) -> str:
+    """Times against ranks, a panel for each operation, a line for each method, of one colour in all panels."""
+    methods = dict.fromkeys(one.variant for series in groups.values() for one in series)
+    return _svg([partial(_ranks, title=title, series=series, methods=methods) for title, series in groups.items()])
 
 
-def _ranks(axes: "Axes", title: str, series: Sequence[Measured], methods: Sequence[str]) -> None:
+def _ranks(axes: "Axes", title: str, series: Sequence[Measured], methods: Iterable[str]) -> None:
     scale, unit = (1.0, "s") if max(one.statistics.median for one in series) > 1.0 else (1e-3, "ms")
-    for colour, method in zip(CYCLE * 2, methods, strict=False):
-        ours = sorted((one for one in series if one.variant == method), key=lambda one: one.p)
-        p = [one.p for one in ours]
-        low, middle, high = (np.array([getattr(one.statistics, name) for one in ours]) / scale for name in ("p10", "median", "p90"))
-        if ours:
-            axes.fill_between(p, low, high, color=colour, alpha=0.15, lw=0)
-            axes.plot(p, middle, "o-", ms=3, lw=1, color=colour, label=method)
+    ours = {method: [one for one in series if one.variant == method] for method in methods}
+    _variants(axes, ours, "p", lambda _, time: time / scale)
     axes.set_ylim(bottom=0.0)
     axes.locator_params("x", integer=True)
     axes.set(xlabel="ranks", title=f"{title} [{unit}]")
+
+
+def _variants(axes: "Axes", variants: Mapping[str, Sequence[Measured]], place: str, value: Callable[[Floats, Floats], Floats]) -> None:
+    """A line of medians for each variant, p10 to p90 as a band. place: member for the axis; value: of places and times."""
+    for colour, (variant, series) in zip(CYCLE * 2, variants.items(), strict=False):
+        if series:
+            ours = sorted(series, key=lambda one: getattr(one, place))
+            at = np.array([getattr(one, place) for one in ours], float)
+            p10, middle, p90 = (value(at, np.array([getattr(one.statistics, name) for one in ours])) for name in ("p10", "median", "p90"))
+            axes.fill_between(at, np.minimum(p10, p90), np.maximum(p10, p90), color=colour, alpha=0.15, lw=0)
+            axes.plot(at, middle, "o-", ms=3, lw=1, color=colour, label=variant)
     axes.legend(frameon=False, fontsize=7)
 
 
@@ -251,7 +247,9 @@ def _log(axes: "Axes", title: str) -> None:
 
 
 def _svg(panels: Sequence[Draw], of_row: int = 3) -> str:
-    """Panels in rows as one SVG element, with letters as text and without metadata."""
+    """Panels in rows as one SVG element, with letters as text and without metadata; nothing without panels."""
+    if not panels:
+        return ""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from steppe.measure.records.document import Document, Roof
 from steppe.measure.records.measured import Measured, grouped
 from steppe.measure.report.facts import first_lines
-from steppe.measure.report.tables import aligned, rate_of, series_columns, table
+from steppe.measure.report.tables import aligned, ranks_text, rate_of, series_columns, table
 from steppe.measure.timing.rounds import OF_RANKS
 
 MS = 1e-3
@@ -34,9 +34,9 @@ def _only_warm(document: Document) -> bool:
 
 def rates_text(document: Document) -> str:
     """A table for each operation; an interval in () was not narrow enough in time."""
-    said, warm = head_text(document), " (could not be made cold)" if _only_warm(document) else ""
+    said = head_text(document)
     for (group, operation), series in grouped(document.series, lambda one: (one.group, one.operation)).items():
-        said += f"\n{group}: {operation}\n{by_ranks(series) if group == OF_RANKS else _table(series, warm)}"
+        said += f"\n{group}: {operation}\n{by_ranks(series) if group == OF_RANKS else _table(series, _only_warm(document))}"
         notes = dict.fromkeys(f"{_whose(one, text)}: {text}" for one in series for text in one.warnings)
         said += "".join(f"{text}\n" for text in notes)
     return said + "".join(f"\n{roof_text(roof)}" for roof in document.roofs)
@@ -46,7 +46,7 @@ def _whose(one: Measured, text: str) -> str:
     """The series of a warning. One that is suspect is so at all sizes; its warning appears once."""
     if text.startswith("Suspect"):
         return one.variant
-    ranks = f", {one.p} rank{'s' if one.p > 1 else ''}" if one.group == OF_RANKS else ""
+    ranks = f", {ranks_text(one.p)}" if one.group == OF_RANKS else ""
     return f"{one.variant}{ranks}, {one.bytes} bytes" if one.group in (OF_RANKS, "files", "codecs") else one.variant
 
 
@@ -64,10 +64,10 @@ def roof_text(roof: Roof) -> str:
 def by_ranks(series: Sequence[Measured]) -> str:
     """Milliseconds: a line for each number of ranks, a column for each method; () around an interval that was not narrow enough."""
     found = {(one.p, one.variant): one for one in series}
-    methods = list(dict.fromkeys(one.variant for one in series))
+    methods = dict.fromkeys(one.variant for one in series)
     rows = [[f"{series[0].bytes} bytes, ms", *(text for method in methods for text in (method, "+- 95 %"))]]
     for p in sorted({one.p for one in series}):
-        rows.append([f"{p} rank{'s' if p > 1 else ''}", *(text for method in methods for text in _milliseconds(found.get((p, method))))])
+        rows.append([ranks_text(p), *(text for method in methods for text in _milliseconds(found.get((p, method))))])
     return aligned(rows)
 
 
@@ -78,9 +78,9 @@ def _milliseconds(one: Measured | None) -> tuple[str, str]:
     return f"{one.statistics.median / MS:.4g}", width if one.converged or one.statistics.n == 1 else f"({width})"
 
 
-def _table(series: Sequence[Measured], warm: str) -> str:
+def _table(series: Sequence[Measured], only_warm: bool) -> str:
     columns: dict[str, Callable[[Measured], str]] = {
-        "": lambda one: one.variant + (warm if one.variant.endswith("warm") else ""),
+        "": lambda one: one.variant + " (could not be made cold)" * (only_warm and one.variant.endswith("warm")),
         **series_columns(rate_of(series[0])[1]),
     }
     if series[0].group == "codecs":

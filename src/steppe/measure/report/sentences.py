@@ -1,6 +1,5 @@
 """Sentences that compare series of one operation."""
 
-import math
 from collections.abc import Sequence
 
 from steppe.measure.laws.points import US
@@ -16,28 +15,21 @@ WAITS = 0.5  # of the owner's work: a longer operation waits for its end
 def comparisons(series: Sequence[Measured]) -> list[str]:
     """Sentences that compare variants, with 95 % intervals, as the gain of huge pages and the share of an exchange that work hides."""
     found = {(one.variant, one.bytes, one.placement): one.statistics for one in series if one.group == "point-to-point"}
-    huge, overlap = [], []
+    huge, overlap = list[str](), list[str]()
     for (variant, n, placement), less in found.items():
         more = found.get(({plan.HUGE: plan.UNDER_WAY, plan.BEHIND: plan.EXCHANGE}.get(variant, ""), n, placement))
-        if more is None:
-            continue
-        ratio, width = _ratio(less, more)
-        if variant == plan.HUGE and abs(1.0 - ratio) > width + SAME:
-            huge.append(f"Huge pages: {n} bytes, {plan.WINDOW} under way, take {ratio:.2f} +- {width:.2f} of the time on small ones.")
-        elif variant == plan.BEHIND:
+        if more is not None and variant == plan.BEHIND:
             overlap += _hidden(f"an exchange of {n} bytes", less, more)
+        elif more is not None:
+            ratio, width = less.beside(more)
+            if abs(1.0 - ratio) > width + SAME:
+                huge.append(f"Huge pages: {n} bytes, {plan.WINDOW} under way, take {ratio:.2f} +- {width:.2f} of the time on small ones.")
     return huge + overlap + overlap_words(series) + first_words(series) + owner_words(series) + object_words(series) + price_words(series)
-
-
-def _ratio(part: Statistics, whole: Statistics) -> tuple[float, float]:
-    """The ratio of two medians, and half of its 95 % interval."""
-    ratio = part.median / whole.median
-    return ratio, math.hypot(part.half_width / whole.median, ratio * whole.half_width / whole.median)
 
 
 def _hidden(what: str, left: Statistics, whole: Statistics) -> list[str]:
     """The share of an operation that equally long work hides, of what work leaves of it; none if any share is possible."""
-    ratio, width = _ratio(left, whole)
+    ratio, width = left.beside(whole)
     if width > 1.0:
         return []
     longer = f"nothing of it, which then takes {ratio:.3g} times as long"
@@ -83,10 +75,10 @@ def overlap_words(series: Sequence[Measured]) -> list[str]:
     """The share of a non-blocking collective operation that equally long work hides, at its largest size."""
     found = {(one.operation, one.variant, one.p, one.bytes): one.statistics for one in series if one.group == "collective"}
     largest: dict[tuple[str, int], int] = {}
+    said = []
     for operation, variant, p, n in found:
         if variant == plan.NON_BLOCKING_BEHIND:
             largest[operation, p] = max(n, largest.get((operation, p), 0))
-    said = []
     for (operation, p), n in largest.items():
         left, whole = found[operation, plan.NON_BLOCKING_BEHIND, p, n], found.get((operation, plan.NON_BLOCKING, p, n))
         if whole is not None:

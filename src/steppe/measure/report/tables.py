@@ -44,6 +44,11 @@ def series_columns(rate: str) -> dict[str, Callable[[Measured], str]]:
     }
 
 
+def ranks_text(p: int) -> str:
+    """The number of ranks in words."""
+    return f"{p} rank{'s' if p > 1 else ''}"
+
+
 def rate_of(one: Measured) -> tuple[float, str]:
     """How much a second, and its unit: the counted work where it is an amount of its own, else bytes."""
     if one.work and one.group != "codecs":

@@ -19,7 +19,7 @@ UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 def describe_machine() -> dict[str, object]:
     """Processor, its cores and those that this process may use, its largest cache and the memory [bytes], kernel, source of the clock."""
-    facts = [line.partition(":") for line in _lines(Path("/proc/cpuinfo"))]
+    facts = [line.partition(":") for line in read_text(Path("/proc/cpuinfo")).splitlines()]
     return {
         "cpu": next((text.strip() for name, _, text in facts if name.startswith("model name")), platform.machine()),
         "cores": os.cpu_count(),
@@ -27,7 +27,7 @@ def describe_machine() -> dict[str, object]:
         "cache": largest_cache(),
         "memory": host_memory("MemTotal"),
         "kernel": platform.release(),
-        "clocksource": "".join(_lines(CLOCKSOURCE)),
+        "clocksource": read_text(CLOCKSOURCE),
     }
 
 
@@ -39,15 +39,16 @@ def describe_library(raw: "Raw") -> dict[str, str]:
 
 def largest_cache() -> int:
     """Bytes of the largest cache of a core, 0 where the system does not name it."""
-    sizes = [text[0] for path in CACHES.glob("index*/size") if (text := _lines(path))]
+    sizes = [text for path in CACHES.glob("index*/size") if (text := read_text(path))]
     return max((int(size[:-1]) * UNITS[size[-1]] for size in sizes if size[-1] in UNITS), default=0)
 
 
-def _lines(path: Path) -> list[str]:
+def read_text(path: Path) -> str:
+    """The text of a file of the system without white space around it; empty where there is no such file."""
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return path.read_text(encoding="utf-8").strip()
     except OSError:
-        return []
+        return ""
 
 
 class Others:
@@ -64,6 +65,6 @@ class Others:
 
 def _taken() -> tuple[float, float, float, float]:
     """Seconds in which threads of this process waited for a core, and ran; stolen time and all time of the cores."""
-    waits = [float(text[0].split()[1]) for path in Path("/proc/self/task").glob("*/schedstat") if (text := _lines(path))]
-    cores = [float(number) for line in _lines(Path("/proc/stat"))[:1] for number in line.split()[1:9]]
+    waits = [float(text.split()[1]) for path in Path("/proc/self/task").glob("*/schedstat") if (text := read_text(path))]
+    cores = [float(number) for number in read_text(Path("/proc/stat")).partition("\n")[0].split()[1:9]]
     return 1e-9 * sum(waits), time.process_time(), cores[7] if len(cores) > 7 else 0.0, sum(cores)

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from steppe.comm import site_name
 from steppe.errors import Mistake
+from steppe.measure.timing.machine import read_text
 
 if TYPE_CHECKING:
     from steppe.comm.raw import Raw
@@ -44,7 +45,9 @@ def here(cpus: Path = CPUS) -> RankPlace:
     """The place of this process; under the bridge MPI has begun."""
     cores = tuple(sorted(os.sched_getaffinity(0)))
     shared = _common(cores, cpus, last_cache), _common(cores, cpus, memory_node)
-    return RankPlace(socket.gethostname(), cores, _core(), *shared, site_name())
+    words = read_text(Path("/proc/thread-self/stat")).rpartition(")")[2].split()  # the second field ends with ")"
+    core = int(words[36]) if len(words) > 36 else -1  # field 39; the system may not name it
+    return RankPlace(socket.gethostname(), cores, core, *shared, site_name())
 
 
 def places_of(raw: "Raw") -> list[RankPlace]:
@@ -56,10 +59,10 @@ def last_cache(core: int, cpus: Path = CPUS) -> int | None:
     """The number of the last-level cache of a core; where caches have none, the first core that shares it."""
     found = []
     for index in (cpus / f"cpu{core}" / "cache").glob("index*"):
-        level, number, shared = (_read(index / name) for name in ("level", "id", "shared_cpu_list"))
-        first = shared.replace("-", ",").partition(",")[0]
-        if level.isdigit() and (number.isdigit() or first.isdigit()):
-            found.append((int(level), int(number if number.isdigit() else first)))
+        level, number, shared = (read_text(index / name) for name in ("level", "id", "shared_cpu_list"))
+        number = number or shared.replace("-", ",").partition(",")[0]
+        if level.isdigit() and number.isdigit():
+            found.append((int(level), int(number)))
     return max(found)[1] if found else None
 
 
@@ -101,10 +104,8 @@ def crowded(places: Sequence[RankPlace], oversubscribe: bool, library: str) -> l
     Mistake
         There are more ranks on a host than cores, without `oversubscribe`.
     """
-    hosts: dict[str, list[RankPlace]] = {}
-    for place in places:
-        hosts.setdefault(place.host, []).append(place)
-    for host, each in hosts.items():
+    for host in dict.fromkeys(place.host for place in places):
+        each = [place for place in places if place.host == host]
         count = len({core for place in each for core in place.cores})
         if len(each) > count:
             text = f"{len(each)} ranks on {count} core{'s' if count > 1 else ''} of {host} would measure the scheduler"
@@ -131,16 +132,3 @@ def places_text(places: Sequence[RankPlace]) -> str:
 def _common(cores: Sequence[int], cpus: Path, number: Callable[[int, Path], int | None]) -> int | None:
     found = {number(core, cpus) for core in cores}
     return found.pop() if len(found) == 1 else None
-
-
-def _core() -> int:
-    """The core that this thread is on, -1 where the system does not name it."""
-    words = _read(Path("/proc/thread-self/stat")).rpartition(")")[2].split()
-    return int(words[36]) if len(words) > 36 else -1  # field 39; the second ends with ")"
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except OSError:
-        return ""

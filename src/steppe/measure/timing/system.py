@@ -57,16 +57,16 @@ def steady_ticks() -> Ticks:
 
 
 @njit(cache=True)
-def transfer(steady: Steady, function: int, file: FileMemory, requests: Requests, times: Floats, k: int, cost: float) -> int:
-    """Does requests, k of them a block; returns how many were not done whole.
+def read_blocks(steady: Steady, file: FileMemory, requests: Requests, times: Floats, k: int, cost: float) -> int:
+    """Reads requests, k of them a block; returns how many were not read whole.
 
-    steady: see `steady_clock`; function: READ or WRITE; file: descriptor, address of memory; requests: places and sizes [bytes].
+    steady: see `steady_clock`; file: descriptor, address of memory; requests: places and sizes [bytes].
     """
     (f, moment, at), (descriptor, memory), (places, sizes), bad = steady, file, requests, 0
     for block in range(times.size):
         begin = now(f, moment, at)
         for i in range(block * k, block * k + k):
-            bad += call(f[function], (descriptor, memory, sizes[i], places[i])) != sizes[i]
+            bad += call(f[READ], (descriptor, memory, sizes[i], places[i])) != sizes[i]
         times[block] = (now(f, moment, at) - begin - cost) / k
     return bad
 

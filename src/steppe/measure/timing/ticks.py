@@ -1,12 +1,12 @@
 """The clock that times: its step and cost, the time that the machine takes from a rank, and changes of the system time."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from steppe.array_types import Floats
-from steppe.measure.records.clock_record import TimingClock
+from steppe.measure.records.measured import TimingClock
 
 GAP = 10e-6  # [s] between two readings: above it the rank was not running
 STEP = 1e-3  # [s]: a larger change of system time minus steady clock is reported
@@ -34,12 +34,8 @@ def read_ticks(differences: Floats) -> Ticks:
     total = float(differences.sum())
     steps = differences[differences > 0.0]
     gaps = differences[differences > GAP]
-    return Ticks(
-        float(steps.min()) if steps.size else total,
-        float(np.median(differences)),
-        gaps.size / total,
-        float(gaps.sum()) / total,
-    )
+    resolution = float(steps.min()) if steps.size else total
+    return Ticks(resolution, float(np.median(differences)), gaps.size / total, float(gaps.sum()) / total)
 
 
 def ranks_away(shares: Sequence[float]) -> list[str]:
@@ -66,19 +62,16 @@ def at_one_moment(steady: Callable[[], float], other: Callable[[], float]) -> tu
     return middle, shown
 
 
-@dataclass
 class Pace:
     """The rate of the timing clock relative to a clock that is never set (TICK2). timing, steady: clocks [s]."""
 
-    timing: Callable[[], float]
-    steady: Callable[[], float]
-
-    def __post_init__(self) -> None:
-        self._begin = at_one_moment(self.steady, self.timing)
+    def __init__(self, timing: Callable[[], float], steady: Callable[[], float]) -> None:
+        self._timing, self._steady = timing, steady
+        self._begin = at_one_moment(steady, timing)
 
     def apart(self) -> float:
         """Seconds that the timing clock gains in a second of the steady clock."""
-        steady, timing = at_one_moment(self.steady, self.timing)
+        steady, timing = at_one_moment(self._steady, self._timing)
         return (timing - self._begin[1]) / (steady - self._begin[0]) - 1.0
 
     def words(self) -> list[str]:
@@ -89,21 +82,18 @@ class Pace:
         return [f"The timing clock gains {apart * 1e3:+.3g} ms in a second of this host's own clock: all times are wrong by as much."]
 
 
-@dataclass
 class StepWatch:
     """Finds changes of the system time. wall, steady: clocks [s]; steps: time since the beginning and size of each change [s]."""
 
-    wall: Callable[[], float]
-    steady: Callable[[], float]
-    steps: list[tuple[float, float]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._begin, wall = at_one_moment(self.steady, self.wall)
-        self._last, self._apart = self._begin, wall - self._begin
+    def __init__(self, wall: Callable[[], float], steady: Callable[[], float]) -> None:
+        self._wall, self._steady = wall, steady
+        self.steps: list[tuple[float, float]] = []
+        self._begin, shown = at_one_moment(steady, wall)
+        self._last, self._apart = self._begin, shown - self._begin
 
     def look(self) -> None:
         """Compares the clocks; call it about every second, as they may drift by `STEP` in between."""
-        steady, wall = at_one_moment(self.steady, self.wall)
+        steady, wall = at_one_moment(self._steady, self._wall)
         apart = wall - steady
         if abs(apart - self._apart) > STEP + 5e-4 * (steady - self._last):
             self.steps.append((steady - self._begin, apart - self._apart))
