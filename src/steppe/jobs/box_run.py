@@ -71,7 +71,7 @@ def run_box(
         The end is not after the start, or there are too many rows or steps up to it.
     """
     known, read = box.conditions, box.conditions.mechanism
-    start = known.here.start
+    start = known.here["start"]
     last = end if end is not None else float(read.box.get("end", 3600.0 * (start + 24.0))) / 3600.0
     if last <= start:
         raise Mistake(f"--hours {last:g} is not after the start, hour {start:g}. Hours are counted from midnight of the first day.")

@@ -98,7 +98,7 @@ def test_water_in_parts_of_the_air_does_not_depend_on_the_order(of_air):
 
 
 def test_a_pressure_counts_where_a_mechanism_has_no_air_of_its_own(of_air):
-    low, usual = (Conditions.of(of_air, None, more).here.M for more in (["pressure=500 hPa"], []))
+    low, usual = (Conditions.of(of_air, None, more).here["M"] for more in (["pressure=500 hPa"], []))
     assert low == pytest.approx(usual * 0.5e5 / 101_325.0)
     assert Conditions.of(EMEP, None, ["pressure=90000", "M=2.0e19"]).air["pressure"] == 90_000.0
 

@@ -36,7 +36,7 @@ def test_a_plain_file_is_read(tmp_path):
     assert mechanism.constants == {"M": 2.55e19}
     assert mechanism.humidity == {"half": "0.5*T", "H2O": "2*half + tod"}
     assert mechanism.elements == {"N": {"NO": 1.0, "NO2": 1.0}}
-    assert mechanism.box == {"temperature": 298.0, "day": (4.0, 20.0), "initial": {"NO": 100.0, "NO2": 100.0, "O3": 5e11}}
+    assert mechanism.box == {"temperature": 298.0, "day_begin": 4.0, "day_end": 20.0, "initial": {"NO": 100.0, "NO2": 100.0, "O3": 5e11}}
 
 
 def test_a_species_may_have_the_name_of_a_number_of_a_rate(tmp_path):
@@ -85,6 +85,7 @@ MISTAKES = {
         "type: arhenius",
         """"type" is 'arhenius', and a form of rate is expected. Did you mean "arrhenius"?""",
     ),
+    "a form that is a list": ("type: arrhenius", "type: [arrhenius]", """"type" is ['arrhenius'], and a form of rate is expected."""),
     "a missing number": ("A: 1.8e-12, ", "", 'line 9, reaction 2, rate: "A" is missing. Add it, as a number.'),
     "an unknown number": ("C: -1370.0", "c: -1370.0", '"c" is not known here.'),
     "an unknown rate": ("rate: J3", "rate: J4", '"rate" is "J4", and rates has none of this name. Known: J3.'),
@@ -94,7 +95,7 @@ MISTAKES = {
     "no arrow": ("NO2 -> NO + O3", "NO2 NO + O3", """"eq" is 'NO2 NO + O3', and an equation is expected"""),
     "a term that is none": ("0.9 NO2", "0.9 2", '"NO + O3 -> 0.9 2" cannot be read at "0.9 2".'),
     "a number of two dots": ("0.9 NO2", "0.9.1 NO2", 'cannot be read at "0.9.1 NO2".'),
-    "a part of a reactant": ("2 O3 ->", "0.5 O3 ->", "has 0.5 of a reactant, and 1, 2 or 3 is expected."),
+    "a part of a reactant": ("2 O3 ->", "0.5 O3 ->", "has 0.5 of the reactant O3, and 1, 2 or 3 is expected."),
     "no list of third bodies": ("third: [M]", "third: M", """"third" is 'M', and a list of names is expected"""),
     "a given rate without a name": ("{type: loss, k: 1.0e-20,", "{type: given,", '"id" is missing. Add the name under which'),
     "an unknown key": ("elements:", "element:", '"element" is not known here. Did you mean "elements"?'),
@@ -185,7 +186,7 @@ MISTAKES = {
         '"-> NO - 0.5 O3", rate: {type: emission, flux: 1.0}',
         '"-> NO - 0.5 O3" has a yield below 0, and 0 or more is expected of type emission.',
     ),
-    "a negative reactant": ("NO + O3 ->", "NO - 2 O3 ->", "has -2 of a reactant, and 1, 2 or 3 is expected."),
+    "a negative reactant": ("NO + O3 ->", "NO - 2 O3 ->", "has -2 of the reactant O3, and 1, 2 or 3 is expected."),
     "no reactions": ("reactions:", "reactionen:", '"reactionen" is not known here. Did you mean "reactions"?'),
     "a reaction that is no table": ('{n: 1, eq: "NO2 -> NO + O3", rate: J3}', "J3", "reaction 1: 'J3' stands where a table"),
 }

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from steppe.errors import ModelError
-from steppe.models.air.mechanism import MOLECULES
+from steppe.models.air.mechanism import MOLECULES, NUMBER, RADIUS
 from steppe.models.air.mechanism_file import read_mechanism
-from steppe.models.air.rates import NUMBER, RADIUS, Rates
+from steppe.models.air.rates import Rates
 
 T, P = 280.0, 90_000.0
 M = 1e-6 * P / (1.380649e-23 * T)

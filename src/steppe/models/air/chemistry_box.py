@@ -12,7 +12,7 @@ import numpy as np
 from steppe.array_types import Floats
 from steppe.errors import ModelError
 from steppe.models.air import lanes
-from steppe.models.air.chemistry import Chemistry, darkness
+from steppe.models.air.chemistry import Chemistry, ChemistryOutcome, darkness
 from steppe.models.air.conditions import DAY, HOUR, Conditions
 from steppe.models.air.program import Program
 from steppe.models.air.rates import Rates
@@ -57,7 +57,7 @@ class ChemistryBox:
         ModelError
             The solver cannot go on; the message names the hour and the species.
         """
-        t = HOUR * self._air.start
+        t = HOUR * self._air["start"]
         c = np.array([[self.conditions.initial.get(name, 0.0)] for name in self.species])
         carried, steps, rejected, clipped = np.array([FIRST_STEP]), 0, 0, np.zeros(len(self.species))
         advance = self._exactly if self.exact else self._in_model_steps
@@ -66,14 +66,17 @@ class ChemistryBox:
             shown = min(end, every * (np.floor(t / every + 1e-9) + 1.0))
             while t < shown:
                 stop = self._stop(t, shown)
-                took, refused, failed, lost = advance(t, stop, c, carried)
-                if failed >= 0:
+                midnight = DAY * float(np.floor(t / DAY))
+                day = float(self._dawn <= 0.5 * (t + stop) - midnight < self._dusk)
+                done = advance(t, stop, midnight, day, c, carried)
+                if (failed := int(done.failed[0])) >= 0:
                     raise ModelError(
                         f"The solver cannot go on at hour {t / HOUR:.4f}: its step falls below {lanes.SHORTEST:g} s, or it needs more than "
                         f"{lanes.MOST_STEPS:,}, for {self.species[failed]} at {c[failed, 0]:g} molecule cm-3. Look at the rates of its "
                         "reactions, or choose larger tolerances."
                     )
-                t, steps, rejected, clipped = stop, steps + took, rejected + refused, clipped + lost
+                t, clipped = stop, clipped + done.clipped[:, 0]
+                steps, rejected = steps + int(done.steps[0]), rejected + int(done.rejected[0])
             yield BoxState(t, c[:, 0].copy(), steps, rejected, clipped.copy())
 
     def rates_at(self, seconds: Floats, day: float, midnight: float = 0.0) -> Floats:
@@ -89,28 +92,24 @@ class ChemistryBox:
         return found
 
     def _base(self, seconds: Floats, day: float, midnight: float) -> Floats:
-        air, n = self._air, len(seconds)
-        temperature = np.full(n, air.temperature)
+        air, mechanism = self._air, self.conditions.mechanism
+        temperature = np.full(len(seconds), air["temperature"])
         known: dict[str, Floats | float] = {
+            **{name: value for name, value in mechanism.constants.items() if name not in ("M", "O2")},
+            **{name: air[name] for name in ("pressure", "M", "O2")},
             "temperature": temperature,
-            "pressure": air.pressure,
-            "M": float(air.M or 0.0),
-            "O2": float(air.O2 or 0.0),
-            "mixing_height": 100.0 * air.mixing_height,
+            "mixing_height": 100.0 * air["mixing_height"],
             "day": day,
             **self.conditions.given,
-            **{name: value for name, value in self.conditions.mechanism.constants.items() if name not in ("M", "O2")},
         }
-        if air.H2O is not None:
-            known["H2O"] = air.H2O
-        elif self.conditions.mechanism.humidity:
-            known["H2O"] = self._rates.humidity(temperature, seconds - midnight)
-        out = np.zeros((self._program.processes, n))
+        if "H2O" in air or mechanism.humidity:
+            known["H2O"] = air["H2O"] if "H2O" in air else self._rates.humidity(temperature, seconds - midnight)
+        out = np.zeros((self._program.processes, len(seconds)))
         self._rates(known, out, self._factors)
         if not (right := (out >= 0.0).all(axis=1)).all():
             p = int(np.argmin(right))
             raise ModelError(
-                f"At hour {seconds[0] / HOUR:.4f} the rate of reaction {self.conditions.mechanism.processes[p].label} is {out[p].min():g}, "
+                f"At hour {seconds[0] / HOUR:.4f} the rate of reaction {mechanism.processes[p].label} is {out[p].min():g}, "
                 "and 0 or more is expected. Look at its numbers, and at what it depends on."
             )
         return out
@@ -122,28 +121,20 @@ class ChemistryBox:
         grid = self.step * (np.floor(t / self.step + 1e-9) + 1.0)
         return float(min([end, *([] if self.exact else [grid]), *(edge for edge in edges if edge > t + 1e-6)]))
 
-    def _light(self, t: float, stop: float) -> tuple[float, float]:
-        """Midnight before, and whether there is light."""
-        midnight = DAY * float(np.floor(t / DAY))
-        return midnight, float(self._dawn <= 0.5 * (t + stop) - midnight < self._dusk)
-
-    def _in_model_steps(self, t: float, stop: float, c: Floats, carried: Floats) -> tuple[int, int, int, Floats]:
-        midnight, day = self._light(t, stop)
+    def _in_model_steps(self, t: float, stop: float, midnight: float, day: float, c: Floats, carried: Floats) -> ChemistryOutcome:
         sun = darkness(1)
         sun[[lanes.SUN_S, lanes.SUN_C, lanes.SUN_PHASE, lanes.SUN_LIT], 0] = self._s, self._c, _hour_angle(t, midnight), day
         k = self._base(np.array([0.5 * (t + stop)]), day, midnight)
         if any(abs(t - midnight - edge) < 1e-6 for edge in (self._dawn, self._dusk)):
             carried[0] = min(carried[0], lanes.NEW_LIGHT)
-        done = self._chemistry.advance(stop - t, k, sun, c, np.zeros(1, np.int64), carried)
-        return int(done.steps[0]), int(done.rejected[0]), int(done.failed[0]), done.clipped[:, 0]
+        return self._chemistry.advance(stop - t, k, sun, c, np.zeros(1, np.int64), carried)
 
-    def _exactly(self, t: float, stop: float, c: Floats, carried: Floats) -> tuple[int, int, int, Floats]:
-        midnight, day = self._light(t, stop)
+    def _exactly(self, t: float, stop: float, midnight: float, day: float, c: Floats, carried: Floats) -> ChemistryOutcome:
         solver, step = self._chemistry, self._chemistry.step._replace(y=c)
-        lane, lost = solver.state.numbers, solver.state.lost
+        lane, failed, done = solver.state.numbers, np.full(1, -1), np.zeros((2, 1), np.int64)
         solver.state.clear(0.0)
-        lane[[lanes.H, lanes.T, lanes.STOP], 0], done = (carried[0], t, stop), [0, 0]
-        while lane[lanes.T, 0] < stop:
+        lane[[lanes.H, lanes.T, lanes.STOP], 0] = carried[0], t, stop
+        while lane[lanes.T, 0] < stop and failed[0] < 0:
             now = lane[lanes.T, 0]
             step.h[0] = tried = min(lane[lanes.H, 0], stop - now)
             times = np.array([now, now + tried, now - APART, now + APART])
@@ -153,9 +144,9 @@ class ChemistryBox:
             done[0 if lane[lanes.ACCEPT, 0] else 1] += 1
             if lane[lanes.H, 0] < lanes.SHORTEST:
                 scaled = step.error / (solver.tolerance.atol + solver.tolerance.rtol * abs(c))
-                return done[0], done[1], int(np.argmax(np.nan_to_num(abs(scaled[:, 0]), nan=np.inf))), lost[:, 0]
+                failed[0] = np.argmax(np.nan_to_num(abs(scaled[:, 0]), nan=np.inf))
         carried[0] = lane[lanes.H, 0]
-        return done[0], done[1], -1, lost[:, 0]
+        return ChemistryOutcome(done[0], done[1], solver.state.lost, failed, int(done.sum()))
 
 
 def _hour_angle(seconds: Seconds, midnight: float) -> Seconds:

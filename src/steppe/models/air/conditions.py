@@ -14,8 +14,8 @@ from pathlib import Path
 
 from steppe.errors import ModelError, nearest, some
 from steppe.models.air.conditions_table import PREFIXES, Row, read_rows
-from steppe.models.air.mechanism import MOLECULES, OF_AIR, OF_GROUND, Mechanism
-from steppe.models.air.rates import NUMBER, RADIUS, Rates
+from steppe.models.air.mechanism import MOLECULES, NUMBER, RADIUS, Mechanism
+from steppe.models.air.rates import Rates
 
 BOLTZMANN = 1.380649e-23  # [J K-1] SI
 LEAST_COSINE = 0.0107  # of the sun's zenith angle, below which there is no photolysis; the edge of the day of the EMEP problem
@@ -29,23 +29,10 @@ UNWRITTEN = ("", "1")  # units that are not shown
 WITH_UNIT = re.compile(r"([+-]?[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|[+-]?\.[0-9]+)\s*([A-Za-z#].*)")  # a number and its unit in one
 
 
-@dataclass(frozen=True)
-class BoxPlace:
-    """Of the place and its air. None: as the mechanism says, or from the rest. day [h]: the light's beginning and end."""
-
-    temperature: float = 298.15  # [K]
-    pressure: float = 101_325.0  # [Pa]
-    latitude: float = 0.0  # [degree]
-    declination: float = 0.0  # [degree] of the sun
-    day_begin: float | None = None  # [h]
-    day_end: float | None = None  # [h]
-    mixing_height: float = 1200.0  # [m] through which emission and deposition act
-    start: float = 0.0  # [h] since midnight of the first day
-    M: float | None = None  # [molecule cm-3]
-    O2: float | None = None
-    H2O: float | None = None
-
-
+USUAL = {  # in the units of `LIMITS`
+    "temperature": 298.15, "pressure": 101_325.0, "latitude": 0.0, "declination": 0.0, "mixing_height": 1200.0, "start": 0.0
+}  # fmt: skip
+# Of the place and its air: declination is that of the sun, through the mixing height emission and deposition act, start is since midnight.
 LIMITS = {
     "temperature": (150.0, 400.0, "K"), "pressure": (100.0, 200_000.0, "Pa"), "latitude": (-90.0, 90.0, "degree"),
     "declination": (-24.0, 24.0, "degree"), "day_begin": (0.0, 24.0, "h"), "day_end": (0.0, 24.0, "h"),
@@ -67,8 +54,8 @@ FACTORS = {  # to the unit of a name: of concentrations and of what else is writ
 class Conditions:
     """What is known of the cell.
 
-    initial: species -> [molecule cm-3]. given: name -> number, of rates from outside. factors: label of a process -> its factor. remarks:
-    what is most probably a slip.
+    air: what is said of the place and its air. initial: species -> [molecule cm-3]. given: name -> number, of rates from outside. factors:
+    label of a process -> its factor. remarks: what is most probably a slip.
     """
 
     mechanism: Mechanism
@@ -93,8 +80,6 @@ class Conditions:
         """
         box, constants = mechanism.box, mechanism.constants
         found = cls(mechanism, {name: box[name] for name in LIMITS if name in box}, dict(box.get("initial", {})))
-        if "day" in box:
-            found.air["day_begin"], found.air["day_end"] = box["day"]
         if "start" in box:
             found.air["start"] /= HOUR
         found.air.update({name: constants[name] for name in ("M", "O2") if name in constants})
@@ -109,32 +94,29 @@ class Conditions:
         rows = [] if table is None else read_rows(table, names, units)
         rows += [_setting(text) for text in settings]
         for row in sorted(rows, key=lambda row: found._rank(row.name)):
-            found._take(row.where, row.name, row.unit, row.values)
+            found._take(row)
             found._refuse_bare(row)
-        found._refuse_unused(rows, parts)
-        found._check_day(rows)
-        found._remark(rows)
-        if parts and not found.here.M:
+        rates, given = Rates(mechanism), {found._short(row.name): row for row in rows}
+        of_parts = parts or any(row.unit in PARTS for row in rows)
+        found._refuse_unused(given, {*rates.used, *(("M",) if of_parts else ())})
+        found._check_day(given)
+        found._remark(rows, given)
+        if parts and not found.here["M"]:
             raise ModelError(f"Mechanism {mechanism.name} has no air, M = 0, so there are no amounts in parts of it. Choose other --units.")
-        if lacking := [name for name in Rates(mechanism).outside if name not in found.given]:
-            raise ModelError(
-                f"Mechanism {mechanism.name} takes rates from outside that are not given: {some(lacking, 5)}. "
-                "Give them with --conditions FILE.csv or --set NAME=VALUE."
-            )
+        rates.refuse_lacking(found.given, "Give them with --conditions FILE.csv or --set NAME=VALUE.")
         return found
 
     @property
-    def here(self) -> BoxPlace:
-        """The air, with what is missing filled in."""
-        air = BoxPlace(**self.air)
-        dense = air.M if air.M is not None else 1e-6 * air.pressure / (BOLTZMANN * air.temperature)
-        return BoxPlace(**{**self.air, "M": dense, "O2": air.O2 if air.O2 is not None else O2_OF_AIR * dense})
+    def here(self) -> dict[str, float]:
+        """The place and its air, with what is missing filled in; day_begin, day_end and H2O only where they are said."""
+        air = {**USUAL, **self.air}
+        dense = air.setdefault("M", 1e-6 * air["pressure"] / (BOLTZMANN * air["temperature"]))
+        return {"O2": O2_OF_AIR * dense, **air}
 
     def daylight(self) -> tuple[float, float]:
         """The first and last second of a day with light; none if both are equal, always if they are a day apart."""
-        air = self.here
-        if air.day_begin is not None and air.day_end is not None:
-            return HOUR * air.day_begin, HOUR * air.day_end
+        if "day_begin" in self.air:
+            return HOUR * self.air["day_begin"], HOUR * self.air["day_end"]
         s, c = self.sun()
         if c == 0.0 or abs(LEAST_COSINE - s) >= c:
             return (0.0, DAY) if s > LEAST_COSINE else (0.0, 0.0)
@@ -143,7 +125,7 @@ class Conditions:
 
     def sun(self) -> tuple[float, float]:
         """s and c of cos(theta) = s + c cos(hour angle)."""
-        latitude, declination = radians(self.here.latitude), radians(self.here.declination)
+        latitude, declination = (radians(self.here[name]) for name in ("latitude", "declination"))
         return sin(latitude) * sin(declination), cosine(latitude) * cosine(declination)
 
     def _short(self, name: str) -> str:
@@ -169,17 +151,12 @@ class Conditions:
             how = f"{row.name}={value} hPa" if row.where.startswith("--set") else f"{row.name} [hPa],{value}"
             raise ModelError(f"{row.where}: {row.name} = {value} is in Pa without a unit, and most probably in hPa. Write {how}, or Pa.")
 
-    def _refuse_unused(self, rows: Iterable[Row], parts: bool) -> None:
-        """Raises `ModelError` where a condition of the air is given that counts for nothing."""
-        rates = [process.rate for process in self.mechanism.processes]
-        needed = {name for rate in rates for name in rate.third} | {"M" for rate in rates if rate.form in OF_AIR}
-        needed |= {"H2O" for rate in rates if rate.form == "ho2_ho2"} | {"mixing_height" for rate in rates if rate.form in OF_GROUND}
-        if parts or "O2" in needed or any(row.unit in PARTS for row in rows):
-            needed.add("M")
-        given = {self._short(row.name): row for row in rows}
+    def _refuse_unused(self, given: Mapping[str, Row], needed: set[str]) -> None:
+        """Raises `ModelError` where a condition of the air is given that counts for nothing. needed: those on which something depends."""
         own = self.mechanism.constants.get("M")
-        of_pressure = any(rate.form in ("arrhenius", "taylor") and rate.numbers[4] != 0.0 for rate in rates)  # and not through M alone
-        if of_pressure or ("M" in needed and (own is None or "M" in given)):
+        if "O2" in needed:
+            needed.add("M")
+        if "M" in needed and (own is None or "M" in given):
             needed.add("pressure")
         for name in ("pressure", "M", "O2", "H2O", "mixing_height"):
             if name not in given or name in needed:
@@ -190,9 +167,9 @@ class Conditions:
                 why = f"no rate of mechanism {self.mechanism.name} depends on {name}, so it has no effect. Remove it."
             raise ModelError(f"{given[name].where}: {why}")
 
-    def _check_day(self, rows: Iterable[Row]) -> None:
+    def _check_day(self, given: Mapping[str, Row]) -> None:
         """Raises `ModelError` where one end of the day is given without the other, or after it."""
-        where = next((row.where for row in rows if self._short(row.name) in ("day_begin", "day_end")), "")
+        where = next((row.where for name, row in given.items() if name in ("day_begin", "day_end")), "")
         begin, end = self.air.get("day_begin"), self.air.get("day_end")
         if (begin is None) != (end is None):
             there, lacks = ("day_begin", "day_end") if end is None else ("day_end", "day_begin")
@@ -200,13 +177,13 @@ class Conditions:
         if begin is not None and end is not None and begin > end:
             raise ModelError(f"{where}: day_begin = {begin:g} h is after day_end = {end:g} h. Give the earlier hour as day_begin.")
 
-    def _remark(self, rows: Iterable[Row]) -> None:
+    def _remark(self, rows: Iterable[Row], given: Mapping[str, Row]) -> None:
         """Notes a place that does not change the mechanism's day, and species of which there is so much that the unit is a slip."""
-        given, day = {self._short(row.name) for row in rows}, self.mechanism.box.get("day")
-        if day and given & {"latitude", "declination"} and not given & {"day_begin", "day_end"}:
-            light = f"light from hour {day[0]:g} to {day[1]:g} at any place"
+        box = self.mechanism.box
+        if "day_begin" in box and given.keys() & {"latitude", "declination"} and not given.keys() & {"day_begin", "day_end"}:
+            light = f"light from hour {box['day_begin']:g} to {box['day_end']:g} at any place"
             self.remarks.append(f"Mechanism {self.mechanism.name} has {light}. Set day_begin and day_end, too.")
-        air = float(self.here.M or 0.0)
+        air = self.here["M"]
         last = {row.name.removeprefix("CONC."): row for row in rows}
         for species, row in last.items():
             amount = self.initial.get(species, 0.0)
@@ -217,7 +194,7 @@ class Conditions:
 
     def remarks_at_end(self, start: Mapping[str, float], end: Mapping[str, float]) -> list[str]:
         """Names species that grew to so much that the mechanism most probably makes matter. start, end: species -> [molecule cm-3]."""
-        air = float(self.here.M or 0.0)
+        air = self.here["M"]
         much = [name for name in end if air and name not in MOST_OF_AIR and end[name] > max(MUCH * air, start[name])]
         if not much:
             return []
@@ -225,34 +202,29 @@ class Conditions:
         ending = f"{worst} ends at {amount_text(end[worst], air)}. Look for a reaction that makes more than it takes."
         return [f"{some(much, 5)} grew to more than a tenth of the air; {ending}"]
 
-    def _take(self, where: str, name: str, unit: str, values: list[str]) -> None:
+    def _take(self, row: Row) -> None:
+        where, name, mechanism = row.where, row.name, self.mechanism
         kind, _, rest = name.partition(".")
         most = 2 if kind == "SURF" else 1
-        if len(values) > most:
-            raise ModelError(f"{where}: {name} has {len(values)} values, and {most} is expected. Write a point in a number, as 2.5e-6.")
-        if kind == "CONC" or (kind not in PREFIXES and name in self.mechanism.species):
-            species = rest if kind == "CONC" else name
-            if species not in self.mechanism.species:
-                if species in LIMITS:  # an amount of air that this mechanism does not integrate
-                    self.air[species] = self._number(where, name, values, unit or "mol m-3", *LIMITS[species])
-                    return
-                raise ModelError(f"{where}: mechanism {self.mechanism.name} has no {species}.{nearest(species, self.mechanism.species)}")
-            usual = "mol m-3" if kind == "CONC" else "molecule cm-3"
-            self.initial[species] = self._number(where, name, values, unit or usual, *OF_SPECIES)
-        elif kind == "ENV" or name in LIMITS:
-            short = rest if kind == "ENV" else name
-            if short not in LIMITS:
-                raise ModelError(f"{where}: {name} is unknown. Known are {', '.join(LIMITS)}.{nearest(short, tuple(LIMITS))}")
-            self.air[short] = self._number(where, name, values, unit or LIMITS[short][2], *LIMITS[short])
+        if len(row.values) > most:
+            raise ModelError(f"{where}: {name} has {len(row.values)} values, and {most} is expected. Write a point in a number, as 2.5e-6.")
+        if short := self._short(name):
+            self.air[short] = self._number(row, *LIMITS[short], "mol m-3" if kind == "CONC" else "")
+        elif kind == "CONC" or (kind not in PREFIXES and name in mechanism.species):
+            species, usual = (rest, "mol m-3") if kind == "CONC" else (name, "")
+            if species not in mechanism.species:
+                raise ModelError(f"{where}: mechanism {mechanism.name} has no {species}.{nearest(species, mechanism.species)}")
+            self.initial[species] = self._number(row, *OF_SPECIES, usual)
+        elif kind == "ENV":
+            raise ModelError(f"{where}: {name} is unknown. Known are {', '.join(LIMITS)}.{nearest(rest, tuple(LIMITS))}")
         elif name.startswith("rate_factor_"):
-            labels = [process.label for process in self.mechanism.processes]
-            label = name.removeprefix("rate_factor_")
+            labels, label = [process.label for process in mechanism.processes], name.removeprefix("rate_factor_")
             if label not in labels:
                 more = self._by_name(label) or nearest(label, labels)
-                raise ModelError(f"{where}: mechanism {self.mechanism.name} has no reaction {label}.{more}")
-            self.factors[label] = self._number(where, name, values, unit, 0.0, 1e6, "1")
+                raise ModelError(f"{where}: mechanism {mechanism.name} has no reaction {label}.{more}")
+            self.factors[label] = self._number(row, 0.0, 1e6, "1")
         else:
-            self._take_rate(where, name, unit, values)
+            self._take_rate(row)
 
     def _by_name(self, name: str) -> str:
         """Which reactions have a name or an id in the file, instead of a label."""
@@ -260,49 +232,50 @@ class Conditions:
         so = f"{some(labels, 5)} have this name" if len(labels) > 1 else f"Reaction {name} is {labels[0]}" if labels else ""
         return so and f" {so}: write rate_factor_{labels[0]}."
 
-    def _take_rate(self, where: str, name: str, unit: str, values: list[str]) -> None:
+    def _take_rate(self, row: Row) -> None:
         """A rate from outside, or the two numbers of a surface."""
+        where, name, unit = row.where, row.name, row.unit
         outside = [process for process in self.mechanism.processes if process.rate.form in ("given", "surface")]
         known = sorted({process.rate.name for process in outside})
         surface, _, part = name.rpartition(".")
         if part in OF_SURFACE and surface in known:
-            self.given[name] = self._number(where, name, values, unit, *OF_SURFACE[part])
+            self.given[name] = self._number(row, *OF_SURFACE[part])
             return
         if name not in known:
-            names = (*known, *LIMITS, *self.mechanism.species)
-            if name.startswith("rate_"):
-                names = _factors_of(self.mechanism)
+            names = _factors_of(self.mechanism) if name.startswith("rate_") else (*known, *LIMITS, *self.mechanism.species)
             raise ModelError(f"{where}: mechanism {self.mechanism.name} has no {name}.{nearest(name, names)}")
-        if name.startswith("SURF."):
-            if unit:
-                raise ModelError(f'{where}: {name} has the unit "{unit}". Write no unit: its two numbers are in m and # m-3.')
-            if len(values) < 2:
-                raise ModelError(f"{where}: {name} needs two numbers, its {RADIUS} [m] and its {NUMBER} [# m-3].")
-            for part, value in zip(OF_SURFACE, values, strict=True):
-                self._take_rate(where, f"{name}.{part}", "", [value])
-            return
         first_order = all(len(each.reactants) + len(each.rate.third) == 1 for each in outside if each.rate.name == name)
         wanted = "mol m-3 s-1" if name.startswith("EMIS.") else "s-1" if first_order or name.startswith(("PHOTO.", "LOSS.")) else ""
-        if unit and not wanted:
-            raise ModelError(f'{where}: {name} has the unit "{unit}". Write no unit: the number is in that of the mechanism.')
-        self.given[name] = self._number(where, name, values, unit, 0.0, 1e30, wanted)
+        of_surface = name.startswith("SURF.")
+        if unit and (of_surface or not wanted):
+            its = "its two numbers are in m and # m-3" if of_surface else "the number is in that of the mechanism"
+            raise ModelError(f'{where}: {name} has the unit "{unit}". Write no unit: {its}.')
+        if not of_surface:
+            self.given[name] = self._number(row, 0.0, 1e30, wanted)
+            return
+        if len(row.values) < 2:
+            raise ModelError(f"{where}: {name} needs two numbers, its {RADIUS} [m] and its {NUMBER} [# m-3].")
+        for part, value in zip(OF_SURFACE, row.values, strict=True):
+            self._take_rate(Row(where, f"{name}.{part}", "", [value]))
 
-    def _number(self, where: str, name: str, values: list[str], unit: str, low: float, high: float, wanted: str) -> float:
+    def _number(self, row: Row, low: float, high: float, wanted: str, usual: str = "") -> float:
+        """The value of an entry, in the wanted unit. usual: its unit if it has none, where that is another one."""
+        (where, name, unit, values), unit = row, row.unit or usual
         try:
             value = float(values[0])
         except (ValueError, IndexError):
             written = values[0] if values else ""
             raise ModelError(f"{where}: {name} is {written!r}. {_advice(where, name, written, unit or wanted)}") from None
-        if unit in ("degC", "Celsius", "C") and wanted == "K":
-            value, unit = value + 273.15, "K"
         of_air = wanted == "molecule cm-3" and name.rpartition(".")[2] != "M"
-        if unit in PARTS and of_air:
-            value, unit = value * PARTS[unit] * float(self.here.M or 0.0), wanted
-        if unit not in ("", wanted):
-            if (wanted, unit) not in FACTORS:
-                units = [wanted, *(other for to, other in FACTORS if to == wanted), *(PARTS if of_air else ()), *["degC"] * (wanted == "K")]
-                raise ModelError(f'{where}: {name} has the unit "{unit}". Write {", ".join(units)}.')
+        if unit in ("degC", "Celsius", "C") and wanted == "K":
+            value += 273.15
+        elif unit in PARTS and of_air:
+            value = value * PARTS[unit] * self.here["M"]
+        elif (wanted, unit) in FACTORS:
             value *= FACTORS[wanted, unit]
+        elif unit not in ("", wanted):
+            units = [wanted, *(other for to, other in FACTORS if to == wanted), *(PARTS if of_air else ()), *["degC"] * (wanted == "K")]
+            raise ModelError(f'{where}: {name} has the unit "{unit}". Write {", ".join(units)}.')
         _refuse_outside(where, name, value, low, high, wanted)
         return value
 
@@ -346,6 +319,6 @@ def _factors_of(mechanism: Mechanism) -> tuple[str, ...]:
     return tuple(f"rate_factor_{each.label}" for each in mechanism.processes)
 
 
-def molecules_to(unit: str, air: BoxPlace) -> float:
+def molecules_to(unit: str, air: Mapping[str, float]) -> float:
     """What concentrations [molecule cm-3] are multiplied by to be in "mol m-3" or "ppb"."""
-    return {"molecule cm-3": 1.0, "mol m-3": 1.0 / MOLECULES, "ppb": 1e9 / float(air.M or 1.0)}[unit]
+    return {"molecule cm-3": 1.0, "mol m-3": 1.0 / MOLECULES, "ppb": 1e9 / (air["M"] or 1.0)}[unit]

@@ -29,18 +29,27 @@ def read_rows(path: Path, names: Collection[str], units: Collection[str]) -> lis
         It cannot be read, is empty, has another separator, has a name twice or without a value, or has conditions that change in time.
     """
     numbered = _cells(path)
-    header, rest = numbered[0][1], numbered[1:]
+    (first, header), *rest = numbered
     if len(header) > 1 and rest and all(_prefixed(cell) or _split(cell, units)[0] in names for cell in header if cell):
-        return _of_columns(path, header, rest, units)
+        n, values = _values_of(path, _without_end(header), rest, units)
+        entries = [(first, n, cell, [value]) for cell, value in zip(header, values, strict=False) if _split(cell, units)[0] != "time"]
+    else:
+        name = _split(header[0], units)[0]
+        titled = not (_prefixed(name) or name in names) and any(header[1:]) and not _numeric(header[1])
+        entries = [(n, n, cells[0], cells[1:]) for n, cells in (rest if titled else numbered)]
+        if not entries:
+            raise _empty(path)
     found: dict[str, tuple[int, Row]] = {}
-    for n, row in numbered:
-        name, unit = _split(row[0], units)
-        if n == numbered[0][0] and not (_prefixed(name) or name in names) and any(row[1:]) and not _numeric(row[1]):
-            continue  # names of the columns
-        values = [cell for cell in row[1:] if cell]
-        _take(path, found, n, n, Row(f'"{path}", line {n}', name, unit, values))
-    if not found:
-        raise _empty(path)
+    for line, n, cell, values in entries:
+        row = Row(f'"{path}", line {n}', *_split(cell, units), [value for value in values if value])
+        if not row.values:
+            raise ModelError(f"{row.where}: {row.name} has no value. Write one, as {row.name},1.0e-6, or remove the name.")
+        short = row.name.removeprefix("CONC.").removeprefix("ENV.")
+        if short in found:
+            before = found[short][0]
+            both = f"lines {before} and {line} have" if before != line else f"line {line} has"
+            raise ModelError(f'"{path}", {both} {row.name} twice. Remove one.')
+        found[short] = line, row
     return [row for _, row in found.values()]
 
 
@@ -67,38 +76,20 @@ def _empty(path: Path) -> ModelError:
     return ModelError(f'The conditions "{path}" are empty. Write lines such as CONC.O3,2.5e-6 or ENV.temperature,290.')
 
 
-def _of_columns(path: Path, header: Sequence[str], rest: Sequence[tuple[int, list[str]]], units: Collection[str]) -> list[Row]:
-    """The entries of a file with names in its first line and values in its second."""
+def _values_of(path: Path, names: Sequence[str], rest: Sequence[tuple[int, list[str]]], units: Collection[str]) -> tuple[int, list[str]]:
+    """Number and values of the second line, one for each name of the first; that of the time must be 0."""
     if len(rest) > 1:
         raise ModelError(f'"{path}" has {len(rest)} rows of conditions. A box takes one: conditions that change in time are not read.')
-    (n, values), names = rest[0], _without_end(header)
+    n, values = rest[0]
     values = _without_end(values) if len(values) > len(names) else values
     if len(values) != len(names):
         some = f"{len(values)} value{'s' * (len(values) != 1)}"
         raise ModelError(f'"{path}", line {n} has {some} for {len(names)} names. Write one value for each name.')
-    found: dict[str, tuple[int, Row]] = {}
-    for column, value in zip(names, values, strict=True):
-        name, unit = _split(column, units)
-        if name == "time":
-            if value and not (_numeric(value) and float(value) == 0.0):
-                raise ModelError(
-                    f'"{path}", line {n}: {column} is {value}, and 0 is expected, the start. Conditions that change in time are not read.'
-                )
-            continue
-        _take(path, found, n - 1, n, Row(f'"{path}", line {n}', name, unit, [value] if value else []))
-    return [row for _, row in found.values()]
-
-
-def _take(path: Path, found: dict[str, tuple[int, Row]], line: int, line_of_value: int, row: Row) -> None:
-    """Adds an entry. line: of its name."""
-    if not row.values:
-        raise ModelError(f'"{path}", line {line_of_value}: {row.name} has no value. Write one, as {row.name},1.0e-6, or remove the name.')
-    short = row.name.removeprefix("CONC.").removeprefix("ENV.")
-    if short in found:
-        before = found[short][0]
-        both = f"lines {before} and {line} have" if before != line else f"line {line} has"
-        raise ModelError(f'"{path}", {both} {row.name} twice. Remove one.')
-    found[short] = line, row
+    for name, value in zip(names, values, strict=True):
+        if _split(name, units)[0] == "time" and value and not (_numeric(value) and float(value) == 0.0):
+            why = "0 is expected, the start. Conditions that change in time are not read"
+            raise ModelError(f'"{path}", line {n}: {name} is {value}, and {why}.')
+    return n, values
 
 
 def _without_end(cells: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from steppe.errors import ModelError, nearest
-from steppe.models.air.conditions import BOLTZMANN, BoxPlace
+from steppe.models.air.conditions import BOLTZMANN, USUAL
 from steppe.models.air.mechanism import NUMBERS, OF_GROUND, Mechanism, Process
 from steppe.models.declare import Choice
 from steppe.variable import Role, Variable
@@ -44,8 +44,7 @@ CHOICES = {
 
 def initial_ratio(mechanism: Mechanism, species: str) -> float:
     """The mixing ratio [nmol mol-1] with which a species begins: that of the mechanism's box."""
-    usual = BoxPlace()
-    of_box = 1e-6 * usual.pressure / (BOLTZMANN * float(mechanism.box.get("temperature", usual.temperature)))
+    of_box = 1e-6 * USUAL["pressure"] / (BOLTZMANN * float(mechanism.box.get("temperature", USUAL["temperature"])))
     air = mechanism.constants.get("M", of_box)
     return 1e9 * float(mechanism.box.get("initial", {}).get(species, 0.0)) / air
 

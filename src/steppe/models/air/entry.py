@@ -1,12 +1,18 @@
 """One entry of a mechanism file while it is read: its values, checked, and errors that name the file, the line and the entry."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from steppe.errors import ModelError, nearest
 from steppe.models.air.mechanism import ABOVE_0, AT_LEAST_0, NUMBERS
+
+
+class Table(dict[str, Any]):
+    """A table of a file in YAML; line: on which it begins."""
+
+    line = 0
 
 
 class Entry:
@@ -38,13 +44,11 @@ class Entry:
         ModelError
             There is none and no default, it is no number, or it is too small.
         """
-        if key not in self.values:
-            if default is None:
-                raise self.refused(f'"{key}" is missing. Add it, as a number.')
-            return default
-        value = self.values[key]
+        value = self.values.get(key)
         if value is None:
-            raise self.refused(f'"{key}" is empty. Write a number.')
+            if key not in self.values and default is not None:
+                return default
+            raise self.refused(f'"{key}" is empty. Write a number.' if key in self.values else f'"{key}" is missing. Add it, as a number.')
         found, is_text = math.nan, isinstance(value, str) and not self.text
         with suppress(TypeError, ValueError, OverflowError):
             found = float(value)
@@ -60,6 +64,20 @@ class Entry:
     def numbers(self, form: str) -> tuple[float, ...]:
         """The numbers of a form of rate."""
         return tuple(self.number(key, default, key in AT_LEAST_0, key in ABOVE_0) for key, default in NUMBERS[form].items())
+
+    def form(self, forms: Collection[str]) -> str:
+        """The type of a rate, one of some names; raises `ModelError` for another one."""
+        kind = self.values.get("type")
+        if not isinstance(kind, str) or kind not in forms:
+            raise self.unlike("type", f"a form of rate is expected.{nearest(str(kind), forms)}")
+        return kind
+
+    def reactants(self, what: str, side: Collection[tuple[str, float]]) -> list[str]:
+        """Each reactant as often as it reacts; raises `ModelError` for other numbers. what: has them, for messages."""
+        for name, times in side:
+            if times not in (1.0, 2.0, 3.0):
+                raise self.refused(f"{what} has {times:g} of the reactant {name}, and 1, 2 or 3 is expected.")
+        return [name for name, times in side for _ in range(int(times))]
 
     def only(self, known: Iterable[str]) -> None:
         """Raises `ModelError` for a key that is not known."""

@@ -5,7 +5,7 @@ IEEE 754 has it; the functions are those of `steppe.kernels.vecmath`. These take
 """
 
 import ast
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -19,10 +19,9 @@ from steppe.kernels.vecmath import cos, exp, log, power, sin, sqrt
 FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt")
 POWER = len(FUNCTIONS)
 Values = Floats | np.float64
-Formula = Callable[[Mapping[str, Values]], Values]  # of the values of names
 
 
-def parsed(formulas: Mapping[str, str]) -> dict[str, Formula]:
+def parsed(formulas: Mapping[str, str]) -> dict[str, ast.AST]:
     """Formulas of T and tod; each may use the names of those before it.
 
     Raises
@@ -30,49 +29,45 @@ def parsed(formulas: Mapping[str, str]) -> dict[str, Formula]:
     ModelError
         One does not parse, or has what is not known here; the message begins with its name.
     """
-    found: dict[str, Formula] = {}
+    found: dict[str, ast.AST] = {}
     for name, text in formulas.items():
         try:
-            formula = _formula(tree_of(text.strip(), mode="eval").body, text, ("T", "tod", *found))
+            found[name] = tree_of(text.strip(), mode="eval").body
+            compute(found, {"T": 288.0, "tod": 0.0})
         except (SyntaxError, ValueError) as error:
             raise ModelError(f'"{name}": "{text}" is no formula: {getattr(error, "msg", error)}.') from None
         except ModelError as error:
-            raise ModelError(f'"{name}": {error}') from None
-        found[name] = formula
+            raise ModelError(f'"{name}": "{text}" {error}') from None
     return found
 
 
-def compute(formulas: Mapping[str, Formula], values: Mapping[str, ArrayLike]) -> Floats:
+def compute(formulas: Mapping[str, ast.AST], values: Mapping[str, ArrayLike]) -> Floats:
     """The value of the last formula of `parsed`. values: of T and tod, numbers or arrays of one shape."""
     names: dict[str, Values] = {name: np.asarray(value, np.float64) for name, value in values.items()}
     with np.errstate(all="ignore"):
         for name, formula in formulas.items():
-            names[name] = formula(names)
+            names[name] = _value(formula, names)
     found: Floats = np.asarray(names[name], np.float64)
     return found
 
 
-def _formula(node: ast.AST, text: str, known: Collection[str]) -> Formula:
+def _value(node: ast.AST, names: Mapping[str, Values]) -> Values:
     """Of a tree; raises `ModelError` for what is not known."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        number = np.float64(node.value)  # type: ignore[arg-type]
-        return lambda names: number
+        return np.float64(node.value)  # type: ignore[arg-type]
     if isinstance(node, ast.Name):
-        if node.id not in known:
-            raise ModelError(f'"{text}" has the name "{node.id}", which is not known here.{nearest(node.id, known)}')
-        return lambda names: names[node.id]
+        if node.id not in names:
+            raise ModelError(f'has the name "{node.id}", which is not known here.{nearest(node.id, names)}')
+        return names[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = _formula(node.operand, text, known)
-        return lambda names: -inner(names)
+        return -_value(node.operand, names)
     if isinstance(node, ast.BinOp) and (operation := OPERATIONS.get(type(node.op))):
-        left, right = (_formula(part, text, known) for part in (node.left, node.right))
-        return lambda names: operation(left(names), right(names))
+        return operation(_value(node.left, names), _value(node.right, names))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1 and not node.keywords:
         if node.func.id not in FUNCTIONS:
-            raise ModelError(f'"{text}" calls "{node.func.id}", which is not known here.{nearest(node.func.id, FUNCTIONS)}')
-        function, argument = FUNCTIONS.index(node.func.id), _formula(node.args[0], text, known)
-        return lambda names: _of_kernel(function, argument(names), 0.0)
-    raise ModelError(f'"{text}" has "{ast.unparse(node)}", and numbers, names, + - * / ** and {", ".join(FUNCTIONS)} are expected.')
+            raise ModelError(f'calls "{node.func.id}", which is not known here.{nearest(node.func.id, FUNCTIONS)}')
+        return _of_kernel(FUNCTIONS.index(node.func.id), _value(node.args[0], names), 0.0)
+    raise ModelError(f'has "{ast.unparse(node)}", and numbers, names, + - * / ** and {", ".join(FUNCTIONS)} are expected.')
 
 
 def _of_kernel(function: int, x: ArrayLike, y: ArrayLike) -> Floats:

@@ -30,8 +30,13 @@ NUMBERS: Mapping[str, Mapping[str, float | None]] = {
     "given": {"scale": 1.0},
     "ho2_ho2": {},
 }  # fmt: skip
-OF_AIR = ("troe", "ternary", "ternary_jpl19", "branched", "ho2_ho2")  # forms that depend on M
 OF_GROUND = ("emission", "deposition")  # forms that act at the ground, and not in the chemistry
+NEEDS = {  # of a form, beside temperature and light
+    **dict.fromkeys(("troe", "ternary", "ternary_jpl19", "branched"), ("M",)),
+    **dict.fromkeys(OF_GROUND, ("mixing_height",)),
+    "ho2_ho2": ("M", "H2O"),
+}
+RADIUS, NUMBER = "effective radius", "particle number concentration"  # [m], [m-3] of a surface, as MUSICA names them
 CONDITIONS = ("temperature", "pressure", "mixing_height", "day")  # that a constant must not hide
 # Of these a negative one would make matter of nothing: rate constants and their factors, fluxes, velocities of deposition.
 AT_LEAST_0 = ("A", "k0_A", "kinf_A", "kint_A", "X", "k", "scale", "vd", "flux", "probability")
@@ -51,6 +56,19 @@ class Rate(NamedTuple):
     numbers: tuple[float, ...]
     third: tuple[str, ...] = ()
     name: str = ""
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """The names of what it takes from outside."""
+        if self.form == "surface":
+            return f"{self.name}.{RADIUS}", f"{self.name}.{NUMBER}"
+        return (self.name,) if self.form == "given" and self.numbers[:1] != (0.0,) else ()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The conditions that it depends on, beside temperature and light."""
+        of_pressure = self.form in ("arrhenius", "taylor") and self.numbers[4] != 0.0
+        return *self.third, *self.outside, *NEEDS.get(self.form, ()), *(("pressure",) if of_pressure else ())
 
 
 class Process(NamedTuple):
@@ -73,7 +91,7 @@ class Mechanism:
 
     constants: what the file fixes, M [molecule cm-3], mixing_height_cm and others. humidity: formulas for H2O [molecule cm-3] in T [K] and
     tod [s since midnight], in order. elements: element -> species -> atoms. box: the file's conditions of a run of one cell:
-    latitude, declination [degrees], temperature [K], start, end [s since midnight of the first day], day [h, h] and initial
+    latitude, declination [degrees], temperature [K], start, end [s since midnight of the first day], day_begin, day_end [h] and initial
     [molecule cm-3]; any of them may be missing.
     """
 

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from steppe.errors import ModelError, nearest
+from steppe.models.air.entry import Table
 from steppe.models.air.mechanism import Mechanism
 from steppe.models.air.openatmos_file import read_openatmos
 from steppe.models.air.plain_file import read_plain
@@ -42,17 +43,22 @@ def _read(text: str, file: str) -> Mechanism:
     tables = isinstance(species, list) and any(isinstance(each, dict) for each in species)  # and not names, as in plain files
     if isinstance(content, dict) and (tables or "phases" in content):
         return read_openatmos(content, file)
-    return read_plain(content, file, _lines(text))
+    return read_plain(content, file)
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """Refuses a name that stands twice in a table."""
+    """Makes tables that know their line, and refuses a name that stands twice in one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
         keys = [key for key, _ in node.value]
         if (n := _second([str(key.value) for key in keys])) is not None:
             raise yaml.constructor.ConstructorError(problem=f'"{keys[n].value}" stands twice in a table', problem_mark=keys[n].start_mark)
-        return super().construct_mapping(node, deep)
+        found = Table(super().construct_mapping(node, deep=True))
+        found.line = node.start_mark.line + 1
+        return found
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _Loader.construct_mapping)
 
 
 def _second(names: Sequence[str]) -> int | None:
@@ -77,11 +83,3 @@ def _parsed(text: str, file: str) -> object:
         mark = getattr(error, "problem_mark", None)
         at = f", line {mark.line + 1}" if mark else ""
         raise ModelError(f'Mechanism "{file}"{at}: this is no YAML: {getattr(error, "problem", None) or error}.') from None
-
-
-def _lines(text: str) -> list[int]:
-    """The lines on which the reactions of a YAML file begin."""
-    root = yaml.compose(text, yaml.SafeLoader)
-    entries = {key.value: value for key, value in root.value} if isinstance(root, yaml.MappingNode) else {}
-    found = entries.get("reactions")
-    return [each.start_mark.line + 1 for each in found.value] if isinstance(found, yaml.SequenceNode) else []

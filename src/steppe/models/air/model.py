@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steppe.array_types import Array, Floats
 from steppe.clock import Clock
-from steppe.errors import GridError, ModelError, nearest, some
+from steppe.errors import GridError, ModelError, nearest
 from steppe.grid import Box, Raster
 from steppe.models.air.advection import Axis, SweepAdvection, courant, fill_boundary, own
 from steppe.models.air.chemistry import LANES
@@ -338,9 +338,5 @@ def _given(table: object, mechanism: Mechanism) -> dict[str, float]:
         raise ModelError(f"{where}: {wrong[0]} is {table[wrong[0]]:g}, and a number of 0 or more is expected.")
     if "H2O" in rates.used and not mechanism.humidity and "H2O" not in mechanism.constants:
         raise ModelError(f"Mechanism {mechanism.name} takes H2O, and does not say how much there is. Add h2o, or H2O to its constants.")
-    if lacking := [name for name in wanted if name not in table]:
-        raise ModelError(
-            f"Mechanism {mechanism.name} takes rates from outside: {some(lacking, 5)}. "
-            f'Write them under [parameters]: given = {{ "{lacking[0]}" = 0.01 }}.'
-        )
+    rates.refuse_lacking(table, 'Write them under [parameters]: given = {{ "{}" = 0.01 }}.')
     return {name: float(value) for name, value in table.items()}

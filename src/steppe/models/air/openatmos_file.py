@@ -111,9 +111,7 @@ def _phases(whole: Entry, file: str, named: Mapping[str, Entry]) -> dict[str, di
 
 def _processes(entry: Entry, n: int, known: Known) -> list[Process]:
     """One reaction; two of one with branches."""
-    kind = str(entry.values.get("type"))
-    if kind not in FORMS:
-        raise entry.unlike("type", f"a form of rate is expected.{nearest(kind, FORMS)}")
+    kind = entry.form(FORMS)
     entry = Entry(f"{entry.where} ({entry.values.get('name', kind)})", entry.values, text=True)
     entry.only(("type", "name", "gas phase", *OF_REACTION[kind]))
     phase = _phase(entry, "gas phase", known)
@@ -122,7 +120,7 @@ def _processes(entry: Entry, n: int, known: Known) -> list[Process]:
     left = [] if kind == "EMISSION" else _side(entry, OF_REACTION[kind][0], known, [phase])
     if not left and kind != "EMISSION":
         raise entry.unlike(OF_REACTION[kind][0], "the species that react are expected.")
-    once = [name for name, times in left for _ in range(_whole(entry, name, times))]
+    once = entry.reactants("it", left)
     if kind in FIRST_ORDER and len(once) != 1:
         raise entry.refused(f"it has {len(once)} reactants, and a {kind} has 1. Remove the others, or choose another type.")
     reactants = tuple(known.species[name] for name in once if name not in known.fixed)
@@ -136,9 +134,9 @@ def _processes(entry: Entry, n: int, known: Known) -> list[Process]:
     rate = Rate(FORMS[kind], numbers, third, str(name or ""))
 
     def made(ending: str, key: str, rate: Rate) -> Process:
-        right = _side(entry, key, known, known.phases)
-        products = tuple((known.species[name], times) for name, times in right if name not in known.fixed)
-        return Process(f"r{n}{ending}", _equation(left, products, known.species), reactants, products, rate)
+        right = [each for each in _side(entry, key, known, known.phases) if each[0] not in known.fixed]
+        products = tuple((known.species[name], times) for name, times in right)
+        return Process(f"r{n}{ending}", _equation(left, right), reactants, products, rate)
 
     if kind != "BRANCHED_NO_RO2":
         return [made("", "gas-phase products" if kind == "SURFACE" else "products", rate)]
@@ -165,16 +163,15 @@ def _numbers(entry: Entry, kind: str, unit: float, gas: Mapping[str, object]) ->
         diffusion, weight = (its.number(key, above_0=True) for key in (DIFFUSION, WEIGHT))
         return entry.number("reaction probability", 1.0, at_least_0=True), diffusion, weight
     if kind == "BRANCHED_NO_RO2":
-        x, y, a0, n = (entry.number(key, at_least_0=key == "X", above_0=key == "a0") for key in ("X", "Y", "a0", "n"))
-        if a0 >= 1.0:
-            raise entry.refused(f'"a0" is {a0:g}, and a share between 0 and 1 is expected.')
-        return x * unit, y, a0, n, 0.0
+        entry = Entry(entry.where, {**entry.values, "nitrate": 0.0}, text=True)
     if ENERGY in entry.values:
         if "C" in entry.values:
             raise entry.refused('it has "Ea" and "C", and C is -Ea / k. Remove one.')
         entry = Entry(entry.where, {**entry.values, "C": -entry.number(ENERGY) / BOLTZMANN}, text=True)
-    rates = ("A", "k0_A", "kinf_A", "kint_A")
+    rates = ("A", "k0_A", "kinf_A", "kint_A", "X")
     found = {name: x * unit if name in rates else x for name, x in zip(NUMBERS[form], entry.numbers(form), strict=True)}
+    if found.get("a0", 0.0) >= 1.0:
+        raise entry.refused(f'"a0" is {found["a0"]:g}, and a share between 0 and 1 is expected.')
     if form == "ternary":  # kinf has the air as one reactant less
         found["kinf_A"] *= MOLECULES
     elif "k0_A" in found:  # k0 has it as one more
@@ -202,14 +199,6 @@ def _side(entry: Entry, key: str, known: Known, phases: Collection[str]) -> list
     return found
 
 
-def _whole(entry: Entry, name: object, times: float) -> int:
-    if times not in (1.0, 2.0, 3.0):
-        raise entry.refused(f"it has {times:g} of the reactant {name}, and 1, 2 or 3 is expected.")
-    return int(times)
-
-
-def _equation(left: Sequence[tuple[Any, float]], products: Sequence[tuple[int, float]], species: Mapping[str, int]) -> str:
-    names = list(species)
-    sides = (left, [(names[i], times) for i, times in products])
+def _equation(*sides: Sequence[tuple[str, float]]) -> str:
     texts = [" + ".join(name if times == 1.0 else f"{times:g} {name}" for name, times in side) for side in sides]
-    return f"{texts[0]} -> {texts[1]}".strip()
+    return " -> ".join(texts).strip()

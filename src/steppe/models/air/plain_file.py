@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steppe.errors import ModelError, nearest
-from steppe.models.air.entry import Entry, checked_species, number_of
+from steppe.models.air.entry import Entry, Table, checked_species, number_of
 from steppe.models.air.formulas import parsed
 from steppe.models.air.mechanism import CONDITIONS, MOLECULES, NUMBERS, OF_GROUND, Mechanism, Process, Rate
 
@@ -23,11 +23,11 @@ FORMS = {"loss": "constant"} | {form: form for form in NUMBERS if form not in ("
 KEYS = ("name", "version", "constants", "h2o", "zenith", "species", "rates", "reactions", "elements", "box")
 THIRDS = ("M", "O2", "H2O")  # concentrations that any mechanism may name, beside its constants
 REACTANTS = {"photolysis": 1, "deposition": 1, "emission": 0}  # of a form of rate that takes no other number
-TERM = re.compile(r"(-?) *(?:([0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+) +)?([^\W\d]\S*)")
+TERM = re.compile(r"(-?) *(?:([0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+) +)?([^\W\d]\S*)")
 
 
-def read_plain(content: object, file: str, lines: Sequence[int] = ()) -> Mechanism:
-    """The mechanism of a parsed file. file: its name, for messages; lines: of its reactions.
+def read_plain(content: object, file: str) -> Mechanism:
+    """The mechanism of a parsed file. file: its name, for messages.
 
     Raises
     ------
@@ -45,7 +45,9 @@ def read_plain(content: object, file: str, lines: Sequence[int] = ()) -> Mechani
     third = (*THIRDS, *(name for name in constants.values if name not in (*THIRDS, "mixing_height_cm")))
     processes: dict[str, Process] = {}
     for number, each in enumerate(entries):
-        entry = Entry(_where(file, number, each, lines), each)
+        at = f", line {each.line}" if isinstance(each, Table) else ""
+        label = each.get("n", number + 1) if isinstance(each, Mapping) else number + 1
+        entry = Entry(f'"{file}"{at}, reaction {label}', each)
         process = _process(entry, number, species, rates, third)
         if process.label in processes:
             raise entry.refused(f'another reaction has the label "{process.label}" too. Give each reaction an "n" of its own.')
@@ -68,12 +70,6 @@ def _constant(entry: Entry, name: str, species: Mapping[str, int]) -> float:
     return entry.number(name, at_least_0=True, above_0=name in ("M", "mixing_height_cm"))
 
 
-def _where(file: str, number: int, each: object, lines: Sequence[int]) -> str:
-    at = f", line {lines[number]}" if number < len(lines) else ""
-    label = each.get("n", number + 1) if isinstance(each, Mapping) else number + 1
-    return f'"{file}"{at}, reaction {label}'
-
-
 def _table(whole: Entry, *keys: str) -> Entry:
     """A table of the file; empty if it has none of this name."""
     values: object = whole.values
@@ -91,40 +87,33 @@ def _process(entry: Entry, number: int, species: Mapping[str, int], rates: Mappi
     equation = entry.values.get("eq")
     if not isinstance(equation, str) or equation.count("->") != 1:
         raise entry.unlike("eq", 'an equation is expected, such as "NO + O3 -> NO2".')
+    equation = equation.strip()
     left, right = (_side(entry, equation, side, species, thirds) for side in equation.split("->"))
-    reactants: list[int] = []
-    for who, times in left:
-        if times not in (1.0, 2.0, 3.0):
-            raise entry.refused(f'"{equation.strip()}" has {times:g} of a reactant, and 1, 2 or 3 is expected.')
-        reactants += [who] * int(times)
+    reactants = tuple(species[name] for name in entry.reactants(f'"{equation}"', left))
     rate = _rate(entry, rates, thirds)
     if len(reactants) != (most := REACTANTS.get(rate.form, len(reactants))):
         has = f"{len(reactants)} reactant{'s' * (len(reactants) != 1)}"
-        raise entry.refused(f'"{equation.strip()}" has {has}, and {most} is expected of type {rate.form}. Change the equation or the type.')
+        raise entry.refused(f'"{equation}" has {has}, and {most} is expected of type {rate.form}. Change the equation or the type.')
     if rate.form in OF_GROUND and rate.third:
         raise entry.refused(f'"third" is {list(rate.third)}, and a rate of type {rate.form} is multiplied by nothing. Remove it.')
     if rate.form == "given" and rate.name in (*thirds, *CONDITIONS, *species):
         raise entry.refused(f'"id" is "{rate.name}", a species, a constant or a condition of the air. Rename it, such as "USER.k1".')
     if rate.form in OF_GROUND and any(times < 0.0 for _, times in right):
-        raise entry.refused(f'"{equation.strip()}" has a yield below 0, and 0 or more is expected of type {rate.form}.')
-    return Process(label, equation.strip(), tuple(reactants), right, rate)
+        raise entry.refused(f'"{equation}" has a yield below 0, and 0 or more is expected of type {rate.form}.')
+    return Process(label, equation, reactants, tuple((species[name], times) for name, times in right), rate)
 
 
-def _side(entry: Entry, equation: str, side: str, species: Mapping[str, int], thirds: Sequence[str]) -> tuple[tuple[int, float], ...]:
-    """(species, coefficient) of one side of an equation."""
+def _side(entry: Entry, equation: str, side: str, species: Mapping[str, int], thirds: Sequence[str]) -> list[tuple[str, float]]:
+    """Species and coefficients of one side of an equation."""
     found = []
     for term in re.split(r"\s\+\s|\s(?=-\s)", side.strip()) if side.strip() else ():
         match = TERM.fullmatch(term.strip())
-        try:
-            times = float(match[1] + (match[2] or "1")) if match else 0.0
-        except ValueError:
-            match = None
         if match is None or ("+" in match[3] and match[3] not in species):
-            raise entry.refused(
-                f'"{equation.strip()}" cannot be read at "{term.strip()}". Write terms as "NO" or "0.5 HO2", with " + " or " - " between.'
-            )
-        found.append((number_of(entry, match[3], species, f'"{equation.strip()}": ', thirds), times))
-    return tuple(found)
+            how = 'Write terms as "NO" or "0.5 HO2", with " + " or " - " between.'
+            raise entry.refused(f'"{equation}" cannot be read at "{term.strip()}". {how}')
+        number_of(entry, match[3], species, f'"{equation}": ', thirds)
+        found.append((match[3], float(match[1] + (match[2] or "1"))))
+    return found
 
 
 def _rate(entry: Entry, rates: Mapping[str, Entry], thirds: Sequence[str]) -> Rate:
@@ -137,10 +126,7 @@ def _rate(entry: Entry, rates: Mapping[str, Entry], thirds: Sequence[str]) -> Ra
         found = Entry(f"{entry.where}, rate", given)
     else:
         raise entry.unlike("rate", "a table is expected, such as {type: arrhenius, A: 1.8e-12, C: -1370.0}.")
-    kind = found.values.get("type")
-    if kind not in FORMS:
-        raise found.unlike("type", f"a form of rate is expected.{nearest(str(kind), FORMS)}")
-    form = FORMS[kind]
+    form = FORMS[found.form(FORMS)]
     found.only(("type", "id", "third", *NUMBERS[form]))
     third = found.values.get("third", [])
     if not isinstance(third, list) or not all(isinstance(each, str) for each in third):
@@ -187,7 +173,7 @@ def _box(entry: Entry, species: Mapping[str, int]) -> dict[str, Any]:
             raise entry.refused(f'"day" is {hours!r}, and the first and the last hour are expected, as [4.0, 20.0].')
         if not 0.0 <= hours[0] <= hours[1] <= 24.0:
             raise entry.refused(f'"day" is {hours!r}, and hours from 0 to 24 are expected, the earlier one first.')
-        found["day"] = (float(hours[0]), float(hours[1]))
+        found |= {"day_begin": float(hours[0]), "day_end": float(hours[1])}
     if "initial" in entry.values or "initial_others" in entry.values:
         initial = Entry(f"{entry.where}.initial", entry.values.get("initial", {}))
         for name in initial.values:

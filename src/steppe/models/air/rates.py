@@ -16,13 +16,13 @@ OpenAtmos files; T [K], p [Pa], [M] and other amounts [molecule cm-3], k [molecu
     ho2_ho2     (2.3e-13 exp(600/T) + [M] 1.7e-33 exp(1000/T)) (1 + 1.4e-21 [H2O] exp(2200/T))
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from steppe.array_types import Floats, Integers
-from steppe.errors import ModelError
+from steppe.errors import ModelError, some
 from steppe.kernels import field_kernel
 from steppe.kernels.vecmath import exp, log, power, sqrt
 from steppe.models.air.formulas import compute, parsed
@@ -37,7 +37,6 @@ THIRDS = 4  # concentrations that a rate is multiplied by, at most
 TEMPERATURE, PRESSURE, AIR, MIXING_HEIGHT, LIGHT, WATER = range(6)
 KNOWN = ("temperature", "pressure", "M", "mixing_height", "day", "H2O")
 NIGHT = 0.25  # of deposition by day
-RADIUS, NUMBER = "effective radius", "particle number concentration"  # [m], [m-3] of a surface, as MUSICA names them
 LN10 = 2.302585092994046
 GAS = 8.31446261815324  # [J K-1 mol-1] SI
 PI = 3.141592653589793
@@ -69,32 +68,20 @@ class Rates:
         form = np.array([FORMS.index(process.rate.form) for process in processes], np.int64)
         self.sunlit = np.flatnonzero(form == PHOTOLYSIS)
         self.slant = np.array([processes[p].rate.numbers[1] for p in self.sunlit], float)
-        numbers = np.zeros((len(processes), WIDTH))
-        names = list(KNOWN)
-        self.outside: dict[str, None] = {}
-        columns = np.full((len(processes), THIRDS + 2), -1, np.int64)
-
-        def column(name: str) -> int:
-            if name not in names:
-                names.append(name)
-            return names.index(name)
-
-        for p, process in enumerate(processes):
-            rate = process.rate
+        numbers, columns = np.zeros((len(processes), WIDTH)), np.full((len(processes), THIRDS + 2), -1, np.int64)
+        rates = [process.rate for process in processes]
+        self.outside = tuple(dict.fromkeys(name for rate in rates for name in rate.outside))
+        self.names = tuple(dict.fromkeys((*KNOWN, *(name for rate in rates for name in (*rate.third, *rate.outside)))))
+        self.used = sorted({name for rate in rates for name in rate.needs})
+        for p, rate in enumerate(rates):
             for what, given, most in (("numbers", rate.numbers, WIDTH - 1), ("third bodies", rate.third, THIRDS)):
                 if len(given) > most:
-                    raise ModelError(f"Reaction {process.label} has {len(given)} {what}; at most {most} are taken.")
+                    raise ModelError(f"Reaction {processes[p].label} has {len(given)} {what}; at most {most} are taken.")
             numbers[p, : len(rate.numbers)] = rate.numbers
             numbers[p, -1] = len(rate.numbers)
-            columns[p, : len(rate.third)] = [column(name) for name in rate.third]
-            outside = [f"{rate.name}.{RADIUS}", f"{rate.name}.{NUMBER}"] if rate.form == "surface" else []
-            if rate.form == "given" and rate.numbers[:1] != (0.0,):
-                outside = [rate.name]
-            columns[p, THIRDS : THIRDS + len(outside)] = [column(name) for name in outside]
-            self.outside.update(dict.fromkeys(outside))
-        self.names = tuple(names)
+            columns[p, : len(rate.third)] = [self.names.index(name) for name in rate.third]
+            columns[p, THIRDS : THIRDS + len(rate.outside)] = [self.names.index(name) for name in rate.outside]
         self._table = RateTable(len(processes), form, numbers, columns)
-        self.used = sorted({names[c] for c in columns[columns >= 0]} | ({"H2O"} if HO2_HO2 in form else set()))
         self._humidity = parsed(mechanism.humidity)
 
     def __call__(self, conditions: Mapping[str, Floats | float], out: Floats, factors: Floats | None = None) -> None:
@@ -115,6 +102,12 @@ class Rates:
             row[...] = conditions.get(name, np.nan)
         scale = np.ones(self._table.processes) if factors is None else factors
         fill(cells, out.shape[1], self._table, known, scale, out)
+
+    def refuse_lacking(self, given: Collection[str], how: str) -> None:
+        """Raises `ModelError` if a rate from outside is not given. how: one gives them, with {} for the first name."""
+        if lacking := [name for name in self.outside if name not in given]:
+            what = f"takes rates from outside that are not given: {some(lacking, 5)}"
+            raise ModelError(f"Mechanism {self.mechanism.name} {what}. {how.format(lacking[0])}")
 
     def humidity(self, temperature: Floats, tod: Floats) -> Floats:
         """H2O [molecule cm-3] by the formulas of the file, at temperatures [K] and seconds since midnight."""
