@@ -39,3 +39,22 @@ def test_a_wrong_token_is_answered_by_the_page_itself(page: Page, run: House) ->
     page.goto(f"{run.address}#token={'x' * 43}")
     expect(page.locator(".signin")).to_be_visible()
     assert "token" not in page.url
+
+
+def test_a_browser_without_webgl_is_told_so(page: Page, run: House) -> None:
+    page.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")
+    page.goto(f"{run.address}#token={TOKENS['view']}")
+    expect(page.locator("#map-notice")).to_have_text(
+        "The map needs WebGL 2, which this browser lacks or does not allow. Use a current Firefox, Chromium or Safari."
+    )
+    expect(page.locator("#chip")).to_have_text("The page cannot start")
+
+
+def test_a_browser_that_keeps_no_cookie_is_told_so(page: Page, run: House) -> None:
+    page.route("**/api/v1/login", lambda route: route.fulfill(status=204))  # as if the answer had no cookie
+    page.goto(f"{run.address}#token={TOKENS['view']}")
+    form = page.get_by_role("form", name="Sign in")
+    expect(form).to_contain_text("Not signed in: This browser keeps no cookie of this page.")
+    form.get_by_label("Token").fill(TOKENS["view"])
+    form.get_by_role("button", name="Sign in").click()
+    expect(form.get_by_role("alert")).to_contain_text("keeps no cookie")

@@ -154,7 +154,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     screen,
     api,
     (hearers) => kernel.wire(hearers),
-    () => Promise.resolve(true),
+    () => Promise.resolve(""),
     () => map.clientWidth * view.ratio,
   );
   new Past(store, screen, api);

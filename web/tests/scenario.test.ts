@@ -64,7 +64,7 @@ function watched(answer: (path: string) => Response = () => new Response("{}", {
     screen,
     api,
     wire,
-    async () => true,
+    async () => "",
     () => 1000,
   );
   new Past(store, screen, api);

@@ -31,9 +31,6 @@ export interface Style extends Scale {
   /** Device pixels a CSS pixel. */
   ratio: number;
 }
-export class NoWebGL extends Error {
-  readonly tag = "no-webgl";
-}
 
 const NAMES = ["a", "b", "palette", "shape", "start", "stride", "corner", "disc", "top", "quantum", "range", "hatch", "ratio"] as const;
 type Places = Record<(typeof NAMES)[number], WebGLUniformLocation | null>;
@@ -50,13 +47,14 @@ export class FieldMap {
   private shapes: string[] = ["", ""];
   private colours: PaletteName | null = null;
 
-  /** restored: called when the browser has given a lost context back and all must be drawn again. Raises NoWebGL. */
+  /** restored: called when the browser has given a lost context back and all must be drawn again. Raises Error without WebGL 2. */
   constructor(
     private readonly canvas: HTMLCanvasElement,
     restored: () => void,
   ) {
     const gl = canvas.getContext("webgl2", { antialias: false, depth: false });
-    if (!gl) throw new NoWebGL("This browser has no WebGL 2. Open the page in a current Firefox, Chromium or Safari.");
+    if (!gl)
+      throw new Error("The map needs WebGL 2, which this browser lacks or does not allow. Use a current Firefox, Chromium or Safari.");
     this.gl = gl;
     this.prepare();
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
@@ -162,7 +160,7 @@ export class FieldMap {
     gl.linkProgram(program);
     if (!gl.getProgramParameter(program, gl.LINK_STATUS)) {
       if (gl.isContextLost()) return null;
-      throw new NoWebGL(`This browser refused the map's shader: ${gl.getProgramInfoLog(program)}.`);
+      throw new Error(`This browser refused the map's shader: ${gl.getProgramInfoLog(program)}.`);
     }
     gl.useProgram(program);
     const places = Object.fromEntries(NAMES.map((name) => [name, gl.getUniformLocation(program, name)])) as Places;

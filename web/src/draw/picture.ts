@@ -40,7 +40,7 @@ const TITLE = 24; // [CSS pixel] of a legend
 
 const tallest = ({ legends }: Plate) => TITLE + Math.max(...legends.map(({ legend }) => heightOf(legend)));
 
-/** Raises NoWebGL, or an error when the browser makes no picture of this size. */
+/** Raises Error without WebGL 2, or when the browser makes no picture of this size. */
 export async function picture(plate: Plate): Promise<Blob> {
   const { size, ratio, colours } = plate;
   const [width, height] = size;

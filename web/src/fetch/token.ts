@@ -23,27 +23,27 @@ export class SignIn {
     else await this.with(api, token);
   }
 
-  /** Raises Refused when the token is not known. */
+  /** Raises Refused when the token is not known, or when the browser keeps no cookie. */
   async with(api: Api, token: string): Promise<void> {
     await api.login(token);
     this.token = token;
+    await api.whoami().catch((error) => {
+      if (isUnknown(error)) error.message = "This browser keeps no cookie of this page. Allow cookies for its address.";
+      throw error;
+    });
   }
 
-  /** Whether the server still knows who this is, if need be by the token once more. Raises Unreachable. */
-  async again(api: Api): Promise<boolean> {
-    try {
-      await api.whoami();
-      return true;
-    } catch (error) {
-      if (!(error instanceof Refused) || error.problem.status !== 401) throw error;
-    }
-    if (this.token === null) return false;
-    try {
-      await api.login(this.token);
-      return true;
-    } catch (error) {
-      if (error instanceof Refused && error.problem.status === 401) return false;
+  /** Why the server does not know who this is, if need be after the token once more; "" where it does. Raises Unreachable. */
+  async again(api: Api): Promise<string> {
+    const reason = (error: unknown) => {
+      if (isUnknown(error)) return error.message;
       throw error;
-    }
+    };
+    const refused = await api.whoami().then(() => "", reason);
+    return refused && this.token !== null ? this.with(api, this.token).then(() => "", reason) : refused;
   }
+}
+
+function isUnknown(error: unknown): error is Refused {
+  return error instanceof Refused && error.problem.status === 401;
 }

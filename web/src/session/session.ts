@@ -42,8 +42,8 @@ export class Session {
     private readonly api: Api,
     /** How the live messages come. */
     wire: (hearers: Hearers) => Wire,
-    /** Whether the server knows who this is, asked when the connection was lost. */
-    private readonly known: () => Promise<boolean>,
+    /** Why the server does not know who this is, asked when the connection was lost; "" where it does. */
+    private readonly unknown: () => Promise<string>,
     /** Device pixels across the page. */
     private readonly width: () => number,
   ) {
@@ -108,9 +108,10 @@ export class Session {
   /** A server that was started anew knows no cookie of the one before it. Who cannot sign in again is told so, and not kept trying for ever. */
   private async signInAgain(): Promise<void> {
     try {
-      if (await this.known()) return;
+      const reason = await this.unknown();
+      if (!reason) return;
       this.live.close();
-      this.connection({ link: "refused", retry_at: null, reason: "Not signed in" });
+      this.connection({ link: "refused", retry_at: null, reason: `Not signed in: ${reason}` });
     } catch (error) {
       if (!isFailure(error)) throw error; // the server is not there yet
     }

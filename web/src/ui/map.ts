@@ -49,7 +49,7 @@ export class MapView {
   private asked = 0;
   private size: [number, number] = [0, 0];
 
-  /** drawn: called after each drawing of frames that were not drawn before. Raises NoWebGL. */
+  /** drawn: called after each drawing of frames that were not drawn before. Raises Error without WebGL 2. */
   constructor(
     /** Where the canvases and titles go. */
     readonly element: HTMLElement,
