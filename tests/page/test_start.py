@@ -58,3 +58,19 @@ def test_a_browser_that_keeps_no_cookie_is_told_so(page: Page, run: House) -> No
     form.get_by_label("Token").fill(TOKENS["view"])
     form.get_by_role("button", name="Sign in").click()
     expect(form.get_by_role("alert")).to_contain_text("keeps no cookie")
+
+
+def test_a_link_that_is_opened_in_an_open_page_is_shown(opened: Opened) -> None:
+    opened.house.order("/step", {"steps": 3})
+    title = opened.page.locator(".title")
+    expect(title).to_contain_text("Soil water")
+    opened.wait("location.hash.includes('variable=water')")
+    before = opened.page.url
+    opened.page.evaluate("location.hash = location.hash.replace('variable=water', 'variable=runoff')")
+    expect(title).to_contain_text("Runoff")
+    opened.page.go_back()
+    expect(title).to_contain_text("Soil water")
+    assert opened.page.url == before
+    opened.page.evaluate("location.hash = '#map'")  # the first link of the page leads to the map alone
+    opened.page.wait_for_timeout(500)
+    expect(title).to_contain_text("Soil water")

@@ -90,6 +90,7 @@ mountPanels(store, () => api, actions, draw);
 actions.listen(store);
 followLook();
 rememberLook();
+addEventListener("hashchange", () => location.hash.includes("=") && location.reload()); // a link, opened in this window; #map is none
 void begin();
 Object.assign(globalThis, { steppe: { store, map, screen } }); // for the console, and for tests of the page
 
