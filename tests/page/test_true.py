@@ -1,10 +1,11 @@
 """What the page says is so: where nothing is, what is only planned, what was refused, and a past that was given back."""
 
 import re
+from datetime import UTC, datetime
 
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
-from tests.page.house import Opened, wait_for
+from tests.page.house import House, Opened, wait_for
 from tests.page.test_acting import draft
 
 
@@ -76,3 +77,29 @@ def test_an_undone_rewind_gives_back_the_map_of_a_diagnostic(opened: Opened) -> 
     opened.page.get_by_role("button", name="Undo").click()
     wait_for(lambda: opened.house.main()["step"] == 30)
     opened.wait("steppe.store.now.shown[0]?.step === 30 && steppe.store.now.preview === null")
+
+
+def test_a_click_leaves_the_reading_though_the_browser_reports_a_departure(opened: Opened) -> None:
+    opened.house.order("/step", {"steps": 3})
+    opened.point(7, 3)
+    readout = opened.page.locator("#readout")
+    expect(readout).to_contain_text("row 7, column 3")
+    x, y = opened.pixel(7, 3)
+    left = "([x, y]) => document.querySelector('#map').dispatchEvent(new PointerEvent('pointerleave', {clientX: x, clientY: y}))"
+    opened.page.evaluate(left, [x, y])  # as WebKit does when it releases a pointer, which is still there
+    opened.page.wait_for_timeout(300)
+    expect(readout).to_contain_text("row 7, column 3")
+    opened.page.mouse.move(x, 10)
+    expect(readout).to_contain_text("Point at the map")
+
+
+def test_the_log_has_the_digits_of_the_page_in_any_language(browser: Browser, run: House) -> None:
+    run.order("/step", {"steps": 3})
+    hour = datetime.fromtimestamp(run.log()[-1]["accepted_at"], UTC).hour
+    zone = f"Etc/GMT+{hour}" if hour <= 12 else f"Etc/GMT-{24 - hour}"
+    context = browser.new_context(timezone_id=zone, locale="ar-EG")
+    opened = Opened(context.new_page(), run)
+    opened.open()
+    opened.press("g")
+    expect(opened.page.locator(".log-row time").first).to_have_text(re.compile("^00:"))
+    context.close()

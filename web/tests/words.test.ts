@@ -102,6 +102,7 @@ it("no key does two things, and letters can be switched off", () => {
     actionOf({ key, ctrlKey: false, altKey: false, metaKey: false, ...more }, letters);
   expect([press(" "), press("V"), press("3"), press("F2")]).toEqual(["play", "variable", "difference", "rename"]);
   expect([press("v", false), press("F2", false), press("c", true, { ctrlKey: true }), press("q")]).toEqual([null, "rename", null, null]);
+  expect([press("[", true, { altKey: true }), press("d", true, { altKey: true })]).toEqual(["slower", null]); // Option and 5 on a Mac
 });
 
 it("the store tells of a part only when it has changed", () => {

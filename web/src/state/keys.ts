@@ -57,7 +57,8 @@ export interface Pressed {
 
 /** The action of a key; null when it has none, or when keys of one character are not heard. */
 export function actionOf({ key, ctrlKey, altKey, metaKey }: Pressed, letters: boolean): Action | null {
-  if (ctrlKey || altKey || metaKey || (key.length === 1 && !letters)) return null;
+  const typed = "[]".includes(key); // with Option, on the keyboards of a Mac in most languages
+  if (ctrlKey || (altKey && !typed) || metaKey || (key.length === 1 && !letters)) return null;
   const wanted = key.length === 1 ? key.toLowerCase() : key;
   return KEYS.find(({ keys }) => keys.includes(wanted))?.action ?? null;
 }

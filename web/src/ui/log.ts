@@ -63,11 +63,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       h(
         "button",
         { type: "button", class: "row-head", "aria-expanded": String(expanded), "data-seq": row.seq, onclick: toggle },
-        h(
-          "time",
-          { datetime: time.toISOString(), title: time.toLocaleString() },
-          time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false }),
-        ),
+        h("time", { datetime: time.toISOString(), title: time.toLocaleString() }, time.toTimeString().slice(0, 5)),
         h("span", { class: "name" }, rowText(row, now)),
         h("small", {}, [row.who, scenario?.name, rowDate(row, now), outcomeText(row)].filter(Boolean).join(", ")),
       ),

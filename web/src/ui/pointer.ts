@@ -177,7 +177,8 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
   element.addEventListener("pointerup", lift);
   element.addEventListener("pointercancel", lift);
   element.addEventListener("pointerleave", (event) => {
-    if (event.pointerType !== "touch" && !fingers.size) point(null);
+    const left = !element.contains(document.elementFromPoint(event.clientX, event.clientY)); // WebKit reports each click as a departure
+    if (event.pointerType !== "touch" && !fingers.size && left) point(null);
   });
   element.addEventListener("dblclick", () => tool === "polygon" && finish());
   element.addEventListener("contextmenu", (event) => holding && event.preventDefault());
