@@ -13,10 +13,9 @@ export class Screen {
     for (const follower of this.followers) follower();
   }
 
-  /** Tells when other frames are shown. Returns what ends that. */
-  follow(heard: () => void): () => void {
+  /** Tells when other frames are shown. */
+  follow(heard: () => void): void {
     this.followers.add(heard);
-    return () => this.followers.delete(heard);
   }
 
   /** Whether a difference can be taken of two scenarios: two frames of one time and shape. */

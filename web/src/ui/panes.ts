@@ -17,14 +17,11 @@ export function mount(store: Store, actions: Actions): void {
     show("steer");
     byId("parameter-filter").focus();
   });
-  actions.on("branch", () => {
-    show("scenarios");
-    byId("pane-scenarios").dispatchEvent(new Event("branch"));
-  });
-  actions.on("rename", () => {
-    show("scenarios");
-    byId("pane-scenarios").dispatchEvent(new Event("rename"));
-  });
+  for (const action of ["branch", "rename"] as const)
+    actions.on(action, () => {
+      show("scenarios");
+      byId("pane-scenarios").dispatchEvent(new Event(action));
+    });
   actions.on("compare", () => {
     show("scenarios");
     byId("pane-scenarios").querySelector<HTMLElement>("[role=treeitem][tabindex='0']")?.focus();

@@ -8,14 +8,13 @@ export function mount(element: HTMLElement, store: Store): void {
   const tabs = PANES.map((pane) => byId<HTMLButtonElement>(`tab-${pane}`));
   store.subscribe(
     (state) => state.pane,
-    (pane) => {
-      PANES.forEach((each, index) => {
-        const tab = tabs[index];
-        tab?.setAttribute("aria-selected", String(each === pane));
-        if (tab) tab.tabIndex = each === pane ? 0 : -1;
-        byId(`pane-${each}`).hidden = each !== pane;
-      });
-    },
+    (pane) =>
+      tabs.forEach((tab, index) => {
+        const chosen = PANES[index] === pane;
+        tab.setAttribute("aria-selected", String(chosen));
+        tab.tabIndex = chosen ? 0 : -1;
+        byId(`pane-${PANES[index]}`).hidden = !chosen;
+      }),
   );
   tabs.forEach((tab, index) => {
     tab.addEventListener("click", () => store.change({ pane: PANES[index] ?? "look" }));
