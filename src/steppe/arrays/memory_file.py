@@ -211,11 +211,10 @@ class MemoryFile:
         _, (changed,) = self._met("flush", lambda: None, int(self._changed))
         if not changed:
             return
-        new, writer = self._new, self._writer or self._begin(image)
+        writer = self._writer or self._begin(image)
         try:
-            if self._site.several:
-                self._met("the writing", lambda: writer.finish() if self._leads else None)
-            image.identity, _ = self._met("the placing", lambda: _placed(new, writer) if self._site.rank == 0 else None)
+            self._met("the writing", lambda: writer.finish() if self._leads else None)
+            image.identity, _ = self._met("the placing", lambda: _placed(self._new) if self._site.rank == 0 else None)
         finally:
             self._discard()
         self._changed = False
@@ -330,9 +329,8 @@ def _filled(image: FileImage, path: str, about: Identity) -> None:
         raise Failure(f'"{path}" was changed while it was read. Open it again when its writer has finished.')
 
 
-def _placed(new: NewFile, writer: BlockWriter) -> Identity:
-    """Finishes the new file and gives it its name; what it is from then on."""
-    writer.finish()
+def _placed(new: NewFile) -> Identity:
+    """Gives the new file its name; what it is from then on."""
     new.place()
     return identity_of(new.path)
 
