@@ -6,7 +6,7 @@
     narrow.h     PMPI_X_c for the core by PMPI_X, since not every library has the form with `_c`: narrow.py
 `generate.py --markdown` prints the table by chapter.
 
-MPICH's header, which has every `_c` form, decides which parameters are counts. A rule `served` or `always` whose bridge_X no file of
+MPICH's header, which has every `_c` form, decides which parameters are counts. A rule that calls a bridge_X which no file of
 `preload/` defines yet is built as an error by name, and listed. A function that blocks goes by plain_X inside a site, if a file defines it.
 """
 

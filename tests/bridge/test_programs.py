@@ -57,6 +57,13 @@ def test_what_programs_seldom_do_works_between_sites(folder: Path, pair: tuple[M
     assert output(folder, "corners", (1, 2), pair) == "0 failures\n"
 
 
+def test_an_edge_to_a_rank_itself_that_has_no_other_end_is_an_error_by_name(folder: Path) -> None:
+    with world(folder, sites(folder, "edge", (1, 1), (MPICH, OPENMPI))) as running:
+        ended = running.end(WITHIN)
+    assert [one.code for one in ended] == [75, 75], ended
+    assert "has an edge to itself in its sources that is not in its destinations." in ended[0].errors
+
+
 def test_values_of_a_derived_type_may_be_more_than_2_gib(folder: Path) -> None:
     assert output(folder, "corners", (1, 2), (MPICH, OPENMPI), "much") == "0 failures\n"
 

@@ -15,19 +15,22 @@ static int exchange(struct communicator *c, const struct call *a, int tag, const
     bool in_place = a->send.buffer == MPI_IN_PLACE;
     struct part *parts = grow(NULL, (size_t)edges->m * sizeof *parts);
     char **packed = grow(NULL, (size_t)edges->m * sizeof *packed);
-    int sent = 0, error = MPI_SUCCESS;
+    int sent = 0, to_itself = 0, error = MPI_SUCCESS;
     uint64_t bytes;
     for (int i = 0; i < edges->m; i++) {
         if (edges->dests[i] == MPI_PROC_NULL)
             continue;
         packed[sent] = in_place ? side_pack(&a->receive, i, &bytes) : side_pack(&a->send, same ? 0 : i, &bytes);
         part_send(&parts[sent], c, packed[sent], bytes, edges->dests[i], tag);
+        to_itself += edges->dests[i] == c->rank;
         sent++;
     }
     for (int k = 0; k < edges->n; k++) {
         int i = k ^ edges->crossed;
         if (edges->sources[i] == MPI_PROC_NULL)
             continue;
+        if (edges->sources[i] == c->rank && to_itself-- == 0)
+            stop("rank %d of the world has an edge to itself in its sources that is not in its destinations.", world.rank);
         char *block = part_receive(c, edges->sources[i], tag, &bytes);
         error |= side_unpack(&a->receive, i, block, bytes);
         free(block);
