@@ -1,4 +1,5 @@
 /** Puts the page together. */
+import "./ui/failing";
 import type { Topology } from "topojson-specification";
 import landAddress from "world-atlas/land-50m.json";
 import placesAddress from "../places.json";

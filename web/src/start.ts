@@ -1,7 +1,6 @@
 /**
  * Runs while the script of the page is still on its way: signs in, asks for the runs and opens the live socket. On a slow line each of these
- * round trips would otherwise wait for the one before it. main.ts takes over what is here; of what fails here it makes its own attempt. What that script
- * cannot do in this browser is shown from here.
+ * round trips would otherwise wait for the one before it. main.ts takes over what is here; of what fails here it makes its own attempt.
  */
 import { Api } from "./fetch/api";
 import { chosenRun, PROTOCOLS, type Started } from "./fetch/started";
@@ -26,11 +25,4 @@ async function start(): Promise<Started | null> {
   }
 }
 
-addEventListener("error", ({ error, message }) => {
-  const [chip, notice] = [document.querySelector("#chip b"), document.getElementById("map-notice")];
-  if ("steppe" in globalThis || !chip || !notice) return; // once the page's script works, the page shows its own errors
-  chip.textContent = "The page cannot start";
-  notice.textContent = error?.message ?? message;
-  notice.hidden = false;
-});
 if (!("steppeStarted" in globalThis)) Object.assign(globalThis, { steppeStarted: start() }); // else the page's script was there before
