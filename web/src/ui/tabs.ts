@@ -16,9 +16,7 @@ export function mount(element: HTMLElement, store: Store): void {
         byId(`pane-${PANES[index]}`).hidden = !chosen;
       }),
   );
-  tabs.forEach((tab, index) => {
-    tab.addEventListener("click", () => store.change({ pane: PANES[index] ?? "look" }));
-  });
+  for (const [index, tab] of tabs.entries()) tab.addEventListener("click", () => store.change({ pane: PANES[index] ?? "look" }));
   element.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
