@@ -244,3 +244,9 @@ def test_exactly_one_source_makes_a_grid(tmp_path: Path) -> None:
         read_grid()
     with pytest.raises(GridError, match="exactly one of"):
         read_grid(region="queensland", file=tmp_path)
+
+
+def test_a_geotiff_is_refused_with_the_line_that_converts_it(tmp_path: Path) -> None:
+    (tmp_path / "mask.tif").write_bytes(b"II*\0")
+    with pytest.raises(GridError, match=r"Convert it: gdal_translate -of netCDF \S+mask\.tif mask\.nc"):
+        read_grid(file=tmp_path / "mask.tif")

@@ -609,6 +609,17 @@ def weekly(path: Path, weeks: int, lengths: list[int] | None = None, units: str 
     return write_maps(path, maps_, start=start, units={"evap_pan": units}, time=bounds.mean(axis=1), bounds=bounds)
 
 
+def test_bounds_of_cdo_that_lack_the_end_of_a_day_are_named(tmp_path):
+    begins = np.arange(4.0)
+    bounds = np.stack([begins, begins + 0.875], axis=1)  # cdo daymean of records at 0, 3, .., 21 h
+    file = write_maps(tmp_path / "a.nc", {"vp": known_maps("vp", 4)}, time=bounds.mean(axis=1), bounds=bounds)
+    with pytest.raises(ForcingError, match=r"is of 0.875 days, .* as cdo daymean writes them, .*: ncatted -a bounds,time,d,, FILE"):
+        ingest([file], tmp_path / "w.zarr", day_shift={})
+    parts = write_maps(tmp_path / "b.nc", {"vp": known_maps("vp", 4)}, time=begins / 2, bounds=np.stack([begins, begins + 1], axis=1) / 2)
+    with pytest.raises(ForcingError, match=r"is of 0.5 days, .* Make them daily first"):
+        ingest([parts], tmp_path / "w.zarr", day_shift={})
+
+
 def test_weekly_maps_keep_their_weeks_beside_daily_ones(tmp_path):
     rain = write_maps(tmp_path / "rain.nc", {"daily_rain": known_maps("daily_rain", 365)})
     pan = [weekly(tmp_path / "a.nc", 26), weekly(tmp_path / "b.nc", 26, [7] * 25 + [8], start="1990-07-02")]

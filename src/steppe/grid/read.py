@@ -74,7 +74,7 @@ def read_raster(path: Path, variable: str | None = None) -> Raster | Projected |
         reason = str(error).split("\n")[0]
         advice = "Give a Zarr store, or install netCDF4 to read NetCDF."
         if path.suffix.lower() in (".tif", ".tiff"):
-            advice = f'Convert it in Python: rioxarray.open_rasterio("{path}").squeeze().to_dataset(name="mask").to_netcdf("mask.nc")'
+            advice = f"Convert it: gdal_translate -of netCDF {path} mask.nc"
         raise GridError(f'"{path}" cannot be read as a raster ({reason}). {advice}') from error
     with dataset:
         try:

@@ -177,9 +177,15 @@ class CfFile:
             wrong = np.flatnonzero((np.abs(high - low - lengths) > ROUNDING) | (lengths < 1) | (lengths > LONGEST))
             if wrong.size:
                 at = int(wrong[0])
+                length, advice = high[at] - low[at], "Make them daily first."
+                if (np.diff(np.floor(low)) >= 1.0).all() and length < 1.0:
+                    advice = (
+                        "If bounds are the first and the last stamp of a whole day, as cdo daymean writes them, take them away: "
+                        f"ncatted -a bounds,{time},d,, FILE."
+                    )
                 raise ForcingError(
-                    f'"{self.path}": the map of {day_name(int(low[at]), calendar)} is of {high[at] - low[at]:g} days, expected daily or '
-                    "weekly maps. Make them daily first."
+                    f'"{self.path}": the map of {day_name(int(low[at]), calendar)} is of {length:g} days, expected daily or weekly maps. '
+                    f"{advice}"
                 )
             low = np.floor(low + 0.5 + ROUNDING)  # the day that holds most of the first 24 hours
         days = low.astype(np.int64)
