@@ -115,7 +115,7 @@ def test_an_end_with_more_than_a_tenth_of_the_air_is_told(call, folder):
     code, _, error = call("box", "much.yaml", "--hours", "14", "--set", "NO2=1e12", "--set", "latitude=50", "--quiet")
     assert code == Exit.DONE
     assert error.startswith(
-        "steppe: NO2, NO, O, O3 grew to more than a tenth of the air; NO2 ends at 1.1e+152 molecule cm-3, 4.6e+132 times the air. "
+        "steppe: NO2, NO, O, O3 grew to more than a tenth of the air; NO2 ends at 1.4e+152 molecule cm-3, 5.6e+132 times the air. "
     )
     assert call("box", "three.yaml", "--hours", "14", "--set", "NO2=1e12", "--set", "latitude=50", "--quiet") == (Exit.DONE, "", "")
 

@@ -98,7 +98,7 @@ def serve(
 
 
 def _say(text: str) -> None:
-    with suppress(OSError):  # the disk of a log may be full, or nobody listens
+    with suppress(OSError):  # the disk of a log may be full, or its reader gone
         os.write(1, text.encode())
 
 

@@ -54,7 +54,7 @@ FACTORS = {  # to the unit of a name: of concentrations and of what else is writ
 class Conditions:
     """What is known of the cell.
 
-    air: what is said of the place and its air. initial: species -> [molecule cm-3]. given: name -> number, of rates from outside. factors:
+    air: of the place and its air, by name. initial: species -> [molecule cm-3]. given: name -> number, of rates from outside. factors:
     label of a process -> its factor. remarks: what is most probably a slip.
     """
 
@@ -108,7 +108,7 @@ class Conditions:
 
     @property
     def here(self) -> dict[str, float]:
-        """The place and its air, with what is missing filled in; day_begin, day_end and H2O only where they are said."""
+        """The place and its air, with what is missing filled in; day_begin, day_end and H2O only where they are given."""
         air = {**USUAL, **self.air}
         dense = air.setdefault("M", 1e-6 * air["pressure"] / (BOLTZMANN * air["temperature"]))
         return {"O2": O2_OF_AIR * dense, **air}

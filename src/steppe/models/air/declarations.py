@@ -36,7 +36,7 @@ METEOROLOGY = (
 )
 CHOICES = {
     "even_chemistry": Choice(
-        "Who computes the chemistry of a column, where a host has several ranks",
+        "Ranks that compute the chemistry of a column, where a host has several",
         {"on": "any of them, from one queue: dear columns are shared out evenly", "off": "the rank whose column it is"},
     ),
 }

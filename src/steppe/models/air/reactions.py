@@ -1,7 +1,7 @@
 """The chemistry of the columns of a host: any of its ranks computes any column, from one queue, so that dear columns are shared evenly.
 
 The fields of the ranks of a host lie side by side in memory that all of them see, and so does what the chemistry must know of a column. A
-cell takes its own steps, whoever computes it, so its result does not depend on that.
+cell takes its own steps, so its result does not depend on the rank that computes it.
 """
 
 import time
