@@ -60,6 +60,13 @@ def test_a_browser_that_keeps_no_cookie_is_told_so(page: Page, run: House) -> No
     expect(form.get_by_role("alert")).to_contain_text("keeps no cookie")
 
 
+def test_a_refused_way_to_the_server_is_named(page: Page, run: House) -> None:
+    why = "A proxy must pass on the header Host whole, with the port."
+    page.route("**/api/v1/login", lambda route: route.fulfill(status=403, json={"code": "foreign-origin", "detail": why}))
+    page.goto(f"{run.address}#token={TOKENS['view']}")
+    expect(page.get_by_role("form", name="Sign in")).to_contain_text(f"Not signed in: {why}")
+
+
 def test_a_link_that_is_opened_in_an_open_page_is_shown(opened: Opened) -> None:
     opened.house.order("/step", {"steps": 3})
     title = opened.page.locator(".title")

@@ -118,7 +118,7 @@ async function begin(): Promise<void> {
     new Following(store, api);
   } catch (error) {
     if (!isFailure(error)) throw error;
-    const refused = error.tag === "refused" && error.problem.status === 401;
+    const refused = error.tag === "refused" && [401, 403].includes(error.problem.status);
     const reason = refused ? `Not signed in: ${error.message}` : error.message;
     store.change({ connection: { ...store.now.connection, link: refused ? "refused" : "lost", reason } });
     if (!refused) setTimeout(() => void begin(), 2000);
