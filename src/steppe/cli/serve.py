@@ -1,11 +1,14 @@
 """`steppe serve`: serves a run, which clients steer and watch."""
 
+import atexit
 import logging
 import os
 import signal
 from contextlib import suppress
 from dataclasses import replace
+from logging.handlers import QueueHandler, QueueListener
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -50,7 +53,7 @@ def serve(
     while (file := os.open(os.devnull, os.O_RDWR)) <= 2:  # libuv aborts at a connection of the number 0, 1 or 2
         pass
     os.close(file)
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    _log_aside()
     # Until the server handles SIGINT, it ends the process as SIGTERM does: a KeyboardInterrupt while modules load may be lost.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from steppe.api import ROLES
@@ -95,6 +98,15 @@ def serve(
     tokens = given or Tokens.of_folder(served, ("view",) if options.read_only else ROLES)
     serve_runs(folder, tokens, _say, options, to_terminal=os.isatty(1))
     return Exit.DONE
+
+
+def _log_aside() -> None:
+    """Logs to stderr on a thread of its own: the loop of the server does not wait for a disk."""
+    lines = SimpleQueue[logging.LogRecord]()
+    listener = QueueListener(lines, logging.StreamHandler())
+    listener.start()
+    atexit.register(listener.stop)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", handlers=[QueueHandler(lines)])
 
 
 def _say(text: str) -> None:
