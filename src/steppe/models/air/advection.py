@@ -66,16 +66,25 @@ class SweepAdvection:
     def __init__(self, species: int, levels: int, rows: int, columns: int) -> None:
         self._shape = species, levels, rows, columns
         width, plane = columns + 2 * HALO, (rows + 2 * HALO) * (columns + 2 * HALO)
-        begin, volume = HALO * width + HALO, levels * plane
+        box = {"species": species, "begin": HALO * width + HALO, "volume": levels * plane}
         of_rows, of_levels = (min(columns, max(16, TILE // (n + 2 * HALO))) for n in (rows, levels))
-        across = min(rows, max(1, TILE // width)), 1, 0, begin, plane, width, width, rows * (columns + 1), columns + 1, columns + 1
-        down = of_rows, 0, 0, begin, plane, 1, width, (rows + 1) * columns, 1, columns
-        upward = of_levels, 0, 1, begin, width, 1, plane, columns, 1, rows * columns
         self._walks = {
-            "x": Walk(species, levels, rows, columns, *across, volume),
-            "y": Walk(species, levels, columns, rows, *down, volume),
-            "z": Walk(species, rows, columns, levels, *upward, volume),
-        }
+            "x": Walk(
+                **box, slabs=levels, lines=rows, length=columns, wide=min(rows, max(1, TILE // width)), in_rows=1, upward=0,
+                slab_step=plane, line_step=width, row_step=width,
+                flux_slab_step=rows * (columns + 1), flux_line_step=columns + 1, flux_row_step=columns + 1,
+            ),
+            "y": Walk(
+                **box, slabs=levels, lines=columns, length=rows, wide=of_rows, in_rows=0, upward=0,
+                slab_step=plane, line_step=1, row_step=width,
+                flux_slab_step=(rows + 1) * columns, flux_line_step=1, flux_row_step=columns,
+            ),
+            "z": Walk(
+                **box, slabs=rows, lines=columns, length=levels, wide=of_levels, in_rows=0, upward=1,
+                slab_step=width, line_step=1, row_step=plane,
+                flux_slab_step=columns, flux_line_step=1, flux_row_step=rows * columns,
+            ),
+        }  # fmt: skip
         most = max(walk.wide * (walk.length + 2 * HALO) for walk in self._walks.values())
         self.tile = Tile(*np.zeros((len(Tile._fields), most)))
         self._nothing = np.zeros(species)
