@@ -131,10 +131,12 @@ def handler(dtype: DTypeLike, shift: int, table: Integers, memory: Array) -> Han
         if n <= FEW and operation == GATHER:  # sooner copied than a kernel is called
             size, mask = kind.itemsize, (1 << shift) - 1
             return b"".join(string_at(int(table[i >> shift]) + size * (i & mask), size) for i in index.tolist())
-        a, b = np.frombuffer(values, FACTOR[kind.kind], 2) if operation != GATHER else (1, 1)
-        x = np.frombuffer(values, kind, offset=16 if operation != GATHER else 0)
+        factors, x = np.ones(2, FACTOR[kind.kind]), np.empty(0, kind)
+        if operation != GATHER:  # which is sent without them
+            factors = np.frombuffer(values, factors.dtype, 2)
+            x = np.frombuffer(values, kind, offset=factors.nbytes)
         found = np.empty(n if operation in ANSWERED else 0, kind)
-        loops.change(n, operation, shift, a, b, table, index, x, found)
+        loops.change(n, operation, shift, *factors, table, index, x, found)
         return found.data if found.size else b""
 
     return answer

@@ -1,8 +1,8 @@
 """Reading with a store of other hosts' pages: a page that is much used is fetched once, whole, and then read like own memory.
 
-The addresses of stored pages stand in a table like the array's own. A page under way keeps its slot. A
-full store gives up pages by the clock (Corbato 1968): a hand goes round, spares a page that was used since it last came by, and takes the
-next one that was not.
+The addresses of stored pages stand in a table like the array's own. A page under way keeps its slot. A full store gives up
+pages by the clock (Corbato 1968): a hand goes round, spares a page that was used since it last came by, and takes the next one that was
+not.
 """
 
 import re
