@@ -13,12 +13,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from steppe_bridge import native
 from steppe_bridge.errors import BRIDGE_FAILED, MISTAKE, Mistake
 from steppe_bridge.rank import BYE, CREDIT, HEADER, MESSAGE, PAYLOAD, Frame, Rank
 
+say = partial(print, flush=True)
 CONNECTIONS = (1, 2, 4, 8, 16)
 ROUNDS = 40  # of the delay
 TALK, DATA, LAST = 1, 2, 3  # tags
@@ -53,15 +55,15 @@ def examine(doctor: Doctor) -> None:
     for connections in CONNECTIONS:
         with _end(doctor, connections, "never") as rank:
             if not best:
-                print(_delay(_round_trips(rank)), flush=True)
-                print("connections   from the first   from the second   [MB/s]", flush=True)
+                say(_delay(_round_trips(rank)))
+                say("connections   from the first   from the second   [MB/s]")
             best[connections] = _rates(rank, _noise(), doctor.seconds)
-            print(f"{connections:11d}{best[connections][0] / 1e6:17.1f}{best[connections][1] / 1e6:18.1f}", flush=True)
+            say(f"{connections:11d}{best[connections][0] / 1e6:17.1f}{best[connections][1] / 1e6:18.1f}")
     chosen = choose(best)
     with _end(doctor, chosen, "auto") as rank:
         there, back = (new / old for new, old in zip(_rates(rank, _smooth(), 2 * doctor.seconds), best[chosen], strict=True))
-    print(f"Smooth numbers of 8 bytes, compressed where it pays, come {there:.2f} and {back:.2f} times as fast as noise.", flush=True)
-    print(f"Use --connections {chosen}. What waits for the link is compressed while measurement says that it pays.", flush=True)
+    say(f"Smooth numbers of 8 bytes, compressed where it pays, come {there:.2f} and {back:.2f} times as fast as noise.")
+    say(f"Use --connections {chosen}. What waits for the link is compressed while measurement says that it pays.")
 
 
 def choose(rates: dict[int, tuple[float, float]]) -> int:

@@ -117,10 +117,7 @@ def test_a_server_ends_without_a_word_though_clients_are_in_the_midst_of_somethi
             says("GET /api/v1/openapi.json", times=300)  # whose answers nobody reads
             says(f"GET /api/v1{RUN}/events-stream")
             time.sleep(0.5)
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(60) == 0
-            assert process.stderr is not None
-            assert process.stderr.read() == ""
+            ends_without_a_word(process)
         finally:
             process.kill()
 
@@ -135,12 +132,16 @@ def test_a_server_needs_no_output_that_takes_its_greeting(scenario: Path, output
             for _ in range(3):  # the number of a connection must be none of 0, 1 and 2
                 with httpx.Client(transport=httpx.HTTPTransport(uds=str(door)), timeout=60.0) as client:
                     assert client.get("http://localhost/healthz").status_code == 200
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(60) == 0
-            assert process.stderr is not None
-            assert process.stderr.read() == ""
+            ends_without_a_word(process)
         finally:
             process.kill()
+
+
+def ends_without_a_word(process: "subprocess.Popen[str]") -> None:
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
 
 
 def ordered(client: httpx.Client, path: str, key: str, content: dict[str, Any]) -> dict[str, Any]:
