@@ -111,10 +111,10 @@ static int reduce_by_sites(struct communicator *c, const struct call *a, int tag
     int error = local_reduce(c, mine_in(a), own.at, a, collector);
     if (error)
         return free(own.memory), error;
+    bool combines = collects && (to_all || c->rank == a->root), gives = collects && (to_all || !combines);
     uint64_t bytes;
-    char *packed = collects ? type_pack(own.at, a->receive.count, a->receive.type, &bytes) : NULL;
-    bool combines = collects && (to_all || c->rank == a->root);
-    struct part *sends = collects && to_all ? send_to_leaders(c, packed, bytes, tag) : NULL;
+    char *packed = gives ? type_pack(own.at, a->receive.count, a->receive.type, &bytes) : NULL;
+    struct part *sends = gives && to_all ? send_to_leaders(c, packed, bytes, tag) : NULL;
     if (combines) {
         combine_sites(c, own, a, tag);
         parts_await(sends, to_all ? c->sites - 1 : 0);
