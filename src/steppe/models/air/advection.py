@@ -65,29 +65,28 @@ class SweepAdvection:
 
     def __init__(self, species: int, levels: int, rows: int, columns: int) -> None:
         self._shape = species, levels, rows, columns
-        width, plane = columns + 2 * HALO, (rows + 2 * HALO) * (columns + 2 * HALO)
-        box = {"species": species, "begin": HALO * width + HALO, "volume": levels * plane}
-        of_rows, of_levels = (min(columns, max(16, TILE // (n + 2 * HALO))) for n in (rows, levels))
-        self._walks = {
-            "x": Walk(
-                **box, slabs=levels, lines=rows, length=columns, wide=min(rows, max(1, TILE // width)), in_rows=1, upward=0,
-                slab_step=plane, line_step=width, row_step=width,
-                flux_slab_step=rows * (columns + 1), flux_line_step=columns + 1, flux_row_step=columns + 1,
-            ),
-            "y": Walk(
-                **box, slabs=levels, lines=columns, length=rows, wide=of_rows, in_rows=0, upward=0,
-                slab_step=plane, line_step=1, row_step=width,
-                flux_slab_step=(rows + 1) * columns, flux_line_step=1, flux_row_step=columns,
-            ),
-            "z": Walk(
-                **box, slabs=rows, lines=columns, length=levels, wide=of_levels, in_rows=0, upward=1,
-                slab_step=width, line_step=1, row_step=plane,
-                flux_slab_step=columns, flux_line_step=1, flux_row_step=rows * columns,
-            ),
-        }  # fmt: skip
+        slabs_and_lines: dict[Axis, tuple[Axis, Axis]] = {"x": ("z", "y"), "y": ("z", "x"), "z": ("y", "x")}
+        self._walks = {axis: self._walk(axis, *others) for axis, others in slabs_and_lines.items()}
         most = max(walk.wide * (walk.length + 2 * HALO) for walk in self._walks.values())
         self.tile = Tile(*np.zeros((len(Tile._fields), most)))
         self._nothing = np.zeros(species)
+
+    def _walk(self, axis: Axis, slab: Axis, line: Axis) -> Walk:
+        """A sweep along an axis; along which axes its slabs and its lines follow each other."""
+        species, levels, rows, columns = self._shape
+        width, plane = columns + 2 * HALO, (rows + 2 * HALO) * (columns + 2 * HALO)
+        cells, steps = {"z": levels, "y": rows, "x": columns}, {"z": plane, "y": width, "x": 1}
+        _, of_rows, of_columns = self._faces(axis)
+        flux_steps = {"z": of_rows * of_columns, "y": of_columns, "x": 1}
+        row, fewest = (line, 1) if axis == "x" else (axis, 16)
+        wide = min(cells[line], max(fewest, TILE // (cells[axis] + 2 * HALO)))
+        counts = species, cells[slab], cells[line], cells[axis], wide, int(axis == "x"), int(axis == "z")
+        to_next = [each[at] for each in (steps, flux_steps) for at in (slab, line, row)]
+        return Walk._make([*counts, HALO * width + HALO, *to_next, levels * plane])
+
+    def _faces(self, axis: Axis) -> tuple[int, ...]:
+        """The shape of a flux along an axis."""
+        return tuple(n + (name == axis) for n, name in zip(self._shape[1:], AXES, strict=True))
 
     def ledger(self, axis: Axis) -> Floats:
         """Zeros for what goes (in or out, species, first or last side, level, y or x) of the box; (in or out, species, y, x) of its top."""
@@ -110,10 +109,8 @@ class SweepAdvection:
             An array has another shape.
         """
         species, levels, rows, columns = self._shape
-        faces = tuple(n + (name == axis) for n, name in zip((levels, rows, columns), AXES, strict=True))
         halos = levels, rows + 2 * HALO, columns + 2 * HALO
-        passing = self._ledger_shape(axis)
-        arrays = {"air": (air, halos), "flux": (flux, faces), "tracers": (tracers, (species, *halos)), "ledger": (ledger, passing)}
-        check_shapes(f"A sweep along {axis}", **arrays)
+        of_air = {"air": (air, halos), "flux": (flux, self._faces(axis)), "tracers": (tracers, (species, *halos))}
+        check_shapes(f"A sweep along {axis}", **of_air, ledger=(ledger, self._ledger_shape(axis)))
         incoming = self._nothing if above is None else above
         sweep_tiles(self._walks[axis], incoming, Swept(air, flux, tracers, ledger), self.tile)

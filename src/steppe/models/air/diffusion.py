@@ -61,7 +61,7 @@ class Elimination(NamedTuple):
 
     Of layer k: exchange, the air that it exchanges with the layer below in the step [kg]; inverse, 1 over the pivot; total, the pivot
     without that exchange. With m the mass of air, total_k = m_k + exchange_(k+1) total_(k+1) inverse_(k+1).
-    lone is the mixing ratio if the layer below had none, found downward; q the mixing ratio, found upward.
+    lone is the mixing ratio if the layer below had none, found downward; q the mixing ratio, found upward. Above the top lies a layer of 0.
     """
 
     exchange: Floats
@@ -84,18 +84,15 @@ def solve(shape: Columns, seconds: float, given: ColumnArrays, scratch: Eliminat
             s = min(shape.wide, columns - first)
             base, column = (HALO + row) * width + HALO + first, row * columns + first
             for i in range(s):
-                exchange[i] = 0.0
+                top = levels * s + i
+                exchange[i], exchange[top], total[top], inverse[top], lone[top] = 0.0, 0.0, 0.0, 0.0, 0.0
             for k in range(1, levels):
                 distance = thickness[k] + thickness[k - 1]
                 for i in range(s):
                     p = base + k * plane + i
                     density = air[p] / thickness[k] + air[p - plane] / thickness[k - 1]
                     exchange[k * s + i] = seconds * given.diffusivity[(k - 1) * area + column + i] * density / distance
-            for i in range(s):
-                at = (levels - 1) * s + i
-                total[at] = air[base + (levels - 1) * plane + i]
-                inverse[at] = 1.0 / (total[at] + exchange[at])
-            for down in range(1, levels):
+            for down in range(levels):
                 k = levels - 1 - down
                 for i in range(s):
                     at = k * s + i
@@ -108,10 +105,7 @@ def solve(shape: Columns, seconds: float, given: ColumnArrays, scratch: Eliminat
                         added = seconds * emission[(t * layers + k) * area + column + i]
                         tracers[here + k * plane + i] += added
                         given.emitted[ground + i] += added
-                for i in range(s):
-                    at = (levels - 1) * s + i
-                    lone[at] = tracers[here + (levels - 1) * plane + i] * inverse[at]
-                for down in range(1, levels - 1):
+                for down in range(levels - 1):
                     k = levels - 1 - down
                     for i in range(s):
                         at = k * s + i
@@ -142,7 +136,7 @@ class Diffusion:
             )
         self._shape, self._layers, self._thickness = (species, levels, rows, columns), layers, thickness
         self._wide = min(columns, max(16, TILE // levels))
-        self._scratch = Elimination(*np.zeros((5, levels * self._wide)))
+        self._scratch = Elimination(*np.zeros((5, (levels + 1) * self._wide)))
 
     def step(
         self, seconds: float, air: Floats, diffusivity: Floats, emission: Floats, velocity: Floats, tracers: Floats, ledger: Floats

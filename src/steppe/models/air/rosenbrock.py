@@ -169,12 +169,8 @@ def factor(lanes: int, program: Program, k: Floats, y: Floats, h: Floats, scratc
     c = program.elements_at
     for _ in range(program.elements):
         to, kind, diagonal, n = codes[c] * lanes, codes[c + 1], codes[c + 2] * lanes, codes[c + 3]
-        if kind == DIAGONAL:
-            for i in range(lanes):
-                total[i] = 2.0 / h[i]
-        else:
-            for i in range(lanes):
-                total[i] = 0.0
+        for i in range(lanes):
+            total[i] = 2.0 / h[i] if kind == DIAGONAL else 0.0
         plus(lanes, n, program, c + 4, q, scratch)
         q += n
         c += 4 + n
@@ -199,12 +195,8 @@ def solve(lanes: int, program: Program, a: Floats, total: Floats, x: Floats) -> 
         for i in range(lanes):
             total[i] = x[row + i]
         minus(lanes, n, codes, c + 3, a, x, total)
-        if diagonal < 0:
-            for i in range(lanes):
-                x[row + i] = total[i]
-        else:
-            for i in range(lanes):
-                x[row + i] = total[i] * a[diagonal + i]
+        for i in range(lanes):
+            x[row + i] = total[i] * a[diagonal + i] if diagonal >= 0 else total[i]
         c += 3 + 2 * n
 
 
@@ -223,11 +215,7 @@ def attempt(lanes: int, program: Program, step: Attempt) -> None:
     u1, u2, u3, z, error = step.u1, step.u2, step.u3, step.z, step.error
     place(lanes, program, step.now, k)
     change(lanes, program, k, y, scratch, f)
-    if program.varying > 0:
-        drift(lanes, program, step.slope, y, scratch, z)
-    else:
-        for i in range(species * lanes):
-            z[i] = 0.0
+    drift(lanes, program, step.slope, y, scratch, z)
     factor(lanes, program, k, y, h, scratch, a)
     for s in range(species):
         for i in range(lanes):
