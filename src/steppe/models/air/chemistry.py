@@ -38,12 +38,12 @@ class Chemistry:
     """The solver of one thread.
 
     program: of the mechanism; the processes that vary in it follow the sun by exp(-slant / cos(theta)). slant (varying,). rtol, atol
-    [molecule cm-3]: tolerances of a step. lanes: cells that are computed side by side.
+    [molecule cm-3]: tolerances of a step. lanes: cells that are computed side by side. spent: attempts of cells and of lanes, so far.
     """
 
     def __init__(self, program: Program, slant: Floats, rtol: float = 1e-2, atol: float = 1e4, lanes: int = LANES) -> None:
         self.program, self.lanes, self.tolerance = program, lanes, Tolerance(rtol, atol)
-        self._slant = np.ascontiguousarray(slant, float)
+        self._slant, self.spent = np.ascontiguousarray(slant, float), np.zeros(2, np.int64)
         self.state, self.step = Lanes.room(program.species, program.varying, lanes), Attempt.room(program, lanes)
 
     def advance(
@@ -72,4 +72,6 @@ class Chemistry:
         self.state.clear(seconds)
         self.step.y[...], self.step.k[...] = 0.0, 0.0
         integrate_of(self.lanes)(self.tolerance, self.program, self._slant, cells, self.state, self.step)
-        return ChemistryOutcome(steps[0], steps[1], clipped, failed, int(self.state.attempts[0]) * self.lanes)
+        iterations = int(self.state.attempts[0]) * self.lanes
+        self.spent += steps.sum(), iterations
+        return ChemistryOutcome(steps[0], steps[1], clipped, failed, iterations)

@@ -39,7 +39,7 @@ class ChemistryBox:
         mechanism = conditions.mechanism
         self.conditions, self.step, self.exact = conditions, step, exact
         self.species = mechanism.species
-        self._rates = Rates(mechanism)
+        self._rates = Rates(mechanism, conditions.given)
         self._factors = np.array([conditions.factors.get(process.label, 1.0) for process in mechanism.processes])
         equations = [(process.reactants, process.products) for process in mechanism.processes]
         varying = range(len(equations)) if exact else self._rates.sunlit.tolist()
@@ -92,18 +92,16 @@ class ChemistryBox:
         return found
 
     def _base(self, seconds: Floats, day: float, midnight: float) -> Floats:
-        air, mechanism = self._air, self.conditions.mechanism
-        temperature = np.full(len(seconds), air["temperature"])
+        mechanism, temperature = self.conditions.mechanism, np.full(len(seconds), self._air["temperature"])
         known: dict[str, Floats | float] = {
-            **{name: value for name, value in mechanism.constants.items() if name not in ("M", "O2")},
-            **{name: air[name] for name in ("pressure", "M", "O2")},
+            **mechanism.constants,
+            **{name: self._air[name] for name in self._air.keys() & {"pressure", "M", "O2", "H2O"}},
             "temperature": temperature,
-            "mixing_height": 100.0 * air["mixing_height"],
+            "mixing_height": 100.0 * self._air["mixing_height"],
             "day": day,
-            **self.conditions.given,
         }
-        if "H2O" in air or mechanism.humidity:
-            known["H2O"] = air["H2O"] if "H2O" in air else self._rates.humidity(temperature, seconds - midnight)
+        if mechanism.humidity and "H2O" not in self._air:
+            known["H2O"] = self._rates.humidity(temperature, seconds - midnight)
         out = np.zeros((self._program.processes, len(seconds)))
         self._rates(known, out, self._factors)
         if not (right := (out >= 0.0).all(axis=1)).all():

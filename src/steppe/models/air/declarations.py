@@ -1,6 +1,6 @@
 """The variables and options of an air run, which follow from its mechanism and from the emissions that it is given."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from steppe.errors import ModelError, nearest
 from steppe.models.air.conditions import BOLTZMANN, USUAL
@@ -76,7 +76,7 @@ def asked_of(mechanism: Mechanism) -> Iterator[Variable]:
     for name in mechanism.species:
         yield Variable(f"production_{name}", LYX, SPEED, "float64", Role.DIAGNOSTIC, f"{name} that reactions make")
         yield Variable(f"loss_{name}", LYX, SPEED, "float64", Role.DIAGNOSTIC, f"{name} that reactions take")
-    for process in in_the_air(mechanism):
+    for process in mechanism.in_the_air.processes:
         yield Variable(f"rate_{process.label}", LYX, SPEED, "float64", Role.DIAGNOSTIC, process.equation)
 
 
@@ -119,11 +119,6 @@ def emissions_of(mechanism: Mechanism, given: Iterable[str], fields: Iterable[st
         if species in forcing:
             yield Variable(*kind, "float32", Role.FORCING, text, low=0.0, high=MOST_EMITTED)
             yield _number(f"{EMISSION}factor_{species}", "1", f"factor of {EMISSION}{species}", FACTOR, dims=YX)
-
-
-def in_the_air(mechanism: Mechanism) -> Sequence[Process]:
-    """The processes without emission and deposition."""
-    return [process for process in mechanism.processes if process.rate.form not in OF_GROUND]
 
 
 def _rate_text(process: Process) -> str:

@@ -4,7 +4,7 @@ The readers make it (`plain_file`, `openatmos_file`); `rates` and the solver mak
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 MOLECULES = 6.02214076e17  # [molecule cm-3] in 1 mol m-3: Avogadro's number, SI
@@ -102,3 +102,8 @@ class Mechanism:
     humidity: Mapping[str, str] = field(default_factory=dict)
     elements: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     box: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def in_the_air(self) -> "Mechanism":
+        """It without emission and deposition."""
+        return replace(self, processes=tuple(process for process in self.processes if process.rate.form not in OF_GROUND))

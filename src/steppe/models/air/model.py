@@ -17,7 +17,7 @@ from steppe.models.air.advection import Axis, SweepAdvection, courant, fill_boun
 from steppe.models.air.chemistry import LANES
 from steppe.models.air.column import AIR, HeightLevels
 from steppe.models.air.conditions import HOUR, LEAST_COSINE
-from steppe.models.air.declarations import CHOICES, EMISSION, TERMS, asked_of, emissions_of, in_the_air, variables_of
+from steppe.models.air.declarations import CHOICES, EMISSION, TERMS, asked_of, emissions_of, variables_of
 from steppe.models.air.diffusion import Diffusion, diffusivity
 from steppe.models.air.lanes import PER_CELL, SHORTEST
 from steppe.models.air.light import cosine, solar_time, sunlight
@@ -45,7 +45,7 @@ Made: TypeAlias = tuple[int, int, Floats]  # of a deposition: what is deposited,
 
 
 class Air(FieldModel):
-    """Species that react, and that the wind and turbulence move; see the package.
+    """Species that react, and that the wind and turbulence move; see the package. work: the chemistry of this rank, and what it has cost.
 
     A field holds mixing ratios between steps, and masses [nmol mol-1 kg of air] within a step.
     """
@@ -63,8 +63,8 @@ class Air(FieldModel):
         if not isinstance(named, str | Path):
             raise ModelError(f"[parameters] mechanism = {named!r} must be a text: emep66, or the path of a file.")
         self.mechanism = mechanism or read_mechanism(named)
-        self._reacting = in_the_air(self.mechanism)
-        self._given = _given(table.pop("given", {}), self.mechanism)
+        self._rates = Rates(self.mechanism.in_the_air)
+        self._rates.given = _given(table.pop("given", {}), self._rates)
         self._lanes = table.pop("lanes", LANES)
         if not isinstance(self._lanes, int) or isinstance(self._lanes, bool) or not 1 <= self._lanes <= 4096:
             raise ModelError(f"[parameters] lanes = {self._lanes!r} must be a whole number from 1 to 4096.")
@@ -127,8 +127,8 @@ class Air(FieldModel):
         self._diffusion = Diffusion(species, levels, rows, columns, 1, self.levels.thickness)
         self._terms = np.zeros((len(TERMS), species, rows, columns))
         self._over = False  # on all ranks, since a step was too long on one of them
-        parts, even = (self._fields, self.now, (levels, *share.shape)), self.options["even_chemistry"] == "on"
-        self._reactions = Reactions(self.mechanism, self._given, *parts, reach, even, self._lanes, self._threads)
+        even = self.options["even_chemistry"] == "on"
+        self.work = Reactions(self._rates, self._fields, self.now, reach, even, self._lanes, self._threads)
 
     def advance(self, steps: range, inputs: Inputs, clock: Clock, recorder: Recorder) -> None:
         """See `Model`."""
@@ -247,11 +247,11 @@ class Air(FieldModel):
 
     @property
     def _factors(self) -> Floats:
-        return np.array([float(self.parameters[f"rate_factor_{process.label}"]) for process in self._reacting])
+        return np.array([float(self.parameters[f"rate_factor_{process.label}"]) for process in self._rates.mechanism.processes])
 
     def _tell(self, air: Floats) -> tuple[Floats, Floats]:
         """Cells and columns of the chemistry, with the meteorology of the step. air [kg m-2]."""
-        cells, columns = self._reactions.cells, self._reactions.columns
+        cells, columns = self.work.cells, self.work.columns
         cells[TEMPERATURE], cells[DENSITY] = own(self.forcing["T"]), self.levels.density(air)
         columns[SHADE] = 1.0 - BELOW_CLOUD * own(self.forcing["cloud"])
         columns[SOLAR_TIME] = HOUR * own(self.diagnostics["solar_time"])
@@ -262,7 +262,7 @@ class Air(FieldModel):
         cells[SCALE] = cells[DENSITY] / (NANO * own(self._air))
         columns[:PER_CELL] = sun
         before = tracers.sum(axis=1)
-        self._reactions.advance(self.seconds, self._factors, *(float(self.parameters[name]) for name in ("rtol", "atol")))
+        self.work.advance(self.seconds, self._factors, *(float(self.parameters[name]) for name in ("rtol", "atol")))
         self._terms[CLIP] = columns[CLIPPED:]
         self._terms[CHEMISTRY] = tracers.sum(axis=1) - before - self._terms[CLIP]
         if columns[FAILED].any() and not self._bad.count:
@@ -289,7 +289,7 @@ class Air(FieldModel):
         state, parameters = super().memory()
         _, levels, *halos = self._tracers.shape
         of_step = 8 * levels * halos[0] * halos[1] * OF_CELLS + self._advection.ledger("x").nbytes + 2 * self._terms[0].nbytes
-        return state + of_step + self._reactions.nbytes + bytes_of(self._advection.tile), parameters
+        return state + of_step + self.work.nbytes + bytes_of(self._advection.tile), parameters
 
     def derive(self, name: str) -> Array:
         """A term of the ledger, the speed of a reaction, or production or loss of a species; see `declarations`."""
@@ -304,7 +304,7 @@ class Air(FieldModel):
         found = np.zeros(air.shape)
         for row in range(air.shape[1]):
             lit = np.where(cosines[row] >= LEAST_COSINE, cosines[row], 0.0)
-            speeds = self._reactions.speeds(row, own(self._tracers)[:, :, row], lit, factors)
+            speeds = self.work.speeds(row, own(self._tracers)[:, :, row], lit, factors)
             for p in np.flatnonzero(weights):
                 found[:, row] += weights[p] * speeds[p]
         return found
@@ -312,26 +312,20 @@ class Air(FieldModel):
     def _weights(self, kind: str, which: str) -> Floats:
         """What a diagnostic sums: the factor of each process."""
         if kind == "rate":
-            return np.array([float(process.label == which) for process in self._reacting])
+            return np.array([float(process.label == which) for process in self._rates.mechanism.processes])
         i = self.mechanism.species.index(which)
-        made = np.array([sum(amount for of, amount in process.products if of == i) for process in self._reacting])
-        taken = np.array([process.reactants.count(i) for process in self._reacting]) - np.minimum(made, 0.0)
+        made = np.array([sum(amount for of, amount in process.products if of == i) for process in self._rates.mechanism.processes])
+        taken = np.array([process.reactants.count(i) for process in self._rates.mechanism.processes]) - np.minimum(made, 0.0)
         found: Floats = np.maximum(made, 0.0) if kind == "production" else taken
         return found
 
-    @property
-    def work(self) -> Reactions:
-        """The chemistry of this rank, with what it has cost so far."""
-        return self._reactions
 
-
-def _given(table: object, mechanism: Mechanism) -> dict[str, float]:
+def _given(table: object, rates: Rates) -> dict[str, float]:
     """The rates from outside that a run gives; raises `ModelError` if they are not those that the mechanism takes."""
     where = f"[parameters] given = {table!r}"
     if not isinstance(table, dict) or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in table.values()):
         raise ModelError(f'{where} must be a table of names and numbers, such as {{ "PHOTO.jno2" = 0.01 }}.')
-    rates = Rates(mechanism)
-    wanted = sorted(rates.outside)
+    mechanism, wanted = rates.mechanism, sorted(rates.outside)
     if unknown := [name for name in table if name not in wanted]:
         raise ModelError(f'{where}: mechanism {mechanism.name} does not take "{unknown[0]}".{nearest(unknown[0], wanted)}')
     if wrong := [name for name, value in table.items() if not 0.0 <= value < np.inf]:

@@ -59,11 +59,11 @@ class Rates:
     """The rates of a mechanism.
 
     sunlit (n,): the processes that follow the sun; slant (n,): B of each. names: of the conditions; used: those that a rate needs;
-    outside: those of rates from outside.
+    outside: those of rates from outside; given: name -> number, of those that a run has.
     """
 
-    def __init__(self, mechanism: Mechanism) -> None:
-        self.mechanism = mechanism
+    def __init__(self, mechanism: Mechanism, given: Mapping[str, float] | None = None) -> None:
+        self.mechanism, self.given = mechanism, dict(given or {})
         processes = mechanism.processes
         form = np.array([FORMS.index(process.rate.form) for process in processes], np.int64)
         self.sunlit = np.flatnonzero(form == PHOTOLYSIS)
@@ -74,9 +74,9 @@ class Rates:
         self.names = tuple(dict.fromkeys((*KNOWN, *(name for rate in rates for name in (*rate.third, *rate.outside)))))
         self.used = sorted({name for rate in rates for name in rate.needs})
         for p, rate in enumerate(rates):
-            for what, given, most in (("numbers", rate.numbers, WIDTH - 1), ("third bodies", rate.third, THIRDS)):
-                if len(given) > most:
-                    raise ModelError(f"Reaction {processes[p].label} has {len(given)} {what}; at most {most} are taken.")
+            for what, values, most in (("numbers", rate.numbers, WIDTH - 1), ("third bodies", rate.third, THIRDS)):
+                if len(values) > most:
+                    raise ModelError(f"Reaction {processes[p].label} has {len(values)} {what}; at most {most} are taken.")
             numbers[p, : len(rate.numbers)] = rate.numbers
             numbers[p, -1] = len(rate.numbers)
             columns[p, : len(rate.third)] = [self.names.index(name) for name in rate.third]
@@ -87,13 +87,15 @@ class Rates:
     def __call__(self, conditions: Mapping[str, Floats | float], out: Floats, factors: Floats | None = None) -> None:
         """Fills out (processes, cells or more) with rates [molecule, cm3, s]; those of sunlit processes lack exp(-slant/cos(theta)).
 
-        conditions: `names` -> (cells,) or a number; what is not there is NaN. factors (processes,): what each rate is multiplied by.
+        conditions: `names` -> (cells,) or a number, beside those of `given`; what is not there is NaN. factors (processes,): what each
+        rate is multiplied by.
 
         Raises
         ------
         ModelError
             A condition that a rate needs is missing.
         """
+        conditions = {**conditions, **self.given}
         cells = max(np.size(value) for value in conditions.values())
         if lacking := [name for name in self.names if name in self.used and name not in conditions]:
             raise ModelError(f"Mechanism {self.mechanism.name} needs {', '.join(lacking)}, which is not given.")

@@ -5,20 +5,18 @@ cell takes its own steps, so its result does not depend on the rank that compute
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from steppe.array_types import Floats
+from steppe.models.air.advection import own
 from steppe.models.air.chemistry import Chemistry
 from steppe.models.air.conditions import BOLTZMANN, O2_OF_AIR
-from steppe.models.air.declarations import in_the_air
 from steppe.models.air.lanes import PER_CELL, Tolerance
-from steppe.models.air.mechanism import Mechanism
 from steppe.models.air.program import Program
 from steppe.models.air.rates import Rates
 from steppe.models.air.sweeps import HALO
@@ -29,15 +27,6 @@ PAD = 16  # numbers behind each row of rates: rows a power of two apart would sh
 TASK = 8  # columns of a task
 TEMPERATURE, DENSITY, SCALE = range(3)  # of a cell: [K]; molecules of air [cm-3]; [cm-3] of what the field holds
 SOLAR_TIME, SHADE, FAILED, CLIPPED = range(PER_CELL, PER_CELL + 4)  # of a column, behind its sun; then clipped mass of each species
-
-
-class Worker:
-    """What a thread needs of its own. seconds: its CPU time so far; steps, work: attempts of cells, and of lanes."""
-
-    def __init__(self, program: Program, slant: Floats, lanes: int, processes: int, cells: int) -> None:
-        self.chemistry = Chemistry(program, slant, lanes=lanes)
-        self.k = np.zeros((processes, cells + PAD))
-        self.seconds, self.steps, self.work = 0.0, 0, 0
 
 
 def bytes_of(arrays: Any) -> int:
@@ -53,67 +42,54 @@ class Reactions:
 
     Parameters
     ----------
-    mechanism, given
-        The mechanism, and its rates from outside: name -> number.
+    rates
+        Of the processes in the air, with those from outside.
     fields
         The fields of all ranks of this host, (rows, *local): species, air, steps of the chemistry, one level after the other.
-    mine, shape
-        Which of them are of this rank; levels, rows and columns of its box.
-    even
-        Whether ranks share their columns.
+    mine
+        Which of them are of this rank.
+    reach, even
+        The ranks, and whether those of a host share their columns.
     lanes, threads
         Cells that are computed side by side; threads of this rank that take columns.
     """
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        given: Mapping[str, float],
-        fields: Sequence[Floats],
-        mine: Floats,
-        shape: tuple[int, ...],
-        reach: Reach,
-        even: bool,
-        lanes: int,
-        threads: int,
-    ) -> None:
-        self._species, self._levels = len(mechanism.species), shape[0]
-        self._mechanism = replace(mechanism, processes=tuple(in_the_air(mechanism)))
-        self._rates = Rates(self._mechanism)
-        equations = [(process.reactants, process.products) for process in self._mechanism.processes]
-        program = Program.of(self._species, equations, self._rates.sunlit.tolist())
-        self._most = max(1, MOST // shape[0])  # columns
-        self._workers = [Worker(program, self._rates.slant, lanes, len(equations), self._most * shape[0]) for _ in range(threads)]
-        self._given = dict(given)
-        self.cells, all_cells = reach.beside((3, *shape))
-        self.columns, all_columns = reach.beside((CLIPPED + self._species, *shape[1:]))
+    def __init__(self, rates: Rates, fields: Sequence[Floats], mine: Floats, reach: Reach, even: bool, lanes: int, threads: int) -> None:
+        species, processes = rates.mechanism.species, rates.mechanism.processes
+        program = Program.of(len(species), [(each.reactants, each.products) for each in processes], rates.sunlit.tolist())
+        self._rates, self._species, self._levels = rates, len(species), len(mine) // (len(species) + 2)
+        self._most = max(1, MOST // self._levels)  # columns
+        self._solvers = [Chemistry(program, rates.slant, lanes=lanes) for _ in range(threads)]
+        self._k = np.zeros((threads, len(processes), self._most * self._levels + PAD))
+        plane = own(mine).shape[1:]
+        self.cells, all_cells = reach.beside((3, self._levels, *plane))
+        self.columns, all_columns = reach.beside((CLIPPED + self._species, *plane))
         self._parts = list(zip(fields, all_cells, all_columns, strict=True))
         self._mine = next(number for number, (field, _, _) in enumerate(self._parts) if field is mine)
         tasks = [-(-columns[0].size // TASK) for columns in all_columns]
         self._first = np.cumsum([0, *tasks])
         several = even and reach.largest(np.array([float(len(fields))])) > 1.0
         self._queue = reach.queue(int(reach.largest(np.array([float(self._first[-1])]))), within_host=True) if several else None
-        self.wall = 0.0
+        self.wall, self._cpu = 0.0, np.zeros(threads)
 
     @property
     def nbytes(self) -> int:
         """Bytes of cells, columns, rates and lanes."""
-        each = self._workers
-        return bytes_of((self.cells, self.columns, *((worker.k, worker.chemistry.state, worker.chemistry.step) for worker in each)))
+        return bytes_of((self.cells, self.columns, self._k, *((each.state, each.step) for each in self._solvers)))
 
     @property
     def spent(self) -> tuple[float, int, int]:
         """CPU seconds, attempts of cells and attempts of lanes of this rank so far."""
-        each = self._workers
-        return sum(w.seconds for w in each), sum(w.steps for w in each), sum(w.work for w in each)
+        cells, lanes = np.sum([each.spent for each in self._solvers], axis=0).tolist()
+        return float(self._cpu.sum()), cells, lanes
 
     def advance(self, seconds: float, factors: Floats, rtol: float, atol: float) -> None:
-        """The chemistry of all columns of this host. factors (processes of `in_the_air`,): what each rate is multiplied by.
+        """The chemistry of all columns of this host. factors (processes,): what each rate is multiplied by.
 
         Where the solver cannot go on, the concentration of its species is NaN, and FAILED tells 1 + level x species + species.
         """
-        for worker in self._workers:
-            worker.chemistry.tolerance = Tolerance(rtol, atol)
+        for solver in self._solvers:
+            solver.tolerance = Tolerance(rtol, atol)
         self.columns[FAILED:] = 0.0
         if self._queue is not None:
             self._queue.reset()
@@ -123,18 +99,17 @@ class Reactions:
             with lock:
                 return next(pieces, None)
 
-        def work(worker: Worker) -> None:
+        def work(thread: int) -> None:
             cpu = time.thread_time()
             while piece := take():
-                self._compute(worker, *piece, seconds, factors)
-            worker.seconds += time.thread_time() - cpu
+                self._compute(thread, *piece, seconds, factors)
+            self._cpu[thread] += time.thread_time() - cpu
 
-        first, *others = self._workers
+        others = range(1, len(self._solvers))
         with ThreadPoolExecutor(max(1, len(others))) as threads:
-            running = [threads.submit(work, worker) for worker in others]
-            work(first)
-            for each in running:
-                each.result()
+            running = threads.map(work, others)
+            work(0)
+            list(running)  # raises what one of them raised
         self.wall += time.perf_counter() - wall
         if self._queue is not None:
             self._queue.reset()
@@ -148,7 +123,7 @@ class Reactions:
                 for begin in range(TASK * (first - self._first[part]), end, self._most):
                     yield part, begin, min(begin + self._most, end)
 
-    def _compute(self, worker: Worker, part: int, first: int, last: int, seconds: float, factors: Floats) -> None:
+    def _compute(self, thread: int, part: int, first: int, last: int, seconds: float, factors: Floats) -> None:
         field, cells, columns = self._parts[part]
         species, levels = self._species, self._levels
         wide, narrow = field.shape[-1], columns.shape[-1]
@@ -157,17 +132,15 @@ class Reactions:
         at = (plane * np.arange(levels)[:, None] + (row + HALO) * wide + column + HALO).ravel()
         of_cells = np.ascontiguousarray(cells.reshape(3, levels, -1)[..., first:last]).reshape(3, -1)
         of_columns = columns.reshape(len(columns), -1)[:, first:last]
-        k = self._rates_of(of_cells, np.tile(of_columns[SOLAR_TIME], levels), factors, worker.k)
+        k = self._rates_of(of_cells, np.tile(of_columns[SOLAR_TIME], levels), factors, self._k[thread])
         k[self._rates.sunlit, : at.size] *= np.tile(of_columns[SHADE], levels)
         sun = np.tile(of_columns[:PER_CELL], (1, levels))
         carries = field[(species + 1) * levels :].reshape(-1)
         carried = carries[at]
         c = field[: species * levels].reshape(species, -1)
-        done = worker.chemistry.advance(seconds, k, sun, c, at, carried, of_cells[SCALE])
+        done = self._solvers[thread].advance(seconds, k, sun, c, at, carried, of_cells[SCALE])
         carries[at] = carried
         of_columns[CLIPPED:] = (done.clipped / of_cells[SCALE]).reshape(species, levels, -1).sum(axis=1)
-        worker.steps += int(done.steps.sum() + done.rejected.sum())
-        worker.work += done.iterations
         for cell in np.flatnonzero(done.failed >= 0):
             which, (level, place) = int(done.failed[cell]), divmod(int(cell), last - first)
             c[which, at[cell]] = np.nan
@@ -175,19 +148,12 @@ class Reactions:
 
     def _rates_of(self, of_cells: Floats, solar_time: Floats, factors: Floats, k: Floats) -> Floats:
         """Fills k (processes, cells and more) with rates of some cells, without the sun. of_cells (2 or more, cells); solar_time [s]."""
-        T, density = of_cells[TEMPERATURE], of_cells[DENSITY]
-        constants = self._mechanism.constants
-        usual = constants.get("M")
-        known: dict[str, Floats | float] = {
-            **{name: density * (value / usual) if usual else value for name, value in constants.items()},
-            "temperature": T,
-            "pressure": 1e6 * BOLTZMANN * density * T,
-            "M": density,
-            "day": 1.0,
-            **self._given,
-        }
-        known.setdefault("O2", O2_OF_AIR * density)
-        if self._mechanism.humidity:
+        T, density, mechanism = of_cells[TEMPERATURE], of_cells[DENSITY], self._rates.mechanism
+        usual = mechanism.constants.get("M")
+        constants = {name: density * (value / usual) if usual else value for name, value in mechanism.constants.items()}
+        air = {"temperature": T, "pressure": 1e6 * BOLTZMANN * density * T, "M": density, "day": 1.0}
+        known: dict[str, Floats | float] = {"O2": O2_OF_AIR * density, **constants, **air}
+        if mechanism.humidity:
             known["H2O"] = self._rates.humidity(T, solar_time)
         self._rates(known, k, factors)
         np.copyto(k, np.nan, where=k < 0.0)  # would make matter: the solver stops there
@@ -207,7 +173,7 @@ class Reactions:
         self._rates_of(of_cells.reshape(3, -1), np.tile(self.columns[SOLAR_TIME, row], self._levels), factors, k)
         found = k.reshape(-1, *of_cells.shape[1:])
         found[self._rates.sunlit] *= shine[:, None, :]
-        for p, process in enumerate(self._mechanism.processes):
+        for p, process in enumerate(self._rates.mechanism.processes):
             for reactant in process.reactants:
                 found[p] *= c[reactant]
         return found
