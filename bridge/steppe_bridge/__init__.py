@@ -2,13 +2,8 @@
 
     cli ── run ────> one machine starts all sites, by ssh where they are not local
      └──── site ───> a site: its gateway, its launch
-             ├── mpi       which MPI the program loads, which launcher starts it
-             ├── native    the gateway and the preload libraries
-             └── process   processes that do not outlive this one
+             ├── mpi       which MPI the program loads, which launcher starts it, the programs in C
+             └── process   processes that do not outlive this one, and what they write
 
 The programs in C are in `native`; `python -m steppe_bridge` is the command.
 """
-
-from steppe_bridge.errors import Mistake
-
-__all__ = ["Mistake"]

@@ -1,7 +1,6 @@
 """What a person can put right, and the exit codes of every command."""
 
-MISTAKE = 2
-BRIDGE_FAILED = 75
+MISTAKE, BRIDGE_FAILED = 2, 75
 
 
 class Mistake(Exception):

@@ -9,19 +9,14 @@ from steppe_bridge.errors import Mistake
 SIZE = 32  # [bytes], as hexadecimal digits in the file
 
 
-def make_key(path: Path) -> None:
-    """Writes a fresh random key to a new file.
+def make_key(path: Path, digits: str = "") -> None:
+    """Writes a key, a fresh random one if none is given, to a new file of mode 0600.
 
     Raises
     ------
     Mistake
         The file is there, or cannot be made.
     """
-    write_key(path, secrets.token_hex(SIZE))
-
-
-def write_key(path: Path, digits: str) -> None:
-    """Writes a key to a new file of mode 0600; raises a Mistake where there is a file, or none can be made."""
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
@@ -29,7 +24,7 @@ def write_key(path: Path, digits: str) -> None:
     except OSError as error:
         raise Mistake(f'"{path}" cannot be written: {error.strerror}.') from None
     with open(file, "w", encoding="utf-8") as stream:
-        stream.write(digits + "\n")
+        stream.write((digits or secrets.token_hex(SIZE)) + "\n")
 
 
 def read_key_line() -> str:

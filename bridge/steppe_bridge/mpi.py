@@ -1,4 +1,4 @@
-"""Which MPI a program loads, and which launcher starts its ranks."""
+"""What ranks are started with: which MPI a program loads, its launcher, and the parts of the bridge in C."""
 
 import os
 import re
@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from steppe_bridge.errors import Mistake, quoted
@@ -15,8 +16,8 @@ LIBRARIES = {  # Intel's, Cray's and MVAPICH's libraries have the ABI of MPICH
     "abi": r"libmpi_abi\.so\.\d+",
     "openmpi": r"libmpi\.so\.40",
     "mpich": r"lib(mpi|mpich|mpi_(?!abi)\w+)\.so\.12",
+    "": r"lib(mpi|mpich|mpi_abi)\.so\.\d+",  # which the bridge does not serve
 }
-ANY_LIBRARY = r"lib(mpi|mpich|mpi_abi)\.so\.\d+"
 LAUNCHERS = {"openmpi": "Open MPI|prte|PRRTE", "mpich": r"HYDRA|MPICH|MVAPICH|Intel\(R\) MPI"}
 
 
@@ -53,12 +54,11 @@ def kind_of_program(program: str) -> str:
     if re.search("not a dynamic executable|statically linked", said):
         raise Mistake(f'"{path}" is a static program: nothing can be preloaded into it. Link it with the shared library of MPI.')
     names = re.findall(r"^\s*(\S+)", said, re.MULTILINE)
-    for kind, pattern in LIBRARIES.items():
-        if any(re.fullmatch(pattern, name) for name in names):
-            return kind
-    if other := next((name for name in names if re.fullmatch(ANY_LIBRARY, name)), None):
-        raise Mistake(f'"{path}" loads {other}, which the bridge does not serve. It serves libmpi.so.12, libmpi.so.40 and libmpi_abi.so.')
-    return ""
+    loaded = ((kind, name) for kind, pattern in LIBRARIES.items() for name in names if re.fullmatch(pattern, name))
+    kind, name = next(loaded, ("", ""))
+    if name and not kind:
+        raise Mistake(f'"{path}" loads {name}, which the bridge does not serve. It serves libmpi.so.12, libmpi.so.40 and libmpi_abi.so.')
+    return kind
 
 
 def named_command(named: str, option: str = "--{}", folder: str = ".") -> list[str] | None:
@@ -100,7 +100,8 @@ def find_launcher(program: str, kind: str, named: str, option: str = "--{}") -> 
     seen = []
     for command in [chosen] if chosen else places:
         if shutil.which(command[0]):
-            of = _kind_of_launcher(command)
+            said = "" if Path(command[0]).name == "srun" else _output([command[0], "--version"])
+            of = next((each for each, words in LAUNCHERS.items() if re.search(words, said)), "")
             if of == kind or "" in (of, kind) or kind == "abi":
                 if not kind and not of:
                     known = f"{option.format('mpi')}: {', '.join(KINDS)}"
@@ -108,13 +109,8 @@ def find_launcher(program: str, kind: str, named: str, option: str = "--{}") -> 
                 return _with_options(command, of), kind or of
             seen.append(f"{shlex.join(command)} of {KINDS[of]}")
     found = f"Found: {quoted(seen)}." if seen else "There is no mpiexec beside this Python or on the PATH."
-    name_it = f"Name it with {option.format('mpiexec')}."
-    raise Mistake(f'There is no launcher for {KINDS.get(kind, "MPI")}, which "{program}" loads. {found} {name_it}')
-
-
-def _kind_of_launcher(command: list[str]) -> str:
-    said = "" if Path(command[0]).name == "srun" else _output([command[0], "--version"])
-    return next((kind for kind, words in LAUNCHERS.items() if re.search(words, said)), "")
+    found += f" Name it with {option.format('mpiexec')}."
+    raise Mistake(f'There is no launcher for {KINDS.get(kind, "MPI")}, which "{program}" loads. {found}')
 
 
 def _with_options(command: list[str], kind: str) -> list[str]:
@@ -126,8 +122,42 @@ def _with_options(command: list[str], kind: str) -> list[str]:
 
 def _output(command: list[str]) -> str:
     plain = {**os.environ, "LC_ALL": "C"}
-    try:
+    with suppress(OSError, subprocess.TimeoutExpired):
         done = subprocess.run(command, stdin=subprocess.DEVNULL, env=plain, capture_output=True, text=True, timeout=10)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout + done.stderr
+        return done.stdout + done.stderr
+    return ""
+
+
+def native_folder() -> Path:
+    """STEPPE_BRIDGE_NATIVE, else `native` of the installed package, else `native/build` of the source tree."""
+    if named := os.environ.get("STEPPE_BRIDGE_NATIVE"):
+        return Path(named).absolute()
+    installed = Path(__file__).resolve().parent / "native"
+    return installed if installed.is_dir() else installed.parents[1] / "native" / "build"
+
+
+def find_gateway() -> Path:
+    """The gateway; raises a Mistake if it was not built."""
+    path = native_folder() / "steppe-bridge-gateway"
+    if not os.access(path, os.X_OK):
+        help = "`make -C bridge/native` builds it, STEPPE_BRIDGE_NATIVE names its folder"
+        raise Mistake(f'"{path}" is missing: the gateway was not built. {help}.')
+    return path
+
+
+def find_preload(kind: str) -> Path:
+    """The preload library for a kind of MPI.
+
+    Raises
+    ------
+    Mistake
+        There is none, or LD_PRELOAD cannot hold its name.
+    """
+    folder = native_folder()
+    path = folder / f"libsteppe_bridge_{kind}.so"
+    if not path.is_file():
+        there = quoted(sorted(each.name for each in folder.glob("libsteppe_bridge_*.so"))) or "none"
+        raise Mistake(f'There is no preload library for {KINDS[kind]}: "{path}" is missing. In its folder: {there}.')
+    if set(str(path)) & set(" :\n"):
+        raise Mistake(f'"{path}" cannot be preloaded: LD_PRELOAD expects a name without spaces and colons. Install the bridge elsewhere.')
+    return path

@@ -2,19 +2,16 @@
 
 import socket
 import struct
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 HEADER = struct.Struct("<IHHiiQiIQQ")
-MAGIC = 0x31425453
-PROTOCOL = 1
-PAYLOAD = 65536
+MAGIC, PROTOCOL, PAYLOAD = 0x31425453, 1, 65536
 HELLO, WORLD, MESSAGE, FRAGMENT, ACKNOWLEDGE, CREDIT, ABORT, BYE, SITE, READY, PING, PONG, PARCEL, TAKEN = range(1, 15)
 MACHINE = bytes([1, 8, 16, 4, 8, 1, 0, 0])
 
 
-@dataclass
-class Frame:
+class Frame(NamedTuple):
     """A frame; the names are those of wire.h."""
 
     type: int
@@ -41,9 +38,7 @@ class Rank:
         By each function that waits: nothing came for `timeout` seconds.
     """
 
-    def __init__(
-        self, path: Path, local: int, ranks: int, *, machine: bytes = MACHINE, protocol: int = PROTOCOL, timeout: float = 20.0
-    ) -> None:
+    def __init__(self, path: Path, local: int, ranks: int, machine: bytes = MACHINE, protocol: int = PROTOCOL, timeout: float = 20) -> None:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(timeout)
         self.socket.connect(str(path))
@@ -56,38 +51,35 @@ class Rank:
         """Writes frames whole."""
         self.socket.sendall(b"".join(frame.packed() for frame in frames))
 
-    def _fill(self, n: int) -> bool:
+    def _take(self, n: int) -> bytes:
         while len(self._buffer) < n:
-            try:
-                got = self.socket.recv(1 << 20)
-            except ConnectionResetError:
-                got = b""
-            if not got:
-                return False
+            if not (got := self.socket.recv(1 << 20)):
+                raise ConnectionError("The gateway has closed the connection.")
             self._buffer += got
-        return True
+        taken = bytes(self._buffer[:n])
+        del self._buffer[:n]
+        return taken
 
-    def receive(self) -> Frame | None:
-        """The next frame; None at the end.
+    def receive(self) -> Frame:
+        """The next frame.
 
         Raises
         ------
+        ConnectionError
+            There is none any more.
         ValueError
             What came is no frame.
         """
-        if not self._fill(HEADER.size):
-            return None
-        magic, kind, _flags, source, dest, context, tag, length, total, number = HEADER.unpack_from(self._buffer)
-        if magic != MAGIC or not self._fill(HEADER.size + length):
-            raise ValueError(f"The gateway sent bytes that are no frame: {bytes(self._buffer[:48]).hex()}.")
-        payload = bytes(self._buffer[HEADER.size : HEADER.size + length])
-        del self._buffer[: HEADER.size + length]
-        return Frame(kind, source, dest, payload, tag, context, total, number)
+        head = self._take(HEADER.size)
+        magic, kind, _flags, source, dest, context, tag, length, total, number = HEADER.unpack(head)
+        if magic != MAGIC:
+            raise ValueError(f"The gateway sent bytes that are no frame: {head.hex()}.")
+        return Frame(kind, source, dest, self._take(length), tag, context, total, number)
 
     def enter(self) -> "Rank":
         """Waits for the world; raises ConnectionError if the gateway says something else."""
         frame = self.receive()
-        if frame is None or frame.type != WORLD:
+        if frame.type != WORLD:
             raise ConnectionError(f"There is no world, but {frame}.")
         self.rank, self.world, self.window = frame.dest, frame.total, frame.id
         self.sites = list(struct.unpack_from(f"<{self.world}i", frame.payload))

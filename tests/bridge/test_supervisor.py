@@ -362,7 +362,7 @@ def test_output_that_nothing_reads_ends_the_sites(program: Compiler, runtime: Pa
 
 
 def test_lines_stay_whole_and_events_are_taken_out_wherever_they_stand() -> None:
-    from steppe_bridge.output import event_line, pass_on
+    from steppe_bridge.process import event_line, pass_on
 
     text = b"one\ntw" + event_line({"event": "launch"}) + b"o\n\r50 %\r60 %\n" + bytes(100_000) + b"\nend"
     expected = b"[a] one\n[a] two\n[a] \r50 %\r60 %\n[a] " + bytes(100_000) + b"\n[a] end\n"
