@@ -1,8 +1,10 @@
 """How the waiting client's requests travel, over a real server of the standard library."""
 
+import os
 import socket
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
@@ -57,6 +59,23 @@ def test_threads_use_a_transport_together(url):
     with ThreadPoolExecutor(8) as pool:
         found = [*pool.map(lambda text: posted(over, text).content, texts)]
     assert found == [f"/before/x?y=1 {text}".encode() for text in texts]
+    now(over.close())
+
+
+def test_a_fork_has_connections_of_its_own(url):
+    over = Waiting(url, "", True)
+    port = posted(over, "one").headers["x-port"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, here those of the server
+        child = os.fork()
+    if not child:
+        shared = True
+        try:
+            shared = posted(over, "two").headers["x-port"] == port
+        finally:
+            os._exit(shared)
+    assert os.waitpid(child, 0)[1] == 0
+    assert posted(over, "three").headers["x-port"] == port
     now(over.close())
 
 

@@ -4,6 +4,7 @@ httpx takes a third of a millisecond of the processor for a request, `http.clien
 """
 
 import asyncio
+import os
 import socket
 import time
 from collections.abc import Mapping
@@ -51,7 +52,7 @@ class Connections(Protocol):
 
 
 class Waiting:
-    """For programs that wait: no method ever waits for an event loop. Threads may use it together.
+    """For programs that wait: no method ever waits for an event loop. Threads may use it together, and forks of the process.
 
     url: of the server. path: of its Unix socket, "" for none. verify: whether certificates are, or what verifies them.
     """
@@ -59,9 +60,13 @@ class Waiting:
     def __init__(self, url: str, path: str, verify: "bool | ssl.SSLContext") -> None:
         self._url, self._path, self._verify = urlsplit(url), path, verify
         self._idle: list[HTTPConnection] = []
+        self._process = os.getpid()
 
     async def send(self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]) -> Reply:
         """See `Connections`."""
+        if self._process != os.getpid():  # a fork that shares a connection with its parent gets the replies to the other one
+            await self.close()
+            self._process = os.getpid()
         try:
             connection = self._idle.pop()
         except IndexError:
