@@ -4,7 +4,7 @@ python -m benchmarks.programs.transport_ranks HOSTS COURANT FLOW ROUNDS STEPS [a
 
 The same model runs three times, with the same kernels on arrays of one form, which differ in what a rank sees of other ranks' rows:
 
-arrays    as it is: global arrays, on one host by address, between hosts by pages that some points need
+arrays    as it is: global arrays; between hosts pages come that some points need
 halos     its own memory, filled before the kernels run with as many rows beside its own as the fastest air passes in a step, and those
           that the stencils read; half as many for the wind, which is read half-way
 whole     its own memory, filled with all rows
@@ -73,7 +73,7 @@ class Rows:
     def __init__(self, world: World, links: Links, boxes: Sequence[tuple[int, int]], shape: Sequence[int], beside: int, tag: int) -> None:
         self._world, self._links, self._dirty = world, links, False
         self.shape, width, rows = tuple(shape), int(np.prod(shape[1:])), shape[0]
-        self.whole: Floats = np.zeros(rows * width)  # rows that nobody fills take no memory
+        self.places: Floats = np.zeros(rows * width)  # rows that nobody fills take no memory
         seen = [(max(first - beside, 0), min(end + beside, rows)) for first, end in boxes]
         self.memory = 8 * width * (seen[world.rank][1] - seen[world.rank][0])
         self.received = 0  # bytes from other hosts
@@ -84,7 +84,7 @@ class Rows:
             for direction, (owner, reader) in enumerate([(other, mine), (mine, other)]):
                 first, end = max(boxes[owner][0], seen[reader][0]), min(boxes[owner][1], seen[reader][1])
                 if other != mine and first < end:
-                    part = self.whole[first * width : end * width]
+                    part = self.places[first * width : end * width]
                     if other in links.to:
                         self._far[direction].append((links.to[other], part))
                     else:
@@ -107,8 +107,11 @@ class Rows:
         self._messages.wait()
 
     def scatter(self, index: Any, value: Any) -> None:
-        self.whole[index] = value
+        self.places[index] = value
         self._dirty = True
+
+    def elsewhere(self, index: Any) -> NDArray[np.int64]:
+        return np.empty(0, np.int64)
 
     def sync(self) -> None:
         if self._dirty:
@@ -116,12 +119,12 @@ class Rows:
         self._dirty = False
 
     def gather(self, index: Any) -> Any:
-        return self.whole[index]
+        return self.places[index]
 
     room = 0
 
     def raw(self) -> tuple[NDArray[np.int64], int]:
-        return np.array([self.whole.ctypes.data]), ONE_PAGE
+        return np.array([self.places.ctypes.data]), ONE_PAGE
 
     @contextmanager
     def read_only(self, cache: int) -> Iterator["Rows"]:

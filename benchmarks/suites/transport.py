@@ -1,4 +1,4 @@
-"""Transport: a step beside that of a C++ twin, its kernels by address and by table, ranks beside halos and replication, and peers.
+"""Transport: a step beside that of a C++ twin, its kernels on one host and on two, ranks beside halos and replication, and peers.
 
 CPU times are of the thread that steps, or of all threads of a rank; wall times say something on an idle machine of two cores or more. The
 wind is interpolated, all three components; it stays, so that a step reads no store, except where it says so.
@@ -24,7 +24,8 @@ from benchmarks.transport_peers import mpdata, parcels
 from benchmarks.transport_runs import DT, FORMS, POINTS, Run, wind, write_winds
 from benchmarks.transport_twin import Times, TransportTwin, build
 from steppe.arrays import ModelArrays
-from steppe.comm import BoxReach, Serial, find_library, find_mpiexec
+from steppe.arrays.layout import PAGE
+from steppe.comm import BoxReach, Serial, find_library, find_mpiexec, placed, shared
 from steppe.comm.rank import LIBRARY_THREADS
 from steppe.engine import Simulation
 from steppe.grid import Box
@@ -55,13 +56,12 @@ reduce = "last"
 [engine]
 threads = 1
 """
-GAP = 8  # elements behind a page: a line of the processor's cache
 
 
 def figures(quick: bool) -> list[Figure]:
     """All of them."""
     rounds = QUICK_ROUNDS if quick else ROUNDS
-    return [*_twin(rounds), *_tables(rounds), _longer(rounds), *_ranks(rounds, quick), *_memory(), *_peers(rounds, quick)]
+    return [*_twin(rounds), *_places(rounds), _longer(rounds), *_ranks(rounds, quick), *_memory(), *_peers(rounds, quick)]
 
 
 def _twin(rounds: int) -> Iterator[Figure]:
@@ -138,26 +138,24 @@ def same(twin: TransportTwin, folder: Path) -> Figure:
 
 
 class _Own:
-    """A global array that is a plain array of NumPy: of one piece, or with its pages in a table.
-
-    A gap follows each page, as between own pages and stored ones: the model reads pages that lie side by side without their table.
-    """
+    """A global array in memory of this process: of NumPy, or, as of two hosts, half of it shared and half of it pages that were stored."""
 
     room = 0
 
-    def __init__(self, shape: Any, page: int) -> None:
+    def __init__(self, shape: Any, of_two: bool) -> None:
         size = int(np.prod(shape))
-        each = page // 8 if page else size
-        self._cells: Floats = np.zeros((-(-size // each), each + GAP))
-        self.whole = None if page else self._cells[0, :size]
-        self._shift = each.bit_length() - 1 if page else ONE_PAGE
-        self._table = self._cells.ctypes.data + self._cells.strides[0] * np.arange(len(self._cells))
+        half = -(-4 * size // PAGE) * PAGE  # bytes
+        memory = placed(shared(Serial(), [0], half), np.array([[0, 0, half]]), 2 * half).view(np.float64) if of_two else np.zeros(size)
+        self.places: Floats = memory[:size]
+
+    def elsewhere(self, index: Any) -> NDArray[np.int64]:
+        return np.empty(0, np.int64)
 
     def scatter(self, index: Any, value: Any) -> None:
-        self._cells[index >> self._shift, index & ((1 << self._shift) - 1)] = value
+        self.places[index] = value
 
     def raw(self) -> tuple[NDArray[np.int64], int]:
-        return self._table, self._shift
+        return np.array([self.places.ctypes.data]), ONE_PAGE
 
     @contextmanager
     def read_only(self, cache: int) -> Iterator["_Own"]:
@@ -165,39 +163,39 @@ class _Own:
 
 
 class _OwnArrays(BoxReach):
-    """A reach whose arrays of tracers and winds are `_Own`; with pages, or 0 for one piece."""
+    """A reach whose arrays of tracers and winds are `_Own`."""
 
-    def __init__(self, box: Box, page: int) -> None:
+    def __init__(self, box: Box, of_two: bool) -> None:
         super().__init__(Serial(), box, totals, ModelArrays(Serial()))
-        self._page = page
+        self._of_two = of_two
 
     def array(self, shape: Any, dtype: Any = "float64", page: int = 65_536) -> Any:
-        return super().array(shape) if len(shape) == 2 else _Own(shape, self._page)
+        return super().array(shape) if len(shape) == 2 else _Own(shape, self._of_two)
 
 
-def _tables(rounds: int) -> Iterator[Figure]:
-    """The kernels by the address of a global array, by that of a NumPy array, and by a table of pages of it.
+def _places(rounds: int) -> Iterator[Figure]:
+    """The kernels on a global array of one host, on an array of NumPy, and on the places of an array of two hosts.
 
     Each round has arrays of its own: where in memory they lie changes a time by a tenth.
     """
     samples: dict[str, dict[str, list[float]]] = {"carry": {}, "trace": {}}
     fields = wind(COURANT)
     for _ in range(rounds):
-        runs = {"flat": Run(fields), "plain": Run(fields, reach=lambda box: _OwnArrays(box, 0))}
-        runs["pages"] = Run(fields, reach=lambda box: _OwnArrays(box, 65_536))
+        runs = {"one host": Run(fields), "plain": Run(fields, reach=lambda box: _OwnArrays(box, False))}
+        runs["two hosts"] = Run(fields, reach=lambda box: _OwnArrays(box, True))
         for run in runs.values():
             run.step(2)
-        assert all(np.array_equal(run.tracers, runs["flat"].tracers) for run in runs.values())
+        assert all(np.array_equal(run.tracers, runs["one host"].tracers) for run in runs.values())
         for what, work in {"carry": _carry, "trace": _trace}.items():
             for name, times in alternate({name: measured(work, run) for name, run in runs.items()}, QUICK_ROUNDS).items():
                 samples[what].setdefault(name, []).extend(times)
-    note = "one kernel, which takes an address in both cases: of the array in shared memory, and of one of NumPy"
+    note = "one kernel on shared memory, and on memory of NumPy"
     for what, name in (("carry", "limited interpolation"), ("trace", "paths and wind")):
-        found = ratio(samples[what]["flat"], samples[what]["plain"])
+        found = ratio(samples[what]["one host"], samples[what]["plain"])
         yield Figure(f"{name}: global array / plain array", found.value, "x", at_most=1.05, note=f"{found.spread}; {note}")
-        found = ratio(samples[what]["pages"], samples[what]["flat"])
+        found = ratio(samples[what]["two hosts"], samples[what]["one host"])
         target = 1.3 if what == "carry" else None
-        yield Figure(f"{name}: by a table of pages / flat", found.value, "x", at_most=target, note=found.spread, samples=samples[what])
+        yield Figure(f"{name}: array of two hosts, once its pages came / of one", found.value, "x", at_most=target, note=found.spread)
 
 
 def _middles(run: Run) -> Floats:

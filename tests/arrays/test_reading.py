@@ -43,10 +43,12 @@ def reading(hosts: str, slots: int, layout: str = "blocks", n: int = N, page: in
 
 
 def right(seen: ReadOnly, pages: set[int]) -> bool:
-    """True if a kernel reads every element of the pages."""
+    """True if a kernel reads every element of the pages, by the table and, where elements have places, there."""
     table, shift = seen.raw()
-    elements = [i for page in pages for i in range(page * PER_PAGE, min(N, (page + 1) * PER_PAGE))]
-    return all(table[i >> shift] for i in elements) and all(load(table, shift, i) == i * i for i in elements)
+    runs = [np.arange(page << shift, min(N << shift - 3, page + 1 << shift)) for page in pages]
+    if not all(table[page] for page in pages) or any(load(table, shift, i) != i * i for run in runs for i in run[:PER_PAGE].tolist()):
+        return False
+    return shift == 3 or all((seen.places[run] == run**2).all() for run in runs)
 
 
 def there(seen: ReadOnly) -> set[int]:
@@ -57,13 +59,14 @@ def there(seen: ReadOnly) -> set[int]:
 @given(
     hosts=some.sampled_from(["ab", "abc", "baba"]),
     slots=some.integers(0, 8),
-    layout=some.sampled_from(["blocks", "wrapped"]),
+    layout=some.sampled_from([("blocks", 64), ("wrapped", 64), ("blocks", 4096)]),
     calls=some.lists(some.tuples(NUMBERS, some.integers(0, 15), some.integers(-1, 3), some.booleans()), min_size=5, max_size=20),
 )
 def test_what_is_brought_and_kept_is_there_whatever_the_order_of_waits(
-    hosts: str, slots: int, layout: str, calls: list[tuple[set[int], int, int, bool]]
+    hosts: str, slots: int, layout: tuple[str, int], calls: list[tuple[set[int], int, int, bool]]
 ) -> None:
-    with reading(hosts, slots, layout) as (array, seen):
+    kind, page = layout
+    with reading(hosts, slots, kind, N * page // 64, page) as (array, seen):
         own = set(array.layout.pages_of(array.host).tolist())
         assert seen.room == min(slots, PAGES - len(own))
         promised, coming, asked_for, messages = set[int](), list[tuple[set[int], ComingPages]](), 0, 0
@@ -93,7 +96,7 @@ def test_what_is_brought_and_kept_is_there_whatever_the_order_of_waits(
                 assert right(seen, promised)
             assert (array.traffic.misses, array.traffic.messages, array.traffic.passed_by) == (asked_for, messages, 0)
             if through_gather and not promised and not coming:
-                assert (seen.gather(np.arange(N)) == np.arange(N) ** 2).all()
+                assert (seen.gather(np.arange(array.size)) == np.arange(array.size) ** 2).all()
                 asked_for, messages = array.traffic.misses, array.traffic.messages
                 array.traffic.passed_by = 0
 
@@ -134,6 +137,44 @@ def test_a_page_that_two_ask_for_comes_once_and_the_second_waits_for_the_first()
         seen.bring(far[1:3]).wait()
         assert array.traffic.misses == 3
         assert right(seen, set(far[:3]))
+
+
+def test_the_memory_of_a_page_that_makes_room_is_given_back() -> None:
+    with reading("ab", slots=1, n=64 * N, page=4096) as (array, seen):
+        first, second = np.flatnonzero(seen.raw().table == 0)[:2].tolist()
+        seen.bring([first]).wait()
+        assert right(seen, {first})
+        seen.bring([second]).wait()
+        assert right(seen, {second, *array.layout.pages_of(array.host).tolist()})
+        assert not seen.places[first << 9 : first + 1 << 9].any()
+
+
+def test_what_is_stored_in_the_place_of_another_hosts_element_is_scattered_from_there() -> None:
+    def rank(world: World) -> None:
+        array = GlobalArray(world, 2048, page=4096)  # four pages, two a host
+        array.places[world.rank :: 2] = 1.0 + world.rank
+        far = array.elsewhere(np.arange(world.rank, 2048, 2))
+        assert (far // 1024 == 1 - world.rank).all()
+        assert far.size == 512
+        array.sync()
+        assert array[0] == array[1025] - 1.0 == 1.0
+        assert array[1] == array[1024] == 0.0
+        array.sync()
+        array.scatter(far, array.places[far])
+        array.sync()
+        assert (array[:] == 1.0 + np.arange(2048) % 2).all()
+
+    run_threads(2, rank, hosts=["a", "b"])
+
+
+def test_elements_have_places_where_the_system_can_map_their_pages() -> None:
+    def rank(world: World) -> None:
+        for layout, page in (("blocks", 64), ("wrapped", 4096)):
+            array = GlobalArray(world, 2048, layout=layout, page=page)
+            with pytest.raises(ArrayError, match=f"pages of {page} bytes, {layout}, .* Choose the layout .blocks. and pages of 4096 bytes"):
+                _ = array.places
+
+    run_threads(2, rank, hosts=["a", "b"])
 
 
 def test_gather_and_flush_leave_alone_what_is_under_way() -> None:
@@ -186,7 +227,7 @@ def test_mistakes_are_told_and_ask_for_nothing() -> None:
                 wrong()
         assert array.traffic.messages == 0
         coming = seen.bring(far[:2])
-    for late in (coming.wait, seen.raw, lambda: seen.bring([])):
+    for late in (coming.wait, seen.raw, lambda: seen.places, lambda: seen.bring([])):
         with pytest.raises(ArrayError, match="has ended"):
             late()
 

@@ -24,6 +24,7 @@ from steppe.timeline import span
 
 MOST = 1 << 20  # elements of a request
 FEW = 16  # elements that are sent as they are
+LONG = 64  # elements of a run that is sooner copied by itself than in a loop over all elements
 SAMPLE = 512  # indices of a call
 FACTOR = {"i": "i8", "f": "f8"}  # what a factor of integers or floats is sent as
 SHORT, LARGEST = np.uint32, np.iinfo(np.uint32).max  # as which indices are sent that fit
@@ -118,14 +119,19 @@ class Far:
         return answer
 
 
-def handler(dtype: DTypeLike, shift: int, table: Integers, memory: Array) -> Handler:
-    """Answers requests for the pages of this host, whose addresses are in `table`; keeps their memory alive."""
+def handler(dtype: DTypeLike, shift: int, table: Integers, memory: Array, placed: bool) -> Handler:
+    """Answers requests for the pages of this host, whose addresses are in `table`; keeps their memory alive.
+
+    placed: each element has its place in the memory.
+    """
     kind = np.dtype(dtype)
     loops: ElementLoops = access(kind.name)
+    elements = memory[: memory.size // kind.itemsize * kind.itemsize].view(kind)  # other ranks may ask when this one has dropped its array
 
     def answer(request: PageRequest) -> Buffer:
-        assert memory.size  # other ranks may ask after this one has dropped its array
         _, operation, where, values = request
+        if placed and operation == GATHER and where.ndim > 1 and where[:, 1].sum() > LONG * len(where):
+            return np.concatenate([elements[first : first + count] for first, count in where.tolist()]).data
         index = _from_runs(where) if where.ndim > 1 else where.astype(np.int64, copy=False)
         n = index.size
         if n <= FEW and operation == GATHER:  # sooner copied than a kernel is called

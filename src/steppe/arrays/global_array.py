@@ -3,6 +3,7 @@
 On one host all ranks see the same memory. Elements on other hosts are asked for by messages (`far`); the calls are the same.
 """
 
+import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from steppe.array_types import Array, Integers
+from steppe.array_types import Array, Bytes, Integers
 from steppe.arrays.access import ANSWERED, FETCH_UPDATE, GATHER, SCATTER, UPDATE, access, divide
 from steppe.arrays.element_inputs import ElementInputs, described, fitting, flat_index
 from steppe.arrays.far import Far, Fetch, Wait, handler
@@ -20,7 +21,7 @@ from steppe.arrays.layout import PAGE, Kind, PageLayout
 from steppe.arrays.ordered import Log, apply_in_order
 from steppe.arrays.reading import RawPages, ReadOnly, read_only_error, size_of
 from steppe.arrays.site import site_of
-from steppe.comm import World, shared
+from steppe.comm import World, agreed, placed, shared
 from steppe.errors import ArrayError
 from steppe.kernels.elements import ONE_PAGE
 
@@ -105,13 +106,18 @@ class GlobalArray:
         """Gets the memory. Every rank touches all of its host's, so that no later access pays for it."""
         layout, site = self.layout, self._site
         memory = shared(self._world, site.hosts, layout.bytes_on(site.host))
-        memory[::4096].max(initial=0)
+        self._pieces = layout.pieces(site.host)
+        if layout.have_places() and site.several:
+            with agreed(self._world):
+                memory = placed(memory, self._pieces, layout.pages * layout.page)
+            self._pieces[:, 0] = self._pieces[:, 1]
+        for first, _, count in self._pieces.tolist():
+            memory[first : first + count : 4096].max(initial=0)
         self._memory, address = memory, memory.ctypes.data
         self.whole: Array | None = None
         """All elements (size,), if they lie in one piece of memory that this rank sees, as on one host."""
         if layout.in_one_piece():
-            self._table, self._shift = np.array([address]), ONE_PAGE
-            self.whole = memory[: self.nbytes].view(self.dtype)
+            self._table, self._shift, self.whole = np.array([address]), ONE_PAGE, self.places
         else:
             self._table, self._shift = layout.table(site.host, address), layout.shift
         self._loops = access(self.dtype.name)
@@ -120,13 +126,31 @@ class GlobalArray:
         self._log = Log(self.dtype)
         self._process = os.getpid()
         if site.server:
-            site.served[self.number] = handler(self.dtype, self._shift, self._table, memory)
+            site.served[self.number] = handler(self.dtype, self._shift, self._table, memory, layout.have_places())
         site.meet(f'the making of "{self.name}"')
 
     @property
     def own(self) -> Sequence[tuple[int, int]]:
         """The ranges (first, one after the last) of flat indices in this rank's own memory."""
         return self.layout.elements_of(self._site.rank)
+
+    @property
+    def places(self) -> Array:
+        """Memory in which each element has its place, (size,): those of this host are there.
+
+        Others may not be read; what is stored in their places remains with this rank, until it is scattered.
+
+        Raises
+        ------
+        ArrayError
+            The array is of several hosts, and its layout is no "blocks", or its pages are no multiple of the system's.
+        """
+        if not self.layout.have_places():
+            raise ArrayError(
+                f'"{self.name}" has pages of {self.layout.page} bytes, {self.layout.kind}, which have no place in one piece of memory. '
+                f'Choose the layout "blocks" and pages of {mmap.PAGESIZE} bytes at least.'
+            )
+        return self._memory[: self.nbytes].view(self.dtype)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         """A copy of all elements, for NumPy's functions."""
@@ -205,6 +229,13 @@ class GlobalArray:
         places, counts = np.empty(index.size, np.int64), np.empty(1, np.int64)
         divide(index.size, self._shift, table, index, places, counts)
         return places[counts[0] :][::-1], places[: counts[0]]
+
+    def elsewhere(self, index: ArrayLike) -> Integers:
+        """Those of some flat indices (n,) whose elements lie on other hosts; raises as `gather`."""
+        self.check()
+        chosen = self.inputs.elements(index)
+        away: Integers = chosen[self.layout.page_hosts[chosen >> self.layout.shift] != self.host]
+        return away
 
     def scatter(self, index: ArrayLike, value: ArrayLike) -> None:
         """Stores a value at each flat index; of equal indices in one call the last one counts.
@@ -320,7 +351,7 @@ class GlobalArray:
         self.check()
         room = size_of(cache)
         self._meet("read_only", patience)
-        seen = ReadOnly(self, self._far, RawPages(self._table.copy(), self._shift), room)
+        seen = ReadOnly(self, self._far, RawPages(self._table.copy(), self._shift), room, self._more_places())
         self._reading += 1  # a context may be entered within another one
         try:
             yield seen
@@ -328,6 +359,12 @@ class GlobalArray:
             self._reading -= 1
             seen.end()
         self._site.meet(f'the end of read_only of "{self.name}"')
+
+    def _more_places(self) -> Bytes | None:
+        """Places for all elements, with those of this host, to store pages of others in."""
+        if not (self._site.several and self.layout.have_places()):
+            return None
+        return placed(self._memory, self._pieces, self._memory.size)
 
     def raw(self) -> RawPages:
         """Table and shift for a kernel that is handed the array; see `steppe.kernels.elements`.

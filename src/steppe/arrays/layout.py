@@ -4,6 +4,7 @@ blocks      page g belongs to rank g * ranks // pages: contiguous pages, in orde
 wrapped     page g belongs to rank g mod ranks, as in DOLIB (D'Azevedo and Romine 1994)
 """
 
+import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -87,12 +88,21 @@ class PageLayout:
         """The address of each page for a process of `host` that sees its memory at `address`; 0 for pages of other hosts."""
         found = np.zeros(self.pages, np.int64)
         here = self.pages_of(host)
-        found[here] = address + self.page * np.arange(here.size)
+        found[here] = address + self.page * (here if self.have_places() else np.arange(here.size))
         return found
+
+    def pieces(self, host: int) -> Integers:
+        """Where the pages of a host lie in its memory and in that of all, see `comm.placed`: (pieces, 3) [bytes]."""
+        first, count = runs_of(self.pages_of(host)).T * self.page
+        return np.stack([np.cumsum(count) - count, first, count], axis=1)
 
     def in_one_piece(self) -> bool:
         """True if the memory of the only host has all elements in order."""
         return max(self.hosts) == 0 and (self.kind == "blocks" or len(self.hosts) == 1)
+
+    def have_places(self) -> bool:
+        """True if the pages of a host can lie where they would lie in memory of all pages: few pieces, which the system can map."""
+        return self.in_one_piece() or (self.kind == "blocks" and self.page % mmap.PAGESIZE == 0)
 
     def elements_of(self, rank: int) -> Sequence[tuple[int, int]]:
         """The ranges (first, one after the last) of elements of a rank; neighbouring pages are one range."""

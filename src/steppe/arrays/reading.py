@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from steppe.array_types import Array, Integers
+from steppe.array_types import Array, Bytes, Integers
 from steppe.arrays.access import GATHER
 from steppe.arrays.far import Far, Wait
+from steppe.comm import forget
 from steppe.errors import ArrayError
 
 if TYPE_CHECKING:
@@ -66,15 +67,17 @@ class ComingPages:
 class ReadOnly:
     """A global array while no rank changes it; `GlobalArray.read_only` makes it.
 
-    raw: a table of its own, with the pages of this host. cache [bytes]: for pages of other hosts. room: so many of them can be stored at
-    once, as many as the cache holds, or all that there are.
+    raw: a table of its own, with the pages of this host. cache [bytes]: for pages of other hosts. places: memory in which each page has its
+    place, with those of this host, if the array has places. room: so many of them can be stored at once, as many as the cache holds, or
+    all that there are.
     """
 
-    def __init__(self, array: "GlobalArray", far: Far, raw: RawPages, cache: int) -> None:
+    def __init__(self, array: "GlobalArray", far: Far, raw: RawPages, cache: int, places: Bytes | None) -> None:
         self._array, self._far, self._raw, self._table = array, far, raw, raw.table
         layout = array.layout
         self.room = min(cache // layout.page, layout.pages - layout.pages_of(array.host).size)
-        self._memory = np.empty(self.room * layout.page, np.uint8)
+        self._placed = places is not None
+        self._memory = np.empty(self.room * layout.page, np.uint8) if places is None else places
         self._pages = np.full(self.room, layout.pages)  # of each slot; of an empty one the number behind the last page
         self._used, self._under_way = np.zeros((2, layout.pages + 1), bool)  # by page: since the hand came by; with a slot, without content
         self._coming: list[tuple[Integers, ComingPages]] = []  # pages under way, by request
@@ -92,6 +95,19 @@ class ReadOnly:
         """
         self._check()
         return self._raw
+
+    @property
+    def places(self) -> Array:
+        """Memory in which each element has its place, (size,): there are those of the pages of this host and of the stored ones.
+
+        Raises
+        ------
+        ArrayError
+            `read_only` has ended; or as `GlobalArray.places`.
+        """
+        self._check()
+        places = self._array.places
+        return self._memory[: self._array.nbytes].view(places.dtype) if self._placed else places
 
     def bring(self, pages: ArrayLike, keep: ArrayLike = ()) -> ComingPages:
         """Asks for those of some pages that are neither on this host nor stored nor under way, and returns at once.
@@ -162,8 +178,7 @@ class ReadOnly:
         self._forget(np.flatnonzero(~self._under_way[self._pages]))
 
     def end(self) -> None:
-        """Forgets the stored pages; later calls raise `ArrayError`."""
-        self.flush()
+        """Later calls raise `ArrayError`."""
         self._ended = True
 
     def _check(self) -> None:
@@ -203,7 +218,7 @@ class ReadOnly:
         self._forget(slots)
         self._pages[slots], self._under_way[wanted] = wanted, True
         self._far.traffic.misses += wanted.size
-        groups, slot_of = self._far.pages(wanted), dict(zip(wanted.tolist(), slots.tolist(), strict=True))
+        groups, slot_of = self._far.pages(wanted), dict(zip(wanted.tolist(), (wanted if self._placed else slots).tolist(), strict=True))
         found = ComingPages(lambda: self._arrive(wanted, groups, slot_of))
         self._coming.append((wanted, found))
         return found
@@ -234,5 +249,8 @@ class ReadOnly:
 
     def _forget(self, slots: Integers) -> None:
         """Empties slots."""
-        pages, none = self._pages[slots], self._array.layout.pages
-        self._table[pages[pages < none]], self._pages[slots] = 0, none
+        layout, pages = self._array.layout, self._pages[slots]
+        stored = pages[pages < layout.pages]
+        self._table[stored], self._pages[slots] = 0, layout.pages
+        for page in stored.tolist() if self._placed else ():
+            forget(self._memory, page * layout.page, layout.page)

@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from steppe.comm.machine_state import free_memory as free_memory
     from steppe.comm.machine_state import host_memory as host_memory
     from steppe.comm.machine_state import process_state as process_state
+    from steppe.comm.node import forget as forget
     from steppe.comm.node import nodes as nodes
     from steppe.comm.node import of_all as of_all
+    from steppe.comm.node import placed as placed
     from steppe.comm.node import shared as shared
     from steppe.comm.rank import cores_of_rank as cores_of_rank
     from steppe.comm.rank import delayed_interrupt as delayed_interrupt

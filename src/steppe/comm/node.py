@@ -1,10 +1,11 @@
 """Hosts of ranks, and the shared memory of a host."""
 
+import ctypes
 import mmap
 import os
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,6 +18,12 @@ from steppe.comm.world import World
 from steppe.errors import Failure
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")  # tells hosts of one name apart
+NO_RESERVE = 0x4000  # MAP_NORESERVE of Linux: addresses alone, without memory
+TO_ADDRESS = 1 | 2  # MREMAP_MAYMOVE | MREMAP_FIXED
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.mremap.restype = ctypes.c_void_p
+LIBC.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
+LIBC.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 def nodes(world: World, host: str | None = None) -> list[int]:
@@ -66,6 +73,40 @@ def shared(world: World, node: Sequence[int], length: int) -> Bytes:
         if file >= 0:
             os.close(file)
     return np.frombuffer(memory, np.uint8)
+
+
+def placed(memory: Bytes, pieces: Integers, length: int) -> Bytes:
+    """Addresses for `length` bytes, in which pieces of shared memory have places of their own.
+
+    All other bytes are zero, and take memory when they are changed.
+
+    Parameters
+    ----------
+    memory
+        From `shared` or from this function.
+    pieces
+        (pieces, 3): where each begins in `memory`, where it begins here, and its bytes; multiples of the system's page.
+
+    Raises
+    ------
+    Failure
+        The system gives this process not so many addresses.
+    """
+    with _failing(f"Addresses for {length / 1e6:,.0f} MB cannot be had"):
+        space = mmap.mmap(-1, max(length, 1), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE)
+        with suppress(OSError):  # a system without large pages
+            space.madvise(mmap.MADV_NOHUGEPAGE)  # a change takes the memory of a page, and not of a large one
+        found = np.frombuffer(space, np.uint8)
+        for there, here, count in pieces.tolist():
+            old, new = memory.ctypes.data + there, found.ctypes.data + here
+            if LIBC.mremap(old, 0, count, TO_ADDRESS, new) != new:  # for a length of 0 the old place stays, too
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return found
+
+
+def forget(memory: Bytes, first: int, count: int) -> None:
+    """Gives back the memory of bytes of `placed` that are in no piece. first, count: multiples of the system's page."""
+    LIBC.madvise(memory.ctypes.data + first, count, mmap.MADV_DONTNEED)
 
 
 def _number(host: str) -> int:

@@ -190,7 +190,6 @@ def _double(x: float) -> MathConstants:
 
 INTRINSICS: dict[Function, object] = {
     primitives.fma: _fma,
-    primitives.float64s: float64_pointer,
     primitives.polynomial: _polynomial,
     primitives.where: _where,
     primitives.bits: _cast_bits,

@@ -144,11 +144,6 @@ def swap(address: int, old: float | np.generic, new: float | np.generic, like: S
     return there
 
 
-def float64s(address: int) -> "ctypes._Pointer[ctypes.c_double]":
-    """The float64 at an address and those behind it, to be indexed; neighbours are loaded together."""
-    return ctypes.cast(int(address), ctypes.POINTER(ctypes.c_double))
-
-
 def prefetch(address: int) -> None:
     """Asks for the memory at an address, which the caller will soon change; in Python nothing."""
 

@@ -171,8 +171,16 @@ class CommonArray(Protocol):
     """A global array, as a model has it: `steppe.arrays.GlobalArray`."""
 
     @property
-    def whole(self) -> Array | None:
-        """All elements (size,), if they lie in one piece of memory that this rank sees; None otherwise."""
+    def places(self) -> Array:
+        """Memory in which each element has its place, (size,): those of this host are there.
+
+        Others may not be read; what is stored in their places remains with this rank, until it is scattered. Raises `ArrayError` where
+        pages of other hosts are no multiple of the system's.
+        """
+        ...
+
+    def elsewhere(self, index: ArrayLike) -> Array:
+        """Those of some flat indices (n,) whose elements lie on other hosts."""
         ...
 
     def gather(self, index: ArrayLike) -> Array:
@@ -206,10 +214,10 @@ class CommonArray(Protocol):
 
 
 class StoredPages(Protocol):
-    """An array while no rank changes it, for kernels that read it by `load`: `steppe.arrays.reading.ReadOnly`.
+    """An array while no rank changes it, for kernels: `steppe.arrays.reading.ReadOnly`.
 
-    A kernel may read the elements of the pages of this host and of the stored ones. While it computes a part of its work, the pages for
-    the next part come:
+    A kernel may read the elements of the pages of this host and of the stored ones, in `places` or by `load` and `raw`. While it computes
+    a part of its work, the pages for the next part come:
 
         coming = seen.bring(pages of part 0)
         for each part:
@@ -221,6 +229,11 @@ class StoredPages(Protocol):
     @property
     def room(self) -> int:
         """So many pages of other hosts can be stored at once."""
+        ...
+
+    @property
+    def places(self) -> Array:
+        """Memory in which each element has its place, (size,): those of the pages of this host and of the stored ones are there."""
         ...
 
     def raw(self) -> tuple[Array, int]:

@@ -74,7 +74,7 @@ def test_ranks_of_one_host_and_any_cut_give_the_same_bits(case, folder, ranks, d
 # each page and each cut, not each pair
 @pytest.mark.parametrize(
     ("hosts", "dims", "page", "cache"),
-    [(["a", "b"], None, 1, 1), (["a", "b", "a", "c"], {"y": 2, "x": 2}, 4, 1), (["a", "b", "a", "c"], {"y": 2, "x": 2}, 64, 64)],
+    [(["a", "b"], None, 4, 1), (["a", "b", "a", "c"], {"y": 2, "x": 2}, 16, 1), (["a", "b", "a", "c"], {"y": 2, "x": 2}, 64, 64)],
 )
 def test_ranks_of_several_hosts_with_any_pages_and_cache_give_the_same_bits(case, folder, hosts, dims, page, cache):
     (scheme, wind), expected = case
@@ -92,11 +92,11 @@ def test_steps_in_pieces_give_the_same_bits(case, folder):
 @pytest.mark.parametrize("scheme", ["best", "ccm"])
 def test_pages_that_make_room_for_others_are_asked_for_again(tmp_path, scheme):
     write_winds(tmp_path / "winds.zarr", latitudes=32, levels=6, hours=6, days=1, strength=400.0)
-    file = run_file(tmp_path, scheme, page=1)
+    file = run_file(tmp_path, scheme, page=4)
     file.write_text(file.read_text().replace("gaussian = 16", "gaussian = 32").replace("end = 2000-01-02", "end = 2000-01-01"))
     plan = Plan.of(file)
     expected = whole([advanced(Serial(), plan, steps=2)], (32, 64))
-    parts = run_threads(2, lambda world: advanced(world, plan, steps=2, cache=72 << 10), 60.0, ["a", "b"])
+    parts = run_threads(2, lambda world: advanced(world, plan, steps=2, cache=30 * 4096), 60.0, ["a", "b"])
     assert_same(whole(parts, (32, 64)), expected)
 
 

@@ -40,9 +40,10 @@ def test_a_level_that_is_named_twice_has_its_source_once():
     assert tracer.levels == (3, 2)
 
 
-def test_a_page_is_a_power_of_two():
-    with pytest.raises(ModelError, match=r"\[parameters\] page = 3 must be a power of two"):
-        Transport.of({"page": 3})
+@pytest.mark.parametrize("page", [2, 6])
+def test_a_page_is_a_power_of_two_that_the_system_can_map(page):
+    with pytest.raises(ModelError, match=rf"\[parameters\] page = {page} must be a power of two of at least 4, such as 64 \[KiB\]"):
+        Transport.of({"page": page})
 
 
 def test_the_box_of_a_source_is_four_numbers():

@@ -1,20 +1,19 @@
 """Paths and tracers of the own cells, read out of global arrays: a path may begin in any cell of any rank.
 
 All ranks put wind and tracers into the arrays. Then each finds where the air of its cells comes from, some rows at a time, and what there
-was. Kernels read elements by their addresses: on one host straight from the memory of all ranks; of other hosts, pages are stored, and
-those that some points need come while the points before are computed.
+was. Each element of an array has its place in memory: those of this host are there, and pages of other hosts come into theirs, those that
+some points need while the points before are computed. So the kernels know nothing of hosts.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steppe.array_types import Floats, Integers
 from steppe.grid import Box
 from steppe.kernels import field_kernel
-from steppe.models.handed import Reach, StoredPages
+from steppe.models.handed import CommonArray, Reach
 from steppe.models.transport import interpolation
 from steppe.models.transport.levels import HybridLevels
 from steppe.models.transport.paths import (
@@ -23,7 +22,6 @@ from steppe.models.transport.paths import (
     COMPONENTS,
     Circles,
     GridPlaces,
-    Pages,
     PathPoints,
     SomeRows,
     WindArrays,
@@ -34,7 +32,7 @@ from steppe.models.transport.paths import (
     turn,
     wind_at,
 )
-from steppe.models.transport.reading import pages_of_tracers, pages_of_wind
+from steppe.models.transport.reading import Flags, Reading, mark_tracers, mark_wind
 from steppe.models.transport.sphere import BEYOND, BoxShape, Sphere
 from steppe.models.transport.winds import RADIUS
 
@@ -84,24 +82,6 @@ class Part(NamedTuple):
     last: bool
 
 
-class Reading:
-    """An array while no rank changes it: which pages lie on other hosts, and what a kernel takes for points that need none of these."""
-
-    def __init__(self, seen: StoredPages) -> None:
-        self.seen = seen
-        self._table, self.shift = seen.raw()
-        self.away = np.asarray(self._table == 0)  # before a page is stored
-        self._side_by_side = _side_by_side(self._table, self.shift)
-        self.most = seen.room if seen.room == np.count_nonzero(self.away) else seen.room // 2
-        """So many pages of other hosts may a part need: two parts are there at once."""
-
-    def pages_for(self, part: Part) -> tuple[bool, Pages]:
-        """Whether the elements that a part reads lie in one piece, and their pages."""
-        if self._side_by_side is not None and not part.pages.size:
-            return True, Pages(self._side_by_side, self.shift)
-        return False, Pages(self._table, self.shift)
-
-
 class Advection:
     """What the own cells of a rank need to be reached by the wind.
 
@@ -138,8 +118,15 @@ class Advection:
         self._layers, self._tracers = max(n_levels, interpolation.LAYERS), tracers
         self._level_slopes = levels.slopes()
         width = BEFORE + columns + AFTER
-        self._air = reach.array((rows, tracers, columns, self._layers), page=page)
-        self._wind = reach.array((rows, COMPONENTS, n_levels, width), page=page) if gridded else None
+        shape = rows, tracers, columns, self._layers
+        self._air = reach.array(shape, page=page)
+        self._air_elsewhere = _elsewhere(self._air, shape, self.y, range(tracers), range(columns)[self.x], range(n_levels))
+        self._wind: CommonArray | None = None
+        if gridded:
+            shape, at = (rows, COMPONENTS, n_levels, width), np.arange(width)
+            self._wind = reach.array(shape, page=page)
+            mine = at[np.isin((at - BEFORE) % columns, np.arange(columns)[self.x])]
+            self._wind_elsewhere = _elsewhere(self._wind, shape, self.y, range(COMPONENTS), range(n_levels), mine)
         least = max(_most_pages(36 * tracers, self._layers, page), _most_pages(24, width, page))
         self._cache = max(cache, 2 * page * least)
         inner = sphere.latitude  # as if rows were as far apart as they are on average
@@ -149,32 +136,18 @@ class Advection:
 
     def put(self, tracers: Sequence[Floats]) -> None:
         """The tracers at the beginning of a step, each (levels, y, x) of the own cells."""
-        n_levels, width = self.levels.coordinate.size, self.sphere.shape[1] * self._layers
+        width, field = self.sphere.shape[1] * self._layers, self._air.places
         first = self.y.start * self._tracers * width + self.x.start * self._layers
         for number, values in enumerate(tracers):
-            if self._air.whole is not None:
-                begin = first + number * width
-                lay_tracer(self._shape, begin, self._tracers * width, self._layers, values, self._air.whole)
-                continue
-            rows, columns = np.arange(self.box.shape[0])[:, None], np.arange(self.box.shape[1])
-            place = first + number * width + rows * (self._tracers * width) + columns * self._layers
-            self._air.scatter(place + np.arange(n_levels)[:, None, None], values)
+            lay_tracer(self._shape, first + number * width, self._tracers * width, self._layers, values, field)
+        self._air.scatter(self._air_elsewhere, field[self._air_elsewhere])
 
     def blow(self, wind: WindArrays) -> None:
         """The wind half-way through a step: u, v [m s-1] and w [s-1], each (levels, y, x) of the own cells."""
         assert self._wind is not None
-        n_levels, columns = self.levels.coordinate.size, self.sphere.shape[1]
-        width = BEFORE + columns + AFTER
-        if self._wind.whole is not None:
-            lay_wind(self._shape, self.y.start, self.x.start, columns, wind, self._wind.whole)
-            return
-        at = np.arange(width)
-        mine = (at - BEFORE) % columns
-        at, mine = (each[(mine >= self.x.start) & (mine < self.x.stop)] for each in (at, mine))
-        rows, level = np.arange(self.y.start, self.y.stop)[:, None], np.arange(n_levels)[:, None, None]
-        place = (rows * COMPONENTS * n_levels + level) * width + at
-        for number, values in enumerate(wind):
-            self._wind.scatter(place + number * n_levels * width, values[..., mine - self.x.start])
+        field = self._wind.places
+        lay_wind(self._shape, self.y.start, self.x.start, self.sphere.shape[1], wind, field)
+        self._wind.scatter(self._wind_elsewhere, field[self._wind_elsewhere])
 
     def trace(self, middles: Floats, half: float, iterations: int, formula: tuple[str, Floats] | None, scheme: str) -> None:
         """Improves the middles of the paths (4, levels, y, x): x, y, z on the unit sphere, and height.
@@ -190,22 +163,20 @@ class Advection:
             return
         sphere, n_levels, columns = self.sphere, self.levels.coordinate.size, self.sphere.shape[1]
         with self._wind.read_only(self._cache) as seen:
-            reading = Reading(seen)
+            reading = Reading(seen, sphere.rows)
+            of_sphere = sphere.rows, sphere.shifts, sphere.signs, sphere.latitudes, sphere.lagrange4
+            tables = WindTables(n_levels, columns, *of_sphere, self.levels.coordinate)
 
             def prepare(piece: tuple[int, int], points: PathPoints) -> None:
                 locate(self._where(piece), self._places, middles, points)
 
-            def needed(points: PathPoints, pages: NDArray[np.bool_]) -> None:
-                pages_of_wind(sphere, self.levels.coordinate, points, reading.shift, pages)
-
-            of_sphere = sphere.rows, sphere.shifts, sphere.signs, sphere.latitudes, sphere.lagrange4
-            tables = WindTables(n_levels, columns, *of_sphere, self.levels.coordinate)
+            def needed(points: PathPoints, pages: Flags) -> None:
+                mark_wind(points.row.size, tables, points, reading.marks(n_levels, pages))
 
             def work(part: Part) -> None:
                 speeds = WindArrays(*(each[part.first : part.end] for each in self._speed(part.piece)))
-                one_piece, pages = reading.pages_for(part)
                 some = part.points.some(part.first, part.end)
-                wind_at(one_piece)(some.row.size, pages, tables, some, self._work, speeds)
+                wind_at(some.row.size, reading.field, tables, some, self._work, speeds)
                 if part.last:
                     self._turn(part.piece, half, half / RADIUS, middles, scheme)
 
@@ -217,28 +188,27 @@ class Advection:
         sphere, n_levels, columns = self.sphere, self.levels.coordinate.size, self.sphere.shape[1]
         width, (kernel, wide) = columns * self._layers, SCHEMES[scheme]
         with self._air.read_only(self._cache) as seen:
-            reading = Reading(seen)
-
-            def prepare(piece: tuple[int, int], points: PathPoints) -> None:
-                where, begins = self._where(piece), self._begins[: 4 * self._count(piece)]
-                depart(where, self.circles, self.levels.coordinate, middles, begins)
-                locate(where._replace(first_row=0, all_rows=where.n_rows), self._places, begins, points)
-
-            def needed(points: PathPoints, pages: NDArray[np.bool_]) -> None:
-                pages_of_tracers(sphere, points, wide, self._tracers, self._layers, reading.shift, pages)
-
+            reading = Reading(seen, sphere.rows)
             weights = sphere.slopes if scheme == "ccm" else sphere.lagrange6
             of_sphere = sphere.rows, sphere.shifts, sphere.latitudes, weights
             tables = interpolation.TracerTables(
                 n_levels, columns, self._tracers, width, *of_sphere, self.levels.coordinate, self._level_slopes
             )
 
+            def prepare(piece: tuple[int, int], points: PathPoints) -> None:
+                where, begins = self._where(piece), self._begins[: 4 * self._count(piece)]
+                depart(where, self.circles, self.levels.coordinate, middles, begins)
+                locate(where._replace(first_row=0, all_rows=where.n_rows), self._places, begins, points)
+
+            def needed(points: PathPoints, pages: Flags) -> None:
+                cells = np.zeros(sphere.shape[0] * columns, np.bool_)
+                mark_tracers(points.row.size, wide, tables, points, reading.marks(columns, pages), cells)
+
             def work(part: Part) -> None:
                 some = part.points.some(part.first, part.end)
                 n = some.row.size
                 found = self._found[: n * self._tracers]
-                one_piece, pages = reading.pages_for(part)
-                kernel(limited, one_piece)(n, pages, tables, some, self._work, found)
+                kernel(limited)(n, reading.field, tables, some, self._work, found)
                 first, rows = part.piece
                 for values, there in zip(tracers, found.reshape(self._tracers, n), strict=True):
                     if n == self._count(part.piece):
@@ -258,6 +228,7 @@ class Advection:
                 work(waiting)
             if coming:
                 coming.wait()
+                reading.look()
             waiting = part
         if waiting:
             work(waiting)
@@ -266,7 +237,7 @@ class Advection:
         self,
         reading: Reading,
         prepare: Callable[[tuple[int, int], PathPoints], None],
-        needed: Callable[[PathPoints, NDArray[np.bool_]], None],
+        needed: Callable[[PathPoints, Flags], None],
     ) -> Iterator[Part]:
         """The pieces, each prepared, and cut where the pages that two parts need do not fit at once."""
         for number, piece in enumerate(self._pieces):
@@ -276,8 +247,9 @@ class Advection:
             first, ends = 0, [n]
             while ends:
                 pages = np.zeros_like(reading.away)
-                if reading.seen.room:
-                    needed(points.some(first, ends[-1]), pages)
+                some = points.some(first, ends[-1])
+                if reading.seen.room and not reading.is_near(some):
+                    needed(some, pages)
                 numbers = np.flatnonzero(pages & reading.away)
                 if numbers.size > reading.most and ends[-1] - first > 1:
                     ends.append((first + ends[-1]) // 2)
@@ -299,15 +271,10 @@ class Advection:
         turn(scheme == "best")(self._where(piece), half, per_speed, self.circles, self.levels.coordinate, self._speed(piece), middles)
 
 
-def _side_by_side(table: Integers, shift: int) -> Integers | None:
-    """A table that takes the pages of this host for one, if they lie side by side in memory: for points that need no others."""
-    if table.size == 1:
-        return table
-    here = np.flatnonzero(table)
-    page = 8 << shift  # bytes
-    if not here.size or (table[here] - table[here[0]] != page * (here - here[0])).any():
-        return None
-    return np.array([table[here[0]] - page * here[0]])
+def _elsewhere(array: CommonArray, shape: tuple[int, ...], rows: slice, *along: Integers | range) -> Integers:
+    """The flat indices of own elements that lie on other hosts: where a page has rows of two ranks. along: indices of each further dim."""
+    of_rows = (np.ix_(np.array([row]), *map(np.asarray, along)) for row in range(shape[0])[rows])
+    return np.concatenate([array.elsewhere(np.ravel_multi_index(index, shape).ravel()) for index in of_rows])
 
 
 def _most_pages(runs: int, length: int, page: int) -> int:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from steppe.array_types import Floats, Integers
 from steppe.kernels import FieldKernel, field_kernel
-from steppe.models.transport.paths import Pages, PathPoints, level_before, neighbours, row_before, split, turned_column, within
+from steppe.models.transport.paths import PathPoints, level_before, row_before, turned_column, within
 
 LAYERS = 4  # of the array, at least
 WORK = 100  # values that a kernel keeps of a point
@@ -124,9 +124,9 @@ def weights_of_rows(lat: float, e: int, latitudes: Floats, weights: Floats) -> t
 
 
 @cache
-def ccm(limited: bool, one_piece: bool) -> FieldKernel:
+def ccm(limited: bool) -> FieldKernel:
     """The kernel of scheme `ccm`, for n points. work: (WORK,). out: (tracers, n)."""
-    between, slope, upright, load = interval(limited), slope_of(limited), over_levels(limited), neighbours(one_piece)
+    between, slope, upright = interval(limited), slope_of(limited), over_levels(limited)
 
     def across(work: Floats, a: int, to: int, w: tuple[float, ...], s: float) -> None:
         """From four values at work[a] to one at work[to], of each layer. Slopes are stored before they are used, for vectors of layers."""
@@ -137,23 +137,17 @@ def ccm(limited: bool, one_piece: bool) -> FieldKernel:
         for m in range(LAYERS):
             work[to + m] = between(work[a + 4 + m], work[a + 8 + m], work[32 + m], work[36 + m], s)
 
-    def line(work: Floats, at: int, pages: Pages, tables: TracerTables, base: int, i: int, s: float) -> None:
+    def line(work: Floats, at: int, field: Floats, tables: TracerTables, base: int, i: int, s: float) -> None:
         """Along a row."""
-        columns, layers, shift = tables.columns, max(tables.levels, LAYERS), pages.shift
+        columns, layers = tables.columns, max(tables.levels, LAYERS)
         j, k = after(i, columns), after(after(i, columns), columns)
         a0, a1, a2, a3 = base + before(i, columns) * layers, base + i * layers, base + j * layers, base + k * layers
-        if one_piece or not (split(a0, shift) or split(a1, shift) or split(a2, shift) or split(a3, shift)):
-            f0, f1, f2, f3 = load(pages, a0), load(pages, a1), load(pages, a2), load(pages, a3)
-            for m in range(LAYERS):
-                work[16 + m], work[20 + m], work[24 + m], work[28 + m] = f0[m], f1[m], f2[m], f3[m]
-        else:
-            for m in range(LAYERS):
-                work[16 + m], work[20 + m] = load(pages, a0 + m)[0], load(pages, a1 + m)[0]
-                work[24 + m], work[28 + m] = load(pages, a2 + m)[0], load(pages, a3 + m)[0]
+        for m in range(LAYERS):
+            work[16 + m], work[20 + m], work[24 + m], work[28 + m] = field[a0 + m], field[a1 + m], field[a2 + m], field[a3 + m]
         across(work, 16, at, (2.0 * SIXTH, 5.0 * SIXTH, -SIXTH, -SIXTH, 5.0 * SIXTH, 2.0 * SIXTH), s)
 
     @field_kernel
-    def interpolate(n: int, pages: Pages, tables: TracerTables, points: PathPoints, work: Floats, out: Floats) -> None:
+    def interpolate(n: int, field: Floats, tables: TracerTables, points: PathPoints, work: Floats, out: Floats) -> None:
         levels, latitudes, weights, coordinate = tables.levels, tables.latitudes, tables.weights, tables.coordinate
         k = 0
         for p in range(n):
@@ -170,10 +164,10 @@ def ccm(limited: bool, one_piece: bool) -> FieldKernel:
             w = weights[c], weights[c + 1], weights[c + 2], weights[c + 3], weights[c + 4], weights[c + 5]
             for tracer in range(tables.tracers):
                 here = tracer * tables.width
-                line(work, 0, pages, tables, here + r0, i0, s)
-                line(work, 4, pages, tables, here + r1, i1, s)
-                line(work, 8, pages, tables, here + r2, i2, s)
-                line(work, 12, pages, tables, here + r3, i3, s)
+                line(work, 0, field, tables, here + r0, i0, s)
+                line(work, 4, field, tables, here + r1, i1, s)
+                line(work, 8, field, tables, here + r2, i2, s)
+                line(work, 12, field, tables, here + r3, i3, s)
                 across(work, 0, 40, w, t)
                 out[tracer * n + p] = upright(work, 40, tables.level_slopes, coordinate, height, k, levels)
 
@@ -199,30 +193,21 @@ def from_six_rows(limited: bool) -> Callable[[Floats, int, tuple[float, ...]], N
 
 
 @cache
-def best(limited: bool, one_piece: bool) -> FieldKernel:
+def best(limited: bool) -> FieldKernel:
     """The kernel of scheme `best`; as `ccm`."""
-    upright, load, across = over_levels(limited), neighbours(one_piece), from_six_rows(limited)
+    upright, across = over_levels(limited), from_six_rows(limited)
 
-    def line(work: Floats, at: int, pages: Pages, tables: TracerTables, base: int, i2: int, w: tuple[float, ...]) -> None:
+    def line(work: Floats, at: int, field: Floats, tables: TracerTables, base: int, i2: int, w: tuple[float, ...]) -> None:
         """Along a row; also the least and the greatest of the two values around the point."""
-        columns, layers, shift = tables.columns, max(tables.levels, LAYERS), pages.shift
+        columns, layers = tables.columns, max(tables.levels, LAYERS)
         i1, i3 = before(i2, columns), after(i2, columns)
         i0, i4 = before(i1, columns), after(i3, columns)
         i5 = after(i4, columns)
         a0, a1, a2 = base + i0 * layers, base + i1 * layers, base + i2 * layers
         a3, a4, a5 = base + i3 * layers, base + i4 * layers, base + i5 * layers
-        whole = not (split(a0, shift) or split(a1, shift) or split(a2, shift) or split(a3, shift) or split(a4, shift) or split(a5, shift))
-        if one_piece or whole:
-            f0, f1, f2 = load(pages, a0), load(pages, a1), load(pages, a2)
-            f3, f4, f5 = load(pages, a3), load(pages, a4), load(pages, a5)
-            for m in range(LAYERS):
-                work[76 + m], work[80 + m], work[84 + m] = f0[m], f1[m], f2[m]
-                work[88 + m], work[92 + m], work[96 + m] = f3[m], f4[m], f5[m]
-        else:
-            for m in range(LAYERS):
-                work[76 + m], work[80 + m] = load(pages, a0 + m)[0], load(pages, a1 + m)[0]
-                work[84 + m], work[88 + m] = load(pages, a2 + m)[0], load(pages, a3 + m)[0]
-                work[92 + m], work[96 + m] = load(pages, a4 + m)[0], load(pages, a5 + m)[0]
+        for m in range(LAYERS):
+            work[76 + m], work[80 + m], work[84 + m] = field[a0 + m], field[a1 + m], field[a2 + m]
+            work[88 + m], work[92 + m], work[96 + m] = field[a3 + m], field[a4 + m], field[a5 + m]
         for m in range(LAYERS):
             f, g = work[84 + m], work[88 + m]
             d0, d1, d4, d5 = work[76 + m] - f, work[80 + m] - f, work[92 + m] - f, work[96 + m] - f
@@ -231,7 +216,7 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
             work[48 + at + m] = max(f, g)
 
     @field_kernel
-    def interpolate(n: int, pages: Pages, tables: TracerTables, points: PathPoints, work: Floats, out: Floats) -> None:
+    def interpolate(n: int, field: Floats, tables: TracerTables, points: PathPoints, work: Floats, out: Floats) -> None:
         levels, latitudes, coordinate = tables.levels, tables.latitudes, tables.coordinate
         k = 0
         for p in range(n):
@@ -248,12 +233,12 @@ def best(limited: bool, one_piece: bool) -> FieldKernel:
             r5, i5 = begin_of_row(tables, e + 5, i, layer)
             for tracer in range(tables.tracers):
                 here = tracer * tables.width
-                line(work, 0, pages, tables, here + r0, i0, w)
-                line(work, 4, pages, tables, here + r1, i1, w)
-                line(work, 8, pages, tables, here + r2, i2, w)
-                line(work, 12, pages, tables, here + r3, i3, w)
-                line(work, 16, pages, tables, here + r4, i4, w)
-                line(work, 20, pages, tables, here + r5, i5, w)
+                line(work, 0, field, tables, here + r0, i0, w)
+                line(work, 4, field, tables, here + r1, i1, w)
+                line(work, 8, field, tables, here + r2, i2, w)
+                line(work, 12, field, tables, here + r3, i3, w)
+                line(work, 16, field, tables, here + r4, i4, w)
+                line(work, 20, field, tables, here + r5, i5, w)
                 across(work, 72, v)
                 out[tracer * n + p] = upright(work, 72, tables.level_slopes, coordinate, height, k, levels)
 

@@ -1,5 +1,6 @@
 """The transport model; see the package."""
 
+import mmap
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Self
@@ -43,8 +44,9 @@ class Transport(FieldModel):
         self._asked = table.pop("levels", None)
         self.iterations = _whole(table, "iterations", 3, 100)
         self._page, self._cache = 1024 * _whole(table, "page", 64, 1 << 20), (1 << 20) * _whole(table, "cache", 64, 1 << 20)
-        if self._page & (self._page - 1):
-            raise ModelError(f"[parameters] page = {self._page // 1024} must be a power of two, such as 64 [KiB].")
+        if self._page & (self._page - 1) or self._page < mmap.PAGESIZE:
+            least = mmap.PAGESIZE // 1024
+            raise ModelError(f"[parameters] page = {self._page // 1024} must be a power of two of at least {least}, such as 64 [KiB].")
         self._asked_wind, self._asked_vertical = table.get("wind"), table.get("vertical")
         self._wind = str(self._asked_wind or CHOICES["wind"].words[0])
         table |= {f"source_{t.name}": t.source for t in self.tracers if isinstance(t.source, Mapping)}

@@ -13,7 +13,6 @@ A wind on the grid is interpolated at M: cubic in longitude and latitude, linear
 side, where u and v change sign.
 """
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -22,8 +21,6 @@ from numpy import int64
 
 from steppe.array_types import Floats, Integers
 from steppe.kernels import FieldKernel, field_kernel
-from steppe.kernels.elements import element_address
-from steppe.kernels.primitives import float64s
 from steppe.kernels.vecmath import arctan2, cos, sin, sqrt, where
 from steppe.models.transport.winds import WINDS
 
@@ -95,34 +92,9 @@ class WindArrays(NamedTuple):
     w: Floats
 
 
-class Pages(NamedTuple):
-    """Where the elements of a global array lie. table: addresses of pages; shift: of an index, for its page."""
-
-    table: Integers
-    shift: int
-
-
 def within(value: Any, low: float, high: float) -> Any:
     """The number, or the end of the range that it lies beyond."""
     return min(max(value, low), high)
-
-
-@cache
-def neighbours(one_piece: bool) -> Callable[[Pages, int], Floats]:
-    """A function (pages, i) for the float64 from element i of an array on, as far as its page goes."""
-
-    def of_piece(pages: Pages, i: int) -> Any:
-        return float64s(pages.table[0] + 8 * i)
-
-    def of_page(pages: Pages, i: int) -> Any:
-        return float64s(element_address(pages.table, pages.shift, i, 8))
-
-    return of_piece if one_piece else of_page
-
-
-def split(i: int, shift: int) -> bool:
-    """True if elements i to i + 3 lie in two pages."""
-    return (i & ((1 << shift) - 1)) > (1 << shift) - 4
 
 
 @field_kernel
@@ -195,66 +167,57 @@ class Levels2(NamedTuple):
     down: float
 
 
-@cache
-def wind_at(one_piece: bool) -> FieldKernel:
-    """The kernel that interpolates the wind at n points, out of the array (rows, components, levels, BEFORE + columns + AFTER)."""
-    of = neighbours(one_piece)
+def two_levels(field: Floats, row: int, between: Levels2, weight: float, work: Floats, to: int, first: bool) -> None:
+    """Adds four neighbours of two levels with weights, side by side, to work[to .. to + 3], or begins with them."""
+    high, low, near, far = row + between.high, row + between.low, weight * (1.0 - between.down), weight * between.down
+    for m in range(4):
+        both = near * field[high + m] + far * field[low + m]
+        work[to + m] = both if first else work[to + m] + both
 
-    def two(pages: Pages, row: int, between: Levels2, weight: float, work: Floats, to: int, first: bool) -> None:
-        """Adds four neighbours of two levels with weights, side by side, to work[to .. to + 3], or begins with them."""
-        high, low, near, far = row + between.high, row + between.low, weight * (1.0 - between.down), weight * between.down
-        if one_piece or not (split(high, pages.shift) or split(low, pages.shift)):
-            f, g = of(pages, high), of(pages, low)
-            for m in range(4):
-                work[to + m] = near * f[m] + far * g[m] if first else work[to + m] + (near * f[m] + far * g[m])
-        else:
-            for m in range(4):
-                both = near * of(pages, high + m)[0] + far * of(pages, low + m)[0]
-                work[to + m] = both if first else work[to + m] + both
 
-    def across(pages: Pages, rows: tuple[int, ...], between: Levels2, weights: tuple[float, ...], work: Floats, to: int) -> None:
-        """Four columns of a component, of four rows and two levels."""
-        two(pages, rows[0], between, weights[0], work, to, True)
-        two(pages, rows[1], between, weights[1], work, to, False)
-        two(pages, rows[2], between, weights[2], work, to, False)
-        two(pages, rows[3], between, weights[3], work, to, False)
+def four_columns(field: Floats, rows: tuple[int, ...], between: Levels2, weights: tuple[float, ...], work: Floats, to: int) -> None:
+    """Four columns of a component, of four rows and two levels."""
+    two_levels(field, rows[0], between, weights[0], work, to, True)
+    two_levels(field, rows[1], between, weights[1], work, to, False)
+    two_levels(field, rows[2], between, weights[2], work, to, False)
+    two_levels(field, rows[3], between, weights[3], work, to, False)
 
-    @field_kernel
-    def interpolate(n: int, pages: Pages, tables: WindTables, points: PathPoints, work: Floats, found: WindArrays) -> None:
-        levels, columns, rows, shifts, signs = tables.levels, tables.columns, tables.rows, tables.shifts, tables.signs
-        latitudes, inverse, coordinate, height = tables.latitudes, tables.inverse, tables.coordinate, points.height
-        width = BEFORE + columns + AFTER
-        component = levels * width
-        stride = COMPONENTS * component
-        k = 0
-        for p in range(n):
-            s = points.along[p]
-            a, b, c = s + 1.0, s - 1.0, s - 2.0
-            x0, x1, x2, x3 = -s * b * c * (1.0 / 6.0), a * b * c * 0.5, -a * s * c * 0.5, a * s * b * (1.0 / 6.0)
-            lat = points.latitude[p]
-            e = row_before(lat, latitudes, points.row[p]) - 1
-            d0, d1, d2, d3 = lat - latitudes[e], lat - latitudes[e + 1], lat - latitudes[e + 2], lat - latitudes[e + 3]
-            at = 4 * (e + 1)
-            y0, y1 = d1 * d2 * d3 * inverse[at], d0 * d2 * d3 * inverse[at + 1]
-            y2, y3 = d0 * d1 * d3 * inverse[at + 2], d0 * d1 * d2 * inverse[at + 3]
-            k = level_before(height[p], levels, coordinate, k)
-            below = min(k + 1, levels - 1)
-            down = (height[p] - coordinate[k]) / (coordinate[below] - coordinate[k]) if below > k else 0.0
-            i = points.column[p]
-            i0, i1 = turned_column(i, shifts[e], columns), turned_column(i, shifts[e + 1], columns)
-            i2, i3 = turned_column(i, shifts[e + 2], columns), turned_column(i, shifts[e + 3], columns)
-            four = rows[e] * stride + i0, rows[e + 1] * stride + i1, rows[e + 2] * stride + i2, rows[e + 3] * stride + i3
-            signed = y0 * signs[e], y1 * signs[e + 1], y2 * signs[e + 2], y3 * signs[e + 3]
-            high, low, c1, c2 = k * width, below * width, component, 2 * component
-            across(pages, four, Levels2(high, low, down), signed, work, 0)
-            across(pages, four, Levels2(high + c1, low + c1, down), signed, work, 4)
-            across(pages, four, Levels2(high + c2, low + c2, down), (y0, y1, y2, y3), work, 8)
-            u, v, w = found.u, found.v, found.w
-            u[p] = (x0 * work[0] + x1 * work[1]) + (x2 * work[2] + x3 * work[3])
-            v[p] = (x0 * work[4] + x1 * work[5]) + (x2 * work[6] + x3 * work[7])
-            w[p] = (x0 * work[8] + x1 * work[9]) + (x2 * work[10] + x3 * work[11])
 
-    return interpolate
+@field_kernel
+def wind_at(n: int, field: Floats, tables: WindTables, points: PathPoints, work: Floats, found: WindArrays) -> None:
+    """Interpolates the wind at n points, out of the array (rows, components, levels, BEFORE + columns + AFTER). work: (12,)."""
+    levels, columns, rows, shifts, signs = tables.levels, tables.columns, tables.rows, tables.shifts, tables.signs
+    latitudes, inverse, coordinate, height = tables.latitudes, tables.inverse, tables.coordinate, points.height
+    width = BEFORE + columns + AFTER
+    component = levels * width
+    stride = COMPONENTS * component
+    k = 0
+    for p in range(n):
+        s = points.along[p]
+        a, b, c = s + 1.0, s - 1.0, s - 2.0
+        x0, x1, x2, x3 = -s * b * c * (1.0 / 6.0), a * b * c * 0.5, -a * s * c * 0.5, a * s * b * (1.0 / 6.0)
+        lat = points.latitude[p]
+        e = row_before(lat, latitudes, points.row[p]) - 1
+        d0, d1, d2, d3 = lat - latitudes[e], lat - latitudes[e + 1], lat - latitudes[e + 2], lat - latitudes[e + 3]
+        at = 4 * (e + 1)
+        y0, y1 = d1 * d2 * d3 * inverse[at], d0 * d2 * d3 * inverse[at + 1]
+        y2, y3 = d0 * d1 * d3 * inverse[at + 2], d0 * d1 * d2 * inverse[at + 3]
+        k = level_before(height[p], levels, coordinate, k)
+        below = min(k + 1, levels - 1)
+        down = (height[p] - coordinate[k]) / (coordinate[below] - coordinate[k]) if below > k else 0.0
+        i = points.column[p]
+        i0, i1 = turned_column(i, shifts[e], columns), turned_column(i, shifts[e + 1], columns)
+        i2, i3 = turned_column(i, shifts[e + 2], columns), turned_column(i, shifts[e + 3], columns)
+        four = rows[e] * stride + i0, rows[e + 1] * stride + i1, rows[e + 2] * stride + i2, rows[e + 3] * stride + i3
+        signed = y0 * signs[e], y1 * signs[e + 1], y2 * signs[e + 2], y3 * signs[e + 3]
+        high, low, c1, c2 = k * width, below * width, component, 2 * component
+        four_columns(field, four, Levels2(high, low, down), signed, work, 0)
+        four_columns(field, four, Levels2(high + c1, low + c1, down), signed, work, 4)
+        four_columns(field, four, Levels2(high + c2, low + c2, down), (y0, y1, y2, y3), work, 8)
+        u, v, w = found.u, found.v, found.w
+        u[p] = (x0 * work[0] + x1 * work[1]) + (x2 * work[2] + x3 * work[3])
+        v[p] = (x0 * work[4] + x1 * work[5]) + (x2 * work[6] + x3 * work[7])
+        w[p] = (x0 * work[8] + x1 * work[9]) + (x2 * work[10] + x3 * work[11])
 
 
 def longitude(x: float, y: float) -> Three:
