@@ -62,7 +62,7 @@ void connection_close(struct connection *c) {
     if (c->kind == LINK)
         link_detach(c);
     if (c->dial && c->dial->connection == c)
-        dial_failed(c);
+        c->dial->connection = NULL;
 }
 
 void connections_bury(void) {
@@ -114,10 +114,8 @@ void send_to_rank(struct connection *rank, const uint8_t *data, size_t bytes) {
         return;
     if (!rank->out.bytes && (g.phase != STARTING || rank->kind == NEW_RANK)) {
         sent = send(rank->fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-            mute(rank);
-            return;
-        }
+        if (sent < 0 && errno != EAGAIN && errno != EINTR)
+            return mute(rank);
         sent = sent < 0 ? 0 : sent;
     }
     if ((size_t)sent < bytes) {
@@ -146,8 +144,7 @@ void send_frame(struct connection *to, struct frame frame, const void *payload) 
 static void keep_rest(struct connection *c, const uint8_t *data, size_t bytes) {
     if (bytes > c->rest_room) { /* what has proven nothing gets little room */
         c->rest_room = c->kind == RANK || c->kind == LINK ? FRAME_MAX : bytes;
-        if (!(c->rest = realloc(c->rest, c->rest_room)))
-            fail("The machine of site %s has no memory left.", g.name);
+        c->rest = grow(c->rest, c->rest_room);
     }
     if (bytes)
         memcpy(c->rest, data, bytes);
@@ -162,10 +159,8 @@ static void read_some(struct connection *c) {
     c->more = got == (ssize_t)room && c->ssl;
     if (got < 0 && !c->ssl && (errno == EAGAIN || errno == EINTR))
         return;
-    if (got < 0 || (!got && !c->ssl)) {
-        lost(c, got < 0 ? errno : 0);
-        return;
-    }
+    if (got < 0 || (!got && !c->ssl))
+        return lost(c, got < 0 ? errno : 0);
     if (!got)
         return;
     c->heard = g.now;
@@ -192,7 +187,7 @@ static void shake(struct connection *c) {
             char address[ADDRESS], why[ADDRESS + 64];
             address_of(c->fd, address, sizeof address);
             snprintf(why, sizeof why, "A connection from %s did not prove the key.", address);
-            turn_away(why);
+            turn_away(c->kind, why);
         }
         connection_close(c);
     } else if (done == 1) {
@@ -207,10 +202,8 @@ void connection_ready(struct connection *c, uint32_t events) {
         int error = 0;
         socklen_t length = sizeof error;
         getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &length);
-        if (error || !tls_open(c, false)) {
-            connection_close(c);
-            return;
-        }
+        if (error || !tls_open(c, false))
+            return connection_close(c);
         c->connecting = false;
         set_interest(c);
     } else if (events & EPOLLOUT) {

@@ -161,18 +161,12 @@ void dials_forget(const struct link *link) {
     }
 }
 
-void dial_failed(struct connection *c) {
-    struct dial *dial = c->dial;
-    dial->connection = NULL;
-    dial->next = g.now + dial->pause;
-    dial->pause = dial->pause * 2 < PAUSE_LAST ? dial->pause * 2 : PAUSE_LAST;
-}
-
 /* A host may have several addresses: each attempt takes the next one. */
 static void attempt(struct dial *dial) {
     struct addrinfo hints = {.ai_flags = AI_NUMERICSERV, .ai_socktype = SOCK_STREAM}, *found;
     unsigned n = 0;
     dial->next = g.now + dial->pause;
+    dial->pause = dial->pause * 2 < PAUSE_LAST ? dial->pause * 2 : PAUSE_LAST;
     if (getaddrinfo(dial->host, dial->port, &hints, &found))
         return;
     for (struct addrinfo *at = found; at; at = at->ai_next)
@@ -185,7 +179,6 @@ static void attempt(struct dial *dial) {
         tune(fd);
         if (connect(fd, at->ai_addr, at->ai_addrlen) && errno != EINPROGRESS) {
             close(fd);
-            dial->pause = dial->pause * 2 < PAUSE_LAST ? dial->pause * 2 : PAUSE_LAST;
         } else {
             struct connection *c = connection_open(NEW_SITE, fd);
             c->dial = dial;

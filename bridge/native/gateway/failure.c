@@ -123,12 +123,12 @@ void malformed(struct connection *c) {
         connection_close(c);
 }
 
-/* Counts a gateway that was refused; `expired` says why the last one was. */
-void turn_away(const char *why) {
+/* Counts a rank or a gateway that was refused; `expired` says why the last gateway was. */
+void turn_away(enum kind kind, const char *why) {
     if (++g.refused <= EVENTS)
         event("{\"event\": \"refused\", \"why\": \"%s\"}", why);
-    g.turned_away++;
-    snprintf(g.why, sizeof g.why, "%s", why);
+    if (kind == NEW_SITE)
+        g.turned_away++, snprintf(g.why, sizeof g.why, "%s", why);
 }
 
 /* Tells the other end why, and closes when that is flushed. */
@@ -138,10 +138,7 @@ void refuse(struct connection *c, const char *format, ...) {
     va_start(list, format);
     vsnprintf(sentence, sizeof sentence, format, list);
     va_end(list);
-    if (c->kind == NEW_SITE)
-        turn_away(sentence);
-    else if (++g.refused <= EVENTS)
-        event("{\"event\": \"refused\", \"why\": \"%s\"}", sentence);
+    turn_away(c->kind, sentence);
     send_frame(c, (struct frame){.type = FRAME_ABORT, .source = -1, .tag = BRIDGE_FAILURE, .length = (uint32_t)strlen(sentence)}, sentence);
     c->leaving = true;
     c->since = g.now;
@@ -154,7 +151,7 @@ void expired(void) {
     int length = 0, n = 0;
     for (int s = 0; s < g.n_sites && g.expect && !g.roster; s++) {
         if (s != g.me && !g.sites[s].link && length < 500)
-            length += snprintf(list + length, sizeof list - (size_t)length, "%s%s", n++ ? ", " : "", g.sites[s].name);
+            length += snprintf(list + length, sizeof list - (size_t)length, "%s%s", n++ ? ", " : "", g.seats[s].name);
     }
     if (n) {
         char others[64] = "";
@@ -185,7 +182,7 @@ void expired(void) {
         int s = 0;
         while (g.roster && s < g.n_sites - 1 && g.sites[s].ready)
             s++;
-        abort_world(BRIDGE_FAILURE, "%s has not been ready within %d s.", g.roster ? g.sites[s].name : "The first site", g.timeout);
+        abort_world(BRIDGE_FAILURE, "%s has not been ready within %d s.", g.roster ? g.seats[s].name : "The first site", g.timeout);
     }
 }
 

@@ -135,8 +135,6 @@ struct link {
 };
 
 struct site {
-    char name[NAME], address[ADDRESS];
-    int ranks, port;
     struct link *link;
     struct machine machine;
     bool routed, ready, bye;
@@ -191,6 +189,7 @@ struct gateway {
     uint64_t frames, bytes, refused;
     struct machine machine;
 
+    struct seat seats[SITES]; /* of the sites */
     struct site sites[SITES];
     int n_sites, me, first;
     bool roster;
@@ -203,6 +202,8 @@ struct gateway {
 extern struct gateway g;
 
 /* queue.c */
+void *grow(void *memory, size_t bytes);
+void *room(size_t n, size_t size); /* zeroed */
 void queue_push(struct queue *queue, const void *data, size_t bytes);
 size_t queue_copy(const struct queue *queue, void *to, size_t bytes);         /* copies at most `bytes` from the front; they stay */
 int queue_vector(const struct queue *queue, struct iovec *pieces, int most); /* @return number of pieces */
@@ -233,7 +234,6 @@ void send_frame(struct connection *to, struct frame frame, const void *payload);
 void seal(struct connection *lane, const void *data, size_t bytes);
 
 /* link.c */
-void *room(size_t n, size_t size); /* zeroed */
 struct link *link_new(const struct connection *connection);
 void link_prepare(struct link *link);
 void link_attach(struct link *link, struct connection *connection);
@@ -268,7 +268,6 @@ void listen_to_all(void);
 void accept_all(struct connection *listener);
 struct dial *dial_add(int site, const char *host, const char *port, int says, struct link *link);
 void dials_forget(const struct link *link); /* those for further connections */
-void dial_failed(struct connection *connection);
 void dial_tick(void);
 void address_of(int fd, char *address, size_t room);
 
@@ -298,7 +297,7 @@ void malformed(struct connection *connection);
 void refuse(struct connection *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void expired(void);
 void settle(void); /* ENDING, ABORTING: exits when all is flushed, or at the limit */
-void turn_away(const char *why);
+void turn_away(enum kind kind, const char *why);
 _Noreturn void end_with(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define fail(...) end_with(BRIDGE_FAILURE, __VA_ARGS__)
 #define mistake(...) end_with(MISTAKE, __VA_ARGS__)

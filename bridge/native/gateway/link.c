@@ -15,12 +15,6 @@
 
 enum { GONE_MS = 3000 };
 
-void *room(size_t n, size_t size) {
-    void *made = calloc(n, size);
-    if (!made)
-        fail("The machine of site %s has no memory left.", g.name);
-    return made;
-}
 
 /* ---- connections ---- */
 
@@ -38,10 +32,8 @@ struct link *link_new(const struct connection *c) {
 }
 
 void link_attach(struct link *link, struct connection *c) {
-    if (link->n_lanes == CONNECTIONS) {
-        connection_close(c);
-        return;
-    }
+    if (link->n_lanes == CONNECTIONS)
+        return connection_close(c);
     if (!c->dial)
         g.strangers[1]--;
     else
@@ -280,10 +272,8 @@ void link_resume(struct link *link, struct connection *c, uint64_t number) {
     link->broken = 0;
     link->told = link->taken;
     link_attach(link, c);
-    if (!link_acknowledged(link, number)) {
-        malformed(c);
-        return;
-    }
+    if (!link_acknowledged(link, number))
+        return malformed(c);
     link->resend = link->kept_first;
     flush(c);
     widen(link);
@@ -296,10 +286,8 @@ void link_watch(struct link *link) {
         link_tell(link);
     if (!link->broken || g.now - link->broken < patience)
         return;
-    if (!g.sites[link->site].bye) {
-        abort_world(BRIDGE_FAILURE, "Site %s has been out of reach for %d s.", link->name, link->reconnect);
-        return;
-    }
+    if (!g.sites[link->site].bye)
+        return abort_world(BRIDGE_FAILURE, "Site %s has been out of reach for %d s.", link->name, link->reconnect);
     link->broken = 0; /* it has ended well, and only its last word is missing */
     dials_forget(link);
     link_drop(link);

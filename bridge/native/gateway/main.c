@@ -3,6 +3,7 @@
 #include "gateway.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,14 +101,15 @@ static void tick(void) {
 int main(int count, char **words) {
     struct rlimit files;
     read_options(count, words);
+    mallopt(M_TRIM_THRESHOLD, READ_CHUNK * 16); /* chunks of queues come and go */
     if (!getrlimit(RLIMIT_NOFILE, &files)) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
     g.now = g.started = clock_ms();
     g.epoll = epoll_create1(EPOLL_CLOEXEC);
-    g.locals = calloc((size_t)g.ranks, sizeof *g.locals);
-    if (g.epoll < 0 || !g.locals)
+    g.locals = room((size_t)g.ranks, sizeof *g.locals);
+    if (g.epoll < 0)
         fail("The gateway of site %s cannot be started: %s.", g.name, strerror(errno));
     g.source_limit = (size_t)(LINK_MAX / g.ranks);
     g.source_limit = g.source_limit > SOURCE_MAX ? SOURCE_MAX : g.source_limit < FRAME_MAX ? FRAME_MAX : g.source_limit;

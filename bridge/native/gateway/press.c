@@ -127,14 +127,8 @@ bool press_open(const struct frame *head, const uint8_t *from, uint8_t *to) {
 #else
 
 bool press_is_there(void) { return false; }
-size_t press(struct link *link, const uint8_t *run, size_t bytes, uint8_t *to, uint16_t *width) {
-    (void)link, (void)run, (void)bytes, (void)to, (void)width;
-    return 0;
-}
-void press_measure(struct link *link, size_t on_wire) { (void)link, (void)on_wire; }
-bool press_open(const struct frame *head, const uint8_t *from, uint8_t *to) {
-    (void)head, (void)from, (void)to;
-    return false;
-}
+size_t press(struct link *link, const uint8_t *run, size_t bytes, uint8_t *to, uint16_t *width) { return 0; }
+void press_measure(struct link *link, size_t on_wire) {}
+bool press_open(const struct frame *head, const uint8_t *from, uint8_t *to) { return false; }
 
 #endif

@@ -1,10 +1,8 @@
-/* Bytes that wait, in chunks of 64 KiB: a queue of any length wastes less than one chunk, and gives back what was read. */
+/* Memory; and bytes that wait, in chunks of 64 KiB: a queue of any length wastes less than one chunk, and gives back what was read. */
 #include "gateway.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { SPARE_CHUNKS = 32 };
 
 struct chunk {
     struct chunk *next;
@@ -12,38 +10,22 @@ struct chunk {
     uint8_t data[CHUNK];
 };
 
-static struct chunk *spare;
-static int n_spare;
-
-static struct chunk *take_chunk(void) {
-    struct chunk *chunk = spare;
-    if (chunk) {
-        spare = chunk->next;
-        n_spare--;
-    } else if (!(chunk = malloc(sizeof *chunk))) {
+void *grow(void *memory, size_t bytes) {
+    if (!(memory = realloc(memory, bytes)))
         fail("The machine of site %s has no memory left.", g.name);
-    }
-    chunk->next = NULL;
-    chunk->start = chunk->end = 0;
-    return chunk;
+    return memory;
 }
 
-static void give_chunk(struct chunk *chunk) {
-    if (n_spare < SPARE_CHUNKS) {
-        chunk->next = spare;
-        spare = chunk;
-        n_spare++;
-    } else {
-        free(chunk);
-    }
-}
+void *room(size_t n, size_t size) { return memset(grow(NULL, n * size), 0, n * size); }
 
 void queue_push(struct queue *queue, const void *data, size_t bytes) {
     const uint8_t *from = data;
     queue->bytes += bytes;
     while (bytes) {
         if (!queue->last || queue->last->end == CHUNK) {
-            struct chunk *chunk = take_chunk();
+            struct chunk *chunk = grow(NULL, sizeof *chunk);
+            chunk->next = NULL;
+            chunk->start = chunk->end = 0;
             *(queue->last ? &queue->last->next : &queue->first) = chunk;
             queue->last = chunk;
         }
@@ -85,7 +67,7 @@ void queue_drop(struct queue *queue, size_t bytes) {
         queue->first = chunk->next;
         if (!queue->first)
             queue->last = NULL;
-        give_chunk(chunk);
+        free(chunk);
     }
 }
 

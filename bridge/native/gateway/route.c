@@ -48,10 +48,8 @@ static bool is_expected(const struct connection *from, const struct frame *f, bo
 
 static void take_own(struct connection *from, const struct frame *f, const uint8_t *payload) {
     bool passes = (f->type == FRAME_READY || f->type == FRAME_BYE) && from->kind == LINK && f->dest != g.me;
-    if (passes) {
-        send_to_site(f->dest, *f, payload);
-        return;
-    }
+    if (passes)
+        return send_to_site(f->dest, *f, payload);
     switch (f->type) {
     case FRAME_HELLO: on_hello(from, f, payload); break;
     case FRAME_SITE: on_site(from, f, payload); break;

@@ -15,7 +15,7 @@
 
 static int find_site(const char *name) {
     for (int s = 0; s < g.n_sites; s++)
-        if (!strcmp(g.sites[s].name, name))
+        if (!strcmp(g.seats[s].name, name))
             return s;
     return -1;
 }
@@ -60,7 +60,7 @@ void pair_is_routed(int site, bool tell) {
     if (g.sites[site].link || g.sites[site].routed)
         return;
     g.sites[site].routed = true;
-    event("{\"event\": \"routed\", \"site\": \"%s\"}", g.sites[site].name);
+    event("{\"event\": \"routed\", \"site\": \"%s\"}", g.seats[site].name);
     if (tell)
         send_to_site(site, (struct frame){.type = FRAME_SITE, .source = g.me, .dest = site, .id = SITE_ROUTED}, NULL);
     try_ready();
@@ -77,20 +77,13 @@ static void enter_roster(int me, int first) {
 }
 
 static void send_roster(void) {
-    struct seat seats[SITES] = {0};
-    for (int s = 0; s < g.n_sites; s++) {
-        seats[s].ranks = g.sites[s].ranks;
-        seats[s].port = g.sites[s].port;
-        memcpy(seats[s].name, g.sites[s].name, NAME);
-        memcpy(seats[s].address, g.sites[s].address, ADDRESS);
-    }
     enter_roster(g.me, g.me);
     struct frame roster = {.type = FRAME_SITE, .flags = g.turns, .dest = g.me, .tag = g.n_sites, .id = SITE_ROSTER};
-    roster.length = (uint32_t)(sizeof *seats * (size_t)g.n_sites);
+    roster.length = (uint32_t)(sizeof *g.seats * (size_t)g.n_sites);
     for (int s = 0; s < g.n_sites && g.phase == STARTING; s++) {
         roster.source = s;
         if (s != g.me)
-            link_send_own(g.sites[s].link, roster, seats);
+            link_send_own(g.sites[s].link, roster, g.seats);
     }
     try_ready();
 }
@@ -111,9 +104,9 @@ static void link_stands(struct connection *c, int site) {
         link_prepare(link);
         try_ready();
     } else if (g.expect) {
-        g.sites[site].ranks = c->ranks;
-        g.sites[site].port = c->port;
-        address_of(c->fd, g.sites[site].address, ADDRESS);
+        g.seats[site].ranks = c->ranks;
+        g.seats[site].port = c->port;
+        address_of(c->fd, g.seats[site].address, ADDRESS);
         for (int s = 0; s < g.n_sites; s++)
             if (s != g.me && !g.sites[s].link)
                 return;
@@ -123,10 +116,8 @@ static void link_stands(struct connection *c, int site) {
 
 /* Of an accepted gateway that has said its name: welcome it, refuse it, or let it wait for the roster. */
 static void consider(struct connection *c, bool joins) {
-    if (joins && !g.expect) {
-        refuse(c, "Site %s is not the first site: --join of site %s must name the address of the first one.", g.name, c->name);
-        return;
-    }
+    if (joins && !g.expect)
+        return refuse(c, "Site %s is not the first site: --join of site %s must name the address of the first one.", g.name, c->name);
     if (!joins && !g.roster)
         return;
     int site = find_site(c->name);
@@ -148,15 +139,11 @@ static void consider(struct connection *c, bool joins) {
 }
 
 static void on_hello_of_site(struct connection *from, const struct frame *f, const uint8_t *payload) {
-    if (f->tag != WIRE_PROTOCOL) {
-        refuse(from, "Site %s speaks protocol %d of the bridge and a site that joins it protocol %d: install one release at all sites.", g.name,
+    if (f->tag != WIRE_PROTOCOL)
+        return refuse(from, "Site %s speaks protocol %d of the bridge and a site that joins it protocol %d: install one release at all sites.", g.name,
                WIRE_PROTOCOL, f->tag);
-        return;
-    }
-    if (!f->length || f->length >= NAME || f->dest < 1 || f->total > 65535 || (f->flags & (PRESSES - 1)) > CONNECTIONS || f->source < 0) {
-        malformed(from);
-        return;
-    }
+    if (!f->length || f->length >= NAME || f->dest < 1 || f->total > 65535 || (f->flags & (PRESSES - 1)) > CONNECTIONS || f->source < 0)
+        return malformed(from);
     memcpy(from->name, payload, f->length);
     from->name[f->length] = 0;
     from->ranks = f->dest;
@@ -170,7 +157,7 @@ static void on_hello_of_site(struct connection *from, const struct frame *f, con
         malformed(from);
     else if (f->id != SITE_WELCOME)
         consider(from, f->id == SITE_JOIN);
-    else if (from->dial->site >= 0 && strcmp(from->name, g.sites[from->dial->site].name))
+    else if (from->dial->site >= 0 && strcmp(from->name, g.seats[from->dial->site].name))
         connection_close(from); /* the address leads elsewhere */
     else {
         say(from, SITE_CONFIRM, from->session);
@@ -179,23 +166,15 @@ static void on_hello_of_site(struct connection *from, const struct frame *f, con
 }
 
 static void on_roster(struct connection *from, const struct frame *f, const uint8_t *payload) {
-    struct seat seats[SITES];
     int n = f->tag;
-    if (g.roster || g.expect || n < 1 || n > SITES || f->length != (size_t)n * sizeof *seats || f->source < 0 || f->source >= n || f->dest < 0 ||
-        f->dest >= n || f->source == f->dest) {
-        malformed(from);
-        return;
-    }
-    memcpy(seats, payload, f->length);
+    if (g.roster || g.expect || n < 1 || n > SITES || f->length != (size_t)n * sizeof *g.seats || f->source < 0 || f->source >= n || f->dest < 0 ||
+        f->dest >= n || f->source == f->dest)
+        return malformed(from);
+    memcpy(g.seats, payload, f->length);
     for (int s = 0; s < n; s++) {
-        seats[s].name[NAME - 1] = seats[s].address[ADDRESS - 1] = 0;
-        if (!is_name(seats[s].name) || seats[s].ranks < 1 || seats[s].ranks > FRAME_PAYLOAD) {
-            malformed(from);
-            return;
-        }
-        g.sites[s].ranks = seats[s].ranks;
-        g.sites[s].port = seats[s].port;
-        memcpy(g.sites[s].name, seats[s].name, NAME);
+        g.seats[s].name[NAME - 1] = g.seats[s].address[ADDRESS - 1] = 0;
+        if (!is_name(g.seats[s].name) || g.seats[s].ranks < 1 || g.seats[s].ranks > FRAME_PAYLOAD)
+            return malformed(from);
     }
     g.n_sites = n;
     g.turns = f->flags;
@@ -204,9 +183,9 @@ static void on_roster(struct connection *from, const struct frame *f, const uint
     enter_roster(f->source, f->dest);
     for (int s = 0; s < g.me && g.phase == STARTING; s++) {
         char port[16];
-        snprintf(port, sizeof port, "%d", seats[s].port);
+        snprintf(port, sizeof port, "%d", g.seats[s].port);
         if (s != g.first)
-            dial_add(s, seats[s].address, port, SITE_MESH, NULL);
+            dial_add(s, g.seats[s].address, port, SITE_MESH, NULL);
     }
     for (struct connection *c = g.connections, *next; c; c = next) {
         next = c->next;
@@ -288,19 +267,19 @@ void sites_begin(void) {
     const char *at = g.expect;
     for (size_t length; *at; at += length + (at[length] == ',')) {
         length = strcspn(at, ",");
-        struct site *site = &g.sites[g.n_sites];
+        char *name = g.seats[g.n_sites].name;
         if (g.n_sites == SITES || length >= NAME)
             mistake("--expect %s names more than %d sites, or one with a name of more than %d characters.", g.expect, SITES, NAME - 1);
-        memcpy(site->name, at, length);
-        site->name[length] = 0;
-        if (!is_name(site->name) || find_site(site->name) >= 0)
+        memcpy(name, at, length);
+        name[length] = 0;
+        if (!is_name(name) || find_site(name) >= 0)
             mistake("--expect %s names a site twice, or a name has other characters than letters, digits, dots and dashes.", g.expect);
         g.n_sites++;
     }
     g.me = g.first = find_site(g.name);
     if (g.me < 0)
         mistake("--expect %s does not name this site, %s.", g.expect, g.name);
-    g.sites[g.me].ranks = g.ranks;
+    g.seats[g.me].ranks = g.ranks;
     if (g.n_sites == 1)
         send_roster();
 }

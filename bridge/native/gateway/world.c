@@ -15,7 +15,7 @@
 static uint64_t credit_window(void) {
     uint64_t window = 16 << 20;
     for (int s = 0; s < g.n_sites; s++) {
-        uint64_t pairs = (uint64_t)g.sites[s].ranks * (uint64_t)(g.world - g.sites[s].ranks);
+        uint64_t pairs = (uint64_t)g.seats[s].ranks * (uint64_t)(g.world - g.seats[s].ranks);
         if (pairs && WINDOW_ALL / pairs < window)
             window = WINDOW_ALL / pairs;
     }
@@ -26,8 +26,8 @@ void lay_out_world(void) {
     int64_t world = 0;
     int most = 0, w = 0;
     for (int s = 0; s < g.n_sites; s++) {
-        world += g.sites[s].ranks;
-        most = g.sites[s].ranks > most ? g.sites[s].ranks : most;
+        world += g.seats[s].ranks;
+        most = g.seats[s].ranks > most ? g.seats[s].ranks : most;
     }
     if (world * 4 + SITES * NAME > FRAME_PAYLOAD) {
         abort_world(BRIDGE_FAILURE, "The sites have %lld ranks; a world has at most %d.", (long long)world, (FRAME_PAYLOAD - SITES * NAME) / 4);
@@ -39,9 +39,9 @@ void lay_out_world(void) {
     g.world_of = room((size_t)g.ranks, sizeof *g.world_of);
     /* blocks: site by site; turns: the first rank of each site, the second ones, ... */
     for (int outer = 0; outer < (g.turns ? most : world ? g.n_sites : 0); outer++) {
-        for (int inner = 0; inner < (g.turns ? g.n_sites : g.sites[outer].ranks); inner++) {
+        for (int inner = 0; inner < (g.turns ? g.n_sites : g.seats[outer].ranks); inner++) {
             int site = g.turns ? inner : outer, local = g.turns ? outer : inner;
-            if (local >= g.sites[site].ranks)
+            if (local >= g.seats[site].ranks)
                 continue;
             g.site_of[w] = site;
             g.local_of[w] = local;
@@ -64,15 +64,11 @@ static bool answers(const struct connection *rank, const uint8_t *answer) {
 void on_hello(struct connection *from, const struct frame *f, const uint8_t *payload) {
     struct machine machine;
     memcpy(&machine, payload, sizeof machine);
-    if (from->challenged && !answers(from, payload + sizeof machine)) {
-        refuse(from, "A rank of site %s does not know the secret in %s.", g.name, g.secret_path);
-        return;
-    }
+    if (from->challenged && !answers(from, payload + sizeof machine))
+        return refuse(from, "A rank of site %s does not know the secret in %s.", g.name, g.secret_path);
     bool known = f->source >= 0 && f->source < g.ranks;
-    if (g.come == g.ranks || (known && g.locals[f->source])) {
-        refuse(from, "Rank %d of site %s has come twice: more than one program uses this gateway.", f->source, g.name);
-        return;
-    }
+    if (g.come == g.ranks || (known && g.locals[f->source]))
+        return refuse(from, "Rank %d of site %s has come twice: more than one program uses this gateway.", f->source, g.name);
     if (f->tag != WIRE_PROTOCOL) {
         abort_world(BRIDGE_FAILURE, "A rank of site %s speaks protocol %d of the bridge, its gateway protocol %d: they are of different releases.",
                     g.name, f->tag, WIRE_PROTOCOL);
@@ -115,7 +111,7 @@ static bool are_alike(int a, int b) {
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
         if (of_a[i] != of_b[i]) {
             abort_world(BRIDGE_FAILURE, "The machines of sites %s and %s differ in %s: %d and %d; values cannot cross between them.",
-                        g.sites[a].name, g.sites[b].name, properties[i], of_a[i], of_b[i]);
+                        g.seats[a].name, g.seats[b].name, properties[i], of_a[i], of_b[i]);
             return false;
         }
     }
@@ -127,8 +123,8 @@ static void tell_ranks(void) {
     size_t length = (size_t)g.world * sizeof(int32_t);
     memcpy(payload, g.site_of, length);
     for (int s = 0; s < g.n_sites; s++) {
-        strcpy((char *)payload + length, g.sites[s].name);
-        length += strlen(g.sites[s].name) + 1;
+        strcpy((char *)payload + length, g.seats[s].name);
+        length += strlen(g.seats[s].name) + 1;
     }
     struct frame world = {.type = FRAME_WORLD, .source = g.me, .tag = g.n_sites, .length = (uint32_t)length, .total = (uint64_t)g.world, .id = g.window};
     for (int local = 0; local < g.ranks; local++) {
@@ -150,8 +146,8 @@ static void try_start(void) {
     for (int s = 0; s < g.n_sites; s++) {
         if (!g.sites[s].ready || g.phase != STARTING)
             return;
-        length += snprintf(sites + length, sizeof sites - (size_t)length, "%s{\"name\": \"%s\", \"ranks\": %d}", s ? ", " : "", g.sites[s].name,
-                           g.sites[s].ranks);
+        length += snprintf(sites + length, sizeof sites - (size_t)length, "%s{\"name\": \"%s\", \"ranks\": %d}", s ? ", " : "", g.seats[s].name,
+                           g.seats[s].ranks);
     }
     g.phase = RUNNING;
     tell_ranks();
