@@ -95,17 +95,18 @@ struct part *send_to_leaders(struct communicator *c, const void *data, uint64_t 
 
 /* ---- blocks and packages ---- */
 
-static int members_at(const struct communicator *c, int site) {
-    int n = 0;
-    for (int r = 0; r < c->size; r++)
-        n += c->site_of[r] == site;
+/* Whether a block is one of a site; null: of any. */
+static bool is_at(const int *site_of, int r, int site) { return !site_of || site_of[r] == site; }
+
+static size_t members_at(const struct blocks *b, const int *site_of, int site) {
+    size_t n = 0;
+    for (int r = 0; r < b->n; r++)
+        n += is_at(site_of, r, site);
     return n;
 }
 
-void blocks_allocate(struct blocks *b, int n) {
-    b->n = n;
-    b->sizes = calloc((size_t)n, sizeof *b->sizes);
-    b->at = calloc((size_t)n, sizeof *b->at);
+struct blocks blocks_new(int n) {
+    return (struct blocks){.n = n, .sizes = calloc((size_t)n, sizeof(uint64_t)), .at = calloc((size_t)n, sizeof(char *))};
 }
 
 char *blocks_own(struct blocks *b, char *memory) {
@@ -136,7 +137,7 @@ static struct package package_receive(struct communicator *c, int peer, int tag)
 }
 
 static void unwrap(struct communicator *c, struct blocks *b, int site, struct package p) {
-    size_t n = (size_t)members_at(c, site), i = 0;
+    size_t n = members_at(b, c->site_of, site), i = 0;
     char *package = blocks_own(b, p.data), *block = package + n * sizeof(uint64_t);
     check(p, n);
     for (int r = 0; r < c->size; r++)
@@ -147,16 +148,16 @@ static void unwrap(struct communicator *c, struct blocks *b, int site, struct pa
         }
 }
 
-static struct package wrap(struct communicator *c, const struct blocks *b, int site) {
-    size_t n = (size_t)members_at(c, site), i = 0;
+struct package blocks_wrap(const struct blocks *b, const int *site_of, int site) {
+    size_t n = members_at(b, site_of, site), i = 0;
     struct package p = {.bytes = n * sizeof(uint64_t)};
-    for (int r = 0; r < c->size; r++)
-        if (c->site_of[r] == site)
+    for (int r = 0; r < b->n; r++)
+        if (is_at(site_of, r, site))
             p.bytes += b->sizes[r];
     p.data = grow(NULL, p.bytes);
     char *block = p.data + n * sizeof(uint64_t);
-    for (int r = 0; r < c->size; r++)
-        if (c->site_of[r] == site) {
+    for (int r = 0; r < b->n; r++)
+        if (is_at(site_of, r, site)) {
             memcpy(p.data + i++ * sizeof(uint64_t), &b->sizes[r], sizeof(uint64_t));
             memcpy(block, b->at[r], b->sizes[r]);
             block += b->sizes[r];
@@ -180,17 +181,15 @@ static void gather_here(struct communicator *c, struct blocks *b, const char *bl
 
 /* Collects the blocks of all ranks at `root`; elsewhere the result is empty. */
 struct blocks blocks_gather(struct communicator *c, const char *block, uint64_t bytes, int root, int tag) {
-    struct blocks b = {0};
     int collects = c->site_of[root] == c->site ? root : c->leader[c->site];
-    if (c->rank == collects)
-        blocks_allocate(&b, c->size);
+    struct blocks b = c->rank == collects ? blocks_new(c->size) : (struct blocks){0};
     gather_here(c, &b, block, bytes, collects, tag);
     for (int s = 0; c->rank == root && s < c->sites; s++)
         if (s != c->site)
             unwrap(c, &b, s, package_receive(c, c->leader[s], tag));
     if (c->rank == collects && c->rank != root) {
-        struct package p = wrap(c, &b, c->site);
-        send_owned(c, p.data, p.bytes, root, tag, c->context + 1);
+        struct package p = blocks_wrap(&b, c->site_of, c->site);
+        send_owned(c, p.data, p.bytes, root, tag);
         blocks_free(&b);
     }
     return b;
@@ -198,14 +197,13 @@ struct blocks blocks_gather(struct communicator *c, const char *block, uint64_t 
 
 /* Collects the blocks of all ranks at all ranks. */
 struct blocks blocks_allgather(struct communicator *c, const char *block, uint64_t bytes, int tag) {
-    struct blocks b = {0};
+    struct blocks b = blocks_new(c->size);
     bool leads = c->local_rank == 0;
     struct package here = {0};
     struct part *parts = NULL;
-    blocks_allocate(&b, c->size);
     gather_here(c, &b, block, bytes, c->leader[c->site], tag);
     if (leads) {
-        here = wrap(c, &b, c->site);
+        here = blocks_wrap(&b, c->site_of, c->site);
         parts = send_to_leaders(c, here.data, here.bytes, tag);
     }
     for (int s = 0; s < c->sites; s++) {
@@ -228,11 +226,11 @@ struct package blocks_scatter(struct communicator *c, const struct blocks *all, 
         return package_receive(c, gives, tag);
     for (int s = 0; c->rank == root && s < c->sites; s++)
         if (s != c->site) {
-            struct package p = wrap(c, all, s);
-            send_owned(c, p.data, p.bytes, c->leader[s], tag, c->context + 1);
+            struct package p = blocks_wrap(all, c->site_of, s);
+            send_owned(c, p.data, p.bytes, c->leader[s], tag);
         }
     if (c->rank != root) {
-        blocks_allocate(&b, c->size);
+        b = blocks_new(c->size);
         unwrap(c, &b, c->site, package_receive(c, root, tag));
         all = &b;
     }

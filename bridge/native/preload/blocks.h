@@ -30,7 +30,8 @@ struct part *send_to_leaders(struct communicator *c, const void *data, uint64_t 
 struct blocks blocks_gather(struct communicator *c, const char *block, uint64_t bytes, int root, int tag);
 struct blocks blocks_allgather(struct communicator *c, const char *block, uint64_t bytes, int tag);
 struct package blocks_scatter(struct communicator *c, const struct blocks *all, int root, int tag);
-void blocks_allocate(struct blocks *b, int n);
+struct blocks blocks_new(int n);
+struct package blocks_wrap(const struct blocks *b, const int *site_of, int site); /* those of a site; of all where `site_of` is null */
 char *blocks_own(struct blocks *b, char *memory); /* freed with them */
 void blocks_free(struct blocks *b);
 

@@ -222,7 +222,7 @@ void *grow(void *memory, size_t bytes);
 
 /* Starts a send of `count` values to a peer at another site; `o` is completed when the buffer may be used again. */
 void send_start(struct operation *o, const void *buffer, MPI_Count count, MPI_Datatype type, int peer, int tag, uint64_t context, bool synchronous);
-void send_owned(struct communicator *c, char *data, uint64_t bytes, int peer, int tag, uint64_t context); /* frees `data` afterwards */
+void send_owned(struct communicator *c, char *data, uint64_t bytes, int peer, int tag); /* of a collective; frees `data` afterwards */
 void send_part_done(struct operation *o);
 void send_acknowledged(uint64_t id);
 

@@ -17,6 +17,13 @@ char *side_pack(const struct side *s, int rank, uint64_t *bytes) {
     return type_pack(place(s, rank), side_count(s, rank), side_type(s, rank), bytes);
 }
 
+struct blocks side_blocks(const struct side *s, int n) {
+    struct blocks b = blocks_new(n);
+    for (int r = 0; r < n; r++)
+        b.at[r] = blocks_own(&b, side_pack(s, r, &b.sizes[r]));
+    return b;
+}
+
 int side_unpack(const struct side *s, int rank, const char *block, uint64_t bytes) {
     return type_unpack(block, bytes, place(s, rank), side_count(s, rank), side_type(s, rank));
 }

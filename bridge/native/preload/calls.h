@@ -2,11 +2,12 @@
 #ifndef STEPPE_BRIDGE_CALLS_H
 #define STEPPE_BRIDGE_CALLS_H
 
-#include "bridge.h"
+#include "blocks.h"
 
 MPI_Count side_count(const struct side *s, int rank);
 MPI_Datatype side_type(const struct side *s, int rank);
 char *side_pack(const struct side *s, int rank, uint64_t *bytes); /* the caller frees */
+struct blocks side_blocks(const struct side *s, int n); /* of the first `n` ranks */
 int side_unpack(const struct side *s, int rank, const char *block, uint64_t bytes); /* an error if there is no room for all */
 
 struct values { /* a vector of values, owned: free(memory) */

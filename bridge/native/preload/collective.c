@@ -12,13 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blocks.h"
 #include "calls.h"
 
 /* ---- barrier and broadcast ---- */
 
 int barrier(struct communicator *c, const struct call *a, int tag) {
-    (void)a;
     char token = 0;
     int error = local_barrier(c);
     if (!error && c->local_rank == 0) {
@@ -120,7 +118,7 @@ static int reduce_by_sites(struct communicator *c, const struct call *a, int tag
         parts_await(sends, to_all ? c->sites - 1 : 0);
         free(packed);
     } else if (collects) {
-        send_owned(c, packed, bytes, a->root, tag, c->context + 1);
+        send_owned(c, packed, bytes, a->root, tag);
         free(own.memory);
     }
     return to_all ? local_broadcast(c, a->receive.buffer, a->receive.count, a->receive.type, 0) : MPI_SUCCESS;
@@ -187,12 +185,7 @@ int gather(struct communicator *c, const struct call *a, int tag) { return colle
 int allgather(struct communicator *c, const struct call *a, int tag) { return collect(c, a, tag, true); }
 
 int scatter(struct communicator *c, const struct call *a, int tag) {
-    struct blocks b = {0};
-    if (c->rank == a->root) {
-        blocks_allocate(&b, c->size);
-        for (int r = 0; r < b.n; r++)
-            b.at[r] = blocks_own(&b, side_pack(&a->send, r, &b.sizes[r]));
-    }
+    struct blocks b = c->rank == a->root ? side_blocks(&a->send, c->size) : (struct blocks){0};
     struct package mine = blocks_scatter(c, &b, a->root, tag);
     int error = a->receive.buffer == MPI_IN_PLACE ? MPI_SUCCESS : side_unpack(&a->receive, 0, mine.data, mine.bytes);
     blocks_free(&b), free(mine.data);

@@ -182,7 +182,6 @@ static struct communicator *enter_like(struct communicator *c, MPI_Comm handle, 
 }
 
 int duplicate(struct communicator *c, const struct call *call, int tag) {
-    (void)tag;
     MPI_Comm handle = c->handle, *new = call->new_communicator;
     uint64_t context = communicator_new_context(c, 0);
     OR_RETURN(AWAITED(call->with_info ? PMPI_Comm_idup_with_info(handle, call->info, new, &awaited) : PMPI_Comm_idup(handle, new, &awaited),

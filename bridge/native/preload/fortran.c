@@ -76,7 +76,6 @@ static bool is_fortran(const char *file) {
 }
 
 static int look(struct dl_phdr_info *info, size_t size, void *self) {
-    (void)size;
     for (int i = 0; is_fortran(info->dlpi_name) && i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
             redirect(info, (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr), self);

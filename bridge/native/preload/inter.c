@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blocks.h"
 #include "calls.h"
 
 #define LEADERS_TAG (TAG_LIMIT + 1) /* of messages between the leaders, beyond those of programs and of collectives */
@@ -208,19 +207,10 @@ int bridge_Intercomm_merge(struct communicator *c, int high, MPI_Comm *new) {
 
 /* What a rank gives to those of the other group: one block for all, or one each behind their sizes. */
 static char *one_each(struct communicator *c, const struct call *a, uint64_t *bytes) {
-    size_t head = (size_t)c->peers * sizeof(uint64_t);
-    char *given = grow(NULL, head);
-    *bytes = head;
-    for (int p = 0; p < c->peers; p++) {
-        uint64_t size;
-        char *packed = side_pack(&a->send, p, &size);
-        given = grow(given, *bytes + size);
-        memcpy(given + *bytes, packed, size);
-        memcpy(given + (size_t)p * sizeof size, &size, sizeof size);
-        *bytes += size;
-        free(packed);
-    }
-    return given;
+    struct blocks each = side_blocks(&a->send, c->peers);
+    struct package all = blocks_wrap(&each, NULL, 0);
+    blocks_free(&each);
+    return *bytes = all.bytes, all.data;
 }
 
 /* The block for this rank among those that a rank of the other group gives. */

@@ -117,10 +117,8 @@ static void begin_frame(struct outgoing *out, uint64_t bytes) {
 /* Chooses what is written next; false if there is nothing, or no credit for it. */
 static bool next_frame(void) {
     struct outgoing *out = control_first;
-    if (out) {
-        begin_frame(out, out->head.length);
-        return true;
-    }
+    if (out)
+        return begin_frame(out, out->head.length), true;
     while (ring_first) {
         struct route *r = unlist();
         out = r->first;

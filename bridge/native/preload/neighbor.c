@@ -2,7 +2,6 @@
  * rank to each. */
 #include <stdlib.h>
 
-#include "blocks.h"
 #include "calls.h"
 #include "topology.h"
 

@@ -9,10 +9,8 @@ int plain_Sendrecv(const void *send, MPI_Count send_count, MPI_Datatype send_typ
     MPI_Request sent, received;
     int error;
     OR_RETURN(PMPI_Irecv_c(receive, receive_count, receive_type, source, receive_tag, comm, &received));
-    if ((error = PMPI_Isend_c(send, send_count, send_type, dest, send_tag, comm, &sent))) {
-        PMPI_Cancel(&received), PMPI_Request_free(&received);
-        return error;
-    }
+    if ((error = PMPI_Isend_c(send, send_count, send_type, dest, send_tag, comm, &sent)))
+        return PMPI_Cancel(&received), PMPI_Request_free(&received), error;
     error = await_local(&received, status);
     int error_sent = await_local(&sent, MPI_STATUS_IGNORE);
     return error ? error : error_sent;

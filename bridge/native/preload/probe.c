@@ -90,11 +90,6 @@ static struct communicator *let_go(MPI_Message *handle) {
     return c;
 }
 
-static void receive_message(struct operation *o, struct message *m, void *buffer, MPI_Count count, MPI_Datatype type) {
-    receive_into(o, buffer, count, type);
-    receive_bind(o, m);
-}
-
 int bridge_Imrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *message, MPI_Request *request) {
     struct message *m = message_of(*message);
     if (!m) {
@@ -108,29 +103,23 @@ int bridge_Imrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message 
     }
     OR_RETURN(values_checked(m->c, count, type));
     struct communicator *c = let_go(message);
-    receive_message(operation_new(c, request), m, buffer, count, type);
+    struct operation *o = operation_new(c, request);
+    receive_into(o, buffer, count, type);
+    receive_bind(o, m);
     communicator_release(c);
     return MPI_SUCCESS;
 }
 
 int bridge_Mrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *message, MPI_Status *status) {
-    struct message *m = message_of(*message);
-    if (!m) {
-        struct communicator *c = forget_local(*message);
-        int error = busy() ? AWAITED(PMPI_Imrecv_c(buffer, count, type, message, &awaited), status)
-                           : PMPI_Mrecv_c(buffer, count, type, message, status);
-        if (c)
-            translate_source(c, status), communicator_let_go(c);
-        return error;
+    if (message_of(*message)) {
+        MPI_Request request;
+        OR_RETURN(bridge_Imrecv(buffer, count, type, message, &request));
+        return bridge_Wait(&request, status);
     }
-    OR_RETURN(values_checked(m->c, count, type));
-    struct communicator *c = let_go(message);
-    struct operation o;
-    operation_begin(&o, c);
-    receive_message(&o, m, buffer, count, type);
-    await(&o, true);
-    operation_status(&o, status);
-    int error = o.error ? operation_raise(&o, o.error) : MPI_SUCCESS;
-    communicator_release(c);
+    struct communicator *c = forget_local(*message);
+    int error = busy() ? AWAITED(PMPI_Imrecv_c(buffer, count, type, message, &awaited), status)
+                       : PMPI_Mrecv_c(buffer, count, type, message, status);
+    if (c)
+        translate_source(c, status), communicator_let_go(c);
     return error;
 }

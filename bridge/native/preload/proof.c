@@ -10,28 +10,20 @@ enum { BLOCK = 64, DIGEST = 32, SECRET_MOST = 4096 };
 
 static uint32_t turn(uint32_t x, int n) { return x >> n | x << (32 - n); }
 
-/* The first 32 bits behind the point of a root of a prime, which is what the constants of SHA-256 are. */
-static uint32_t fraction(unsigned prime, int root) {
-    unsigned __int128 found = 0, limit = (unsigned __int128)prime << 32 * root;
-    for (int bit = 36; bit >= 0; bit--) {
-        unsigned __int128 tried = found | (unsigned __int128)1 << bit;
-        if (tried * tried * (root == 3 ? tried : 1) <= limit)
-            found = tried;
-    }
-    return (uint32_t)found;
-}
+/* The first 32 bits behind the point of the roots of the first primes: cube roots, and square roots of eight. */
+static const uint32_t k[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01,
+    0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc,
+    0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
+    0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08,
+    0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
+    0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+static const uint32_t first[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
 static void compress(uint32_t state[8], const uint8_t *block) {
-    static uint32_t k[64];
     uint32_t w[64], v[8];
-    unsigned prime = 2;
-    for (int i = 0; !k[63]; prime++) {
-        bool is_prime = true;
-        for (unsigned d = 2; d * d <= prime; d++)
-            is_prime &= prime % d != 0;
-        if (is_prime)
-            k[i++] = fraction(prime, 3);
-    }
     for (int i = 0; i < 16; i++)
         w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
     for (int i = 16; i < 64; i++)
@@ -49,12 +41,10 @@ static void compress(uint32_t state[8], const uint8_t *block) {
 }
 
 static void digest(const uint8_t *data, size_t bytes, uint8_t out[DIGEST]) {
-    static const unsigned primes[8] = {2, 3, 5, 7, 11, 13, 17, 19};
     uint32_t state[8];
     uint8_t last[2 * BLOCK] = {0};
     size_t rest = bytes % BLOCK, end = rest < 56 ? BLOCK : 2 * BLOCK;
-    for (int i = 0; i < 8; i++)
-        state[i] = fraction(primes[i], 2);
+    memcpy(state, first, sizeof state);
     for (size_t at = 0; at + BLOCK <= bytes; at += BLOCK)
         compress(state, data + at);
     memcpy(last, data + bytes - rest, rest);

@@ -198,10 +198,8 @@ static bool match(struct message *m) {
         next = o->next;
         if (!matches(o, &m->head))
             continue;
-        if (o->local != MPI_REQUEST_NULL && helper_works()) {
-            m->deferred = deferred = true;
-            return false;
-        }
+        if (o->local != MPI_REQUEST_NULL && helper_works())
+            return m->deferred = deferred = true, false;
         if (claim(o, m))
             return true;
     }
@@ -322,10 +320,8 @@ void receive_start(struct operation *o, void *buffer, MPI_Count count, MPI_Datat
     receive_into(o, buffer, count, type);
     o->source = source, o->tag = tag, o->context = context;
     struct message *m = message_find(o->c, source, tag, context, true);
-    if (m) {
-        receive_bind(o, m);
-        return;
-    }
+    if (m)
+        return receive_bind(o, m);
     if (source == MPI_ANY_SOURCE) {
         PMPI_Irecv_c(buffer, count, o->type, source, tag, o->c->handle, &o->local);
         local_halves++;

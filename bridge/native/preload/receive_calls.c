@@ -67,7 +67,6 @@ int bridge_Sendrecv_replace(struct communicator *c, void *buffer, MPI_Count coun
 
 /* MPI_Isendrecv: a send and a receive as one request. */
 static int exchange(struct communicator *c, const struct call *a, int tag) {
-    (void)tag;
     MPI_Request sent;
     MPI_Status status;
     struct operation *o = a->operation;

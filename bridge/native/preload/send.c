@@ -52,10 +52,14 @@ void send_start(struct operation *o, const void *buffer, MPI_Count count, MPI_Da
     link_send(out);
 }
 
-void send_owned(struct communicator *c, char *data, uint64_t bytes, int peer, int tag, uint64_t context) {
+static void send_memory(struct communicator *c, char *data, uint64_t bytes, int peer, int tag, uint64_t context, bool counted) {
     struct outgoing *out = new_message(c, bytes, peer, tag, context);
-    out->data = out->owned = data;
+    out->data = out->owned = data, out->counted = counted;
     link_send(out);
+}
+
+void send_owned(struct communicator *c, char *data, uint64_t bytes, int peer, int tag) {
+    send_memory(c, data, bytes, peer, tag, c->context + 1, false);
 }
 
 static int send_buffered(struct communicator *c, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag) {
@@ -65,11 +69,7 @@ static int send_buffered(struct communicator *c, const void *buffer, MPI_Count c
                     (unsigned long long)buffer_used, (unsigned long long)buffer_room);
     buffer_used += bytes + MPI_BSEND_OVERHEAD;
     char *copy = type_pack(buffer, count, type, &bytes);
-    struct outgoing *out = new_message(c, bytes, dest, tag, c->context);
-    out->data = out->owned = copy;
-    out->counted = true;
-    link_send(out);
-    return MPI_SUCCESS;
+    return send_memory(c, copy, bytes, dest, tag, c->context, true), MPI_SUCCESS;
 }
 
 int bridge_Buffer_attach(void *buffer, MPI_Count size) {

@@ -70,7 +70,6 @@ static int rank_at(const struct topology *t, const int *place) {
 }
 
 int bridge_Cart_create(struct communicator *c, int n, const int dims[], const int periods[], int reorder, MPI_Comm *new) {
-    (void)reorder;
     long used = cells(n, dims);
     if (n < 0)
         return fail(c, MPI_ERR_DIMS, "a Cartesian topology of %d dimensions.", n);
@@ -150,14 +149,12 @@ int bridge_Cart_sub(struct communicator *c, const int remain[], MPI_Comm *new) {
 }
 
 int bridge_Cart_map(struct communicator *c, int n, const int dims[], const int periods[], int *rank) {
-    (void)periods;
     return *rank = c->rank < cells(n, dims) ? c->rank : MPI_UNDEFINED, MPI_SUCCESS;
 }
 
 /* ---- graphs: index, edges ---- */
 
 int bridge_Graph_create(struct communicator *c, int n, const int index[], const int edges[], int reorder, MPI_Comm *new) {
-    (void)reorder;
     if (n < 0 || n > c->size)
         return fail(c, MPI_ERR_ARG, "a graph of %d ranks does not fit into a communicator of %d.", n, c->size);
     int m = n ? index[n - 1] : 0, error = ranks_checked(c, m, edges, n);
@@ -184,7 +181,6 @@ int bridge_Graph_get(struct communicator *c, int room_index, int room_edges, int
 }
 
 int bridge_Graph_map(struct communicator *c, int n, const int index[], const int edges[], int *rank) {
-    (void)index, (void)edges;
     return *rank = c->rank < n ? c->rank : MPI_UNDEFINED, MPI_SUCCESS;
 }
 
@@ -220,7 +216,6 @@ static void put(int *to, const int *from, int n, bool weighted) {
 
 int bridge_Dist_graph_create_adjacent(struct communicator *c, int n, const int sources[], const int source_weights[], int m, const int dests[],
                                       const int dest_weights[], MPI_Info info, int reorder, MPI_Comm *new) {
-    (void)info, (void)reorder;
     OR_RETURN(ranks_checked(c, n, sources, c->size));
     OR_RETURN(ranks_checked(c, m, dests, c->size));
     struct topology *t = make(MPI_DIST_GRAPH, 2 * (size_t)(n + m));

@@ -234,10 +234,8 @@ int bridge_Cancel(MPI_Request *request) {
 }
 
 int bridge_Request_free(MPI_Request *request) {
-    if (persistent_free(*request)) {
-        *request = MPI_REQUEST_NULL;
-        return MPI_SUCCESS;
-    }
+    if (persistent_free(*request))
+        return *request = MPI_REQUEST_NULL, MPI_SUCCESS;
     forget(*request);
     return PMPI_Request_free(request);
 }

@@ -36,7 +36,6 @@ static char library_file[4096];
 static bool library_ours;
 
 static int look(struct dl_phdr_info *info, size_t size, void *unused) {
-    (void)size, (void)unused;
     const char *slash = strrchr(info->dlpi_name, '/');
     const char *name = slash ? slash + 1 : info->dlpi_name;
     bool ours = OURS(name);
@@ -75,7 +74,6 @@ static void end_world(int code, const char *sentence) {
 
 /* A rank that calls exit before MPI_Finalize: only here is its code known for certain, as the launcher reports that of any rank. */
 static void ended(int code, void *unused) {
-    (void)unused;
     code &= 255; /* what a process can return */
     if (!linked || !code || getpid() != process)
         return;
@@ -177,7 +175,6 @@ static void read_world(const struct frame *frame, const char *payload) {
 
 /* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the last one first: the functions of the program still have the whole world. */
 static int leave(MPI_Comm self, int key, void *value, void *state) {
-    (void)self, (void)key, (void)value, (void)state;
     struct communicator *c = bridge_spans(MPI_COMM_WORLD);
     if (c)
         collective_run(c, barrier, &(struct call){0});
@@ -192,7 +189,6 @@ static int leave(MPI_Comm self, int key, void *value, void *state) {
 }
 
 static int not_copied(MPI_Comm from, int key, void *state, void *value, void *copy, int *flag) {
-    (void)from, (void)key, (void)state, (void)value, (void)copy;
     return *flag = 0, MPI_SUCCESS;
 }
 
@@ -249,8 +245,8 @@ int bridge_Init_thread(int *argc, char ***argv, int required, int *provided) {
     return MPI_SUCCESS;
 }
 
+/* As most libraries do, it ends all. */
 int bridge_Abort(MPI_Comm handle, int code) {
-    (void)handle; /* as most libraries do, all are ended */
     char sentence[100];
     snprintf(sentence, sizeof sentence, "Rank %d of the world called MPI_Abort with code %d.", world.rank, code);
     end_world(code, sentence);
