@@ -90,6 +90,7 @@ class Lanes(NamedTuple):
 
 def load(lanes: int, i: int, n: int, program: Program, cells: CellsOfCall, state: Lanes, step: Attempt) -> None:
     """Cell n goes into lane i."""
+    state.cell[i] = n
     lane, sun, rates = state.numbers, cells.sun, cells.rates
     for s in range(program.species):
         step.y[s * lanes + i] = cells.c[s * cells.stride + cells.at[n]] * cells.scale[n]
@@ -215,7 +216,6 @@ def integrate_of(lanes: int) -> FieldKernel:
         busy = min(lanes, cells.n)
         for i in range(busy):
             load(lanes, i, i, program, cells, state, step)
-            cell[i] = i
         following = busy
         while busy > 0:
             state.attempts[0] += 1
@@ -247,7 +247,6 @@ def integrate_of(lanes: int) -> FieldKernel:
                 cells.carried[n] = lane[H * lanes + i]
                 if following < cells.n:
                     load(lanes, i, following, program, cells, state, step)
-                    cell[i] = following
                     following += 1
                 else:
                     cell[i] = -1

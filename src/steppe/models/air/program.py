@@ -1,9 +1,9 @@
 """A mechanism as a program: whole numbers that one compiled kernel reads, so that no mechanism needs compiling.
 
-    speeds     for each process: n reactants, them
+    speeds     for each process: it, n reactants, them; then the same of those that vary, by their place among them
     changes    for each species: n processes that change it, them                                            yields: the change of each
     varying    the processes whose rates vary in a step; then as `changes`, by their place among them        yields: the change of each
-    partials   for each derivative of a speed: process, n other reactants, them
+    partials   for each derivative of a speed: its process, n other reactants, them
     elements   for each element, in order: element, kind, diagonal of its column, n derivatives, them, m pairs, them      yields: factors
     rows       for each row with a lower triangle: row, -1, n pairs (element, column) of it; then for each row, last first: row, diagonal,
                n pairs of the upper triangle
@@ -24,13 +24,14 @@ from steppe.array_types import Floats, Integers
 UPPER, DIAGONAL, LOWER = range(3)  # kinds of elements
 Equation = tuple[Sequence[int], Sequence[tuple[int, float]]]  # reactants, repeated for 2 X; products with their yields
 Pairs = list[tuple[int, int]]
+Terms = dict[tuple[int, int], list[tuple[int, float]]]
 
 
 class Program(NamedTuple):
     """What `steppe.models.air.rosenbrock` runs.
 
     species, processes, varying, partials, elements, rows: how many there are of each; elements of the matrix, with what fills in. signed: 1
-    if a yield is below 0. changes_at to rows_at: where these sections of codes begin, that of speeds at 0; varying_yields_at,
+    if a yield is below 0. varying_speeds_at to rows_at: where these sections of codes begin, that of speeds at 0; varying_yields_at,
     element_yields_at: where their yields do.
     """
 
@@ -41,6 +42,7 @@ class Program(NamedTuple):
     elements: int
     rows: int
     signed: int
+    varying_speeds_at: int
     changes_at: int
     varying_at: int
     partials_at: int
@@ -58,13 +60,14 @@ class Program(NamedTuple):
         partials = [(p, j) for p, (reactants, _) in enumerate(equations) for j in sorted(set(reactants))]
         order, filled = _factored(species, {(i, j) for p, j in partials for i in changes[p]} | {(i, i) for i in range(species)})
         element = {at: number for number, at in enumerate(sorted(filled))}
-        speeds = _counted(reactants for reactants, _ in equations)
+        speeds = _products(enumerate(reactants for reactants, _ in equations))
+        varying_speeds = _products((place, equations[p][0]) for place, p in enumerate(varying))
         of_all, yields = _by_species(species, changes)
         of_varying, varying_yields = _by_species(species, [changes[p] for p in varying])
-        derivatives = [code for p, j in partials for code in _partial(p, equations[p][0], j)]
+        derivatives = _products((p, _others(equations[p][0], j)) for p, j in partials)
         elements, element_yields = _elements(order, element, _terms(equations, changes, partials))
         rows = _rows(order, element)
-        sections = speeds, of_all, [*varying, *of_varying], derivatives, elements, [*chain(*rows)]
+        sections = speeds, varying_speeds, of_all, [*varying, *of_varying], derivatives, elements, [*chain(*rows)]
         begins: list[int] = np.cumsum([len(section) for section in sections[:-1]]).tolist()
         signed = int(any(times < 0.0 for _, products in equations for _, times in products))
         counts = species, len(equations), len(varying), len(partials), len(element), len(rows), signed
@@ -73,9 +76,9 @@ class Program(NamedTuple):
         return cls._make([*counts, *begins, np.array([*chain(*sections)], np.int64), every])
 
 
-def _counted(lists: Iterable[Sequence[int]]) -> list[int]:
-    """Each of them behind its length."""
-    return [code for each in lists for code in (len(each), *each)]
+def _products(products: Iterable[tuple[int, Sequence[int]]]) -> list[int]:
+    """Of each, the row of its rate, how many species it is multiplied by, and them."""
+    return [code for rate, species in products for code in (rate, len(species), *species)]
 
 
 def _changes(reactants: Sequence[int], products: Sequence[tuple[int, float]]) -> Mapping[int, float]:
@@ -89,20 +92,18 @@ def _changes(reactants: Sequence[int], products: Sequence[tuple[int, float]]) ->
 def _by_species(species: int, changes: Sequence[Mapping[int, float]]) -> tuple[list[int], list[float]]:
     """Of each species, the processes that change it; by how much."""
     found = [[p for p, changed in enumerate(changes) if i in changed] for i in range(species)]
-    return _counted(found), [changes[p][i] for i, those in enumerate(found) for p in those]
+    return [code for those in found for code in (len(those), *those)], [changes[p][i] for i, those in enumerate(found) for p in those]
 
 
-def _partial(p: int, reactants: Sequence[int], j: int) -> list[int]:
-    """The derivative of the speed of process p by species j."""
+def _others(reactants: Sequence[int], j: int) -> Sequence[int]:
+    """What is left of the product of the reactants in its derivative by species j."""
     first = reactants.index(j)
-    return [p, len(reactants) - 1, *reactants[:first], *reactants[first + 1 :]]
+    return [*reactants[:first], *reactants[first + 1 :]]
 
 
-def _terms(
-    equations: Sequence[Equation], changes: Sequence[Mapping[int, float]], partials: Pairs
-) -> Mapping[tuple[int, int], list[tuple[int, float]]]:
+def _terms(equations: Sequence[Equation], changes: Sequence[Mapping[int, float]], partials: Pairs) -> Terms:
     """Element -> the derivatives of speeds whose sum, each with its factor, is -J there."""
-    found: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    found: Terms = {}
     for number, (p, j) in enumerate(partials):
         times = list(equations[p][0]).count(j)
         for i, share in changes[p].items():
@@ -110,9 +111,7 @@ def _terms(
     return found
 
 
-def _elements(
-    order: Sequence[int], element: Mapping[tuple[int, int], int], terms: Mapping[tuple[int, int], list[tuple[int, float]]]
-) -> tuple[list[int], list[float]]:
+def _elements(order: Sequence[int], element: Mapping[tuple[int, int], int], terms: Terms) -> tuple[list[int], list[float]]:
     codes: list[int] = []
     yields: list[float] = []
     place = {k: n for n, k in enumerate(order)}
@@ -138,14 +137,13 @@ def _factored(species: int, pattern: set[tuple[int, int]]) -> tuple[list[int], s
     """The order of pivots, and the pattern with what fills in."""
     rows = [{j for i, j in pattern if i == k} for k in range(species)]
     columns = [{i for i, j in pattern if j == k} for k in range(species)]
-    left, order, filled = set(range(species)), [], set(pattern)
+    left, order = set(range(species)), []
     while left:
         k = min(left, key=lambda k: ((len(rows[k] & left) - 1) * (len(columns[k] & left) - 1), k))
         order.append(k)
         left.remove(k)
         for i in columns[k] & left:
             for j in rows[k] & left:
-                filled.add((i, j))
                 rows[i].add(j)
                 columns[j].add(i)
-    return order, filled
+    return order, {(i, j) for i, row in enumerate(rows) for j in row}

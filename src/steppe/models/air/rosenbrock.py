@@ -21,13 +21,6 @@ from steppe.array_types import Floats, Integers
 from steppe.models.air.program import DIAGONAL, UPPER, Program
 
 
-class LaneRow(NamedTuple):
-    """Elements of an array from `first` on, one a lane."""
-
-    values: Floats
-    first: int
-
-
 class Scratch(NamedTuple):
     """speeds (rows of the program, lanes); total (lanes,)."""
 
@@ -103,24 +96,26 @@ def minus(lanes: int, n: int, codes: Integers, c: int, a: Floats, x: Floats, tot
             total[i] -= a[a0 + i] * x[x0 + i]
 
 
-def multiply(lanes: int, n: int, codes: Integers, c: int, rate: LaneRow, y: Floats, speed: LaneRow) -> None:
-    """speed = rate times n rows of y, which stand at codes[c]."""
-    k, at, v, to = rate.values, rate.first, speed.values, speed.first
-    if n == 1:
-        a = codes[c] * lanes
-        for i in range(lanes):
-            v[to + i] = k[at + i] * y[a + i]
-    elif n == 2:
-        a, b = codes[c] * lanes, codes[c + 1] * lanes
-        for i in range(lanes):
-            v[to + i] = k[at + i] * y[a + i] * y[b + i]
-    else:
-        for i in range(lanes):
-            v[to + i] = k[at + i]
-        for r in range(n):
-            a = codes[c + r] * lanes
+def multiply(lanes: int, n: int, codes: Integers, c: int, k: Floats, y: Floats, speeds: Floats) -> None:
+    """n speeds, (n, lanes), each a row of rates k times some rows of y; the table is at codes[c]."""
+    for to in range(0, n * lanes, lanes):
+        at, factors = codes[c] * lanes, codes[c + 1]
+        if factors == 1:
+            a = codes[c + 2] * lanes
             for i in range(lanes):
-                v[to + i] = v[to + i] * y[a + i]
+                speeds[to + i] = k[at + i] * y[a + i]
+        elif factors == 2:
+            a, b = codes[c + 2] * lanes, codes[c + 3] * lanes
+            for i in range(lanes):
+                speeds[to + i] = k[at + i] * y[a + i] * y[b + i]
+        else:
+            for i in range(lanes):
+                speeds[to + i] = k[at + i]
+            for r in range(factors):
+                a = codes[c + 2 + r] * lanes
+                for i in range(lanes):
+                    speeds[to + i] = speeds[to + i] * y[a + i]
+        c += 2 + factors
 
 
 def gather(lanes: int, program: Program, c: int, q: int, scratch: Scratch, f: Floats) -> None:
@@ -139,34 +134,21 @@ def gather(lanes: int, program: Program, c: int, q: int, scratch: Scratch, f: Fl
 
 def change(lanes: int, program: Program, k: Floats, y: Floats, scratch: Scratch, f: Floats) -> None:
     """f = dy/dt at rates k (processes, lanes)."""
-    codes, c = program.codes, 0
-    for p in range(program.processes):
-        multiply(lanes, codes[c], codes, c + 1, LaneRow(k, p * lanes), y, LaneRow(scratch.speeds, p * lanes))
-        c += 1 + codes[c]
+    multiply(lanes, program.processes, program.codes, 0, k, y, scratch.speeds)
     gather(lanes, program, program.changes_at, 0, scratch, f)
 
 
 def drift(lanes: int, program: Program, slope: Floats, y: Floats, scratch: Scratch, f: Floats) -> None:
     """f = df/dt at constant y: slope (varying, lanes) is the change of their rates."""
-    codes = program.codes
-    c, done = 0, 0
-    for p in range(program.processes):
-        if done < program.varying and codes[program.varying_at + done] == p:
-            multiply(lanes, codes[c], codes, c + 1, LaneRow(slope, done * lanes), y, LaneRow(scratch.speeds, done * lanes))
-            done += 1
-        c += 1 + codes[c]
+    multiply(lanes, program.varying, program.codes, program.varying_speeds_at, slope, y, scratch.speeds)
     gather(lanes, program, program.varying_at + program.varying, program.varying_yields_at, scratch, f)
 
 
 def factor(lanes: int, program: Program, k: Floats, y: Floats, h: Floats, scratch: Scratch, a: Floats) -> None:
     """a (elements, lanes) = the factors of 2/h - J; the scratch holds derivatives of the speeds."""
     codes, total = program.codes, scratch.total
-    c, q = program.partials_at, program.element_yields_at
-    for p in range(program.partials):
-        n = codes[c + 1]
-        multiply(lanes, n, codes, c + 2, LaneRow(k, codes[c] * lanes), y, LaneRow(scratch.speeds, p * lanes))
-        c += 2 + n
-    c = program.elements_at
+    multiply(lanes, program.partials, codes, program.partials_at, k, y, scratch.speeds)
+    c, q = program.elements_at, program.element_yields_at
     for _ in range(program.elements):
         to, kind, diagonal, n = codes[c] * lanes, codes[c + 1], codes[c + 2] * lanes, codes[c + 3]
         for i in range(lanes):
