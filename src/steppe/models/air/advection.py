@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from steppe.array_types import Floats
-from steppe.models.air.sweeps import HALO, Swept, Tile, Walk, check_shapes, sweep_tiles
+from steppe.models.air.sweeps import HALO, Tile, Walk, check_shapes, sweep_tiles
 
 Axis = Literal["x", "y", "z"]
 AXES = {"z": 0, "y": 1, "x": 2}
@@ -69,7 +69,6 @@ class SweepAdvection:
         self._walks = {axis: self._walk(axis, *others) for axis, others in slabs_and_lines.items()}
         most = max(walk.wide * (walk.length + 2 * HALO) for walk in self._walks.values())
         self.tile = Tile(*np.zeros((len(Tile._fields), most)))
-        self._nothing = np.zeros(species)
 
     def _walk(self, axis: Axis, slab: Axis, line: Axis) -> Walk:
         """A sweep along an axis; along which axes its slabs and its lines follow each other."""
@@ -112,5 +111,5 @@ class SweepAdvection:
         halos = levels, rows + 2 * HALO, columns + 2 * HALO
         of_air = {"air": (air, halos), "flux": (flux, self._faces(axis)), "tracers": (tracers, (species, *halos))}
         check_shapes(f"A sweep along {axis}", **of_air, ledger=(ledger, self._ledger_shape(axis)))
-        incoming = self._nothing if above is None else above
-        sweep_tiles(self._walks[axis], incoming, Swept(air, flux, tracers, ledger), self.tile)
+        incoming = np.zeros(species) if above is None else above
+        sweep_tiles(self._walks[axis], air, flux, tracers, incoming, ledger, self.tile)

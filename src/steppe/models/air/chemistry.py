@@ -1,6 +1,6 @@
 """The chemistry of many cells over a time: the tables of a mechanism, the memory of its lanes, and what is wrong with a cell."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from steppe.models.air.rosenbrock import Attempt
 LANES = 64
 
 
-@dataclass(frozen=True)
-class ChemistryOutcome:
+class ChemistryOutcome(NamedTuple):
     """What happened to each cell.
 
     steps, rejected (cells,). clipped (species, cells): what was added where a concentration came out negative, in its unit. iterations: of

@@ -158,14 +158,13 @@ class Conditions:
             needed.add("M")
         if "M" in needed and (own is None or "M" in given):
             needed.add("pressure")
-        for name in ("pressure", "M", "O2", "H2O", "mixing_height"):
-            if name not in given or name in needed:
-                continue
-            if name == "pressure" and "M" in needed:
-                why = f"mechanism {self.mechanism.name} has its own M, {own:g} molecule cm-3, so pressure has no effect. Set M instead."
-            else:
-                why = f"no rate of mechanism {self.mechanism.name} depends on {name}, so it has no effect. Remove it."
-            raise ModelError(f"{given[name].where}: {why}")
+        unused = [name for name in ("pressure", "M", "O2", "H2O", "mixing_height") if name in given and name not in needed]
+        if unused[:1] == ["pressure"] and "M" in needed:
+            why = f"mechanism {self.mechanism.name} has its own M, {own:g} molecule cm-3, so pressure has no effect. Set M instead."
+        elif unused:
+            why = f"no rate of mechanism {self.mechanism.name} depends on {unused[0]}, so it has no effect. Remove it."
+        if unused:
+            raise ModelError(f"{given[unused[0]].where}: {why}")
 
     def _check_day(self, given: Mapping[str, Row]) -> None:
         """Raises `ModelError` where one end of the day is given without the other, or after it."""

@@ -28,8 +28,7 @@ def read_rows(path: Path, names: Collection[str], units: Collection[str]) -> lis
     ModelError
         It cannot be read, is empty, has another separator, has a name twice or without a value, or has conditions that change in time.
     """
-    numbered = _cells(path)
-    (first, header), *rest = numbered
+    (first, header), *rest = numbered = _cells(path)
     if len(header) > 1 and rest and all(_prefixed(cell) or _split(cell, units)[0] in names for cell in header if cell):
         n, values = _values_of(path, _without_end(header), rest, units)
         entries = [(first, n, cell, [value]) for cell, value in zip(header, values, strict=False) if _split(cell, units)[0] != "time"]
@@ -57,10 +56,9 @@ def _cells(path: Path) -> list[tuple[int, list[str]]]:
     """Number and cells of each line that has some."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ModelError(f'The conditions "{path}" cannot be read: {error.strerror}.') from None
-    except UnicodeDecodeError:
-        raise ModelError(f'The conditions "{path}" cannot be read: this is no text file in UTF-8. Save it as CSV in UTF-8.') from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", "this is no text file in UTF-8. Save it as CSV in UTF-8")
+        raise ModelError(f'The conditions "{path}" cannot be read: {why}.') from None
     lines = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines())]
     numbered = [(n, row) for n, row in enumerate(lines, 1) if any(row) and not row[0].startswith("#")]
     if not numbered:

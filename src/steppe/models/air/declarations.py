@@ -22,7 +22,7 @@ TERMS = {  # of the ledger of a species: what happens to its mass
     "chemistry": "the chemistry makes",
     "clipped": "is added where a concentration came out negative",
 }
-WEATHER = ("float32", Role.FORCING)
+WEATHER, STATE, FOUND = ("float32", Role.FORCING), ("float64", Role.STATE), ("float64", Role.DIAGNOSTIC)
 METEOROLOGY = (
     Variable("T", LYX, "K", *WEATHER, "temperature", "air_temperature", low=150.0, high=350.0),
     Variable("u", LYX, "m s-1", *WEATHER, "wind to the east", "eastward_wind", low=-150.0, high=150.0),
@@ -52,18 +52,16 @@ def initial_ratio(mechanism: Mechanism, species: str) -> float:
 def variables_of(mechanism: Mechanism) -> Iterator[Variable]:
     """The variables of a run with a mechanism."""
     for name in mechanism.species:
-        start = initial_ratio(mechanism, name)
-        yield Variable(name, LYX, RATIO, "float64", Role.STATE, f"{name} in the air", low=0.0, initial=start)
+        yield Variable(name, LYX, RATIO, *STATE, f"{name} in the air", low=0.0, initial=initial_ratio(mechanism, name))
     text = "air in the level at the end of the last step; 0 before the first"
     of_weather = "ps", "T", "surface_temperature"
-    yield Variable("air", LYX, "kg m-2", "float64", Role.STATE, text, initial=0.0, low=0.0, settable_by=of_weather)
+    yield Variable("air", LYX, "kg m-2", *STATE, text, initial=0.0, low=0.0, settable_by=of_weather)
     text = "next step of the chemistry of the cell"
-    yield Variable("chemistry_step", LYX, "s", "float64", Role.STATE, text, initial=FIRST_STEP, low=1e-9, high=86_400.0)
+    yield Variable("chemistry_step", LYX, "s", *STATE, text, initial=FIRST_STEP, low=1e-9, high=86_400.0)
     yield from METEOROLOGY
-    yield Variable("sun", YX, "1", "float64", Role.DIAGNOSTIC, "cosine of the zenith angle of the sun at the end of the step")
-    yield Variable("solar_time", YX, "h", "float64", Role.DIAGNOSTIC, "hour of the day by the sun in the middle of the step")
-    text = "wind upward as given less that of continuity, which moves the tracers"
-    yield Variable("w_residual", LYX, "m s-1", "float64", Role.DIAGNOSTIC, text)
+    yield Variable("sun", YX, "1", *FOUND, "cosine of the zenith angle of the sun at the end of the step")
+    yield Variable("solar_time", YX, "h", *FOUND, "hour of the day by the sun in the middle of the step")
+    yield Variable("w_residual", LYX, "m s-1", *FOUND, "wind upward as given less that of continuity, which moves the tracers")
     yield from asked_of(mechanism)
     yield from _parameters(mechanism)
 
@@ -72,12 +70,12 @@ def asked_of(mechanism: Mechanism) -> Iterator[Variable]:
     """Diagnostics that are computed when they are asked for, and the ledger."""
     for name in mechanism.species:
         for term, text in TERMS.items():
-            yield Variable(f"{term}_{name}", YX, FLUX, "float64", Role.DIAGNOSTIC, f"{name} that {text}, of the column")
+            yield Variable(f"{term}_{name}", YX, FLUX, *FOUND, f"{name} that {text}, of the column")
     for name in mechanism.species:
-        yield Variable(f"production_{name}", LYX, SPEED, "float64", Role.DIAGNOSTIC, f"{name} that reactions make")
-        yield Variable(f"loss_{name}", LYX, SPEED, "float64", Role.DIAGNOSTIC, f"{name} that reactions take")
+        yield Variable(f"production_{name}", LYX, SPEED, *FOUND, f"{name} that reactions make")
+        yield Variable(f"loss_{name}", LYX, SPEED, *FOUND, f"{name} that reactions take")
     for process in mechanism.in_the_air.processes:
-        yield Variable(f"rate_{process.label}", LYX, SPEED, "float64", Role.DIAGNOSTIC, process.equation)
+        yield Variable(f"rate_{process.label}", LYX, SPEED, *FOUND, process.equation)
 
 
 def _parameters(mechanism: Mechanism) -> Iterator[Variable]:

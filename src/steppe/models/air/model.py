@@ -303,8 +303,7 @@ class Air(FieldModel):
         self._tell(air)
         found = np.zeros(air.shape)
         for row in range(air.shape[1]):
-            lit = np.where(cosines[row] >= LEAST_COSINE, cosines[row], 0.0)
-            speeds = self.work.speeds(row, own(self._tracers)[:, :, row], lit, factors)
+            speeds = self.work.speeds(row, own(self._tracers)[:, :, row], cosines[row], factors)
             for p in np.flatnonzero(weights):
                 found[:, row] += weights[p] * speeds[p]
         return found

@@ -156,8 +156,7 @@ def _numbers(entry: Entry, kind: str, unit: float, gas: Mapping[str, object]) ->
     """Of the form, in molecule, cm3, s. unit: what a rate is multiplied by. gas: what is known of the first reactant."""
     form = FORMS[kind]
     if kind in GIVEN:
-        scale = entry.number("scaling factor", 1.0, at_least_0=True)
-        return (scale * MOLECULES if kind == "EMISSION" else scale * (unit if kind == "USER_DEFINED" else 1.0),)
+        return (entry.number("scaling factor", 1.0, at_least_0=True) * unit,)
     if kind == "SURFACE":
         its = Entry(f"{entry.where}, its species", gas, text=True)
         diffusion, weight = (its.number(key, above_0=True) for key in (DIFFUSION, WEIGHT))

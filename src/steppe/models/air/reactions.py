@@ -15,7 +15,7 @@ import numpy as np
 from steppe.array_types import Floats
 from steppe.models.air.advection import own
 from steppe.models.air.chemistry import Chemistry
-from steppe.models.air.conditions import BOLTZMANN, O2_OF_AIR
+from steppe.models.air.conditions import BOLTZMANN, LEAST_COSINE, O2_OF_AIR
 from steppe.models.air.lanes import PER_CELL, Tolerance
 from steppe.models.air.program import Program
 from steppe.models.air.rates import Rates
@@ -162,13 +162,12 @@ class Reactions:
     def speeds(self, row: int, ratio: Floats, cosine: Floats, factors: Floats) -> Floats:
         """How fast each process is in the cells of a row of the own box, (processes, level, x) [molecule cm-3 s-1].
 
-        ratio (species, level, x) [nmol mol-1]; cosine (x,): of the sun's zenith angle, 0 where there is no light. `cells` and `columns` are
-        those of the last step.
+        ratio (species, level, x) [nmol mol-1]; cosine (x,): of the sun's zenith angle. `cells` and `columns` are those of the last step.
         """
         of_cells = np.ascontiguousarray(self.cells[:, :, row])
         c = 1e-9 * of_cells[DENSITY] * ratio
-        lit = np.where(cosine > 0.0, cosine, 1.0)
-        shine = np.exp(-self._rates.slant[:, None] / lit) * (cosine > 0.0) * self.columns[SHADE, row]
+        lit = cosine >= LEAST_COSINE
+        shine = np.exp(-self._rates.slant[:, None] / np.where(lit, cosine, 1.0)) * lit * self.columns[SHADE, row]
         k = np.empty((len(factors), of_cells[0].size))
         self._rates_of(of_cells.reshape(3, -1), np.tile(self.columns[SOLAR_TIME, row], self._levels), factors, k)
         found = k.reshape(-1, *of_cells.shape[1:])

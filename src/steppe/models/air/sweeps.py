@@ -22,15 +22,6 @@ def check_shapes(what: str, **arrays: tuple[Floats, tuple[int, ...]]) -> None:
             raise ModelError(f'{what} takes "{name}" of shape {expected}, it was given one of {given.shape}.')
 
 
-class Swept(NamedTuple):
-    """What a sweep reads and changes, see `advection.sweep`; through: the ledger."""
-
-    air: Floats
-    flux: Floats
-    tracers: Floats
-    through: Floats
-
-
 class Tile(NamedTuple):
     """Scratch.
 
@@ -141,13 +132,13 @@ def row_of(walk: Walk, j: int) -> Any:
 
 
 @field_kernel
-def sweep_tiles(walk: Walk, above: Floats, swept: Swept, tile: Tile) -> None:
+def sweep_tiles(walk: Walk, air: Floats, flux: Floats, tracers: Floats, above: Floats, ledger: Floats, tile: Tile) -> None:
     """Along any axis. A tile is some lines with three more cells at each end.
 
-    above (species,): mixing ratio of the air over the top. Others: see `Walk`, `Swept`, `Tile`.
+    above (species,): mixing ratio of the air over the top. Others: see `advection.SweepAdvection.sweep`, `Walk`, `Tile`.
     """
     species, slabs, lines, length, in_rows, upward = walk.species, walk.slabs, walk.lines, walk.length, walk.in_rows, walk.upward
-    air, flux, tracers, inverse, face, q, moved = swept.air, swept.flux, swept.tracers, tile.inverse, tile.face, tile.q, tile.moved
+    inverse, face, q, moved = tile.inverse, tile.face, tile.q, tile.moved
     whole = length + 2 * HALO
     sides = where(upward > 0, 1, 2)  # that are recorded: of a column only its top
     size = sides * species * slabs * lines
@@ -186,9 +177,9 @@ def sweep_tiles(walk: Walk, above: Floats, swept: Swept, tile: Tile) -> None:
                 for line in range(count):
                     at, begin = (t * sides * slabs + slab) * lines + first + line, line * beside + HALO * ahead
                     if upward == 0:
-                        record(moved[begin], at, size, 1.0, swept.through)
+                        record(moved[begin], at, size, 1.0, ledger)
                         at += slabs * lines
-                    record(moved[begin + length * ahead], at, size, -1.0, swept.through)
+                    record(moved[begin + length * ahead], at, size, -1.0, ledger)
             for j in range(own_rows):
                 a, p = (j + top) * s + left, base + j * walk.row_step
                 for i in range(own_columns):

@@ -5,7 +5,7 @@ through which nothing passes, up to the top, which is open. What is left over th
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,7 @@ from steppe.grid.earth import AUTHALIC_RADIUS
 from steppe.models.air.sweeps import HALO
 
 
-@dataclass(frozen=True, eq=False)
-class Faces:
+class Faces(NamedTuple):
     """The cells of a box with halos. width (y, 1), height [m]; area (y, 1) [m2]; latitude (y,), longitude (x,) [rad] of the own cells.
 
     Rows go from north to south. Behind a wall they are as wide as the last one.
