@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from steppe.array_types import Array, Bytes, Integers
+from steppe.array_types import Array, Integers
 from steppe.arrays.access import ANSWERED, FETCH_UPDATE, GATHER, SCATTER, UPDATE, access, divide
 from steppe.arrays.element_inputs import ElementInputs, described, fitting, flat_index
 from steppe.arrays.far import Far, Fetch, Wait, handler
@@ -105,14 +105,15 @@ class GlobalArray:
     def _make(self) -> None:
         """Gets the memory. Every rank touches all of its host's, so that no later access pays for it."""
         layout, site = self.layout, self._site
-        memory = shared(self._world, site.hosts, layout.bytes_on(site.host))
-        self._pieces = layout.pieces(site.host)
-        if layout.have_places() and site.several:
+        memory, pieces = shared(self._world, site.hosts, layout.bytes_on(site.host)), layout.pieces(site.host)
+        apart = site.several and layout.have_places()
+        if apart:
             with agreed(self._world):
-                memory = placed(memory, self._pieces, layout.pages * layout.page)
-            self._pieces[:, 0] = self._pieces[:, 1]
-        for first, _, count in self._pieces.tolist():
+                memory = placed(memory, pieces, layout.pages * layout.page)
+            pieces[:, 0] = pieces[:, 1]
+        for first, _, count in pieces.tolist():
             memory[first : first + count : 4096].max(initial=0)
+        self._pieces = pieces if apart else pieces[:0]
         self._memory, address = memory, memory.ctypes.data
         self.whole: Array | None = None
         """All elements (size,), if they lie in one piece of memory that this rank sees, as on one host."""
@@ -351,7 +352,8 @@ class GlobalArray:
         self.check()
         room = size_of(cache)
         self._meet("read_only", patience)
-        seen = ReadOnly(self, self._far, RawPages(self._table.copy(), self._shift), room, self._more_places())
+        places = placed(self._memory, self._pieces, self._site.several * self.layout.pages * self.layout.page)
+        seen = ReadOnly(self, self._far, RawPages(self._table.copy(), self._shift), room, places)
         self._reading += 1  # a context may be entered within another one
         try:
             yield seen
@@ -359,12 +361,6 @@ class GlobalArray:
             self._reading -= 1
             seen.end()
         self._site.meet(f'the end of read_only of "{self.name}"')
-
-    def _more_places(self) -> Bytes | None:
-        """Places for all elements, with those of this host, to store pages of others in."""
-        if not (self._site.several and self.layout.have_places()):
-            return None
-        return placed(self._memory, self._pieces, self._memory.size)
 
     def raw(self) -> RawPages:
         """Table and shift for a kernel that is handed the array; see `steppe.kernels.elements`.

@@ -1,12 +1,13 @@
 """Reading with a store of other hosts' pages: a page that is much used is fetched once, whole, and then read like own memory.
 
-The addresses of stored pages stand in a table like the array's own. A page under way keeps its slot. A full store gives up
-pages by the clock (Corbato 1968): a hand goes round, spares a page that was used since it last came by, and takes the next one that was
-not.
+Each page has a place in memory, which takes some when the page comes. The addresses of stored pages stand in a table like the array's own.
+A full store gives up pages by the clock (Corbato 1968): a hand goes round, spares a page that was used since it last came by, and takes the
+next one that was not.
 """
 
 import re
 from collections.abc import Callable
+from mmap import PAGESIZE
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -68,18 +69,14 @@ class ReadOnly:
     """A global array while no rank changes it; `GlobalArray.read_only` makes it.
 
     raw: a table of its own, with the pages of this host. cache [bytes]: for pages of other hosts. places: memory in which each page has its
-    place, with those of this host, if the array has places. room: so many of them can be stored at once, as many as the cache holds, or
-    all that there are.
+    place. room: so many pages of other hosts can be stored at once, as many as the cache holds, or all that there are.
     """
 
-    def __init__(self, array: "GlobalArray", far: Far, raw: RawPages, cache: int, places: Bytes | None) -> None:
-        self._array, self._far, self._raw, self._table = array, far, raw, raw.table
+    def __init__(self, array: "GlobalArray", far: Far, raw: RawPages, cache: int, places: Bytes) -> None:
+        self._array, self._far, self._raw, self._table, self._memory = array, far, raw, raw.table, places
         layout = array.layout
         self.room = min(cache // layout.page, layout.pages - layout.pages_of(array.host).size)
-        self._placed = places is not None
-        self._memory = np.empty(self.room * layout.page, np.uint8) if places is None else places
-        self._pages = np.full(self.room, layout.pages)  # of each slot; of an empty one the number behind the last page
-        self._used, self._under_way = np.zeros((2, layout.pages + 1), bool)  # by page: since the hand came by; with a slot, without content
+        self._stored, self._under_way, self._used = np.zeros((3, layout.pages), bool)  # by page; used: since the hand came by
         self._coming: list[tuple[Integers, ComingPages]] = []  # pages under way, by request
         self._hand, self._ended = 0, False
 
@@ -107,7 +104,7 @@ class ReadOnly:
         """
         self._check()
         places = self._array.places
-        return self._memory[: self._array.nbytes].view(places.dtype) if self._placed else places
+        return places if self._array.whole is not None else self._memory[: self._array.nbytes].view(places.dtype)
 
     def bring(self, pages: ArrayLike, keep: ArrayLike = ()) -> ComingPages:
         """Asks for those of some pages that are neither on this host nor stored nor under way, and returns at once.
@@ -133,7 +130,7 @@ class ReadOnly:
         earlier = [coming for theirs, coming in self._coming if np.isin(theirs, asked).any()]
         wanted, fixed = asked[(self._table[asked] == 0) & ~self._under_way[asked]], self._under_way.copy()
         fixed[asked] = fixed[kept] = True
-        held = np.count_nonzero(fixed[self._pages])
+        held = np.count_nonzero(fixed & (self._stored | self._under_way))
         if wanted.size > self.room - held:
             raise ArrayError(
                 f'"{self._array.name}": {wanted.size} more pages of other hosts were asked for, beside {held} that must stay; there is '
@@ -175,7 +172,7 @@ class ReadOnly:
 
     def flush(self) -> None:
         """Forgets the stored pages; those under way still come."""
-        self._forget(np.flatnonzero(~self._under_way[self._pages]))
+        self._forget(np.flatnonzero(self._stored))
 
     def end(self) -> None:
         """Later calls raise `ArrayError`."""
@@ -213,44 +210,37 @@ class ReadOnly:
             self._begin(wanted, self._under_way).wait()
 
     def _begin(self, wanted: Integers, fixed: NDArray[np.bool_]) -> ComingPages:
-        """Asks for pages (n,), in order, and gives them slots; fixed: True for each page (pages + 1,) that keeps its slot."""
-        slots = self._slots(wanted.size, fixed)
-        self._forget(slots)
-        self._pages[slots], self._under_way[wanted] = wanted, True
+        """Makes room for pages (n,), in order, and asks for them; fixed: True for each page (pages,) that stays."""
+        stored = np.flatnonzero(self._stored & ~fixed)
+        stored = np.roll(stored, -stored.searchsorted(self._hand))
+        more = wanted.size + np.count_nonzero(self._stored | self._under_way) - self.room
+        if more > 0:
+            used = self._used[stored]
+            self._forget(np.concatenate([stored[~used], stored[used]])[:more])  # the used ones are spared in the first round
+            last = stored.size if more > np.count_nonzero(~used) else np.flatnonzero(~used)[more - 1] + 1
+            self._used[stored[:last]], self._hand = False, int(stored[last - 1]) + 1
+        self._under_way[wanted] = True
         self._far.traffic.misses += wanted.size
-        groups, slot_of = self._far.pages(wanted), dict(zip(wanted.tolist(), (wanted if self._placed else slots).tolist(), strict=True))
-        found = ComingPages(lambda: self._arrive(wanted, groups, slot_of))
+        groups = self._far.pages(wanted)
+        found = ComingPages(lambda: self._arrive(wanted, groups))
         self._coming.append((wanted, found))
         return found
 
-    def _arrive(self, wanted: Integers, groups: list[tuple[Integers, Wait]], slot_of: dict[int, int]) -> None:
-        """Waits for pages, and puts them into their slots and into the table."""
+    def _arrive(self, wanted: Integers, groups: list[tuple[Integers, Wait]]) -> None:
+        """Waits for pages, and puts them into their places and into the table."""
         self._check()
-        shift, place = self._array.layout.shift, self._memory.view(self._array.dtype)
+        layout, places = self._array.layout, self._memory.view(self._array.dtype)
         for pages, wait in groups:
             values = wait()
             for k, page in enumerate(pages.tolist()):
-                content, slot = values[k << shift : (k + 1) << shift], slot_of[page]
-                place[slot << shift :][: content.size] = content
-                self._table[page] = self._memory.ctypes.data + slot * self._array.layout.page
-        self._under_way[wanted] = False
+                content = values[k << layout.shift : (k + 1) << layout.shift]
+                places[page << layout.shift :][: content.size] = content
+        self._table[wanted] = self._memory.ctypes.data + layout.page * wanted
+        self._stored[wanted], self._under_way[wanted] = True, False
         self._coming = [each for each in self._coming if each[0] is not wanted]
 
-    def _slots(self, n: int, fixed: NDArray[np.bool_]) -> Integers:
-        """Slots for `n` pages, in the order in which the hand takes them; fixed: True for each page (pages + 1,) that keeps its slot."""
-        order = np.roll(np.arange(self.room), -self._hand)
-        order = order[~fixed[self._pages[order]]]
-        used = self._used[self._pages[order]]
-        found = np.concatenate([order[~used], order[used]])[:n]  # the used ones are spared in the first round
-        passed = order if n > np.count_nonzero(~used) else order[: np.flatnonzero(~used)[n - 1]]
-        self._used[self._pages[passed]] = False
-        self._hand = int(found[-1]) + 1
-        return found
-
-    def _forget(self, slots: Integers) -> None:
-        """Empties slots."""
-        layout, pages = self._array.layout, self._pages[slots]
-        stored = pages[pages < layout.pages]
-        self._table[stored], self._pages[slots] = 0, layout.pages
-        for page in stored.tolist() if self._placed else ():
-            forget(self._memory, page * layout.page, layout.page)
+    def _forget(self, pages: Integers) -> None:
+        """Gives pages that are stored up, and their memory where the system can take it."""
+        self._table[pages], self._stored[pages], page = 0, False, self._array.layout.page
+        for number in pages.tolist() if page % PAGESIZE == 0 else ():
+            forget(self._memory, number * page, page)

@@ -98,6 +98,7 @@ def placed(memory: Bytes, pieces: Integers, length: int) -> Bytes:
             space.madvise(mmap.MADV_NOHUGEPAGE)  # a change takes the memory of a page, and not of a large one
         found = np.frombuffer(space, np.uint8)
         for there, here, count in pieces.tolist():
+            assert max(there + count - memory.size, here + count - length) <= 0
             old, new = memory.ctypes.data + there, found.ctypes.data + here
             if LIBC.mremap(old, 0, count, TO_ADDRESS, new) != new:  # for a length of 0 the old place stays, too
                 raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
