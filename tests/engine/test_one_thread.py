@@ -1,5 +1,8 @@
-"""A simulation that several threads call computes each step once, or refuses the call."""
+"""A simulation that several threads or forks call computes each step once, or refuses the call."""
 
+import os
+import warnings
+from contextlib import suppress
 from threading import Barrier, Thread
 
 import numpy as np
@@ -33,6 +36,29 @@ def test_a_call_of_another_thread_is_refused_and_no_step_is_lost(scenario, tmp_p
         simulation.run()
     with steppe.open(tmp_path / "whole") as whole, steppe.open(scenario.parent / "out") as found:
         np.testing.assert_array_equal(found["water"], whole["water"])
+
+
+def test_a_fork_neither_computes_nor_writes_into_the_run_folder(scenario):
+    with Simulation(scenario) as simulation:
+        simulation.step(5)
+        before = {path: path.stat().st_mtime_ns for path in simulation.folder.path.rglob("*")}
+        uses = (lambda: simulation.set("water", 1.0), simulation.checkpoint, simulation.close, lambda: simulation["water"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads
+            child = os.fork()
+        if not child:
+            refused = 0
+            try:
+                for use in uses:
+                    with suppress(RequestError):
+                        use()
+                        break
+                    refused += 1
+            finally:
+                os._exit(refused)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == len(uses)
+        assert {path: path.stat().st_mtime_ns for path in simulation.folder.path.rglob("*")} == before
+        simulation.step()
 
 
 def test_a_function_that_gets_events_may_look(scenario):

@@ -1,5 +1,6 @@
-"""A class whose methods one thread calls at a time."""
+"""A class whose methods one thread of one process calls at a time."""
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from threading import RLock
@@ -10,10 +11,17 @@ from steppe.errors import RequestError
 Kind = TypeVar("Kind")
 
 
-def one_thread(*methods: str) -> Callable[[type[Kind]], type[Kind]]:
-    """A class of which these methods raise `RequestError` while another thread is in one of them, instead of waiting for it.
+class Calls:
+    """Which thread calls an instance, of the process that made it."""
 
-    A method may call another one. The attribute `_calls` of an instance is its lock.
+    def __init__(self) -> None:
+        self.lock, self.process = RLock(), os.getpid()
+
+
+def one_thread(*methods: str) -> Callable[[type[Kind]], type[Kind]]:
+    """A class of which these methods raise `RequestError` in a fork, and while another thread is in one of them, instead of waiting for it.
+
+    A method may call another one. The attribute `_calls` of an instance is a `Calls`.
     """
 
     def changed(kind: type[Kind]) -> type[Kind]:
@@ -27,12 +35,14 @@ def one_thread(*methods: str) -> Callable[[type[Kind]], type[Kind]]:
 def _alone(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def alone(self: Any, /, *arguments: Any, **named: Any) -> Any:
-        lock: RLock = self._calls
-        if not lock.acquire(blocking=False):
+        calls: Calls = self._calls
+        if calls.process != os.getpid():  # a fork would write into the same run folder, and has no threads to compute
+            raise RequestError(f"This simulation belongs to process {calls.process}, and this is a fork of it. Make a simulation here.")
+        if not calls.lock.acquire(blocking=False):
             raise RequestError("Another thread uses this simulation. Wait for it, or make a simulation for each thread.")
         try:
             return method(self, *arguments, **named)
         finally:
-            lock.release()
+            calls.lock.release()
 
     return alone

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from itertools import count
 from pathlib import Path
-from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from steppe.array_types import Array
 from steppe.engine.branch_rules import ACTIONS
 from steppe.engine.given_array import packed
 from steppe.engine.notebook import earlier_step, end_of_step, facts, finished, labelled, no_past, pixels
-from steppe.engine.one_thread import one_thread
+from steppe.engine.one_thread import Calls, one_thread
 from steppe.engine.outputs import Outputs
 from steppe.engine.plan import Plan
 from steppe.engine.query_cache import image_of
@@ -71,7 +70,7 @@ class Simulation:
         """
         self.plan = run if isinstance(run, Plan) else Plan.of(run)
         self.grid, self.clock, self.steps = self.plan.grid, self.plan.clock, self.plan.steps
-        self.ranks, self._closed, self._calls = ranks or crew or Ranks(), False, RLock()
+        self.ranks, self._closed, self._calls = ranks or crew or Ranks(), False, Calls()
         folder = Path(path or self.plan.run.output.path)
         if not fresh:
             check_continuable(folder)
