@@ -1,12 +1,7 @@
 /* Sockets: what waits to be written, in which order; what is read, until whole frames are there. */
 #include "gateway.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 static uint8_t scratch[FRAME_MAX + READ_CHUNK]; /* all reading goes through here; only the beginning of a frame is stored per connection */
 static struct connection *grave;

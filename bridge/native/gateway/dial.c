@@ -1,17 +1,12 @@
 /* Listening for ranks and for sites, and dialling sites until a link stands. */
 #include "gateway.h"
 
-#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/rand.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 enum { PAUSE_FIRST = 50, PAUSE_LAST = 1000, BACKLOG = 512 };
 

@@ -1,12 +1,7 @@
 /* Failures: one sentence, which every site and every rank gets by ABORT, and an exit code. */
 #include "gateway.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 
 enum { FIND_MS = 5000, EVENTS = 10, SENTENCE_TO_STRANGER = 512 };
 

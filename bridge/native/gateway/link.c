@@ -9,8 +9,6 @@
 #include "gateway.h"
 
 #include <linux/sockios.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 
 enum { GONE_MS = 3000 };

@@ -2,17 +2,12 @@
  * else the code that a rank ended with, or gave MPI_Abort. */
 #include "gateway.h"
 
-#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { EVENTS = 64, TICK_STARTING = 20, TICK_RUNNING = 250, PING_MS = 2000 };
 

@@ -1,13 +1,9 @@
 /* The command line, and the key that all sites share. */
 #include "gateway.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { KEY_LEAST = 32, KEY_MOST = 4096, RANKS_MOST = 15000, SECONDS_MOST = 1000000 };
 

@@ -1,9 +1,6 @@
 /* Parcels that come: each is taken once, and after the one of its source before it, whichever connection brings them. */
 #include "gateway.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { TELL = 32 };
 
 void link_tell(struct link *link) {

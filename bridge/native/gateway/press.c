@@ -5,7 +5,6 @@
  */
 #include "gateway.h"
 
-#include <string.h>
 #include <time.h>
 
 #if __has_include(<zstd.h>)

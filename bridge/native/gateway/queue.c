@@ -1,9 +1,6 @@
 /* Memory; and bytes that wait, in chunks of 64 KiB: a queue of any length wastes less than one chunk, and gives back what was read. */
 #include "gateway.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct chunk {
     struct chunk *next;
     size_t start, end;

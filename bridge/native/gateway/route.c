@@ -1,8 +1,6 @@
 /* Frames: which may come from whom, and where they go. */
 #include "gateway.h"
 
-#include <string.h>
-
 static bool is_data(const struct frame *f) { return f->type >= FRAME_MESSAGE && f->type <= FRAME_CREDIT; }
 
 /* Over a link come frames of its own site; from the first site also those that it carries for others. */

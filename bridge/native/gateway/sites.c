@@ -9,9 +9,6 @@
 #include "gateway.h"
 
 #include <openssl/rand.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static int find_site(const char *name) {
     for (int s = 0; s < g.n_sites; s++)

@@ -7,7 +7,6 @@
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
-#include <string.h>
 
 enum { RECORDS_OF_A_KEY = 1 << 23 }; /* AES-GCM is good for 2^24.5 records; RFC 8446, 5.5 */
 

@@ -7,9 +7,6 @@
 
 #include <openssl/crypto.h>
 #include <openssl/hmac.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The same at all sites, so all ranks get one number. */
 static uint64_t credit_window(void) {
@@ -98,15 +95,11 @@ void on_hello(struct connection *from, const struct frame *f, const uint8_t *pay
     try_ready();
 }
 
-/* @return whether the machines of sites `a` and `b`, both ready, are alike; else the world ends. */
-static bool are_alike(int a, int b) {
+/* @return whether the machines of two sites, both ready, are alike; else the world ends. */
+static bool are_alike(int one, int other) {
     static const char *const properties[] = {"byte order (1 is little-endian)", "the size of long", "the size of long double",
                                              "the size of wchar_t", "the size of pointers", "the size of bool"};
-    if (a > b) { /* one sentence, whichever site finds it */
-        int swap = a;
-        a = b;
-        b = swap;
-    }
+    int a = one < other ? one : other, b = one + other - a; /* one sentence, whichever site finds it */
     const uint8_t *of_a = (const uint8_t *)&g.sites[a].machine, *of_b = (const uint8_t *)&g.sites[b].machine;
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
         if (of_a[i] != of_b[i]) {

@@ -3,8 +3,6 @@
  * A block crosses the wide area once, in one message a site: [sizes of the blocks][blocks], in the order of the ranks of that site.
  */
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "blocks.h"
 

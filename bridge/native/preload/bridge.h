@@ -17,9 +17,13 @@
 #ifndef STEPPE_BRIDGE_H
 #define STEPPE_BRIDGE_H
 
+#include <errno.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "mpi_header.h"
 #include "../wire.h"
@@ -132,6 +136,7 @@ void communicator_release(struct communicator *c);
 void communicator_let_go(struct communicator *c); /* the same, of a hold */
 uint64_t communicator_new_context(struct communicator *c, uint64_t salt);
 bool spans(int n, const int *world_ranks);
+int *copy_ints(const int *from, int n);
 int place_of(const int *ranks, int n, int rank); /* MPI_UNDEFINED if it is not among them */
 /* The members of a color among ranks first .. first + size - 1, in the order of their keys, as world ranks; pairs: color and key of each rank. */
 int *members_of(const struct communicator *c, const int *pairs, int first, int size, int color, int *n);

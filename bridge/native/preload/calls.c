@@ -1,6 +1,4 @@
 /* Where the values of a collective's call lie, and vectors of values that are combined. */
-#include <stdlib.h>
-
 #include "calls.h"
 
 static bool has(struct vector v) { return v.narrow || v.wide; }
@@ -49,6 +47,13 @@ struct values values_combine(struct values *parts, int n, const struct call *a) 
     }
     free(parts);
     return result;
+}
+
+struct values values_combined(const struct blocks *b, int first, int n, const struct call *a) {
+    struct values *parts = grow(NULL, (size_t)n * sizeof *parts);
+    for (int r = 0; r < n; r++)
+        parts[r] = values_of(b->at[first + r], b->sizes[first + r], a);
+    return values_combine(parts, n, a);
 }
 
 void values_put(struct values v, MPI_Count first, void *to, MPI_Count count, const struct call *a) {

@@ -17,6 +17,7 @@ struct values { /* a vector of values, owned: free(memory) */
 struct values values_of(const char *packed, uint64_t bytes, const struct call *a);
 void values_reduce(const void *left, void *right, const struct call *a); /* into the right one */
 struct values values_combine(struct values *parts, int n, const struct call *a); /* frees the parts */
+struct values values_combined(const struct blocks *b, int first, int n, const struct call *a); /* of `n` blocks */
 void values_put(struct values v, MPI_Count first, void *to, MPI_Count count, const struct call *a); /* those from `first` on; frees `v` */
 MPI_Count call_whole(struct call *a, int size, int rank); /* a reduction without its scatter; returns where the part of a rank begins */
 

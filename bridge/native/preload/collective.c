@@ -9,9 +9,6 @@
  *
  * Operations that do not commute, where the order of sites is not the order of ranks, are done in the order of ranks on what all have sent.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "calls.h"
 
 /* ---- barrier and broadcast ---- */
@@ -75,11 +72,8 @@ static int reduce_in_rank_order(struct communicator *c, const struct call *a, in
     uint64_t bytes;
     char *packed = type_pack(mine_in(a), a->receive.count, a->receive.type, &bytes);
     struct blocks b = to_all ? blocks_allgather(c, packed, bytes, tag) : blocks_gather(c, packed, bytes, a->root, tag);
-    struct values *parts = b.n ? grow(NULL, (size_t)b.n * sizeof *parts) : NULL;
-    for (int r = 0; r < b.n; r++)
-        parts[r] = values_of(b.at[r], b.sizes[r], a);
     if (b.n)
-        values_put(values_combine(parts, b.n, a), 0, a->receive.buffer, a->receive.count, a);
+        values_put(values_combined(&b, 0, b.n, a), 0, a->receive.buffer, a->receive.count, a);
     blocks_free(&b), free(packed);
     return MPI_SUCCESS;
 }

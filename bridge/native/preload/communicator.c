@@ -1,7 +1,4 @@
 /* Communicators that span sites: their table, and how new ones are made. No context needs communication: it follows from the parent's. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "bridge.h"
 
 static struct map table;
@@ -24,7 +21,7 @@ bool spans(int n, const int *world_ranks) {
     return false;
 }
 
-static int *copy(const int *from, int n) {
+int *copy_ints(const int *from, int n) {
     int *to = grow(NULL, (size_t)n * sizeof *to);
     return memcpy(to, from, (size_t)n * sizeof *to);
 }
@@ -77,8 +74,8 @@ static void find_peers(struct communicator *c) {
 struct communicator *communicator_enter_inter(MPI_Comm handle, int size, const int *own, int peers, const int *remote, uint64_t context) {
     struct communicator *c = calloc(1, sizeof *c);
     c->handle = handle, c->inner = MPI_COMM_NULL, c->context = context, c->uses = 1;
-    c->size = size, c->world = copy(own, size);
-    c->peers = peers, c->peer_world = remote == own ? c->world : copy(remote, peers);
+    c->size = size, c->world = copy_ints(own, size);
+    c->peers = peers, c->peer_world = remote == own ? c->world : copy_ints(remote, peers);
     PMPI_Comm_size(handle, &c->local_size);
     PMPI_Comm_rank(handle, &c->local_rank);
     find_sites(c);

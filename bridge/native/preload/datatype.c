@@ -1,7 +1,5 @@
 /* Values of datatypes as the bytes that are sent. */
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bridge.h"
 

@@ -1,8 +1,5 @@
 /* Errors by name, through the handler of the communicator. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bridge.h"
 

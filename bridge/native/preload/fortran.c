@@ -3,10 +3,7 @@
  * library before the program starts, and with them all forms: mpif.h, `use mpi`, `use mpi_f08`, and however a compiler spells names.
  */
 #include <link.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "bridge.h"
 

@@ -1,7 +1,4 @@
 /* Groups that span sites: a real group of the library stands for each, a list of world ranks behind it. All others are the library's. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "bridge.h"
 
 struct group {
@@ -18,14 +15,9 @@ int group_members(MPI_Group handle, int **world_ranks) {
     struct group *g = find(handle);
     int n = 0;
     if (g)
-        n = g->n;
-    else
-        PMPI_Group_size(handle, &n);
+        return *world_ranks = copy_ints(g->ranks, g->n), g->n;
+    PMPI_Group_size(handle, &n);
     *world_ranks = grow(NULL, (size_t)n * sizeof(int));
-    if (g) {
-        memcpy(*world_ranks, g->ranks, (size_t)n * sizeof(int));
-        return n;
-    }
     int *all = grow(NULL, (size_t)n * sizeof(int));
     for (int i = 0; i < n; i++)
         all[i] = i;

@@ -11,13 +11,10 @@
  * it finishes is completed after the recall. Two things stand still until then: a receive from any source, since only the library can say
  * whether a message of this site has come first, and a non-blocking collective of the bridge, whose next step is one of the library.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "bridge.h"
 

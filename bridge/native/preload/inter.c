@@ -2,9 +2,6 @@
  *
  * Their collectives collect what all ranks of both groups give, and each takes what is its own: simple, and right for the few there are.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "calls.h"
 
 #define LEADERS_TAG (TAG_LIMIT + 1) /* of messages between the leaders, beyond those of programs and of collectives */
@@ -224,13 +221,6 @@ static const char *mine_of(struct communicator *c, const char *given, uint64_t *
     }
 }
 
-static struct values combined(struct communicator *c, const struct blocks *b, const struct call *a) {
-    struct values *parts = grow(NULL, (size_t)c->peers * sizeof *parts);
-    for (int p = 0; p < c->peers; p++)
-        parts[p] = values_of(b->at[c->peers_first + p], b->sizes[c->peers_first + p], a);
-    return values_combine(parts, c->peers, a);
-}
-
 int inter_run(struct communicator *c, collective *run, const struct call *a, int tag) {
     if (run == barrier || run == duplicate)
         return run(run == barrier ? c->merged : c, a, tag);
@@ -256,7 +246,7 @@ int inter_run(struct communicator *c, collective *run, const struct call *a, int
         error |= side_unpack(&a->receive, from_root ? 0 : p, block, bytes);
     }
     if (takes && reduces)
-        values_put(combined(c, &b, &whole), before, a->receive.buffer, side_count(&a->receive, c->rank), a);
+        values_put(values_combined(&b, c->peers_first, c->peers, &whole), before, a->receive.buffer, side_count(&a->receive, c->rank), a);
     blocks_free(&b), free(given);
     return error;
 }

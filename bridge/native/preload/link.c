@@ -5,14 +5,9 @@
  *
  * Queues take turns frame by frame. A rank sends no more to another than that one has allowed (FRAME_CREDIT).
  */
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "bridge.h"
 

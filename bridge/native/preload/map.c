@@ -1,6 +1,4 @@
 /* A map from handles of the library to what the bridge knows of them: open addressing, at most half full. */
-#include <stdlib.h>
-
 #include "bridge.h"
 
 static size_t place(const struct map *map, uintptr_t key) {

@@ -1,7 +1,5 @@
 /* Collectives along edges: each rank sends to its destinations and receives from its sources, in their order. All to all has an edge from each
  * rank to each. */
-#include <stdlib.h>
-
 #include "calls.h"
 #include "topology.h"
 

@@ -3,8 +3,6 @@
  * A request is a generalized one of the library, which would raise an error through the handler of another communicator. So it never learns of
  * one: an operation that ends with an error stays until the call that completes its request has raised it.
  */
-#include <stdlib.h>
-
 #include "bridge.h"
 
 int operations;

@@ -3,8 +3,6 @@
  * The program holds an inactive persistent request of the library (a receive from nobody). When it is started, a request under way stands
  * behind it; wait.c waits for that one.
  */
-#include <stdlib.h>
-
 #include "bridge.h"
 
 struct persistent {

@@ -1,7 +1,5 @@
 /* Blocking messages among ranks of one site while other sites may need this rank: non-blocking, with progress meanwhile. Those that have a
  * non-blocking form of their own are not here, but in the wrappers (AWAITED). */
-#include <stdlib.h>
-
 #include "bridge.h"
 
 int plain_Sendrecv(const void *send, MPI_Count send_count, MPI_Datatype send_type, int dest, int send_tag, void *receive, MPI_Count receive_count,

@@ -1,7 +1,4 @@
 /* Probes: the library's queue and the bridge's are asked in turn, so that neither can starve the other. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "bridge.h"
 
 static struct map held;           /* messages of other sites that a probe has matched, by their handles */

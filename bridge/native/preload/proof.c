@@ -1,8 +1,5 @@
 /* The proof that a rank of another machine knows the secret of its site: HMAC-SHA256 (FIPS 180-4, RFC 2104), so that libc is enough. */
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "bridge.h"
 

@@ -5,9 +5,6 @@
  * message, and the other goes on down the queue; or not yet ended, and the message is held until it is.
  * MPI demands an order only between messages of one source and communicator, and both queues keep theirs: those behind a held one wait too.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "bridge.h"
 
 #define UNEXPECTED_LIMIT ((uint64_t)256 << 20) /* from here on those senders wait that no receive and no probe asks for */

@@ -1,7 +1,4 @@
 /* MPI_Recv, MPI_Irecv, MPI_Sendrecv and their kin, on communicators that span sites. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "bridge.h"
 
 int receive_checked(struct communicator *c, int source, int tag, MPI_Count count, MPI_Datatype type) {

@@ -1,7 +1,4 @@
 /* Sends: to a rank of this site by the library, to another site in frames. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "bridge.h"
 
 static uint64_t next_id = 1;

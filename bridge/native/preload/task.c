@@ -4,7 +4,6 @@
  * runs it on a stack of its own, which is left whenever it would wait and entered again by progress(). The collectives of a communicator run
  * one after the other, in the order of their calls, so that their local parts meet in the same order on all ranks.
  */
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <ucontext.h>

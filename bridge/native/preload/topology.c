@@ -1,7 +1,5 @@
 /* Topologies of communicators that span sites. The library knows nothing of them; ranks are never reordered. */
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "topology.h"
 

@@ -4,8 +4,6 @@
  * is waited for, and a receive at this site whose status needs another number of its source.
  */
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bridge.h"
 

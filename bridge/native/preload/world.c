@@ -1,18 +1,13 @@
 /* Start and end: finds the MPI library of the program, joins the world through the gateway of this site. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <link.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
 #include <wchar.h>
 
 #include "bridge.h"
