@@ -23,7 +23,7 @@ GATHER, SCATTER, UPDATE, FETCH_UPDATE = range(4)  # the operations of `change`
 ANSWERED = (GATHER, FETCH_UPDATE)  # those that give elements
 DTYPES = ("int32", "int64", "float32", "float64")
 HASH = int64(-7046029254386353131)  # 2^64 divided by the golden ratio
-AHEAD = 16  # elements whose memory is asked for before it is changed: an atomic operation waits for its own memory alone
+AHEAD = 32  # elements whose memory is asked for before it is changed: an atomic operation waits for its own memory alone
 
 
 class ElementLoops(NamedTuple):
