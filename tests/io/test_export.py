@@ -163,6 +163,20 @@ def test_records_of_maps_can_be_appended_as_nco_needs_it(made, stations, tmp_pat
             np.testing.assert_allclose(mean["growth"][0], found["growth"].mean("time"), rtol=1e-5)
 
 
+def test_a_record_that_is_appended_in_part_is_missing_elsewhere(made, tmp_path):
+    """Other readers, such as VirtualiZarr, take the fill value of HDF5, which is that of the attribute."""
+    path, _ = made
+    [file] = write_netcdf(ExportSource(path, ["growth"]), tmp_path / "all.nc", "test")
+    with netCDF4.Dataset(file, "a") as data:
+        records = len(data["time"])
+        data["growth"][records, 0, 0] = 3.0
+        data["time"][records] = data["time"][records - 1] + 1
+    with netCDF4.Dataset(file) as data:
+        record = data["growth"][records]
+        assert record[0, 0] == 3.0
+        assert record.mask.sum() == record.size - 1
+
+
 def test_stations_become_time_series_after_the_conventions(stations, tmp_path):
     path, table = stations
     what = ExportSource(path)

@@ -77,7 +77,6 @@ def _write(source: ExportSource, path: Path, names: list[str], history: str, don
     import netCDF4  # 0.1 s to import, and only this needs it
 
     with closing(netCDF4.Dataset(path, "w", format="NETCDF4")) as file:
-        file.set_fill_off()  # every value is written
         place = _Maps(source) if source.store.raster else _Stations(source)
         place.describe(file)
         if source.ensemble:
