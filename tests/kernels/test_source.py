@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from steppe.kernels import FieldKernel, fingerprint, tree_of
 from steppe.kernels.source import in_memory
+from steppe.kernels.vecmath import exp, sqrt
 
 
 def part(x: float, times: int = 1) -> float:
@@ -111,6 +112,20 @@ def test_all_that_a_function_reads_is_in_its_fingerprint(values: tuple[str, str]
     one, same, other = (fingerprint(written(value, body, number)) for number, value in enumerate((values[0], values[0], values[1])))
     assert one == same
     assert one != other
+
+
+def test_another_function_of_vecmath_behind_the_same_name_makes_another_kernel() -> None:
+    def over(function: Callable[[float], float]) -> FieldKernel:
+        def apply(n: int, x: NDArray[np.float64], found: NDArray[np.float64]) -> None:
+            for i in range(n):
+                found[i] = function(x[i])
+
+        return FieldKernel(apply)
+
+    x, found = np.array([0.5, 2.0]), np.empty((2, 2))
+    for row, function in zip(found, (exp, sqrt), strict=True):
+        over(function)(2, x, row)
+    np.testing.assert_allclose(found, [np.exp(x), np.sqrt(x)], rtol=1e-15)
 
 
 def test_a_local_of_a_function_is_nothing_that_it_reads(written: Callable) -> None:
