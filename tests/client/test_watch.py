@@ -85,6 +85,25 @@ def test_who_takes_long_for_a_map_is_one_behind_at_most(run: Run) -> None:
             assert newest(maps, end).attrs["step"] == end
 
 
+def test_ctrl_c_while_messages_wait_ends_a_loop_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A socket with full buffers reads no more, and so never hears that the server closes it too."""
+
+    def slow(stream: LiveStream, message: str | bytes) -> None:
+        if isinstance(message, bytes):  # as the first map, for which xarray is imported
+            time.sleep(1.5)
+            raise KeyboardInterrupt
+        hear(stream, message)
+
+    hear = LiveStream.hear
+    monkeypatch.setattr(LiveStream, "hear", slow)
+    run.step(60, speed=30, wait=False)
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        next(run.watch("water"))
+    assert time.monotonic() - begun < 5.0
+    run.pause()
+
+
 def test_another_scenario_is_seen_from_where_it_is_asked(run: Run) -> None:
     run.step(2)
     wet = run.branch("wet", set={"water": 90.0})

@@ -36,6 +36,7 @@ ENDED = 1000  # code with which a server closes the socket of a run that has end
 REFUSED = 500  # statuses below it are for good
 TOO_MANY = 429  # the status while a token has as many sockets as it may have
 CLOSING = 3.0  # [s] that a socket may take to be closed, which makes room for another one
+PARTING = 1.0  # [s] that the server may take to close a socket, too; with full buffers this client does not hear of it
 LEFT = "@"  # in the names of scenarios that rewinds left; a run names only the newest of them
 
 
@@ -239,6 +240,7 @@ def how_to_open(line: HttpClient, run: str) -> tuple[str, dict[str, Any]]:
     """The address of the live socket of a run, and how websockets is to open it."""
     address = f"{line.url}{BASE}/runs/{quote(run)}/live".replace("http", "ws", 1)
     how: dict[str, Any] = {"subprotocols": [PROTOCOL], "additional_headers": line.headers, "compression": None, "max_size": None}
+    how["close_timeout"] = PARTING
     if address.startswith("wss"):
         how["ssl"] = line.verify if isinstance(line.verify, ssl.SSLContext) else ssl.create_default_context()
         if line.verify is False:
