@@ -74,7 +74,9 @@ def test_maps_are_unpacked_to_latitude_and_longitude(finished: Path) -> None:
         assert maps["growth"].dims == ("time", "lat", "lon")
         np.testing.assert_array_equal(maps["growth"], raster().unpack(expected()))
         assert {"lat_bnds", "crs", "time_bnds"} <= set(maps.coords)
+        assert maps["growth"].encoding == {"grid_mapping": "crs"}
         one = unpack(found["growth"].isel(time=7), found)
+        assert unpack(found["growth"].mean("time"), found).encoding == {"grid_mapping": "crs"}
         assert one.dims == ("lat", "lon")
         np.testing.assert_array_equal(one, raster().unpack(expected()[7]))
         np.testing.assert_array_equal(one["lat"], raster().lat)

@@ -179,7 +179,10 @@ def _spread(array: "xarray.DataArray", places: Mapping[str, "xarray.DataArray"])
     maps[..., array["cell"].to_numpy()] = values
     dims = (*(dim for dim in array.dims if dim != "cell"), *axes)
     here = {name: value for name, value in places.items() if set(value.dims) <= set(dims)}
-    return type(array)(maps.reshape(*before, *raster), here, dims, array.name, array.attrs)
+    found = type(array)(maps.reshape(*before, *raster), here, dims, array.name, array.attrs)
+    if "crs" in here:
+        found.encoding["grid_mapping"] = "crs"  # where files and rioxarray look for it
+    return found
 
 
 def is_packed(dims: Sequence[Hashable]) -> bool:
