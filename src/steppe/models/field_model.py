@@ -14,9 +14,11 @@ the same bits however the grid is cut, as long as `compute` does the same arithm
 no other rank is computed at once.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -74,7 +76,7 @@ class FieldModel(Defaults):
     def compute(self, where: tuple[slice, ...]) -> None:
         """One step of a rectangle of own cells, from `now` with its halos to `new`; it may be empty. A model writes this, or `step`.
 
-        It cannot change what it reads: fields of this step, forcing, parameters.
+        It cannot change what it reads: fields of this step, forcing, parameters. A `step` cannot change the last two.
         """
         raise NotImplementedError  # `check_served` refuses a model that writes neither
 
@@ -102,20 +104,20 @@ class FieldModel(Defaults):
             self._compute(rim)
 
     def _compute(self, where: tuple[slice, ...]) -> None:
-        """`compute`, which may not change what it reads: how often it saw the change would depend on the ranks."""
-        read = [*self._held[0], *self.before.values(), *self.forcing.values(), *self.maps.values(), *self.parameters.values()]
-        locked = [values for values in read if values.flags.writeable]  # an array before its views: NumPy unlocks them in this order
-        for values in locked:
-            values.flags.writeable = False
-        try:
+        """`compute`, which may not change the fields of this step either."""
+        with locked([*self._held[0], *self.before.values()]):
             self.compute(where)
+
+    def _step(self) -> None:
+        """`step`, which may not change what a run gives it: records would hold the change, and its effect depend on ranks and restarts."""
+        try:
+            with locked([*self.forcing.values(), *self.maps.values(), *self.parameters.values()]):
+                self.step()
         except ValueError as error:
             if "read-only" in str(error):
-                error.args = (f"{error}; `compute` cannot change fields of this step, forcing and parameters: change a copy",)
+                cannot = "`compute` cannot change fields of this step, and no step can change forcing or parameters: change a copy"
+                error.args = (f"{error}; {cannot}",)
             raise
-        finally:
-            for values in locked:
-                values.flags.writeable = True
 
     def initialise(
         self,
@@ -159,9 +161,9 @@ class FieldModel(Defaults):
             for name, v in self._of(Role.DIAGNOSTIC).items()
             if name not in self.asked
         )
-        self.parameters: dict[str, Array] = {name: np.array(np.nan) for name in self._of(Role.PARAMETER)}
+        self.parameters: Fields = Fields({name: np.array(np.nan) for name in self._of(Role.PARAMETER)})
         maps = [name for name, variable in self._of(Role.PARAMETER).items() if variable.dims]
-        self.maps: dict[str, Array] = {name: np.full((*self._known.leading(name), *share.local), np.nan) for name in maps}
+        self.maps = Fields({name: np.full((*self._known.leading(name), *share.local), np.nan) for name in maps})
         self.parameters |= {name: values[last(share.own)] for name, values in self.maps.items()}
 
     def _hold_fields(self) -> None:
@@ -202,7 +204,7 @@ class FieldModel(Defaults):
             limits = {name: (v.low, v.high) for name, v in self._of(Role.FORCING).items()}
             self._expect(step, {name: (self._own(name) >= low) & (self._own(name) <= high) for name, (low, high) in limits.items()})
         with np.errstate(all="ignore"), authored(f"`step` of model {self.name}", lambda: clock.name(step)):
-            self.step()  # `status` reports what is not finite
+            self._step()  # `status` reports what is not finite
         self.now, self.new, self._stepped = self.new, self.now, True
         self._held.reverse()
         self.before, self.after = self.after, self.before
@@ -214,7 +216,7 @@ class FieldModel(Defaults):
     @property
     def forcing(self) -> Mapping[str, Array]:
         """See the class."""
-        return self._forcing.values
+        return MappingProxyType(self._forcing.values)
 
     @property
     def state(self) -> Mapping[str, Array]:
@@ -340,6 +342,19 @@ class FieldModel(Defaults):
             name = layer(name, int(np.argmin(self.box.pack(good[name])[:, cell])))
         variable, value = self._known[name], float(self.box.pack(self._own(name))[cell])
         self._bad = Status(count, cell, step, name, value, low=variable.low, high=variable.high)
+
+
+@contextmanager
+def locked(arrays: Iterable[Array]) -> Iterator[None]:
+    """Refuses to change some arrays meanwhile; an array stands before its views: NumPy unlocks them in this order."""
+    writeable = [values for values in arrays if values.flags.writeable]
+    for values in writeable:
+        values.flags.writeable = False
+    try:
+        yield
+    finally:
+        for values in writeable:
+            values.flags.writeable = True
 
 
 def all_finite(values: Array) -> bool:
