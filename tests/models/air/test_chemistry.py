@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from steppe.kernels import field_kernel
-from steppe.models.air.chemistry import Chemistry, darkness
+from steppe.models.air.chemistry import SUN_C, SUN_FIRST, SUN_LIT, SUN_PHASE, SUN_S, SUN_SECOND, TURN, Chemistry, darkness
 from steppe.models.air.chemistry_box import ChemistryBox
 from steppe.models.air.conditions import Conditions
-from steppe.models.air.lanes import SUN_C, SUN_FIRST, SUN_LIT, SUN_PHASE, SUN_S, SUN_SECOND, TURN
 from steppe.models.air.mechanism_file import read_mechanism
 from steppe.models.air.program import Program
 from steppe.models.air.rosenbrock import Attempt, attempt

@@ -5,10 +5,10 @@ A step of the model moves species along x, y and z, mixes columns, lets each cel
 mechanism_file                        a mechanism from a file
 plain_file, openatmos_file            its two formats
 mechanism, rates, formulas            its table; its rates in many cells
-program, rosenbrock, lanes, chemistry the solver: tables, one step, many cells with steps of their own
+program, rosenbrock, chemistry        the solver: tables, one step, many cells with steps of their own
 conditions, conditions_table          what one cell begins with; the rows of a CSV file of it
 chemistry_box                         one cell through hours and days: `steppe box`
-advection, sweeps, winds              transport by the wind; what comes in over the sides; masses of air through the faces of cells
+advection, winds                      transport by the wind; what comes in over the sides; masses of air through the faces of cells
 diffusion                             up and down between the ground and the free air, with emission and deposition
 column, light                         levels and how much air they hold; where the sun stands
 reactions                             the chemistry of a host's columns, evenly shared

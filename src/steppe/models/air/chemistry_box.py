@@ -5,21 +5,20 @@ all rates at the times of the solver's stages, for runs that must meet reference
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from steppe.array_types import Floats
 from steppe.errors import ModelError
-from steppe.models.air import lanes
+from steppe.models.air import chemistry
 from steppe.models.air.chemistry import Chemistry, ChemistryOutcome, darkness
 from steppe.models.air.conditions import DAY, HOUR, Conditions
 from steppe.models.air.program import Program
-from steppe.models.air.rates import Rates
+from steppe.models.air.rates import KNOWN, Rates
 
 FIRST_STEP = 1.0  # [s] of a run
 APART = 0.01  # [s] over which a change of rates in time is measured
-Seconds = TypeVar("Seconds", float, Floats)
 
 
 class BoxState(NamedTuple):
@@ -71,9 +70,9 @@ class ChemistryBox:
                 done = advance(t, stop, midnight, day, c, carried)
                 if (failed := int(done.failed[0])) >= 0:
                     raise ModelError(
-                        f"The solver cannot go on at hour {t / HOUR:.4f}: its step falls below {lanes.SHORTEST:g} s, or it needs more than "
-                        f"{lanes.MOST_STEPS:,}, for {self.species[failed]} at {c[failed, 0]:g} molecule cm-3. Look at the rates of its "
-                        "reactions, or choose larger tolerances."
+                        f"The solver cannot go on at hour {t / HOUR:.4f}: its step falls below {chemistry.SHORTEST:g} s, or it needs more "
+                        f"than {chemistry.MOST_STEPS:,}, for {self.species[failed]} at {c[failed, 0]:g} molecule cm-3. Look at the rates "
+                        "of its reactions, or choose larger tolerances."
                     )
                 t, clipped = stop, clipped + done.clipped[:, 0]
                 steps, rejected = steps + int(done.steps[0]), rejected + int(done.rejected[0])
@@ -88,19 +87,14 @@ class ChemistryBox:
     def shine(self, seconds: Floats, midnight: float = 0.0) -> Floats:
         """exp(-slant / cos(theta)) of the processes that follow the sun, (processes, times)."""
         cosine = self._s + self._c * np.cos(_hour_angle(seconds, midnight))
-        found: Floats = np.exp(-self._rates.slant[:, None] / np.maximum(cosine, lanes.LOW_SUN))
-        return found
+        return np.exp(-self._rates.slant[:, None] / np.maximum(cosine, chemistry.LOW_SUN))
 
     def _base(self, seconds: Floats, day: float, midnight: float) -> Floats:
         mechanism, temperature = self.conditions.mechanism, np.full(len(seconds), self._air["temperature"])
-        known: dict[str, Floats | float] = {
-            **mechanism.constants,
-            **{name: self._air[name] for name in self._air.keys() & {"pressure", "M", "O2", "H2O"}},
-            "temperature": temperature,
-            "mixing_height": 100.0 * self._air["mixing_height"],
-            "day": day,
-        }
-        if mechanism.humidity and "H2O" not in self._air:
+        height = 100.0 * self._air["mixing_height"]
+        air: dict[str, Floats | float] = {**self._air, "temperature": temperature, "mixing_height": height, "day": day}
+        known = {**mechanism.constants, **{name: air[name] for name in ("O2", *KNOWN) if name in air}}
+        if mechanism.humidity and "H2O" not in air:
             known["H2O"] = self._rates.humidity(temperature, seconds - midnight)
         out = np.zeros((self._program.processes, len(seconds)))
         self._rates(known, out, self._factors)
@@ -121,32 +115,32 @@ class ChemistryBox:
 
     def _in_model_steps(self, t: float, stop: float, midnight: float, day: float, c: Floats, carried: Floats) -> ChemistryOutcome:
         sun = darkness(1)
-        sun[[lanes.SUN_S, lanes.SUN_C, lanes.SUN_PHASE, lanes.SUN_LIT], 0] = self._s, self._c, _hour_angle(t, midnight), day
+        sun[[chemistry.SUN_S, chemistry.SUN_C, chemistry.SUN_PHASE, chemistry.SUN_LIT], 0] = self._s, self._c, _hour_angle(t, midnight), day
         k = self._base(np.array([0.5 * (t + stop)]), day, midnight)
         if any(abs(t - midnight - edge) < 1e-6 for edge in (self._dawn, self._dusk)):
-            carried[0] = min(carried[0], lanes.NEW_LIGHT)
+            carried[0] = min(carried[0], chemistry.NEW_LIGHT)
         return self._chemistry.advance(stop - t, k, sun, c, np.zeros(1, np.int64), carried)
 
     def _exactly(self, t: float, stop: float, midnight: float, day: float, c: Floats, carried: Floats) -> ChemistryOutcome:
         solver, step = self._chemistry, self._chemistry.step._replace(y=c)
         lane, failed, done = solver.state.numbers, np.full(1, -1), np.zeros((2, 1), np.int64)
         solver.state.clear(0.0)
-        lane[[lanes.H, lanes.T, lanes.STOP], 0] = carried[0], t, stop
-        while lane[lanes.T, 0] < stop and failed[0] < 0:
-            now = lane[lanes.T, 0]
-            step.h[0] = tried = min(lane[lanes.H, 0], stop - now)
+        lane[[chemistry.H, chemistry.T, chemistry.STOP], 0] = carried[0], t, stop
+        while lane[chemistry.T, 0] < stop and failed[0] < 0:
+            now = lane[chemistry.T, 0]
+            step.h[0] = tried = min(lane[chemistry.H, 0], stop - now)
             times = np.array([now, now + tried, now - APART, now + APART])
             step.now[...], step.later[...], before, behind = self.rates_at(times, day, midnight).T[:, :, None]
             step.slope[...] = (behind - before) / (2.0 * APART)
-            lanes.trial_alone(solver.tolerance, self._program, solver.state, step)
-            done[0 if lane[lanes.ACCEPT, 0] else 1] += 1
-            if lane[lanes.H, 0] < lanes.SHORTEST:
-                scaled = step.error / (solver.tolerance.atol + solver.tolerance.rtol * abs(c))
+            chemistry.trial_alone(solver.rtol, solver.atol, self._program, solver.state, step)
+            done[0 if lane[chemistry.ACCEPT, 0] else 1] += 1
+            if lane[chemistry.H, 0] < chemistry.SHORTEST:
+                scaled = step.error / (solver.atol + solver.rtol * abs(c))
                 failed[0] = np.argmax(np.nan_to_num(abs(scaled[:, 0]), nan=np.inf))
-        carried[0] = lane[lanes.H, 0]
+        carried[0] = lane[chemistry.H, 0]
         return ChemistryOutcome(done[0], done[1], solver.state.lost, failed, int(done.sum()))
 
 
-def _hour_angle(seconds: Seconds, midnight: float) -> Seconds:
+def _hour_angle(seconds: Floats | float, midnight: float) -> Floats | float:
     """[rad] of the sun, 2 pi at noon."""
     return (1.0 + (seconds - midnight) / (0.5 * DAY)) * np.pi

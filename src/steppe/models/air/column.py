@@ -68,11 +68,6 @@ class HeightLevels(NamedTuple):
             'The meteorology does not say the heights of its levels. Give it a coordinate "level" [m], the middle of each above the ground.'
         )
 
-    @property
-    def interfaces(self) -> Floats:
-        """Heights between the levels [m], (level - 1,)."""
-        return np.cumsum(self.thickness)[:-1]
-
     def air(self, surface_pressure: Floats, temperature: Floats, surface_temperature: Floats) -> Floats:
         """Air in each level [kg m-2], (level, y, x), of pressure [Pa] and temperatures [K]; these may be float32."""
         pressure = surface_pressure.astype(np.float64)

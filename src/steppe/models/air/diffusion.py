@@ -13,7 +13,7 @@ import numpy as np
 from steppe.array_types import Floats
 from steppe.errors import ModelError
 from steppe.kernels import field_kernel
-from steppe.models.air.sweeps import HALO, check_shapes
+from steppe.models.air.advection import HALO, check_shapes
 
 KARMAN = 0.4  # [1] constant of von Karman
 LEAST = 0.1  # [m2 s-1] diffusivity in the mixed layer, at least
@@ -52,8 +52,7 @@ class ColumnArrays(NamedTuple):
     emission: Floats
     velocity: Floats
     tracers: Floats
-    emitted: Floats
-    deposited: Floats
+    ledger: Floats
 
 
 class Elimination(NamedTuple):
@@ -92,8 +91,7 @@ def solve(shape: Columns, seconds: float, given: ColumnArrays, scratch: Eliminat
                     p = base + k * plane + i
                     density = air[p] / thickness[k] + air[p - plane] / thickness[k - 1]
                     exchange[k * s + i] = seconds * given.diffusivity[(k - 1) * area + column + i] * density / distance
-            for down in range(levels):
-                k = levels - 1 - down
+            for k in range(levels - 1, -1, -1):
                 for i in range(s):
                     at = k * s + i
                     total[at] = air[base + k * plane + i] + exchange[at + s] * (total[at + s] * inverse[at + s])
@@ -104,9 +102,8 @@ def solve(shape: Columns, seconds: float, given: ColumnArrays, scratch: Eliminat
                     for i in range(s):
                         added = seconds * emission[(t * layers + k) * area + column + i]
                         tracers[here + k * plane + i] += added
-                        given.emitted[ground + i] += added
-                for down in range(levels - 1):
-                    k = levels - 1 - down
+                        given.ledger[ground + i] += added
+                for k in range(levels - 1, 0, -1):
                     for i in range(s):
                         at = k * s + i
                         lone[at] = (tracers[here + k * plane + i] + exchange[at + s] * lone[at + s]) * inverse[at]
@@ -114,7 +111,7 @@ def solve(shape: Columns, seconds: float, given: ColumnArrays, scratch: Eliminat
                     lost = seconds * (given.velocity[ground + i] / thickness[0]) * air[base + i]
                     q[i] = (tracers[here + i] + exchange[s + i] * lone[s + i]) / (total[i] + lost)
                     tracers[here + i] = air[base + i] * q[i]
-                    given.deposited[ground + i] += lost * q[i]
+                    given.ledger[species * area + ground + i] += lost * q[i]
                 for k in range(1, levels):
                     for i in range(s):
                         at = k * s + i
@@ -168,5 +165,5 @@ class Diffusion:
         of_air = {"air": (air, halos), "diffusivity": (diffusivity, (levels - 1, rows, columns)), "tracers": (tracers, (species, *halos))}
         of_ground = {"emission": (emission, (species, self._layers, rows, columns)), "velocity": (velocity, (species, rows, columns))}
         check_shapes("Diffusion", **of_air, **of_ground, ledger=(ledger, (2, species, rows, columns)))
-        arrays = ColumnArrays(self._thickness, air, diffusivity, emission, velocity, tracers, *ledger)
+        arrays = ColumnArrays(self._thickness, air, diffusivity, emission, velocity, tracers, ledger)
         solve(Columns(*self._shape, self._layers, self._wide), seconds, arrays, self._scratch)

@@ -11,8 +11,8 @@ import cftime
 import numpy as np
 
 from steppe.array_types import Floats
+from steppe.models.air.chemistry import SUN_C, SUN_PHASE, SUN_S, TURN
 from steppe.models.air.conditions import DAY, HOUR, LEAST_COSINE
-from steppe.models.air.lanes import PER_CELL, SUN_C, SUN_FIRST, SUN_LIT, SUN_PHASE, SUN_S, SUN_SECOND, TURN
 
 TILT = 23.45  # [degree] of Cooper's formula
 
@@ -38,11 +38,7 @@ def sunlight(latitude: Floats, longitude: Floats, begin: cftime.datetime, second
     rises, sets = ((at - phase) % (2.0 * pi) / TURN for at in (-half, half))
     changes = (half > 0.0) & (half < pi)
     first, second = (np.where(changes & (at < seconds), at, np.inf) for at in (np.minimum(rises, sets), np.maximum(rises, sets)))
-    sun = np.empty((PER_CELL, latitude.size, longitude.size))
-    sun[SUN_S], sun[SUN_C], sun[SUN_PHASE] = s, c, phase
-    sun[SUN_LIT] = (phase >= -half) & (phase < half)
-    sun[SUN_FIRST], sun[SUN_SECOND] = first, second
-    return sun
+    return np.stack(np.broadcast_arrays(s, c, phase, (phase >= -half) & (phase < half), first, second))  # SUN_S to SUN_SECOND
 
 
 def cosine(sun: Floats, seconds: float) -> Floats:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from math import ceil
+from math import ceil, isfinite
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -13,19 +13,17 @@ from steppe.array_types import Array, Floats
 from steppe.clock import Clock
 from steppe.errors import GridError, ModelError, nearest
 from steppe.grid import Box, Raster
-from steppe.models.air.advection import Axis, SweepAdvection, courant, fill_boundary, own
-from steppe.models.air.chemistry import LANES
+from steppe.models.air.advection import HALO, Axis, SweepAdvection, courant, fill_boundary, own
+from steppe.models.air.chemistry import LANES, PER_CELL, SHORTEST
 from steppe.models.air.column import AIR, HeightLevels
 from steppe.models.air.conditions import HOUR, LEAST_COSINE
 from steppe.models.air.declarations import CHOICES, EMISSION, TERMS, asked_of, emissions_of, variables_of
 from steppe.models.air.diffusion import Diffusion, diffusivity
-from steppe.models.air.lanes import PER_CELL, SHORTEST
 from steppe.models.air.light import cosine, solar_time, sunlight
 from steppe.models.air.mechanism import MOLECULES, OF_GROUND, Mechanism
 from steppe.models.air.mechanism_file import read_mechanism
 from steppe.models.air.rates import NIGHT, Rates
 from steppe.models.air.reactions import CLIPPED, DENSITY, FAILED, SCALE, SHADE, SOLAR_TIME, TEMPERATURE, Reactions, bytes_of
-from steppe.models.air.sweeps import HALO
 from steppe.models.air.winds import Faces
 from steppe.models.contract import Needs, Status
 from steppe.models.defaults import package_source
@@ -149,7 +147,8 @@ class Air(FieldModel):
         tracers *= air
         self._terms[...] = 0.0
         flux = self._faces.fluxes(half, forcing["u"], forcing["v"], whole, air, 0.5 * (air + own(whole)), self._walls)
-        self._compare(flux["z"] / half, own(whole))
+        upward, residual = flux["z"] / half, own(self.diagnostics["w_residual"])
+        residual[...] = own(forcing["w"]) - 0.5 * (upward[:-1] + upward[1:]) * self.levels.thickness[:, None, None] / own(whole)
         self._incoming = np.array([float(self.parameters[f"boundary_{name}"]) for name in self.mechanism.species])
         begin = self._clock.date(round(self.elapsed / self.seconds))
         sun = sunlight(self._faces.latitude, self._faces.longitude, begin, self.seconds)
@@ -166,11 +165,6 @@ class Air(FieldModel):
         tracers /= air
         air[...] = own(there)
         self._terms /= NANO * AIR * self.seconds * area  # [mol m-2 s-1]
-
-    def _compare(self, upward: Floats, air: Floats) -> None:
-        """The given wind upward less that of the air through the interfaces [kg s-1]."""
-        found = 0.5 * (upward[:-1] + upward[1:]) * self.levels.thickness[:, None, None] / air
-        own(self.diagnostics["w_residual"])[...] = own(self.forcing["w"]) - found
 
     def _sweep(self, axis: Axis, flux: Floats) -> bool:
         """Moves air and tracers along an axis. False: the step is too long, and the cell where it is most so is bad."""
@@ -199,9 +193,7 @@ class Air(FieldModel):
             return
         packed = self.box.pack(numbers)
         level, cell = (int(at) for at in np.unravel_index(int(packed.argmax()), packed.shape))
-        asks = (
-            f"passes {ceil(greatest):,} cells, and at most {MOST_CYCLES} can be" if np.isfinite(greatest) else "takes more air than it has"
-        )
+        asks = f"passes {ceil(greatest):,} cells, and at most {MOST_CYCLES} can be" if isfinite(greatest) else "takes more air than it has"
         why = f"on level {level} the wind along {axis} {asks}, in half a step of {self.seconds:g} s. Take a shorter step."
         self._bad = Status(1, cell, round(self.elapsed / self.seconds), f"{WINDS[axis]}[{level}]", greatest, why=why)
 
@@ -243,7 +235,7 @@ class Air(FieldModel):
                 emission[which] += NANO * AIR * land * self.parameters[f"{EMISSION}factor_{species}"] * own(self.forcing[name])
             elif name in self.parameters:
                 emission[which] += NANO * AIR * land * self.parameters[name]
-        return (diffusivity(self.levels.interfaces, friction, mixed), emission[:, None], velocity), made
+        return (diffusivity(np.cumsum(self.levels.thickness)[:-1], friction, mixed), emission[:, None], velocity), made
 
     @property
     def _factors(self) -> Floats:

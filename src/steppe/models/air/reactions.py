@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 
 from steppe.array_types import Floats
-from steppe.models.air.advection import own
-from steppe.models.air.chemistry import Chemistry
+from steppe.models.air.advection import HALO, own
+from steppe.models.air.chemistry import PER_CELL, Chemistry
 from steppe.models.air.conditions import BOLTZMANN, LEAST_COSINE, O2_OF_AIR
-from steppe.models.air.lanes import PER_CELL, Tolerance
 from steppe.models.air.program import Program
 from steppe.models.air.rates import Rates
-from steppe.models.air.sweeps import HALO
 from steppe.models.handed import Reach
 
 MOST = 2048  # cells whose rates are computed at once
@@ -89,7 +87,7 @@ class Reactions:
         Where the solver cannot go on, the concentration of its species is NaN, and FAILED tells 1 + level x species + species.
         """
         for solver in self._solvers:
-            solver.tolerance = Tolerance(rtol, atol)
+            solver.rtol, solver.atol = rtol, atol
         self.columns[FAILED:] = 0.0
         if self._queue is not None:
             self._queue.reset()

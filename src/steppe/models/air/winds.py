@@ -12,7 +12,7 @@ import numpy as np
 from steppe.array_types import Floats
 from steppe.grid import Raster
 from steppe.grid.earth import AUTHALIC_RADIUS
-from steppe.models.air.sweeps import HALO
+from steppe.models.air.advection import HALO
 
 
 class Faces(NamedTuple):
