@@ -29,9 +29,8 @@ UNWRITTEN = ("", "1")  # units that are not shown
 WITH_UNIT = re.compile(r"([+-]?[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|[+-]?\.[0-9]+)\s*([A-Za-z#].*)")  # a number and its unit in one
 
 
-USUAL = {  # in the units of `LIMITS`
-    "temperature": 298.15, "pressure": 101_325.0, "latitude": 0.0, "declination": 0.0, "mixing_height": 1200.0, "start": 0.0
-}  # fmt: skip
+# In the units of `LIMITS`.
+USUAL = {"temperature": 298.15, "pressure": 101_325.0, "latitude": 0.0, "declination": 0.0, "mixing_height": 1200.0, "start": 0.0}
 # Of the place and its air: declination is that of the sun, through the mixing height emission and deposition act, start is since midnight.
 LIMITS = {
     "temperature": (150.0, 400.0, "K"), "pressure": (100.0, 200_000.0, "Pa"), "latitude": (-90.0, 90.0, "degree"),
@@ -158,12 +157,10 @@ class Conditions:
             needed.add("M")
         if "M" in needed and (own is None or "M" in given):
             needed.add("pressure")
-        unused = [name for name in ("pressure", "M", "O2", "H2O", "mixing_height") if name in given and name not in needed]
-        if unused[:1] == ["pressure"] and "M" in needed:
-            why = f"mechanism {self.mechanism.name} has its own M, {own:g} molecule cm-3, so pressure has no effect. Set M instead."
-        elif unused:
+        if unused := [name for name in ("pressure", "M", "O2", "H2O", "mixing_height") if name in given and name not in needed]:
             why = f"no rate of mechanism {self.mechanism.name} depends on {unused[0]}, so it has no effect. Remove it."
-        if unused:
+            if unused[0] == "pressure" and "M" in needed:
+                why = f"mechanism {self.mechanism.name} has its own M, {own:g} molecule cm-3, so pressure has no effect. Set M instead."
             raise ModelError(f"{given[unused[0]].where}: {why}")
 
     def _check_day(self, given: Mapping[str, Row]) -> None:

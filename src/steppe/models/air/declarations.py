@@ -14,6 +14,7 @@ EMISSION = "emission_"  # and a species
 MOST_EMITTED = 1.0  # [mol m-2 s-1]
 FACTOR = 1.0, 0.0, 1e6  # a factor at first, and its limits
 FIRST_STEP = 10.0  # [s] of the chemistry of a cell
+Numbers = tuple[float, float, float]  # the initial value of a parameter, and its limits
 TERMS = {  # of the ledger of a species: what happens to its mass
     "inflow": "comes in over the sides and the top",
     "outflow": "goes out over the sides and the top",
@@ -102,12 +103,11 @@ def emissions_of(mechanism: Mechanism, given: Iterable[str], fields: Iterable[st
         An emission is of no species, or given twice.
     """
     parameters, forcing = ([name.removeprefix(EMISSION) for name in names if name.startswith(EMISSION)] for names in (given, fields))
-    for species in forcing:
-        if species not in mechanism.species:
-            raise ModelError(
-                f'The meteorology has "{EMISSION}{species}", and mechanism {mechanism.name} has no species "{species}".'
-                f"{nearest(species, mechanism.species)} Rename it, or remove it."
-            )
+    if unknown := [species for species in forcing if species not in mechanism.species]:
+        raise ModelError(
+            f'The meteorology has "{EMISSION}{unknown[0]}", and mechanism {mechanism.name} has no species "{unknown[0]}".'
+            f"{nearest(unknown[0], mechanism.species)} Rename it, or remove it."
+        )
     for species in mechanism.species:
         kind, text = (f"{EMISSION}{species}", YX, FLUX), f"{species} that comes from the ground, beside what the mechanism emits"
         if species in parameters and species in forcing:
@@ -127,7 +127,7 @@ def _rate_text(process: Process) -> str:
 
 
 def _number(
-    name: str, units: str, text: str, numbers: tuple[float, float, float], heading: str = "", source: str = "", dims: tuple[str, ...] = ()
+    name: str, units: str, text: str, numbers: Numbers, heading: str = "", source: str = "", dims: tuple[str, ...] = ()
 ) -> Variable:
     """A parameter. numbers: its initial value and its limits."""
     initial, low, high = numbers

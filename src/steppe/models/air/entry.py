@@ -44,10 +44,8 @@ class Entry:
         ModelError
             There is none and no default, it is no number, or it is too small.
         """
-        value = self.values.get(key)
+        value = self.values.get(key, default)
         if value is None:
-            if key not in self.values and default is not None:
-                return default
             raise self.refused(f'"{key}" is empty. Write a number.' if key in self.values else f'"{key}" is missing. Add it, as a number.')
         found, is_text = math.nan, isinstance(value, str) and not self.text
         with suppress(TypeError, ValueError, OverflowError):
@@ -79,12 +77,10 @@ class Entry:
                 raise self.refused(f"{what} has {times:g} of the reactant {name}, and 1, 2 or 3 is expected.")
         return [name for name, times in side for _ in range(int(times))]
 
-    def only(self, known: Iterable[str]) -> None:
+    def only(self, known: Collection[str]) -> None:
         """Raises `ModelError` for a key that is not known."""
-        known = list(known)
-        for key in self.values:
-            if key not in known:
-                raise self.refused(f'"{key}" is not known here.{nearest(str(key), known)}')
+        if unknown := [key for key in self.values if key not in known]:
+            raise self.refused(f'"{unknown[0]}" is not known here.{nearest(str(unknown[0]), known)}')
 
 
 def checked_species(entry: Entry, names: object) -> dict[str, int]:

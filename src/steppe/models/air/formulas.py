@@ -13,11 +13,9 @@ from numpy.typing import ArrayLike
 
 from steppe.array_types import Floats
 from steppe.errors import ModelError, nearest
-from steppe.kernels import field_kernel, tree_of
+from steppe.kernels import FieldKernel, field_kernel, tree_of
 from steppe.kernels.vecmath import cos, exp, log, power, sin, sqrt
 
-FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt")
-POWER = len(FUNCTIONS)
 Values = Floats | np.float64
 
 
@@ -47,8 +45,7 @@ def compute(formulas: Mapping[str, ast.AST], values: Mapping[str, ArrayLike]) ->
     with np.errstate(all="ignore"):
         for name, formula in formulas.items():
             names[name] = _value(formula, names)
-    found: Floats = np.asarray(names[name], np.float64)
-    return found
+    return np.asarray(names[name], np.float64)
 
 
 def _value(node: ast.AST, names: Mapping[str, Values]) -> Values:
@@ -66,35 +63,36 @@ def _value(node: ast.AST, names: Mapping[str, Values]) -> Values:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1 and not node.keywords:
         if node.func.id not in FUNCTIONS:
             raise ModelError(f'calls "{node.func.id}", which is not known here.{nearest(node.func.id, FUNCTIONS)}')
-        return _of_kernel(FUNCTIONS.index(node.func.id), _value(node.args[0], names), 0.0)
+        return _over_arrays(FUNCTIONS[node.func.id], _value(node.args[0], names))
     raise ModelError(f'has "{ast.unparse(node)}", and numbers, names, + - * / ** and {", ".join(FUNCTIONS)} are expected.')
 
 
-def _of_kernel(function: int, x: ArrayLike, y: ArrayLike) -> Floats:
-    x, y = np.broadcast_arrays(x, y)
-    found = np.empty(x.shape)
-    apply(function, found.size, np.array(x, np.float64), np.array(y, np.float64), found)
+def _over_arrays(kernel: FieldKernel, *values: ArrayLike) -> Floats:
+    arrays = [np.array(each, np.float64) for each in np.broadcast_arrays(*values)]
+    found = np.empty(arrays[0].shape)
+    kernel(found.size, *arrays, found)
     return found
 
 
+def _kernel_of(function: Callable[[float], float]) -> FieldKernel:
+    """The loop of a function, found = function(x), over arrays (n,)."""
+
+    @field_kernel
+    def apply(n: int, x: Floats, found: Floats) -> None:
+        for i in range(n):
+            found[i] = function(x[i])
+
+    return apply
+
+
 @field_kernel
-def apply(function: int, n: int, x: Floats, y: Floats, found: Floats) -> None:
-    """found = function(x), its number in `FUNCTIONS`; or x**y, x >= 0. All (n,)."""
+def raise_to(n: int, x: Floats, y: Floats, found: Floats) -> None:
+    """found = x**y, x >= 0; all (n,)."""
     for i in range(n):
-        if function == 0:
-            found[i] = sin(x[i])
-        elif function == 1:
-            found[i] = cos(x[i])
-        elif function == 2:
-            found[i] = exp(x[i])
-        elif function == 3:
-            found[i] = log(x[i])
-        elif function == 4:
-            found[i] = sqrt(x[i])
-        else:
-            found[i] = power(x[i], y[i])
+        found[i] = power(x[i], y[i])
 
 
+FUNCTIONS = {function.__name__: _kernel_of(function) for function in (sin, cos, exp, log, sqrt)}
 OPERATIONS: Mapping[type, Callable[[Values, Values], Values]] = {
-    ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide, ast.Pow: partial(_of_kernel, POWER)
+    ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide, ast.Pow: partial(_over_arrays, raise_to)
 }  # fmt: skip

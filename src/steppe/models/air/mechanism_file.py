@@ -39,11 +39,10 @@ def read_mechanism(name: str | Path) -> Mechanism:
 
 def _read(text: str, file: str) -> Mechanism:
     content = _parsed(text, file)
-    species = content.get("species") if isinstance(content, dict) else None
+    whole = content if isinstance(content, dict) else {}
+    species = whole.get("species")
     tables = isinstance(species, list) and any(isinstance(each, dict) for each in species)  # and not names, as in plain files
-    if isinstance(content, dict) and (tables or "phases" in content):
-        return read_openatmos(content, file)
-    return read_plain(content, file)
+    return read_openatmos(content, file) if tables or "phases" in whole else read_plain(content, file)
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]

@@ -54,18 +54,16 @@ def read_openatmos(content: object, file: str) -> Mechanism:
         A key, a name or a number is wrong or not read; the message names the file and the reaction.
     """
     whole = Entry(f'"{file}"', content)
-    for key in UNREAD:
-        if key in whole.values:
-            raise whole.refused(f'"{key}" is not read, only the chemistry of gases. Remove it, or begin its name with __.')
+    if unread := [key for key in UNREAD if key in whole.values]:
+        raise whole.refused(f'"{unread[0]}" is not read, only the chemistry of gases. Remove it, or begin its name with __.')
     whole.only(("version", "name", "species", "phases", "reactions"))
     if str(whole.values.get("version")).partition(".")[0] != "1":
         raise whole.unlike("version", 'version 1 of the format is expected, such as "1.0.0".')
     every = [Entry(f'"{file}", species {n}', each) for n, each in enumerate(_list(whole, "species"), 1)]
     named = dict(zip(checked_species(whole, [e.values.get("name") for e in every]), every, strict=True))
     fixed = {name: e for name, e in named.items() if _is_fixed(e)}
-    for name in CONDITIONS:
-        if name in fixed:
-            raise fixed[name].refused(f'"{name}" is a condition of the air. Rename the species.')
+    if taken := [name for name in CONDITIONS if name in fixed]:
+        raise fixed[taken[0]].refused(f'"{taken[0]}" is a condition of the air. Rename the species.')
     species = checked_species(whole, [name for name in named if name not in fixed])
     known = Known(species, fixed, _phases(whole, file, named))
     processes: list[Process] = []

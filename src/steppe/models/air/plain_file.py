@@ -131,9 +131,8 @@ def _rate(entry: Entry, rates: Mapping[str, Entry], thirds: Sequence[str]) -> Ra
     third = found.values.get("third", [])
     if not isinstance(third, list) or not all(isinstance(each, str) for each in third):
         raise found.unlike("third", "a list of names is expected, such as [M, O2].")
-    for each in third:
-        if each not in thirds:
-            raise found.refused(f'"third" has "{each}", which is not known. Possible are {", ".join(thirds)}; add others to constants.')
+    if unknown := [each for each in third if each not in thirds]:
+        raise found.refused(f'"third" has "{unknown[0]}", which is not known. Possible are {", ".join(thirds)}; add others to constants.')
     name = str(found.values.get("id", given if isinstance(given, str) else ""))
     if form == "given" and not name:
         raise found.refused('"id" is missing. Add the name under which the rate is given, such as "PHOTO.jo2".')

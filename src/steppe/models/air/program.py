@@ -23,7 +23,6 @@ from steppe.array_types import Floats, Integers
 
 UPPER, DIAGONAL, LOWER = range(3)  # kinds of elements
 Equation = tuple[Sequence[int], Sequence[tuple[int, float]]]  # reactants, repeated for 2 X; products with their yields
-Pairs = list[tuple[int, int]]
 Terms = dict[tuple[int, int], list[tuple[int, float]]]
 
 
@@ -101,7 +100,7 @@ def _others(reactants: Sequence[int], j: int) -> Sequence[int]:
     return [*reactants[:first], *reactants[first + 1 :]]
 
 
-def _terms(equations: Sequence[Equation], changes: Sequence[Mapping[int, float]], partials: Pairs) -> Terms:
+def _terms(equations: Sequence[Equation], changes: Sequence[Mapping[int, float]], partials: Sequence[tuple[int, int]]) -> Terms:
     """Element -> the derivatives of speeds whose sum, each with its factor, is -J there."""
     found: Terms = {}
     for number, (p, j) in enumerate(partials):

@@ -18,7 +18,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from steppe.array_types import Floats, Integers
-from steppe.models.air.program import DIAGONAL, UPPER, Program
+from steppe.models.air.program import DIAGONAL, LOWER, Program
 
 
 class Scratch(NamedTuple):
@@ -158,15 +158,12 @@ def factor(lanes: int, program: Program, k: Floats, y: Floats, h: Floats, scratc
         c += 4 + n
         minus(lanes, codes[c], codes, c + 1, a, a, total)
         c += 1 + 2 * codes[c]
-        if kind == UPPER:
-            for i in range(lanes):
-                a[to + i] = total[i]
-        elif kind == DIAGONAL:
+        if kind == DIAGONAL:
             for i in range(lanes):
                 a[to + i] = 1.0 / total[i]
         else:
             for i in range(lanes):
-                a[to + i] = total[i] * a[diagonal + i]
+                a[to + i] = total[i] * a[diagonal + i] if kind == LOWER else total[i]
 
 
 def solve(lanes: int, program: Program, a: Floats, total: Floats, x: Floats) -> None:
