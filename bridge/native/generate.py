@@ -128,7 +128,7 @@ def call_core(name: str, called: str, function: Function, core: Function) -> str
 
 
 def describe(name: str, function: Function) -> str:
-    """The `struct call` of a collective."""
+    """The declaration of the `struct call` of a collective."""
     fields = {}
     for p in function.parameters:
         side, part = re.fullmatch(r"(send|recv|s(?=disp)|r(?=disp)|)(\w+)", p.name).groups()  # type: ignore[union-attr]
@@ -138,7 +138,7 @@ def describe(name: str, function: Function) -> str:
             fields[f"receive.{p.name.removeprefix('data')}"] = p
         elif p.name in ("op", "root"):
             fields[p.name] = p
-    return f"&(struct call){{{', '.join(f'.{field} = {value(p)}' for field, p in fields.items())}}}"
+    return f"const struct call call = {{{', '.join(f'.{field} = {value(p)}' for field, p in fields.items())}}}"
 
 
 def value(p: Parameter) -> str:
@@ -152,8 +152,12 @@ def engage(name: str, function: Function) -> str:
     """The statement that runs, starts or prepares a collective: MPI_Gatherv, MPI_Igatherv, MPI_Gatherv_init are `gather`."""
     run = re.sub(r"^mpi_i?|(_block|v|w)?(_init)?(_c)?$", "", name.lower())
     waits = function.parameters[-1].name == "request"
-    do = "collective_prepare" if "_init" in name else "collective_begin" if waits else "collective_call"
-    return f"return {do}(c, {run}, {describe(name.lower(), function)}{', request' if waits else ''});"
+    do = "collective_persistent" if "_init" in name else "collective_start" if waits else "collective_call"
+    return f"""{{
+            {describe(name.lower(), function)};
+            OR_RETURN(collective_checked(c, {run}, &call));
+            return {do}(c, {run}, &call{", request" if waits else ""});
+        }}"""
 
 
 def send(name: str, function: Function) -> str:
@@ -204,7 +208,7 @@ def wrapper(name: str, rule: str, function: Function, core: Function | None, pla
         assert communicator
         body = f"""
         struct communicator *c = bridge_spans({communicator.name});
-        if (UNLIKELY(c != NULL)){" " if rule == "send" else BREAK}{action}"""
+        if (UNLIKELY(c != NULL)){" " if rule in ("send", "collective") else BREAK}{action}"""
         body += f"\n        {plainly(name, rule, function, plain)}" if blocks else ""
     return f"""{function.text(name)}
 {{

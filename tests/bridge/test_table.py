@@ -84,7 +84,7 @@ def test_both_forms_of_a_function_call_one_function_of_the_core_with_large_count
     assert "int bridge_Irecv(struct communicator *c, void *buf, MPI_Count count, MPI_Datatype datatype, int" in text["core.h"]
     assert "bridge_Irecv(c, buf, count, datatype, source, tag, request)" in function(text["wrappers.c"], "MPI_Irecv")
     assert "return PMPI_Irecv(buf, count, datatype, source, tag, comm, request);" in function(text["wrappers.c"], "MPI_Irecv")
-    assert "collective_call(c, alltoall, &(struct call){" in (exchange := function(text["wrappers.c"], "MPI_Alltoallw"))
+    assert "collective_call(c, alltoall, &call);" in (exchange := function(text["wrappers.c"], "MPI_Alltoallw"))
     assert ".send.counts = {.narrow = sendcounts}, .send.places = {.narrow = sdispls}, .send.types = sendtypes, .receive" in exchange
     assert "bridge_Buffer_detach(buffer" in (detach := function(text["wrappers.c"], "MPI_Buffer_detach"))
     assert "*size = (int)wide_size" in detach
@@ -97,12 +97,15 @@ def test_both_forms_of_a_function_call_one_function_of_the_core_with_large_count
 
 def test_all_forms_of_a_collective_describe_their_call_alike(headers, tmp_path):
     text, _ = generated("mpich", tmp_path, set())
-    call = "&(struct call){.send.buffer = (void *)sendbuf, .send.count = sendcount, .send.type = sendtype, .receive.buffer = recvbuf"
-    call += ", .receive.counts = {.narrow = recvcounts}, .receive.places = {.narrow = displs}, .receive.type = recvtype, .root = root}"
-    for name, does in {"Gatherv": "call", "Igatherv": "begin", "Gatherv_init": "prepare"}.items():
-        assert f"return collective_{does}(c, gather, {call}" in function(text["wrappers.c"], f"MPI_{name}")
+    call = "const struct call call = {.send.buffer = (void *)sendbuf, .send.count = sendcount, .send.type = sendtype"
+    call += ", .receive.buffer = recvbuf, .receive.counts = {.narrow = recvcounts}, .receive.places = {.narrow = displs}"
+    call += ", .receive.type = recvtype, .root = root};"
+    for name, does in {"Gatherv": "call", "Igatherv": "start", "Gatherv_init": "persistent"}.items():
+        written = function(text["wrappers.c"], f"MPI_{name}")
+        assert call in written
+        assert f"OR_RETURN(collective_checked(c, gather, &call));\n            return collective_{does}(c, gather, &call" in written
     assert ".send.places = {.narrow = displs}" in function(text["wrappers.c"], "MPI_Iscatterv")
-    assert "collective_begin(c, neighbor_alltoall, " in function(text["wrappers.c"], "MPI_Ineighbor_alltoallw_c")
+    assert "collective_start(c, neighbor_alltoall, " in function(text["wrappers.c"], "MPI_Ineighbor_alltoallw_c")
     assert "collective_call(c, reduce_scatter, " in function(text["wrappers.c"], "MPI_Reduce_scatter_block")
 
 

@@ -212,7 +212,7 @@ void queue_push(struct queue *queue, const void *data, size_t bytes);
 size_t queue_copy(const struct queue *queue, void *to, size_t bytes);         /* copies at most `bytes` from the front; they stay */
 int queue_vector(const struct queue *queue, struct iovec *pieces, int most); /* @return number of pieces */
 void queue_drop(struct queue *queue, size_t bytes);
-void queue_append(struct queue *queue, struct queue *behind); /* empties `behind` */
+void queue_append(struct queue *queue, struct queue behind); /* takes it over */
 
 /* options.c */
 void read_options(int count, char **words);

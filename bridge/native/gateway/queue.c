@@ -68,12 +68,10 @@ void queue_drop(struct queue *queue, size_t bytes) {
     }
 }
 
-void queue_append(struct queue *queue, struct queue *behind) {
-    if (!behind->first)
+void queue_append(struct queue *queue, struct queue behind) {
+    if (!behind.first)
         return;
-    *(queue->last ? &queue->last->next : &queue->first) = behind->first;
-    queue->last = behind->last;
-    queue->bytes += behind->bytes;
-    behind->first = behind->last = NULL;
-    behind->bytes = 0;
+    *(queue->last ? &queue->last->next : &queue->first) = behind.first;
+    queue->last = behind.last;
+    queue->bytes += behind.bytes;
 }

@@ -122,13 +122,13 @@ static void tell_ranks(void) {
     struct frame world = {.type = FRAME_WORLD, .source = g.me, .tag = g.n_sites, .length = (uint32_t)length, .total = (uint64_t)g.world, .id = g.window};
     for (int local = 0; local < g.ranks; local++) {
         struct connection *rank = g.locals[local];
-        struct queue early = {0};
         if (!rank)
             continue;
-        queue_append(&early, &rank->out);
+        struct queue early = rank->out;
+        rank->out = (struct queue){0};
         world.dest = g.world_of[local];
         send_frame(rank, world, payload);
-        queue_append(&rank->out, &early);
+        queue_append(&rank->out, early);
         flush(rank);
     }
 }

@@ -386,9 +386,8 @@ struct kept {
 typedef int collective(struct communicator *c, const struct call *call, int tag);
 
 void collectives_end(struct communicator *c); /* waits for those under way */
-int collective_call(struct communicator *c, collective *run, const struct call *call); /* for the program: with checks, errors are raised */
-int collective_begin(struct communicator *c, collective *run, const struct call *call, MPI_Request *request);
-int collective_prepare(struct communicator *c, collective *run, const struct call *call, MPI_Request *request);
+int collective_checked(struct communicator *c, collective *run, const struct call *call); /* an error, already raised, or MPI_SUCCESS */
+int collective_call(struct communicator *c, collective *run, const struct call *call); /* for the program: errors are raised */
 int collective_run(struct communicator *c, collective *run, const struct call *call);
 int gather_ints(struct communicator *c, const int *mine, int n, int *all); /* as many of each rank */
 int collective_start(struct communicator *c, collective *run, const struct call *call, MPI_Request *request);

@@ -36,7 +36,7 @@ static int check_operation(struct communicator *c, const struct call *a) {
 }
 
 /* Checks what the library would check, and is never asked, before anything is sent: no rank waits for one that has an error. */
-static int check(struct communicator *c, collective *run, const struct call *a) {
+int collective_checked(struct communicator *c, collective *run, const struct call *a) {
     int sources, dests, error;
     bool rooted = run == bcast || run == reduce || run == gather || run == scatter;
     if (rooted && (a->root < 0 || a->root >= c->peers) && !(c->merged && (a->root == MPI_ROOT || a->root == MPI_PROC_NULL)))
@@ -52,19 +52,8 @@ static int check(struct communicator *c, collective *run, const struct call *a) 
 }
 
 int collective_call(struct communicator *c, collective *run, const struct call *call) {
-    OR_RETURN(check(c, run, call));
     int error = collective_run(c, run, call);
     return error ? fail_as(c, error, error) : MPI_SUCCESS;
-}
-
-int collective_begin(struct communicator *c, collective *run, const struct call *call, MPI_Request *request) {
-    OR_RETURN(check(c, run, call));
-    return collective_start(c, run, call, request);
-}
-
-int collective_prepare(struct communicator *c, collective *run, const struct call *call, MPI_Request *request) {
-    OR_RETURN(check(c, run, call));
-    return collective_persistent(c, run, call, request);
 }
 
 int gather_ints(struct communicator *c, const int *mine, int n, int *all) {
