@@ -76,7 +76,7 @@ class FieldModel(Defaults):
     def compute(self, where: tuple[slice, ...]) -> None:
         """One step of a rectangle of own cells, from `now` with its halos to `new`; it may be empty. A model writes this, or `step`.
 
-        It cannot change what it reads: fields of this step, forcing, parameters. A `step` cannot change the last two.
+        It cannot change what it reads: fields of this step, forcing, parameters. A `step` cannot change parameters.
         """
         raise NotImplementedError  # `check_served` refuses a model that writes neither
 
@@ -104,18 +104,18 @@ class FieldModel(Defaults):
             self._compute(rim)
 
     def _compute(self, where: tuple[slice, ...]) -> None:
-        """`compute`, which may not change the fields of this step either."""
-        with locked([*self._held[0], *self.before.values()]):
+        """`compute`, which may not change what it reads: how often it saw the change would depend on the ranks."""
+        with locked([*self._held[0], *self.before.values(), *self.forcing.values()]):
             self.compute(where)
 
     def _step(self) -> None:
-        """`step`, which may not change what a run gives it: records would hold the change, and its effect depend on ranks and restarts."""
+        """`step`, which may not change parameters: halos of maps come anew when a run goes on. It may fill halos of fields, forcing."""
         try:
-            with locked([*self.forcing.values(), *self.maps.values(), *self.parameters.values()]):
+            with locked([*self.maps.values(), *self.parameters.values()]):
                 self.step()
         except ValueError as error:
             if "read-only" in str(error):
-                cannot = "`compute` cannot change fields of this step, and no step can change forcing or parameters: change a copy"
+                cannot = "`compute` cannot change fields of this step or forcing, and no step can change parameters: change a copy"
                 error.args = (f"{error}; {cannot}",)
             raise
 
