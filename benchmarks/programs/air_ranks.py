@@ -24,6 +24,7 @@ from steppe.engine.recorder import IntervalRecorder
 from steppe.engine.run_file import read_run_file
 from steppe.grid import Partition
 from steppe.kernels.sums import totals
+from steppe.models.air.reactions import SHADE
 
 PARTS = ("wall", "cpu", "chemistry", "loop", "halos", "sweeps", "mixing")
 WARM = 12  # steps
@@ -66,8 +67,14 @@ def main(world: Any, path: str, first: int, steps: int, rounds: int, dark: bool)
     reach = Timed(world, box, totals, ModelArrays(world))
     model.initialise(box, plan.chosen.values, None, plan.chosen.options, reach)
     if dark:
-        shade, west = model._shade, np.arange(box.origin[1], box.origin[1] + box.shape[1]) < plan.grid.nlon // 2
-        model._shade = lambda: np.where(west, 0.0, shade())
+        tell, west = model._tell, np.arange(box.origin[1], box.origin[1] + box.shape[1]) < plan.grid.nlon // 2
+
+        def tell_dark(air: Any) -> Any:
+            cells, columns = tell(air)
+            columns[SHADE, :, west] = 0.0
+            return cells, columns
+
+        model._tell = tell_dark
     model._advection.sweep = sweeps = Clocked(model._advection.sweep)
     model._diffusion.step = mixing = Clocked(model._diffusion.step)
     reader, nothing = plan.reader(), IntervalRecorder(box.n_cells)
