@@ -151,11 +151,11 @@ class Variable:
         found: dict[str, object] = {"units": self.units, "long_name": self.long_name}
         if self.standard_name:
             found["standard_name"] = self.standard_name
-        if self.low > -inf:
-            found["valid_min"] = self.low
-        if self.high < inf:
-            found["valid_max"] = self.high
         return found | flags(self.classes)
+
+    def limits(self) -> dict[str, object]:
+        """The CF attributes of what is read or set. Results have none: a step may lead beyond them, and readers would mask such values."""
+        return {name: limit for name, limit in (("valid_min", self.low), ("valid_max", self.high)) if abs(limit) < inf}
 
 
 class Variables(Layered[Variable]):

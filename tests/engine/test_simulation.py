@@ -176,6 +176,7 @@ def test_a_map_is_on_the_grid_with_its_unit(scenario):
         runoff = simulation["runoff"]
         assert runoff.dims == ("lat", "lon")
         assert runoff.attrs["units"] == "mm d-1"
+        assert not {"valid_min", "valid_max"} & set(simulation["water"].attrs)  # readers of a file would mask what a step leads beyond
         assert np.isnan(runoff.values[0, 0])
         assert float(runoff.sel(lat=-21.0, lon=145.0)) == simulation.get("runoff", {"cell": [145.0, -21.0]})[0]
 

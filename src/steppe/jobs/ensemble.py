@@ -260,7 +260,7 @@ def _warn_of_frozen(session: Session, plan: Plan, numbers: Mapping[str, int], sa
 
 def _column(variable: Variable) -> dict[str, object]:
     """Attributes of a column of the table. A column that is also a recorded variable gets another name: its record changes with time."""
-    about = variable.attributes()
+    about = variable.attributes() | variable.limits()
     if variable.role is Role.PARAMETER:
         return {"coordinate": variable.name, **about}
     first = {"coordinate": f"set_{variable.name}", "long_name": f"{variable.long_name}, set before the first step"}

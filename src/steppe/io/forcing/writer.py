@@ -266,7 +266,8 @@ class ForcingWriter:
 
     def _attributes(self, written: Written) -> dict[str, object]:
         variable = written.variable
-        attributes = {**variable.attributes(), "steppe_role": "forcing", "grid_mapping": "crs", "coordinates": "cell_lat cell_lon"}
+        attributes = variable.attributes() | variable.limits()
+        attributes |= {"steppe_role": "forcing", "grid_mapping": "crs", "coordinates": "cell_lat cell_lon"}
         if variable.cell_methods:
             attributes["cell_methods"] = variable.cell_methods
         if written.axis is not None:

@@ -96,8 +96,6 @@ class Output:
     def attributes(self) -> dict[str, object]:
         """CF attributes of the array."""
         found = self.variable.attributes()
-        for limit in ("valid_min", "valid_max"):  # of what is set: a step may lead beyond them, and readers would mask such values
-            found.pop(limit, None)
         if self.method == "sum":  # a rate becomes an amount; the standard name is that of the rate
             found.pop("standard_name", None)
             found["units"] = self.variable.units.removesuffix(A_DAY)
