@@ -1,6 +1,7 @@
 """What the ranks of a job measure of the air model."""
 
 from benchmarks.programs.air_ranks import PARTS, main
+
 from steppe.comm import Serial
 from tests.air import air_run
 
