@@ -52,7 +52,7 @@ def send(child: Process | None, number: signal.Signals) -> bool:
     if child is None or child.returncode is not None:
         return False
     with suppress(ProcessLookupError):
-        child.send_signal(number)
+        os.kill(child.pid, number)  # Popen.send_signal may reap the child, whose code asyncio then never learns
     return True
 
 

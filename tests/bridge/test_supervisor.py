@@ -381,6 +381,22 @@ def test_lines_stay_whole_and_events_are_taken_out_wherever_they_stand() -> None
         asyncio.run(passed(size))
 
 
+def test_signals_do_not_take_the_code_of_a_process_from_its_supervisor() -> None:
+    from steppe_bridge.process import send, start
+
+    async def ended() -> set[int | None]:
+        codes = set[int | None]()
+        for _ in range(50):
+            child = await start(["sleep", "9"], signal.SIGKILL)
+            while child.returncode is None:
+                send(child, signal.SIGTERM)
+                await asyncio.sleep(0)
+            codes.add(child.returncode)
+        return codes
+
+    assert asyncio.run(ended()) == {-signal.SIGTERM}
+
+
 def test_the_kind_of_mpi_is_what_the_program_loads(program: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     from steppe_bridge.mpi import find_launcher, kind_of_program
 
