@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import inf
 from numbers import Real
-from typing import get_args, get_type_hints
+from typing import Annotated, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -95,8 +95,12 @@ class Variable:
             if not isinstance(getattr(self, key), str):
                 raise ModelError(f'"{self.name}": {key} is {getattr(self, key)!r}. Write a text.')
         for key in ("low", "high", "initial"):
-            if not isinstance(getattr(self, key), Real) and (key, getattr(self, key)) != ("initial", None):
+            if not isinstance(getattr(self, key), Real) and (key != "initial" or self.initial is not None):
                 raise ModelError(f'"{self.name}": {key} is {getattr(self, key)!r}. Write a number.')
+        if not isinstance(self.dims, tuple):
+            raise ModelError(f'"{self.name}": dims is {self.dims!r}. Write a tuple of texts, such as ("y", "x").')
+        if not isinstance(self.role, Role):
+            raise ModelError(f'"{self.name}": role is {self.role!r}. Write one of {", ".join(map(str, Role))}.')
         if self.vector is not None and (len(self.vector) != 2 or self.vector[1] not in TOWARDS):
             raise ModelError(f'"{self.name}": vector is {self.vector!r}. Write its name and one of {", ".join(TOWARDS)}: ("wind", "east").')
         if not self.low <= self.high:
@@ -179,7 +183,9 @@ def declared(group: type, role: Role, dtype: str = "float32", dims: tuple[str, .
         kind, *_ = get_args(hint) or (hint,)
         where = f'"{getattr(sys.modules.get(group.__module__), "__file__", group.__module__)}": {group.__qualname__}.{name}'
         if len(notes) != 1 or kind is not float:
-            given = getattr(kind, "__name__", kind) if hint is kind else f"Annotated[{getattr(kind, '__name__', kind)}, ...]"
+            given = (
+                f"Annotated[{getattr(kind, '__name__', kind)}, ...]" if get_origin(hint) is Annotated else getattr(hint, "__name__", hint)
+            )
             raise ModelError(f"{where} must be Annotated[float, Var(units, long_name)], it is {given}.")
         var = notes[0]
         if not var.units or not var.long_name:

@@ -3,11 +3,12 @@
 import re
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 import pytest
 from examples.diffusion import Diffusion
 
 from steppe.errors import ComputedError, ModelError
-from steppe.models import CellModel, FieldModel, Needs, Role, Var, Variable, check_served
+from steppe.models import CellModel, Choice, FieldModel, Needs, Role, Var, Variable, check_served
 from steppe.variable import vectors
 from tests.models import garden
 
@@ -81,6 +82,8 @@ def test_what_a_field_model_declares_and_steppe_does_not_serve_is_named(extra, s
         (Needs(unit="boxes"), 'Needs(halo=...) gives no width for the dim "y".'),
         (Needs(unit="blocks"), 'Needs(unit="blocks") is not known. Write "cells" or "boxes".'),
         (Needs(unit="boxes", halo={"y": 1, "x": 1}, cost=-1.0), "Needs(cost=-1.0) is no time. Write the seconds that a cell and step take"),
+        (Needs(unit="boxes", halo=1), 'Needs(halo=1) is no whole number for each dim. Write halo={"y": 1, "x": 1}.'),
+        (Needs(unit="boxes", halo={"y": 1.0, "x": 1}), "Needs(halo={'y': 1.0, 'x': 1}) is no whole number for each dim."),
         (Needs(unit="boxes", halo={"y": 1, "z": 1}), 'Needs(halo=...) names the dim "z". A model of boxes has the dims ("y", "x").'),
     ],
 )
@@ -93,6 +96,11 @@ def test_surroundings_that_do_not_exist_are_named(needs, sentence):
 def test_an_option_of_a_field_model_that_is_no_choice_is_refused():
     with pytest.raises(ModelError, match=r"option \"scheme\" is 'words'\. Write Choice\("):
         check_served(field_model(choices={"scheme": "words"}))
+
+
+def test_an_option_with_the_name_of_a_parameter_is_refused():
+    with pytest.raises(ModelError, match=r'option "rate" has the name of a parameter\. Choose another one\.'):
+        check_served(field_model(choices={"rate": Choice("How fast", {"slow": "by day", "fast": "by night"})}))
 
 
 def test_a_unit_of_a_cell_model_that_udunits_does_not_know_is_refused():
@@ -128,6 +136,13 @@ def test_a_field_that_follows_from_others_names_them_when_it_is_set():
     ("given", "sentence"),
     [
         ({"initial": "x"}, "\"extra\": initial is 'x'. Write a number."),
+        ({"initial": [1.0, 2.0]}, '"extra": initial is [1.0, 2.0]. Write a number.'),
+        ({"initial": np.ones(2)}, '"extra": initial is array([1., 1.]). Write a number.'),
+        ({"dims": ["y", "x"]}, '"extra": dims is [\'y\', \'x\']. Write a tuple of texts, such as ("y", "x").'),
+        (
+            {"role": "state"},
+            "\"extra\": role is 'state'. Write one of Role.STATE, Role.FORCING, Role.PARAMETER, Role.DERIVED, Role.DIAGNOSTIC.",
+        ),
         ({"low": None}, '"extra": low is None. Write a number.'),
         ({"low": 2.0, "high": 1.0}, '"extra": low is 2 and high is 1. low must not be above high.'),
         ({"units": 3}, '"extra": units is 3. Write a text.'),
@@ -171,6 +186,12 @@ def test_variables_that_have_no_names_are_refused():
     model.variables = [variable()]
     with pytest.raises(ModelError, match=r"variables is \[Variable\(.*\. Write name -> Variable, such as \{variable\.name: variable"):
         check_served(model)
+    with pytest.raises(ModelError, match=r"variables is None\. Write name -> Variable"):
+        check_served(type("Nameless", (FieldModel,), {"name": "air", "version": "1", "needs": Diffusion.needs})())
+    with pytest.raises(
+        ModelError, match=r'variables\["extra"\] is \(\'m\',\)\. Write Variable\(name, dims, units, dtype, role, long_name\)'
+    ):
+        check_served(field_model(extra=("m",)))
 
 
 @pytest.mark.parametrize("name", ["time", "lat_bnds", "maps", "state", "region", "scenario"])

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from math import inf
+from numbers import Integral
 
 from steppe.clock import DAY, length
 from steppe.errors import ModelError, RunFileError
@@ -56,8 +57,9 @@ def _problems(model: Model) -> Iterator[str]:
     cost = model.needs.cost
     if cost is not None and not (isinstance(cost, int | float) and 0.0 < cost < inf):
         yield f"Needs(cost={cost!r}) is no time. Write the seconds that a cell and step take, such as 25e-9, or leave it away."
-    if not hasattr(model.variables, "items"):  # which an author may have written in any way
-        yield f"variables is {model.variables!r:.80}. Write name -> Variable, such as {{variable.name: variable for variable in declared}}."
+    variables = getattr(model, "variables", None)  # which an author may have written in any way
+    if not hasattr(variables, "items"):
+        yield f"variables is {variables!r:.80}. Write name -> Variable, such as {{variable.name: variable for variable in declared}}."
     yield from _of_spaces(model)
     for name, variable in model.variables.items():
         yield from _of_variable(name, variable, DIMS[model.needs.unit], model.spaces)
@@ -82,6 +84,8 @@ def _of_spaces(model: Model) -> Iterator[str]:
 
 
 def _of_variable(name: str, variable: Variable, dims: tuple[str, ...], spaces: Mapping[str, Space]) -> Iterator[str]:
+    if type(variable) is not Variable:  # which an author may have written in any way
+        yield f'variables["{name}"] is {variable!r:.80}. Write Variable(name, dims, units, dtype, role, long_name).'
     if name != variable.name:
         yield f'variables["{name}"] declares the name "{variable.name}". Give both the same name.'
     if not f"_{name}".isidentifier():
@@ -139,11 +143,14 @@ def _of_needs(model: Model) -> Iterator[str]:
         yield f'Needs(forcing_at="{model.needs.forcing_at}") is not known. Write {_words(FORCING_AT)}.'
     if not model.needs.neighbours:
         return
-    for dim in model.needs.halo or {}:
+    halo = {} if model.needs.halo is None else model.needs.halo
+    if not hasattr(halo, "values") or not all(isinstance(width, Integral) for width in halo.values()):  # as above
+        yield f'Needs(halo={halo!r}) is no whole number for each dim. Write halo={{"y": 1, "x": 1}}.'
+    for dim in halo:
         if dim not in DIMS["boxes"]:
             yield f'Needs(halo=...) names the dim "{dim}". A model of boxes has the dims {_listed(DIMS["boxes"])}.'
     for dim in DIMS["boxes"]:
-        if dim not in (model.needs.halo or {}):
+        if dim not in halo:
             yield f'Needs(halo=...) gives no width for the dim "{dim}". Write halo={{"y": 1, "x": 1}}; 0 is a width, too.'
 
 
@@ -151,6 +158,8 @@ def _of_choices(model: Model) -> Iterator[str]:
     for name, choice in model.choices.items():  # which an author may have written in any way
         if type(choice) is not Choice:
             yield f'option "{name}" is {choice!r}. Write Choice("What it chooses", {{"this": "its meaning", "that": "its meaning"}}).'
+        if name in model.variables and model.variables[name].role is Role.PARAMETER:  # a run file names both under [parameters]
+            yield f'option "{name}" has the name of a parameter. Choose another one.'
 
 
 def _listed(dims: tuple[str, ...]) -> str:
