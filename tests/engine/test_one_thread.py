@@ -1,11 +1,14 @@
 """A simulation that several threads or forks call computes each step once, or refuses the call."""
 
 import os
+import pickle
 import warnings
 from contextlib import suppress
+from copy import deepcopy
 from threading import Barrier, Thread
 
 import numpy as np
+import pytest
 
 import steppe
 from steppe.engine import Simulation
@@ -59,6 +62,12 @@ def test_a_fork_neither_computes_nor_writes_into_the_run_folder(scenario):
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == len(uses)
         assert {path: path.stat().st_mtime_ns for path in simulation.folder.path.rglob("*")} == before
         simulation.step()
+
+
+@pytest.mark.parametrize("copied", [pickle.dumps, deepcopy])
+def test_a_copy_is_refused_with_what_to_do(scenario, copied):
+    with Simulation(scenario) as simulation, pytest.raises(TypeError, match="A simulation cannot be pickled or copied"):
+        copied(simulation)
 
 
 def test_a_function_that_gets_events_may_look(scenario):

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from functools import wraps
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from steppe.errors import RequestError
 
@@ -16,6 +16,9 @@ class Calls:
 
     def __init__(self) -> None:
         self.lock, self.process = RLock(), os.getpid()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A simulation cannot be pickled or copied: it computes in its process. Make one where it is used, or branch it.")
 
 
 def one_thread(*methods: str) -> Callable[[type[Kind]], type[Kind]]:

@@ -68,9 +68,10 @@ class Simulation:
         DamagedError
             A checkpoint or a store is damaged and no older one is good.
         """
+        self._calls = Calls()  # first, so that a copy is refused by its message
         self.plan = run if isinstance(run, Plan) else Plan.of(run)
         self.grid, self.clock, self.steps = self.plan.grid, self.plan.clock, self.plan.steps
-        self.ranks, self._closed, self._calls = ranks or crew or Ranks(), False, Calls()
+        self.ranks, self._closed = ranks or crew or Ranks(), False
         folder = Path(path or self.plan.run.output.path)
         if not fresh:
             check_continuable(folder)
