@@ -198,6 +198,14 @@ def test_an_axis_that_a_box_has_not_is_refused() -> None:
         reach(b).exchange([filled(b)], along="z")
 
 
+def test_a_sum_of_cells_and_halos_is_refused() -> None:
+    b = one_box()
+    field = filled(b, 3)
+    for of_all in (reach(b).total, reach(b).largest):
+        with pytest.raises(Failure, match=r"own cells \(..., 4, 5\), and an array \(3, 6, 7\) has halos, too. Give array\[..., y, x\]"):
+            of_all(field[..., 1:-1, 1:-1], field)
+
+
 @pytest.mark.parametrize("ranks", RANKS)
 def test_totals_are_exact_and_greatest_values_found_for_any_ranks(ranks: int) -> None:
     x = np.array([1e16, 1.0, -1e16, 2.0, 0.25, -7.0, 1.0, 1.0])

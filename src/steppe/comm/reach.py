@@ -235,7 +235,15 @@ class BoxReach:
     def _counted(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """The arrays of the own cells without inactive ones; other arrays unchanged."""
         plan = self._plan
-        if plan is None or not plan.has_holes:
+        if plan is None:
+            return arrays
+        for x in arrays if plan.local != plan.shape else ():
+            if np.shape(x)[-len(plan.local) :] == plan.local:  # the sum would depend on the number of ranks
+                raise Failure(
+                    f"A sum or a greatest value is one of the own cells (..., {', '.join(map(str, plan.shape))}), and an array "
+                    f"{np.shape(x)} has halos, too. Give array[..., y, x], with y, x = self.box.own."
+                )
+        if not plan.has_holes:
             return arrays
         return [plan.pack(x) if np.shape(x)[-len(plan.shape) :] == plan.shape else x for x in arrays]
 
