@@ -139,12 +139,8 @@ class GlobalArray:
     def places(self) -> Array:
         """Memory in which each element has its place, (size,): those of this host are there.
 
-        Others may not be read; what is stored in their places remains with this rank, until it is scattered.
-
-        Raises
-        ------
-        ArrayError
-            The array is of several hosts, and its layout is no "blocks", or its pages are no multiple of the system's.
+        Others may not be read; what is stored in their places remains with this rank, until it is scattered. Raises `ArrayError` for an
+        array of several hosts whose layout is no "blocks", or whose pages are no multiple of the system's.
         """
         if not self.layout.have_places():
             raise ArrayError(
@@ -234,9 +230,8 @@ class GlobalArray:
     def elsewhere(self, index: ArrayLike) -> Integers:
         """Those of some flat indices (n,) whose elements lie on other hosts; raises as `gather`."""
         self.check()
-        chosen = self.inputs.elements(index)
-        away: Integers = chosen[self.layout.page_hosts[chosen >> self.layout.shift] != self.host]
-        return away
+        chosen, layout = self.inputs.elements(index), self.layout
+        return np.extract(layout.page_hosts[chosen >> layout.shift] != self.host, chosen)
 
     def scatter(self, index: ArrayLike, value: ArrayLike) -> None:
         """Stores a value at each flat index; of equal indices in one call the last one counts.
