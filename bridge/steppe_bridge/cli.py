@@ -22,7 +22,7 @@ from steppe_bridge.run import NAME, SSH, run_sites
 from steppe_bridge.site import run_site
 
 OF_GATEWAY = ("expect", "listen", "join", "map", "timeout", "link_timeout", "connections", "reconnect", "compress")
-DESCRIPTION, CODES = str(__doc__).strip().split("\n\n")
+DESCRIPTION, _, CODES = (__doc__ or "").strip().partition("\n\n")  # none with python -OO
 
 
 class _Parser(argparse.ArgumentParser):

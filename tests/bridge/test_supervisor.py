@@ -528,6 +528,12 @@ def test_a_key_is_fresh_private_and_never_overwritten(refused: Refused, tmp_path
     assert (wrong.returncode, "64 hexadecimal digits" in wrong.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("options", [[], ["-OO"]])  # which leaves the docstrings out
+def test_the_help_names_the_commands(options: list[str]) -> None:
+    done = subprocess.run([sys.executable, *options, "-m", "steppe_bridge", "--help"], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, "start one site" in done.stdout, "75 if the bridge" in done.stdout) == (0, True, not options), done
+
+
 def test_steppe_bridge_passes_all_words_on_and_says_where_to_get_it(tmp_path: Path) -> None:
     program = ["-c", "import sys; sys.path[:] = sys.argv[1].split() + sys.path; sys.argv[1:2] = []; from steppe.cli import main; main()"]
     words = ["bridge", "site", "--name", "a", "--", "true", "--debug"]
