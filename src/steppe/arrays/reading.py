@@ -240,7 +240,7 @@ class ReadOnly:
         self._coming = [each for each in self._coming if each[0] is not wanted]
 
     def _forget(self, pages: Integers) -> None:
-        """Gives pages that are stored up, and their memory where the system can take it."""
+        """Gives stored pages up, and their memory where the system can take it back."""
         self._table[pages], self._stored[pages], page = 0, False, self._array.layout.page
         for number in pages.tolist() if page % PAGESIZE == 0 else ():
             forget(self._memory, number * page, page)
