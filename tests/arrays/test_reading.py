@@ -238,7 +238,8 @@ def test_a_view_of_an_array_that_was_freed_is_no_longer_read(hosts: str) -> None
         array = GlobalArray(world, N, "int64", page=64)
         with array.read_only() as seen:
             array.free()
-            for late in (lambda: seen.gather([0, N - 1]), lambda: seen[:3], seen.raw, lambda: seen.bring([0])):
+            calls = (lambda: seen.gather([0, N - 1]), lambda: seen[:3], seen.raw, lambda: seen.bring([0]), lambda: array.places)
+            for late in calls:
                 with pytest.raises(ArrayError, match="has been freed"):
                     late()
 

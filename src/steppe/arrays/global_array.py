@@ -106,8 +106,7 @@ class GlobalArray:
         """Gets the memory. Every rank touches all of its host's, so that no later access pays for it."""
         layout, site = self.layout, self._site
         memory, pieces = shared(self._world, site.hosts, layout.bytes_on(site.host)), layout.pieces(site.host)
-        apart = site.several and layout.have_places()
-        if apart:
+        if apart := site.several and layout.have_places():
             with agreed(self._world):
                 memory = placed(memory, pieces, layout.pages * layout.page)
             pieces[:, 0] = pieces[:, 1]
@@ -118,7 +117,7 @@ class GlobalArray:
         self.whole: Array | None = None
         """All elements (size,), if they lie in one piece of memory that this rank sees, as on one host."""
         if layout.in_one_piece():
-            self._table, self._shift, self.whole = np.array([address]), ONE_PAGE, self.places
+            self._table, self._shift, self.whole = np.array([address]), ONE_PAGE, memory[: self.nbytes].view(self.dtype)
         else:
             self._table, self._shift = layout.table(site.host, address), layout.shift
         self._loops = access(self.dtype.name)
@@ -142,6 +141,7 @@ class GlobalArray:
         Others may not be read; what is stored in their places remains with this rank, until it is scattered. Raises `ArrayError` for an
         array of several hosts whose layout is no "blocks", or whose pages are no multiple of the system's.
         """
+        self.check()
         if not self.layout.have_places():
             raise ArrayError(
                 f'"{self.name}" has pages of {self.layout.page} bytes, {self.layout.kind}, which have no place in one piece of memory. '
