@@ -347,7 +347,7 @@ class GlobalArray:
         self.check()
         room = size_of(cache)
         self._meet("read_only", patience)
-        places = placed(self._memory, self._pieces, self._site.several * self.layout.pages * self.layout.page)
+        places = placed(self._memory, self._pieces, self.layout.pages * self.layout.page) if self._site.several else self._memory
         seen = ReadOnly(self, self._far, RawPages(self._table.copy(), self._shift), room, places)
         self._reading += 1  # a context may be entered within another one
         try:

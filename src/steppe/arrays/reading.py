@@ -103,8 +103,7 @@ class ReadOnly:
             `read_only` has ended; or as `GlobalArray.places`.
         """
         self._check()
-        places = self._array.places
-        return places if self._array.whole is not None else self._memory[: self._array.nbytes].view(places.dtype)
+        return self._memory[: self._array.nbytes].view(self._array.places.dtype)
 
     def bring(self, pages: ArrayLike, keep: ArrayLike = ()) -> ComingPages:
         """Asks for those of some pages that are neither on this host nor stored nor under way, and returns at once.
@@ -175,8 +174,8 @@ class ReadOnly:
         self._forget(np.flatnonzero(self._stored))
 
     def end(self) -> None:
-        """Later calls raise `ArrayError`."""
-        self._ended = True
+        """Takes the stored pages out of the table; later calls raise `ArrayError`."""
+        self._table[np.flatnonzero(self._stored)], self._ended = 0, True
 
     def _check(self) -> None:
         if self._ended:

@@ -140,14 +140,16 @@ class Advection:
         first = self.y.start * self._tracers * width + self.x.start * self._layers
         for number, values in enumerate(tracers):
             lay_tracer(self._shape, first + number * width, self._tracers * width, self._layers, values, field)
-        self._air.scatter(self._air_elsewhere, field[self._air_elsewhere])
+        if self._air_elsewhere.size:
+            self._air.scatter(self._air_elsewhere, field[self._air_elsewhere])
 
     def blow(self, wind: WindArrays) -> None:
         """The wind half-way through a step: u, v [m s-1] and w [s-1], each (levels, y, x) of the own cells."""
         assert self._wind is not None
         field = self._wind.places
         lay_wind(self._shape, self.y.start, self.x.start, self.sphere.shape[1], wind, field)
-        self._wind.scatter(self._wind_elsewhere, field[self._wind_elsewhere])
+        if self._wind_elsewhere.size:
+            self._wind.scatter(self._wind_elsewhere, field[self._wind_elsewhere])
 
     def trace(self, middles: Floats, half: float, iterations: int, formula: tuple[str, Floats] | None, scheme: str) -> None:
         """Improves the middles of the paths (4, levels, y, x): x, y, z on the unit sphere, and height.

@@ -29,6 +29,12 @@ class PageMarks(NamedTuple):
     pages: Flags
 
 
+def mark_run(begin: int, length: int, shift: int, pages: Flags) -> None:
+    """Marks the pages of a run of elements."""
+    for page in range(begin >> shift, ((begin + length - 1) >> shift) + 1):
+        pages[page] = True
+
+
 @field_kernel
 def mark_wind(n: int, tables: WindTables, points: PathPoints, marks: PageMarks) -> None:
     """Marks the pages that `paths.wind_at` reads for n points."""
@@ -44,9 +50,7 @@ def mark_wind(n: int, tables: WindTables, points: PathPoints, marks: PageMarks) 
             for row in range(e - 1, e + 3):
                 for component in range(COMPONENTS):
                     begin = ((tables.rows[row] * COMPONENTS + component) * levels + k) * width
-                    end = begin + (2 if k < levels - 1 else 1) * width
-                    for page in range(begin >> shift, ((end - 1) >> shift) + 1):
-                        pages[page] = True
+                    mark_run(begin, (2 if k < levels - 1 else 1) * width, shift, pages)
 
 
 @field_kernel
@@ -70,9 +74,7 @@ def mark_tracers(n: int, wide: int, tables: TracerTables, points: PathPoints, ma
         if cells[cell]:
             row, column = cell // columns, cell % columns
             for tracer in range(tables.tracers):
-                begin = ((row * tables.tracers + tracer) * columns + column) * layers
-                for page in range(begin >> shift, ((begin + layers - 1) >> shift) + 1):
-                    pages[page] = True
+                mark_run(((row * tables.tracers + tracer) * columns + column) * layers, layers, shift, pages)
 
 
 class Reading:
@@ -85,10 +87,9 @@ class Reading:
         self.seen, self.field = seen, seen.places
         self._table, self._shift = seen.raw()
         self.away: Flags = np.asarray(self._table == 0)  # before a page is stored
-        all_fit = seen.room == np.count_nonzero(self.away)
-        self.most = seen.room if all_fit else seen.room // 2
+        self._stay = seen.room == np.count_nonzero(self.away)  # no stored page makes room for another one
+        self.most = seen.room if self._stay else seen.room // 2
         """So many pages of other hosts may a part need: two parts are there at once."""
-        self._stay = all_fit  # no stored page makes room for another one
         length = self.field.size // (int(rows.max()) + 1)
         self._first, self._behind = rows * length >> self._shift, ((rows + 1) * length - 1 >> self._shift) + 1  # pages of each row
         self.look()
