@@ -109,7 +109,7 @@ class FieldModel(Defaults):
             self.compute(where)
 
     def _step(self) -> None:
-        """`step`, which may not change parameters: halos of maps come anew when a run goes on. It may fill halos of fields, forcing."""
+        """`step`, which may not change parameters: the halos of a map would lose the change when the run continues."""
         try:
             with locked([*self.maps.values(), *self.parameters.values()]):
                 self.step()
