@@ -122,8 +122,10 @@ void malformed(struct connection *c) {
 void turn_away(enum kind kind, const char *why) {
     if (++g.refused <= EVENTS)
         event("{\"event\": \"refused\", \"why\": \"%s\"}", why);
-    if (kind == NEW_SITE)
-        g.turned_away++, snprintf(g.why, sizeof g.why, "%s", why);
+    if (kind == NEW_SITE) {
+        g.turned_away++;
+        snprintf(g.why, sizeof g.why, "%s", why);
+    }
 }
 
 /* Tells the other end why, and closes when that is flushed. */

@@ -13,7 +13,6 @@
 
 enum { GONE_MS = 3000 };
 
-
 /* ---- connections ---- */
 
 struct link *link_new(const struct connection *c) {
