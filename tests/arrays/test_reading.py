@@ -119,6 +119,7 @@ def test_requests_leave_at_once_and_the_pages_are_in_the_table_after_wait() -> N
         assert array.traffic.longest_wait > 0.0
         seen.bring(far[[0, 1]]).wait()
         assert array.traffic.messages == 2
+    assert not table[far].any()  # of a view that has ended
 
 
 def test_a_page_that_is_kept_stays_however_old_it_is() -> None:
