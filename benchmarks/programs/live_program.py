@@ -25,6 +25,7 @@ from steppe.server.live.line import BINARY, message_of
 
 KEY = base64.b64encode(b"0123456789abcdef").decode()
 ACCEPT = base64.b64encode(sha1(KEY.encode() + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()).decode()
+PING, PONG = 0x89, 0x8A
 MASK = bytes(4)  # a client must mask; this one hides nothing
 
 
@@ -72,6 +73,8 @@ class Viewer(asyncio.BufferedProtocol):
                 return
             if data[at] == BINARY:
                 self._take(data, at + head, size)
+            elif data[at] == PING:  # a server ends a client that answers none
+                self.transport.write(bytes((PONG, 0x80 | size)) + MASK + data[at + head : at + head + size])  # type: ignore[attr-defined]
             at += head + size
         self._skip = at - len(data)
 
