@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from steppe.api.query import MapQuery
-from steppe.control.engine.frame_source import AGAIN, AT_ONCE, SHARE, FrameSource, at_once
+from steppe.control.engine.frame_source import AGAIN, AT_ONCE, SHARE, WATCHED, FrameSource, at_once
 from steppe.control.wire import AcknowledgeFrames, ChannelFrames, Hide, Message, Position, Show
 from steppe.errors import NotComputedError
 
@@ -104,6 +104,20 @@ def test_a_frame_that_once_took_long_does_not_put_off_the_next() -> None:
         engine.turn(busy=True, seconds=0.01)
         engine.source.receive(AcknowledgeFrames(1))
     assert len(engine.made) == 200
+
+
+def test_pieces_of_steps_are_short_only_where_frames_may_come_so_often() -> None:
+    cheap, dear = Engine(cost=0.0001), Engine(cost=0.002)
+    for engine in (cheap, dear):
+        engine.watch(interval=0.2)
+        engine.turn(busy=True)
+        assert engine.source.piece == 0
+        engine.watch(interval=1 / 60)
+        for _ in range(10):
+            engine.source.receive(AcknowledgeFrames(1))
+            engine.turn(busy=True, seconds=0.1)
+    assert cheap.source.piece == WATCHED
+    assert abs(dear.source.piece - 0.002 / SHARE) < 1e-6
 
 
 def test_very_many_channels_have_their_turn_one_after_the_other() -> None:

@@ -1,8 +1,13 @@
 """How long a piece of steps is: long enough to be worth what it costs beside them."""
 
+from pathlib import Path
+
 import pytest
 
-from steppe.engine.driver import MANY, PieceCost
+from steppe import Simulation
+from steppe.engine.driver import MANY, Driver, PieceCost
+from steppe.engine.rule_runner import RuleRunner
+from tests.scenario import make_years
 
 
 def lengths(beside: float, each: float, pieces: int = 12) -> list[int]:
@@ -32,3 +37,21 @@ def test_it_follows_what_changes() -> None:
 
 def test_steps_that_cost_nothing_end_somewhere() -> None:
     assert lengths(1.0, 0.0)[-1] == MANY
+
+
+def test_a_piece_ends_where_a_slab_of_weather_ends_if_it_is_not_twice_as_long(tmp_path: Path) -> None:
+    with Simulation(make_years(tmp_path, 3)) as sim:
+        on, last, rest = sim._session.on, sim.steps, 30
+        assert on.state.reader is not None
+        slab = on.state.reader.pieces(range(last))[0].stop
+        sim.step(slab - rest)
+
+        def steps(seconds: float, until: int = last) -> int:
+            driver = Driver(RuleRunner())
+            driver.pace, driver._steps = 1.0, last
+            return driver.end([on], until, seconds) - on.position.step
+
+        assert steps(1.3 * rest) == steps(0.7 * rest) == rest
+        assert steps(0.4 * rest) == int(0.4 * rest)
+        assert steps(0.7 * rest, until=slab - 1) == rest - 1
+        assert steps(0.7 * rest, until=slab - 10) == rest - 10

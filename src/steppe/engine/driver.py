@@ -55,8 +55,8 @@ class Driver:
         until
             The step at which it ends at the latest.
         seconds
-            The time of the piece, for all branches together. It has at most four times as many steps as the last one; one of several
-            branches has as many as cost what the piece costs beside its steps.
+            The time of the piece, for all branches together; up to twice that, where it can end at a cut. It has at most four times as
+            many steps as the last one was to have; one of several branches has as many as cost what the piece costs beside its steps.
         whole
             Compute the piece as a whole or not at all. Otherwise it has at least `PIECE` steps, if possible: each piece decodes its slabs
             of weather anew.
@@ -65,21 +65,25 @@ class Driver:
         borders = [each.rules.border(start, plan.clock, plan.steps, not self._again) for each in group if each.rules]
         until = min(until, plan.steps, *borders)
         most = state.outputs.recorder.most_steps
-        if seconds < inf:
-            wanted = max(int(seconds / (self.pace * len(group))) if self.pace else 1, self._cost.worthwhile if len(group) > 1 else 1)
-            most = min(most, wanted, 4 * self._steps or 1)
-        if not whole:
-            most = max(PIECE, most)
         if state.world.size > 1:
             most = min(most, state.outputs.steps_between_exchanges)
-        self._steps = max(1, most)
+        wanted = most
+        if seconds < inf:
+            wanted = max(int(seconds / (self.pace * len(group))) if self.pace else 1, self._cost.worthwhile if len(group) > 1 else 1)
+            wanted = min(wanted, 4 * self._steps or 1)
+        if not whole:
+            wanted = max(PIECE, wanted)
+        self._steps = max(1, min(most, wanted))
         stop = min(until, start + self._steps)
         if state.reader is None or stop <= start:
             return stop
         if state.reader.in_turns and whole:  # then the model computes no more at once
             return state.reader.pieces(range(start, stop))[0].stop
-        cut = start if stop == until else state.reader.pieces(range(start, stop + 1))[-1].start
-        return cut if cut > start else stop
+        if stop == until:
+            return stop
+        far = min(start + most, 2 * stop - start)  # a slab that is cut is decoded twice
+        cuts = [each.stop for each in state.reader.pieces(range(start, min(until, far + 1))) if each.stop <= far]
+        return max((cut for cut in cuts if cut <= stop), default=min(cuts, default=stop))
 
     def step(
         self, group: Sequence[Branch], stop: int, keep_last_step: bool = True, discard: Callable[[Branch], object] = lambda branch: None
@@ -124,7 +128,7 @@ class Driver:
         self._cost = self._cost.after(seconds, steps)
         if not self.pace or pace < self.pace:
             self.pace = pace
-        elif steps == self._steps:
+        elif steps >= self._steps:
             self.pace = (self.pace + pace) / 2
 
 

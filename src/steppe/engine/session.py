@@ -203,7 +203,8 @@ class Session:
 
     def _advance(self, group: Sequence[Branch], until: int, looked: float) -> None:
         begin_at = {each.number: each.position for each in group}
-        stop = self._driver.end(group, until, looked or min(PIECE + BESIDE * (len(group) - 1), LONGEST))
+        longest = min(PIECE + BESIDE * (len(group) - 1), LONGEST)
+        stop = self._driver.end(group, until, min(looked or longest, longest))
         if stop <= group[0].position.step:
             return
         for each in group:

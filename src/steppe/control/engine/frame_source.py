@@ -69,8 +69,12 @@ class FrameSource:
 
     @property
     def piece(self) -> float:
-        """Seconds of a piece of steps that the viewers want; 0: the default piece is short enough."""
-        return WATCHED if any(each.show.interval < QUICK for each in self._channels.values()) else 0.0
+        """Seconds of a piece of steps that the viewers want; 0: the default piece is short enough.
+
+        Not shorter than the time between two frames that their share allows: what a short piece costs more would show nothing.
+        """
+        quick = any(each.show.interval < QUICK for each in self._channels.values())
+        return max(WATCHED, median(self._costs) / SHARE) if quick else 0.0
 
     def clear(self) -> None:
         """Removes all channels: the server has gone."""
