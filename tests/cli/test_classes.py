@@ -10,8 +10,11 @@ import pytest
 from PIL import Image
 
 import steppe
+from steppe.api import array_of, read_frame
+from steppe.engine import Session
 from steppe.errors import Exit
 from steppe.view.colour import OTHER, SHADES
+from tests.engine.sessions import OWN, on_session, query, to
 
 MODEL = '''"""Ground that dries."""
 from typing import Annotated, NamedTuple
@@ -111,6 +114,18 @@ def test_the_picture_of_a_period_has_the_class_that_lasted_longest(call, here) -
         picture = np.asarray(file.convert("RGB"))
     assert share(picture, colour(7)) > 0.1  # the east: wet, wet, moist
     assert share(picture, colour(1)) > 0.1
+
+
+def test_pixels_of_classes_are_the_first_cell_in_values_and_in_frames(here) -> None:
+    def work(session: Session) -> None:
+        session.load(1, OWN)
+        to(session, 6)
+        asked = {"name": "kind", "width": 1, "height": 4}
+        assert array_of(*session.get(1, query(asked))).ravel().tolist() == [1.0] * 4  # a mean would be 2
+        _, join = session.frames((1,), query({"name": "kind", "width": 1}), 16, None)
+        assert np.round(read_frame(bytes(join())).values, 3).ravel().tolist() == [1.0]
+
+    on_session(here / "run.toml", work)
 
 
 def test_a_mean_of_classes_is_warned_of(call, here) -> None:

@@ -110,7 +110,7 @@ class MapQuery(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     height: (
         Annotated[int, _key("Rows of the answer at most; from the width and the shape of the region if absent.", low=1, high=PIXELS)] | None
     ) = None
-    reduce: Annotated[Literal["mean", "min", "max", "first"], _key("The operation that combines cells; mean weighs by area.")] = "mean"
+    reduce: Annotated[Literal["mean", "min", "max", "first"], _key("Combines cells; mean weighs by area, of classes it is first.")] = "mean"
     packed: Annotated[bool, _key("1: active cells only, in packed order; 0: rows and columns.")] = False
     dtype: Annotated[Literal["float32", "float64", "int16"], _key("Type of the numbers; the variable's own when absent.")] | None = None
     format: Annotated[Form, _key(ACCEPTED)] | None = None

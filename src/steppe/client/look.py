@@ -128,7 +128,7 @@ class AsyncLook:
         stride
             Every n-th row and column only; of a polygon and of listed cells all come.
         width
-            Number of columns; the server makes means of cells.
+            Number of columns; the server makes means of cells, and takes the first cell of classes.
         more
             `height`, the number of rows; `reduce`, the operation on the cells of a pixel: "mean", "min", "max" or "first".
         step, date
@@ -191,7 +191,7 @@ class AsyncLook:
         box
             West, south, east, north: only the rows and columns around the cells in it.
         stride, width
-            Every n-th row and column; a number of columns, which hold means of cells.
+            Every n-th row and column; a number of columns, which hold means of cells, of classes the first cell.
         rate
             Maps a second at most; default 30.
         scenario

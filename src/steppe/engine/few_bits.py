@@ -30,7 +30,7 @@ def begin_frames(states: Sequence[RankState], query: MapQuery, bits: int, span: 
     """This rank's half of an order for a frame of each branch; the function that it returns does the common half."""
     first = states[0]
     world = first.world
-    cut = cut_of(query, first.plan.grid, None)
+    cut = cut_of(query, first.plan.grid, None, first.plan.variables[query.name].classes)
     before = None if span is None else Span(*span)
     here, index = first.gatherer.chosen(cut.cells)
     chosen = [state.exported(query.name)[index] for state in states]

@@ -188,10 +188,8 @@ class QueryCache:
             raise UnknownNameError(variables.missing(query.name))
         if not query.packed:
             variables.expect_no_levels(query.name)
-        if query.format == "png" and variables[query.name].classes and query.reduce == "mean":
-            query = replace(query, reduce="first")
         cells = cells_of(query.chosen, self._plan.grid.n_cells) if query.chosen else None
-        cut = cut_of(query, self._plan.grid, cells)
+        cut = cut_of(query, self._plan.grid, cells, variables[query.name].classes)
         whole = self._ranks == 1 or (cut.cells is None and not cut.reduce)
         return _Asked(query, cells, cut, MapQuery(name=query.name) if whole else numbers_of(query), whole)
 

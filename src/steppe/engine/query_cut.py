@@ -1,5 +1,6 @@
 """The cut of a query of a variable at one step: its cells, and the form of its answer. Pure: the same on every rank."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, cast
@@ -117,8 +118,8 @@ def _binned(values: Array, places: Integers, count: int, world: World) -> Floats
     return values_of(world.reduce(binned_sums(values, places, count, largest), "sum"), largest)
 
 
-def cut_of(query: MapQuery, grid: Grid, cells: Array | None) -> Cut:
-    """The cut of a query on a grid. cells: those that it has chosen.
+def cut_of(query: MapQuery, grid: Grid, cells: Array | None, classes: Collection[int] = ()) -> Cut:
+    """The cut of a query on a grid. cells: those that it has chosen. classes: of its variable; they have no mean, and get the first cell.
 
     Raises
     ------
@@ -128,6 +129,8 @@ def cut_of(query: MapQuery, grid: Grid, cells: Array | None) -> Cut:
         A map is asked for, and the grid has none.
     """
     raster = grid.active.ndim == 2
+    if classes and query.reduce == "mean":
+        query = replace(query, reduce="first")
     if not raster and (query.in_pixels or query.format == "png"):
         raise RequestError("A map with pixels is of a raster; these are points.")
     if cells is not None:

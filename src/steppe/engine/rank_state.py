@@ -253,7 +253,7 @@ class RankState:
 
     def reduce(self, query: MapQuery, cells: Array | None) -> Together:
         """On rank 0 a map of a variable at the last step with fewer pixels than cells; the ranks reduce it."""
-        cut = cut_of(query, self.plan.grid, cells)
+        cut = cut_of(query, self.plan.grid, cells, self.plan.variables[query.name].classes)
         here, index = self.gatherer.chosen(cut.cells)
         chosen = self.exported(query.name)[index]
         return lambda: cut.reduced(chosen, here, self.world)

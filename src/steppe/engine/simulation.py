@@ -266,8 +266,7 @@ class Simulation:
         variable = self._variable(name)
         self.plan.variables.expect_no_levels(name)
         if reduced := pixels(self.grid, width):
-            query = MapQuery(name=name, width=reduced[0], height=reduced[1], reduce="first" if variable.classes else "mean")
-            values = self._open.look("reduce", query=query, cells=None)
+            values = self._open.look("reduce", query=MapQuery(name=name, width=reduced[0], height=reduced[1]), cells=None)
         else:
             values = self.grid.unpack(self.get(name))
         return image_of(values, variable, low, high)[0]

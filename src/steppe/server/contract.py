@@ -80,7 +80,7 @@ def contract() -> dict[str, object]:
             "responses": {str(status): _problem_of(status) for status in sorted({kind.status for kind in KINDS.values()})},
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer", "description": "A token of the server."},
-                "session": {"type": "apiKey", "in": "cookie", "name": "steppe_8090", "description": "From /login; named after the port."},
+                "session": {"type": "apiKey", "in": "cookie", "name": "steppe_8090", "description": "From /login; by port and prefix."},
             },
         },
     }
