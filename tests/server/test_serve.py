@@ -95,6 +95,27 @@ def test_a_browser_is_led_to_the_page_and_no_list_of_processes_has_the_token(sce
             process.kill()
 
 
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_closed_terminal_ends_a_server_as_ctrl_c_does_unless_nohup_ignores_it(scenario: Path, ignored: bool) -> None:
+    command = [*(("nohup",) * ignored), sys.executable, "-m", "steppe", "serve", str(scenario), "--bind", "127.0.0.1:0", "--access-log"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().split()[-1]
+            if ignored:
+                process.send_signal(signal.SIGHUP)
+                time.sleep(0.5)
+            assert httpx.get(f"{address}healthz?hidden=words").status_code == 200
+            process.send_signal(signal.SIGTERM if ignored else signal.SIGHUP)
+            _, said = process.communicate(timeout=60)
+            assert process.returncode == 0
+        finally:
+            process.kill()
+    (line,) = (line for line in said.splitlines() if "healthz" in line)
+    assert " INFO 127.0.0.1 - GET '/healthz' 200 15 bytes " in line
+    assert "hidden" not in said
+
+
 def test_a_server_ends_without_a_word_though_clients_are_in_the_midst_of_something(scenario: Path) -> None:
     tokens = scenario.parent / "tokens"
     tokens.write_text("".join(f"{role} {text}\n" for role, text in TOKENS.items()))

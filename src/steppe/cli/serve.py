@@ -54,6 +54,8 @@ def serve(
         pass
     os.close(file)
     _log_aside()
+    if options.access_log:
+        logging.getLogger("steppe.server").setLevel(logging.INFO)
     # Until the server handles SIGINT, it ends the process as SIGTERM does: a KeyboardInterrupt while modules load may be lost.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from steppe.api import ROLES

@@ -174,7 +174,8 @@ class Server:
         if LOG.isEnabledFor(logging.INFO):
             who = request.principal.name if request.principal else "-"
             path = request.scope["path"][:200]
-            LOG.info("%s %r %d %d bytes %.1f ms %s", request.scope["method"], path, request.status, request.sent, 1e3 * seconds, who)
+            said = request.address or "-", who, request.scope["method"], path, request.status, request.sent, 1e3 * seconds
+            LOG.info("%s %s %s %r %d %d bytes %.1f ms", *said)
 
 
 def application(

@@ -61,6 +61,8 @@ class ServeOptions:
         NAME=WORDS: a launcher that their engines may use, such as four="mpiexec -n 4". May be given several times.
     open
         Open the page in a browser, too.
+    access_log
+        Write a line for each request to standard error: who asked from where for what, status, bytes and time; never a token.
     """
 
     bind: str = "127.0.0.1:8090"
@@ -84,6 +86,7 @@ class ServeOptions:
     data: tuple[Path, ...] = ()
     launchers: tuple[str, ...] = ()
     open: bool = False
+    access_log: bool = False
 
     def check(self) -> None:
         """Raises `Mistake` for options that contradict each other or that cannot be."""
