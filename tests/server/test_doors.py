@@ -297,6 +297,17 @@ def test_behind_a_prefix_every_address_and_the_cookie_has_it(toy: Toy, access: A
     assert behind(toy, access, location, prefix="/steppe", headers=bearer("view")).json()["id"] == 1
 
 
+def test_servers_with_other_prefixes_behind_one_proxy_have_cookies_of_their_own(toy: Toy, access: Access) -> None:
+    names = []
+    for prefix in ("", "/a", "/a/b", "/a_b"):
+        login = behind(toy, access, f"{prefix}/api/v1/login", prefix=prefix, method="POST", json={"token": TOKENS["view"]})
+        names.append(login.headers["set-cookie"].partition("=")[0])
+        both = {"Cookie": f"{names[0]}=another; {login.headers['set-cookie'].partition(';')[0]}"}
+        if prefix:
+            assert behind(toy, access, f"{prefix}/api/v1/whoami", prefix=prefix, headers=both).status_code == 200
+    assert len({*names}) == 4
+
+
 @pytest.mark.parametrize(
     ("address", "proxies", "path"),
     [
@@ -408,7 +419,8 @@ def test_health_and_metrics(client: Client, toy: Toy) -> None:
     client.get("/data/green?packed=1")
     client.post("/step", {"steps": 1})
     text = client.ask("GET", "/metrics", role="view").text
-    assert 'steppe_arrays{run="toy",what="bytes"} 1500000' in text
+    assert 'steppe_arrays_bytes{run="toy"} 1500000' in text
+    assert "what=" not in text
     assert 0.0 < float(text.partition('steppe_journal_longest_transaction_seconds{run="toy"} ')[2].split()[0]) < 60.0
     assert 'steppe_requests_total{method="GET",path="/api/v1/runs/{run}/data/{variable}",status="200"} 1' in text
     assert 'steppe_step{run="toy",scenario="main"} 1' in text

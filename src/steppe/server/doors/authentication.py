@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 from steppe.control import Refused
 from steppe.server.access import Visitor
-from steppe.server.request import Request, Scope
+from steppe.server.request import Request
 from steppe.service.principal import check_role as check
 from steppe.service.service import unknown_run
 
@@ -75,10 +75,10 @@ def _refuse_query(request: Request, query: bytes) -> None:
         )
 
 
-def cookie_name(scope: Scope) -> str:
-    """The name of the cookie; servers on other ports of the same machine have others."""
-    server = scope.get("server")
-    return f"steppe_{server[1] if server and server[1] else 0}"
+def cookie_name(request: Request) -> str:
+    """The name of the cookie; servers on other ports of the same machine, or with other prefixes behind one proxy, have others."""
+    server = request.scope.get("server")
+    return f"steppe_{server[1] if server and server[1] else 0}{request.prefix.replace('/', '+')}"
 
 
 def cookie_of(request: Request) -> str | None:
@@ -86,7 +86,7 @@ def cookie_of(request: Request) -> str | None:
     given = request.headers.get(b"cookie")
     if given is None:
         return None
-    name = cookie_name(request.scope)
+    name = cookie_name(request)
     pairs = (part.strip().partition("=") for part in given.decode("latin-1").split(";"))
     found = [value for key, _, value in pairs if key == name]
     return found[0] if len(found) == 1 else None

@@ -15,6 +15,7 @@ from steppe.server.doors.authentication import cookie_name, cookie_of
 from steppe.server.request import Request, Response
 from steppe.server.routes.steering import content_of
 
+ARRAYS = {"arrays": "in_use", "sent": "sent_bytes", "longest_wait": "longest_wait_seconds"}  # names of Prometheus end in the unit
 HELD = ("failed", "paused")  # states of a run that takes no orders
 
 
@@ -45,8 +46,9 @@ async def metrics(request: Request) -> Response:
         "steppe_engine_callers_refused_total": ("counter", "Connections for an engine that were refused.", refused),
         "steppe_journal_longest_transaction_seconds": ("gauge", "Seconds of the longest transaction of a journal.", longest),
     }
-    if arrays := {f'{name},what="{what}"': value for name, _, info in seen for what, value in info["arrays"].items()}:
-        more["steppe_arrays"] = ("gauge", "Numbers of the global arrays of a run, over all ranks.", arrays)
+    for what in sorted({what for _, _, info in seen for what in info["arrays"]}):
+        told = {name: info["arrays"][what] for name, _, info in seen if what in info["arrays"]}
+        more[f"steppe_arrays_{ARRAYS.get(what, what)}"] = ("gauge", "Of the global arrays of a run that are in use, over all ranks.", told)
     return Response(200, request.context.metrics.text(more).encode(), b"text/plain; version=0.0.4; charset=utf-8")
 
 
@@ -87,7 +89,7 @@ def _cookie(request: Request, value: str, seconds: int) -> bytes:
     # the browser tells how it called, also behind a proxy that ends TLS
     is_https = request.scope.get("scheme") == "https" or request.headers.get(b"origin", b"").startswith(b"https:")
     secure = "; Secure" if is_https else ""
-    name = cookie_name(request.scope)
+    name = cookie_name(request)
     path = request.prefix or "/"
     return f"{name}={value}; Max-Age={seconds}; Path={path}; HttpOnly; SameSite=Strict{secure}".encode()
 
