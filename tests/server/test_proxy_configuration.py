@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from steppe.server.application import application
+from steppe.server.serve import configuration
 from tests.server.asking import TOKENS, access_of_all, bearer
 from tests.server.listening import listening, talk, wait_for
 from tests.server.toy import Toy
@@ -67,3 +68,9 @@ def test_a_proxy_set_up_as_the_docs_say_passes_all_that_clients_need(port: int) 
     head = f"GET /steppe/api/v1/runs/toy/live HTTP/1.1\r\nHost: steppe.example.org:{port}\r\nAuthorization: Bearer {TOKENS['view']}\r\n"
     protocol = "Sec-WebSocket-Protocol: steppe.live.1\r\n\r\n"
     assert b"hello" in talk(port, (head + upgrade + protocol).encode(), until=b"hello")
+
+
+def test_a_socket_at_rest_is_asked_before_a_proxy_ends_it(toy: Toy) -> None:
+    found = configuration(application({"toy": toy}, access_of_all()))
+    assert found.ws_ping_interval == 20.0
+    assert "Idle times of 30 s do no harm: each stream and each socket sends something at least\nevery 20 s." in DOCS.read_text()

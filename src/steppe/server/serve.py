@@ -35,7 +35,7 @@ from steppe.service import uploads
 
 LOG = logging.getLogger("steppe.server")
 MESSAGE = 4096  # [byte] of what a client may say on a socket
-PING = 30.0  # [s] between two that ask whether a client is there
+PING = 20.0  # [s] between two that ask whether a client is there: idle times of proxies begin at 30 s
 IDLE = 75  # [s] that a connection may rest between two requests
 SWEEP = 600.0  # [s] between two looks for uploads that no order uses
 EVERYWHERE = ("", "0.0.0.0", "::")  # addresses to listen at, which no client can call
@@ -54,7 +54,7 @@ def configuration(server: Server, **where: Any) -> uvicorn.Config:
         ws_max_size=MESSAGE,
         ws_per_message_deflate=False,
         ws_ping_interval=PING,
-        ws_ping_timeout=2 * PING,
+        ws_ping_timeout=3 * PING,
         lifespan="off",
         log_config=None,
         access_log=False,  # it would write whole addresses; the server has a log of its own
