@@ -176,6 +176,13 @@ def test_a_cell_where_the_solver_cannot_go_on_is_named_and_the_others_go_on():
     np.testing.assert_array_equal(c[:, others], expected[:, others])
 
 
+@pytest.mark.parametrize("species", [0, 1, 2])
+def test_a_species_that_is_no_number_is_named_and_not_those_that_it_spoils(species):
+    y, k = cells(9)
+    y[species, 4] = np.nan
+    assert advance(y, k, 50.0)[2].failed[4] == species
+
+
 def test_cells_lie_anywhere_in_an_array_in_units_of_their_own():
     y, k = cells(5)
     expected, _, _ = advance(y, k, 5.0)

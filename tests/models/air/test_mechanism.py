@@ -174,6 +174,7 @@ MISTAKES = {
     ),
     "no YAML": ("rates:\n  J3: {", "rates:\n  J3: {{", "this is no YAML:"),
     "a number twice": ("A: 1.8e-12,", "A: 1.8e-12, A: 1.0e-12,", 'line 9: this is no YAML: "A" stands twice in a table.'),
+    "a time for a number": ("A: 1.8e-12,", "A: 12:30,", "line 9: this is no YAML: 12:30 is a number to the base of 60, as YAML reads it"),
     "a table twice": ("box:", "constants: {}\nbox:", 'this is no YAML: "constants" stands twice in a table.'),
     "a negative constant": ("{M: 2.55e+19", "{N2: -1.0", 'constants: "N2" is -1, and 0 or more is expected.'),
     "no temperature": ("temperature: 298.0", "temperature: 0.0", 'box: "temperature" is 0, and a number above 0 is expected.'),

@@ -184,11 +184,15 @@ def follow(lanes: int, i: int, seconds: float, tried: float, lane: Floats) -> No
 
 
 def worst_of(lanes: int, i: int, species: int, rtol: float, atol: float, step: Attempt) -> int:
-    """The species of lane i whose error is greatest, or no number."""
-    worst, greatest = 0, 0.0
+    """The first species of lane i that is no number, as its error makes all others; otherwise the one whose error is greatest."""
+    worst, greatest = 0, -1.0
     for s in range(species):
-        e = abs(step.error[s * lanes + i]) / (atol + rtol * abs(step.y[s * lanes + i]))
-        if not e <= greatest:
+        y = step.y[s * lanes + i]
+        if not abs(y) < HUGE:
+            return s
+        e = abs(step.error[s * lanes + i]) / (atol + rtol * abs(y))
+        e = e if e < HUGE else HUGE
+        if e > greatest:
             worst, greatest = s, e
     return worst
 

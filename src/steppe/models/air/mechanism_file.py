@@ -56,8 +56,16 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
         found.line = node.start_mark.line + 1
         return found
 
+    def construct_number(self, node: yaml.ScalarNode) -> Any:
+        if ":" in node.value:
+            problem = f"{node.value} is a number to the base of 60, as YAML reads it; write one without a colon"
+            raise yaml.constructor.ConstructorError(problem=problem, problem_mark=node.start_mark)
+        return self.construct_yaml_int(node) if node.tag.endswith("int") else self.construct_yaml_float(node)
+
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _Loader.construct_mapping)
+for kind in ("int", "float"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{kind}", _Loader.construct_number)
 
 
 def _second(names: Sequence[str]) -> int | None:
