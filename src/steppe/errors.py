@@ -289,10 +289,14 @@ def authored(what: str, when: Callable[[], str] | None = None) -> Iterator[None]
     ------
     ModelError
         The function raised an error that is not one of Steppe's, or takes other arguments. The message names file, line and text.
+    Failure
+        What the function asked of Steppe, such as messages or a global array, failed. The message begins with file, line and text.
     """
     try:
         yield
-    except SteppeError:
+    except SteppeError as error:
+        if (type(error) is Failure or isinstance(error, ArrayError)) and (line := authors_line(error)):  # a call of Steppe in this line
+            error.args = (f"{line}: {error}",)
         raise
     except (Exception, SystemExit) as error:  # a model that ends the process ends its run in mid-step, with the code of success
         line = authors_line(error)

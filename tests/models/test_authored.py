@@ -59,6 +59,12 @@ def test_an_error_in_derive_names_its_line(tmp_path):
             "exit()",
             "`step` of model air fails on 1990-01-01 with SystemExit",
         ),
+        (
+            "    variables",
+            "    def step(self):\n        self.before['hh']\n    variables",
+            "self.before['hh']",
+            '`step` of model air fails on 1990-01-01 with KeyError: \'there is no "hh" here. Known: ',
+        ),
         ("MODEL = Air", "MODEL = Air\nexit()", "exit()", "SystemExit"),
         ("MODEL = Air", "MODEL = Air\ndef choose(available):\n    return 1 / 0\n", "", ""),
         ("MODEL = Air", "MODEL = Air\ndef sets():\n    return 1 / 0\n", "return 1 / 0", "`sets` of the model fails with ZeroDivisionError"),
@@ -146,3 +152,18 @@ def test_a_diagnostic_that_no_step_computes_is_found(air, capfd, monkeypatch):
     said = capfd.readouterr()
     assert '"extra" has no value after the first days: every cell is NaN. Check that the model computes it.' in said.err
     assert said.out.endswith("Nothing else is wrong.\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("self.reach.exchange([self.now[0, 1:]])", "The last dimensions of an array must be the box with halos"),
+        ("self.reach.exchange([self.now], along='z')", 'There is no axis "z"'),
+        ("self.reach.array(4)[7]", '"array 1" of shape (4,): index 7 is out of bounds'),
+    ],
+)
+def test_a_call_of_steppe_that_fails_in_a_step_names_its_line(air, capfd, monkeypatch, line, what):
+    changed(air.parent / "air.py", "    variables", f"    def step(self):\n        {line}\n    variables")
+    monkeypatch.chdir(air.parent)
+    assert run_command(["check", "run.toml"]) == Exit.FAILURE
+    assert f'air.py, line {line_of(air.parent / "air.py", line)} ("{line}"): {what}' in capfd.readouterr().err

@@ -98,3 +98,10 @@ def test_all_modules_of_a_model_are_in_its_digest(name: str, part: str, tmp_path
         monkeypatch.setattr(module, "__file__", str(copy / "model.py"))
         found.append(make_model(find_model(name)).digest)
     assert found[0] == found[1] != found[2]
+
+
+def test_a_model_that_is_no_class_is_refused_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text('MODEL = "Red"\n')
+    with pytest.raises(ModelError, match=r'own.py": MODEL = \'Red\' is no class\. Write the class of the model, without quotes'):
+        make_model(find_model(str(path)))

@@ -4,12 +4,24 @@ Tiles lie in the packed order of the grid, where the cells of a box are no range
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steppe.array_types import Array
+from steppe.errors import nearest
 from steppe.grid import Box
 from steppe.models.handed import FieldInputs, Inputs
 from steppe.packed import values_of
 from steppe.variable import Role, Variables
+
+
+class Fields(dict[str, Array]):
+    """Fields by name. To set one is to copy values into it: messages, records and checkpoints know its memory."""
+
+    def __setitem__(self, name: str, values: ArrayLike) -> None:
+        self[name][...] = values
+
+    def __missing__(self, name: str) -> Array:
+        raise KeyError(f'there is no "{name}" here.{nearest(name, self)}')
 
 
 class FieldForcing:
@@ -20,7 +32,7 @@ class FieldForcing:
 
     def __init__(self, box: Box, variables: Variables) -> None:
         of = {name: variable for name, variable in variables.items() if variable.role is Role.FORCING}
-        self.values: dict[str, Array] = {n: np.full((*variables.leading(n), *box.local), np.nan, v.dtype) for n, v in of.items()}
+        self.values = Fields({n: np.full((*variables.leading(n), *box.local), np.nan, v.dtype) for n, v in of.items()})
         self._box = box
         self._cells = box.cells - (box.cells[0] if box.n_cells else 0)  # as inputs count them
         self._places = box.pack(np.arange(np.prod(box.local)).reshape(box.local)[box.own])  # of each cell in an array with halos

@@ -22,7 +22,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from steppe.array_types import Array
 from steppe.clock import Clock
@@ -31,18 +30,11 @@ from steppe.grid import Box, last
 from steppe.levels import layer, parted
 from steppe.models.contract import Increment, Status
 from steppe.models.defaults import Defaults, record_step, source_digest
-from steppe.models.field_forcing import FieldForcing
+from steppe.models.field_forcing import FieldForcing, Fields
 from steppe.models.handed import FieldInputs, Inputs, Reach, Recorder
 from steppe.variable import Role, Variable, Variables
 
 BAND = 1 << 15  # cells; about a millisecond of a simple model, after which messages want a poke
-
-
-class Fields(dict[str, Array]):
-    """Fields by name. To set one is to copy values into it: messages, records and checkpoints know its memory."""
-
-    def __setitem__(self, name: str, values: ArrayLike) -> None:
-        self[name][...] = values
 
 
 class FieldModel(Defaults):

@@ -63,6 +63,9 @@ def make_model(
         The model is not whole, or declares what Steppe would ignore; see `check_served`.
     """
     cells = hasattr(module, "step")
+    if not cells and not (callable(made := module.MODEL) or hasattr(made, "of")):
+        file = getattr(module, "__file__", None)
+        raise ModelError(f'"{file}": MODEL = {made!r:.80} is no class. Write the class of the model, without quotes: MODEL = Diffusion.')
     with authored("The declaration of the model" if cells else "`MODEL` of the model"):
         model: Model = CellModel(module, dtype, threads) if cells else _own(module.MODEL, {} if table is None else table)
         if around is not None:
