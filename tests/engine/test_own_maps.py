@@ -1,5 +1,6 @@
 """Maps of a CF store that a run file names: parameters and the initial state, with levels and without, on any number of ranks."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -283,3 +284,13 @@ def test_a_catchment_on_a_projection_has_the_rain_and_the_maps_of_its_own_cells(
         water = share * (water + day)
     expected = np.where(active, water, np.nan)[::-1]
     np.testing.assert_allclose(on_ranks(ranks, run_file, work), expected, rtol=1e-14)
+
+
+def test_results_of_a_run_are_no_map_and_the_message_says_how_to_begin_with_them(run_file):
+    on_ranks(1, run_file, lambda simulation: simulation.run() and None)
+    text = run_file.read_text()
+    for place in (run_file.parent / "out", run_file.parent / "out" / "output.zarr"):
+        wanted = re.escape(f'"{place}" holds results of a run, which change in time. To begin with them write [initial] state = {{ store =')
+        run_file.write_text(text.replace("own.zarr", str(place)))
+        with pytest.raises(ForcingError, match=wanted):
+            steppe.Simulation(run_file)

@@ -174,6 +174,7 @@ def test_scenarios_are_read_from_tables(tmp_path):
         ("name,capacity\na/b,1\n", "must be of letters, digits, dots, hyphens and underscores"),
         ('[[scenario]]\nname = "a"\nset = { capacity = 1 }\nregion = "west"\n', r'\[\[scenario\]\] 1: key "region" is not known'),
         ("name;capacity\na;1\n", "parted by semicolons: write commas"),
+        ("name\tcapacity\na\t1\n", "parted by tabs: write commas"),
         ('extra = 1\n[[scenario]]\nname = "a"\nset = { capacity = 1 }\n', 'key "extra" is not known'),
         ('[[scenario]]\nname = "a"\nset = { capacity = "1" }\n', "capacity is '1', expected a number"),
         ('[[scenario]]\nname = "a"\nset = { capacity = [1] }\n', r"\[\[scenario\]\] 1: capacity is \[1\], expected a number"),

@@ -199,8 +199,9 @@ def _column(columns: Sequence[str], *choice: str) -> str:
 
 
 def semicolons(columns: Sequence[str]) -> str:
-    """Advice where the one column of a line of names holds semicolons, as spreadsheets write them; else empty."""
-    return " The columns are parted by semicolons: write commas, and points in numbers." if len(columns) == 1 and ";" in columns[0] else ""
+    """Advice where the one column of a line of names holds semicolons or tabs, as spreadsheets write them; else empty."""
+    found = [name for mark, name in {";": "semicolons", "\t": "tabs"}.items() if len(columns) == 1 and mark in columns[0]]
+    return f" The columns are parted by {found[0]}: write commas, and points in numbers." if found else ""
 
 
 def _degrees(row: Mapping[str, str], column: str, identity: str) -> float:

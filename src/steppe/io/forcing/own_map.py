@@ -40,7 +40,13 @@ def read_map(path: Path, name: str, variable: Variable, spaces: Mapping[str, Spa
     """
     if not path.exists():
         raise ForcingError(f'There is no store "{path}". Give a CF Zarr store on the grid of the run, or make one with `steppe ingest`.')
-    if _is_packed(path):
+    kind = _kind(path)
+    if kind == "output":
+        raise ForcingError(
+            f'"{path}" holds results of a run, which change in time. To begin with them write [initial] state = {{ store = "{path}", '
+            "date = 1990-01-31 }; other maps come from a store without time."
+        )
+    if kind:
         return read_static(path, name, grid)
     store = FieldStore.open(path)
     if name not in store.names:
@@ -65,9 +71,10 @@ def read_map(path: Path, name: str, variable: Variable, spaces: Mapping[str, Spa
     return np.asarray(values.reshape(*values.shape[:-2], -1)[..., grid.order], np.float64)
 
 
-def _is_packed(path: Path) -> bool:
-    """True of a store that Steppe has written, of packed cells."""
+def _kind(path: Path) -> str:
+    """The kind of a store that Steppe has written, of packed cells, or "output" of a run folder; "" of others."""
+    store = path / "output.zarr" if (path / "output.zarr").exists() else path
     try:
-        return "steppe_kind" in json.loads((path / "zarr.json").read_bytes()).get("attributes", {})
+        return str(json.loads((store / "zarr.json").read_bytes()).get("attributes", {}).get("steppe_kind", ""))
     except (OSError, ValueError):
-        return False
+        return ""
