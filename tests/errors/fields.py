@@ -66,6 +66,11 @@ def fields_without_u(folder: Path) -> None:
     fields(folder, lambda winds: winds.rename(u="ua"))
 
 
+def fields_without_any(folder: Path) -> None:
+    """A store of coordinates alone."""
+    fields(folder, lambda winds: winds.drop_vars(list(winds.data_vars)))
+
+
 def fields_in_another_unit(folder: Path) -> None:
     """A wind in kelvins."""
     fields(folder, _u_with(units="K"))

@@ -208,6 +208,14 @@ def test_a_store_taken_out_of_its_folder_opens_whole_when_it_is_complete(finishe
         np.testing.assert_array_equal(found["growth"], expected())
 
 
+def test_a_forcing_store_without_its_tables_becomes_netcdf(tmp_path: Path) -> None:
+    values = write_small_store(tmp_path / "weather.zarr")
+    opened = open_results(tmp_path / "weather.zarr").isel(time=slice(0, 3))
+    opened.drop_attrs(deep=False).to_netcdf(tmp_path / "weather.nc")
+    with xr.open_dataset(tmp_path / "weather.nc") as found:
+        np.testing.assert_allclose(found["rain"].values, values["rain"][:3], atol=1e-4)
+
+
 def test_a_store_of_fields_has_the_times_that_it_names(tmp_path: Path) -> None:
     time = ("time", 6.0 * np.arange(3), {"units": "hours since 2001-03-05"})
     xr.Dataset({"u": ("time", np.zeros(3))}, {"time": time}).to_zarr(tmp_path / "winds.zarr", consolidated=False)

@@ -145,7 +145,7 @@ class Plan:
             )
         for name in needed:
             if self.forcing and name not in self.forcing.names:
-                held, alike = ", ".join(self.forcing.names), self._of_the_same_kind(name)
+                held, alike = ", ".join(self.forcing.names) or "none", self._of_the_same_kind(name)
                 advice = f' If "{alike}" is it, rename it: dataset.rename({alike}="{name}").' if alike else ""
                 raise ForcingError(
                     f'"{self.forcing.path}" has no variable "{name}", which model "{self.model.name}" needs; it holds {held}.{advice}'
