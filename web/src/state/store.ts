@@ -150,123 +150,79 @@ export interface Notice {
   times: number;
 }
 export type Pane = "look" | "steer" | "scenarios" | "log";
-export type Dialog = "share" | "save" | "help" | "runs" | "variables" | "palettes" | "region" | null;
+export type Dialog = "share" | "save" | "help" | "runs" | null;
 
-export interface State {
-  connection: Connection;
-  viewer: Viewer | null;
-  steers: Steers | null;
+/** What the page knows and shows; a new one is that of a page that begins. */
+export class State {
+  connection: Connection = { link: "connecting", retry_at: null, skipped: 0, reason: "" };
+  viewer: Viewer | null = null;
+  steers: Steers | null = null;
   /** How many pages and programs look at the run, this one among them. */
-  viewers: number;
+  viewers = 1;
   /** All runs of the server; null until it has told. */
-  runs: Info[] | null;
-  run: Run | null;
-  info: Info | null;
+  runs: Info[] | null = null;
+  run: Run | null = null;
+  info: Info | null = null;
   /** Steps of the maps that came after `info`, by scenario; `scenarioNow` has both. */
-  reached: Record<string, number>;
+  reached: Record<string, number> = {};
   /** [ms since 1970] when what people wait for began; null where they wait for nothing. */
-  since: number | null;
-  grid: Grid | null;
-  kept: Kept;
-  checkpoints: Checkpoint[];
-  events: EventInfo[];
-  triggers: TriggerInfo[];
-  happenings: Happening[];
-  log: LogRow[];
-  watching: Watching[];
-  shown: Shown[];
+  since: number | null = null;
+  grid: Grid | null = null;
+  kept: Kept = {};
+  checkpoints: Checkpoint[] = [];
+  events: EventInfo[] = [];
+  triggers: TriggerInfo[] = [];
+  happenings: Happening[] = [];
+  log: LogRow[] = [];
+  watching: Watching[] = [];
+  shown: Shown[] = [];
   /** By scenario, where the variable is one number of the whole grid. */
-  numbers: Record<string, number>;
-  look: Look;
-  /** The scenario that orders go to, whichever are on view; "" until it is known. */
-  steered: string;
-  view: View | null;
-  /** Where the line between two scenarios lies that are shown over each other, from 0 at the left edge to 1. */
-  swipe: number;
-  cursor: Cursor;
-  pins: Pin[];
-  selection: Selection | null;
-  series: Line[];
-  /** What the server is to tell after every step, a line each, and what it told last. */
-  followed: Followed[];
-  stepped: SeriesTold | null;
-  /** Whether gaps of lines are filled by computing them again. */
-  filling: boolean;
-  /** The step under the pointer in the chart, and the steps that it is drawn out to. */
-  pointed: number | null;
-  zoomed: [number, number] | null;
-  /** Ranges of colours, one for all viewers: by variable, of a difference by variable and both scenarios, with blanks between. */
-  ranges: Ranges;
-  /** A past step that is looked at while the run stands elsewhere; null: the newest. */
-  preview: number | null;
-  /** A step still to come that was pointed at on the bar of time; null: none. */
-  aimed: number | null;
-  /** Whether what was computed is played, which orders nothing. */
-  playing: boolean;
-  /** First and last step of what is played again and again; null: all. */
-  loop: [number, number] | null;
-  /** A past step that the server could not show; null: none. */
-  not_at_hand: number | null;
-  /** Steps a second that a run is asked for; null: as fast as can be. */
-  speed: number | null;
-  /** Frames a second that the picture is asked for. */
-  frame_rate: number;
-  pane: Pane;
-  dialog: Dialog;
-  /** Whether keys of one letter are heard. */
-  letter_keys: boolean;
-  notices: Notice[];
-}
-
-export const FIRST: State = {
-  connection: { link: "connecting", retry_at: null, skipped: 0, reason: "" },
-  viewer: null,
-  steers: null,
-  viewers: 1,
-  runs: null,
-  run: null,
-  info: null,
-  reached: {},
-  since: null,
-  grid: null,
-  kept: {},
-  checkpoints: [],
-  events: [],
-  triggers: [],
-  happenings: [],
-  log: [],
-  watching: [],
-  shown: [],
-  numbers: {},
-  look: {
+  numbers: Record<string, number> = {};
+  look: Look = {
     ...{ variable: "", other: "", arrows: "", scenarios: ["main"], maps: 1, globe: false },
     ...{ palette: "batlow", range: null, smooth: false, logarithmic: null, theme: "auto" },
-  },
-  steered: "",
-  view: null,
-  swipe: 0.5,
-  cursor: { cell: null, readings: {} },
-  pins: [],
-  selection: null,
-  series: [],
-  followed: [],
-  stepped: null,
-  filling: true,
-  pointed: null,
-  zoomed: null,
-  ranges: {},
-  preview: null,
-  aimed: null,
-  playing: false,
-  loop: null,
-  not_at_hand: null,
-  speed: 10,
-  frame_rate: 60,
-  pane: "look",
-  dialog: null,
-  letter_keys: true,
-  notices: [],
-};
+  };
+  /** The scenario that orders go to, whichever are on view; "" until it is known. */
+  steered = "";
+  view: View | null = null;
+  /** Where the line between two scenarios lies that are shown over each other, from 0 at the left edge to 1. */
+  swipe = 0.5;
+  cursor: Cursor = { cell: null, readings: {} };
+  pins: Pin[] = [];
+  selection: Selection | null = null;
+  series: Line[] = [];
+  /** What the server is to tell after every step, a line each, and what it told last. */
+  followed: Followed[] = [];
+  stepped: SeriesTold | null = null;
+  /** Whether gaps of lines are filled by computing them again. */
+  filling = true;
+  /** The step under the pointer in the chart, and the steps that it is drawn out to. */
+  pointed: number | null = null;
+  zoomed: [number, number] | null = null;
+  /** Ranges of colours, one for all viewers: by variable, of a difference by variable and both scenarios, with blanks between. */
+  ranges: Ranges = {};
+  /** A past step that is looked at while the run stands elsewhere; null: the newest. */
+  preview: number | null = null;
+  /** A step still to come that was pointed at on the bar of time; null: none. */
+  aimed: number | null = null;
+  /** Whether what was computed is played, which orders nothing. */
+  playing = false;
+  /** First and last step of what is played again and again; null: all. */
+  loop: [number, number] | null = null;
+  /** A past step that the server could not show; null: none. */
+  not_at_hand: number | null = null;
+  /** Steps a second that a run is asked for; null: as fast as can be. */
+  speed: number | null = 10;
+  /** Frames a second that the picture is asked for. */
+  frame_rate = 60;
+  pane: Pane = "look";
+  dialog: Dialog = null;
+  /** Whether keys of one letter are heard. */
+  letter_keys = true;
+  notices: Notice[] = [];
+}
+
+export const FIRST: Readonly<State> = new State();
 
 interface Follower {
   select: (state: State) => unknown;
