@@ -1,8 +1,9 @@
 import { expect, it } from "vitest";
 import { dateTicks } from "../src/decode/calendar";
 import { exactText } from "../src/decode/units";
-import { joined } from "../src/session/following";
-import type { Line } from "../src/state/store";
+import type { Api } from "../src/fetch/api";
+import { Following, joined } from "../src/session/following";
+import { FIRST, type Line, type State, Store } from "../src/state/store";
 import { axisTexts, lineText } from "../src/ui/chart";
 import { aligned } from "../src/ui/lines";
 
@@ -123,4 +124,24 @@ it("an axis has the first of years and months, in the calendars of CF", () => {
   expect(times(280).map(([, text]) => text)).toEqual(["3 Jan", "5 Jan", "7 Jan", "9 Jan", "11 Jan"]);
   expect(times(5000).map(([, text]) => text)).toEqual(["Feb 2000", "Mar", "Apr", "May", "Jun", "Jul"]);
   expect(dateTicks({ ...clock, start: "", step: null }, 0, 10, 4).map(({ text }) => text)).toEqual(["step 0", "step 5", "step 10"]);
+});
+
+it("the value of the present step is asked for again once the line goes on, though the run is not yet known to", async () => {
+  const asked: string[] = [];
+  const api = {
+    series: async (_: string, __: object, { time }: { time: string }) => {
+      if (asked.push(time) > 5) throw new Error("asked again and again");
+      return { steps: [65], values: [[12]], gaps: [], thinned: null, places: [[140, -20]] };
+    },
+  } as unknown as Api;
+  const scenario = { name: "main", branch: 1, step: 65, version: "b1.4" };
+  const store = new Store({
+    run: { variables: [{ name: "green", dims: ["cell"] }] } as unknown as State["run"],
+    info: { scenarios: [scenario] } as unknown as State["info"],
+    look: { ...FIRST.look, variable: "green", scenarios: ["main"] },
+  });
+  new Following(store, api);
+  store.change({ series: [line([64, 65, 66], [13, 90, 85], { end: 105, present: 65, version: "b1.4" })], preview: 64 });
+  await expect.poll(() => store.now.series[0]?.values[1]).toBe(12);
+  expect(asked).toEqual(["step:65/65"]);
 });

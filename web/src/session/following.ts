@@ -133,7 +133,7 @@ export class Following {
     const stands = scenarioNow(this.store.now, line.scenario);
     if (!stands?.step) return null;
     if (line.end === 0) return { first: 1, last: stands.step, again: false };
-    if (line.present && stands.step > line.present) return { first: line.present, last: line.present, again: true };
+    if (line.present && Math.max(stands.step, line.end) > line.present) return { first: line.present, last: line.present, again: true };
     if (stands.step > line.end && performance.now() - (line.heard ?? Number.NEGATIVE_INFINITY) < MOMENT) {
       setTimeout(() => this.goOn(), MOMENT); // it is told next; if it was not, it is asked for
       return null;
@@ -167,7 +167,7 @@ export class Following {
         if (index < 0) return line;
         const end = Math.max(line.end, last);
         const { present: had = 0 } = line;
-        const present = last >= step ? last : first <= had && had <= last ? 0 : had;
+        const present = last >= Math.max(step, (lines[index] as Line).end) ? last : first <= had && had <= last ? 0 : had;
         const more = { cells: found.cells, end, present, ...(last === end ? { version } : {}) };
         return { ...joined(line, toldOf(found, index, !again), first, last), ...more };
       };

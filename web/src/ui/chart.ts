@@ -1,5 +1,5 @@
 /** The chart of pinned cells and of the region, as wide as the map: hover for values, click to look at a date, drag to zoom. */
-import uPlot from "uplot";
+import type uPlot from "uplot";
 import { dateTicks, stepText } from "../decode/calendar";
 import { grouped, prettyUnit, rounded, singleText, toStep, unbroken } from "../decode/units";
 import { ticks as roundTicks } from "../draw/ticks";
@@ -15,6 +15,7 @@ const STATISTIC = 6; // digits of what is told of a region; the CSV file has all
 const EDGE = 35; // [CSS pixel] of a date that stands at the edge
 const NUMBER = 26; // [CSS pixel] between two numbers on the axis
 const FONT = "11px Inter, system-ui, sans-serif";
+const AGAIN = 5000; // [ms] after uPlot could not be fetched
 
 export function mount(element: HTMLElement, store: Store, theme: Theme): void {
   const host = h("div", { class: "plot", role: "img" });
@@ -24,6 +25,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
   const stop = h("button", { type: "button", class: "small", onclick: () => store.change({ filling: !store.now.filling }) });
   const whole = h("button", { type: "button", class: "small", onclick: () => zoom(null) }, "Whole length");
   fill(element, told, host, h("div", { class: "row-of-chart" }, why, bar, stop, whole));
+  let Plot: typeof uPlot | null = null;
   let plot: uPlot | null = null;
   let made = "";
   let most = 0; // steps that were to be computed again
@@ -43,17 +45,28 @@ export function mount(element: HTMLElement, store: Store, theme: Theme): void {
     const { series } = lines();
     element.hidden = series.length === 0;
     if (!run || element.hidden) return;
+    if (!Plot) return fetchPlot();
     const { steps, columns } = aligned(series);
     const { muted, line, ink } = theme.colours;
     const shape = JSON.stringify([series.map(({ pin, scenario, low }) => [pin, scenario, !!low]), muted, run.clock, look.variable]);
     if (shape !== made) {
       made = shape;
       plot?.destroy();
-      plot = new uPlot(options(series, { muted, line, ink }), [steps, ...columns] as uPlot.AlignedData, host);
+      plot = new Plot(options(series, { muted, line, ink }), [steps, ...columns] as uPlot.AlignedData, host);
       if (zoomed) store.change({ zoomed: null });
     } else plot?.setData([steps, ...columns] as uPlot.AlignedData, zoomed === null);
     const [first, last] = [stepText(run.clock, steps[0] ?? 0), stepText(run.clock, steps.at(-1) ?? 0)];
     host.setAttribute("aria-label", `Series of ${series.length} lines, from ${first} to ${last}`);
+  }
+  /** Fetches uPlot with the first line to draw: the first map does not wait for it. */
+  function fetchPlot(): void {
+    import("uplot").then(
+      (found) => {
+        Plot = found.default;
+        draw();
+      },
+      () => setTimeout(soon, AGAIN),
+    );
   }
   function options(series: readonly Line[], { muted, line, ink }: { muted: string; line: string; ink: string }): uPlot.Options {
     const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: FONT };
