@@ -129,9 +129,9 @@ def serve_runs(
 
 async def _serve(server: Server, runs: Runs, first: Path | None, greet: Callable[[uvicorn.Server], object], options: ServeOptions) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` ignores SIGHUP
-            loop.add_signal_handler(number, stop.set)
+    hangup = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]  # `nohup` ignores it
+    for number in (signal.SIGINT, signal.SIGTERM, *hangup):
+        loop.add_signal_handler(number, stop.set)
     mistake = ""
     try:
         if first:
