@@ -3,8 +3,8 @@ import "./ui/failing";
 import type { Topology } from "topojson-specification";
 import landAddress from "world-atlas/land-50m.json";
 import placesAddress from "../places.json";
+import { assemble } from "./assemble";
 import { isDay, parseMoment, stepOf } from "./decode/calendar";
-import { Screen } from "./decode/screen";
 import { coastOf, ringsOf } from "./draw/coast";
 import { contextOf, type PlacesFile } from "./draw/context";
 import { CREDIT } from "./draw/palette";
@@ -14,39 +14,34 @@ import { Live } from "./fetch/live";
 import { isFailure } from "./fetch/problem";
 import { chosenRun, takeStarted } from "./fetch/started";
 import { SignIn } from "./fetch/token";
-import { Following } from "./session/following";
-import { Past } from "./session/past";
-import { Session } from "./session/session";
 import { cellOf, degreesOf } from "./state/grid";
 import { parted } from "./state/levels";
 import { fromFragment } from "./state/link";
 import { paced } from "./state/pace";
 import { FIRST, type Run, Store } from "./state/store";
-import { Actions } from "./ui/actions";
 import { lengthText } from "./ui/beside";
 import { mount as mountBubble } from "./ui/bubble";
-import { mount as mountChart } from "./ui/chart";
-import { Colouring, suit } from "./ui/colouring";
+import { mount as mountChip } from "./ui/chip";
+import { suit } from "./ui/colouring";
 import { byId } from "./ui/dom";
+import { follow } from "./ui/follow";
 import { globeSwitch } from "./ui/globe";
 import { mount as mountHeader } from "./ui/header";
+import { mount as mountHelp } from "./ui/help";
 import { mount as mountHere } from "./ui/here";
-import { hold, mount as mountLegend } from "./ui/legend";
-import { MapView } from "./ui/map";
-import { mountPanels } from "./ui/panels";
+import { hold } from "./ui/legend";
+import { mount as mountLog } from "./ui/log";
+import { mount as mountNotices } from "./ui/notice";
+import { mount as mountParameters } from "./ui/parameters";
 import { mount as mountPlace } from "./ui/place";
 import { plateOf } from "./ui/plate";
-import { mount as mountPointer } from "./ui/pointer";
-import { mount as mountProfile } from "./ui/profile";
-import { mount as mountReadout, valueText } from "./ui/readout";
-import { mount as mountSeries } from "./ui/series";
-import { linkTo } from "./ui/share";
+import { mount as mountRules } from "./ui/rules";
+import { mount as mountRuns } from "./ui/runs";
+import { mount as mountScenarios } from "./ui/scenarios";
+import { linkTo, mount as mountShare } from "./ui/share";
 import { mount as mountSignIn } from "./ui/signin";
-import { Steering } from "./ui/steering";
 import { mount as mountSwipe } from "./ui/swipe";
 import { mount as mountTabs } from "./ui/tabs";
-import { Theme } from "./ui/theme";
-import { mount as mountTimeline } from "./ui/timeline";
 
 const [COAST_LATEST, COAST_AGAIN] = [2000, 10_000]; // [ms] after the run is known; after it could not be fetched
 let fetchingCoast = false;
@@ -59,35 +54,38 @@ const store = new Store({
   view: linked.view ?? null,
   selection: linked.selection ?? null,
 });
-const actions = new Actions();
-const theme = new Theme(store);
-const screen = new Screen();
-const colouring = new Colouring(store, screen);
-const map = new MapView(byId("map"), store, screen, colouring, theme, drawn);
 const signIn = new SignIn();
-let api = new Api(page, linked.run ?? "");
-
+const api = new Api(page, linked.run ?? "");
 mountTabs(byId("tabs"), store);
+const [legend, difference] = [byId("legend"), byId("legend-difference")];
+const cards = { readout: byId("readout"), series: byId("series"), chart: byId("chart"), timeline: byId("timeline") };
+const { actions, theme, screen, colouring, map, steering, spoken, watch } = assemble(
+  store,
+  api,
+  { map: byId("map"), legend, difference, ...cards },
+  document.documentElement,
+  drawn,
+);
 mountHeader(store, actions);
-mountLegend(byId("legend"), byId("legend-difference"), store, colouring, theme, () => api);
-mountReadout(byId("readout"), store, screen);
-mountSeries(byId("series"), store, theme, actions);
-mountProfile(byId("series"), store, theme, () => api);
-mountChart(byId("chart"), store, theme);
-const steering = new Steering(store, () => api, actions);
-mountTimeline(byId("timeline"), store, steering, actions);
-const spoken = (cell: number) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]);
-mountPointer(map, store, actions, spoken);
 mountBubble(map.element, store, spoken);
 byId("choices").append(globeSwitch(map, store, actions));
-mountHere(map, store);
-mountSwipe(map, store);
 actions.on("range", () => hold(store));
-mountSignIn(byId("dialogs"), store, async (token) => {
+const dialogs = byId("dialogs");
+mountSignIn(dialogs, store, async (token) => {
   await signIn.with(api, token);
   location.reload();
 });
-mountPanels(store, () => api, actions, draw);
+mountChip(store, api, { chip: byId("chip"), over: byId("map-notice"), map: map.element });
+mountNotices(byId("notices"), store);
+mountHere(map, store, mountParameters(byId("parameters"), store, api, actions));
+mountSwipe(map, store);
+mountRules(byId("rules"), store, api);
+mountScenarios(byId("pane-scenarios"), store, api, actions);
+mountLog(byId("pane-log"), store, api, actions);
+mountHelp(dialogs, store, actions);
+mountShare(dialogs, store, api, actions, draw);
+mountRuns(dialogs, store, api);
+follow(store, api);
 actions.listen(store);
 followLook();
 rememberLook();
@@ -104,18 +102,12 @@ async function begin(): Promise<void> {
     store.change({ runs, viewer: { name, role, may_steer: role !== "view" } });
     const run = chosenRun(runs, linked.run);
     if (!run) return;
-    api = api.of(run.run);
+    api.run = run.run;
     store.change({ info: run });
-    new Session(
-      store,
-      screen,
-      api,
+    watch(
       (hearers) => new Live(api.liveAddress(), hearers, started),
       () => signIn.again(api),
-      () => map.element.clientWidth * map.ratio,
     );
-    new Past(store, screen, api);
-    new Following(store, api);
   } catch (error) {
     if (!isFailure(error)) throw error;
     const refused = error.tag === "refused" && [401, 403].includes(error.problem.status);
@@ -128,10 +120,7 @@ async function begin(): Promise<void> {
 /** Keeps the address as a link to what is seen, so that loading the page again shows it again. */
 function rememberLook(): void {
   const write = paced(2, () => history.replaceState({ shared: store.now.look.range === null }, "", linkTo(store.now, page.href)));
-  store.subscribe(
-    ({ run, look, steered, view, pins, selection, preview, ranges }) => [run, look, steered, view, pins, selection, preview, ranges],
-    (_, { run }) => run && write(),
-  );
+  store.follow(["run", "look", "steered", "view", "pins", "selection", "preview", "ranges"], ({ run }) => run && write());
 }
 
 /** A picture of what is seen, with where it comes from. */

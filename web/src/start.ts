@@ -15,7 +15,8 @@ async function start(): Promise<Started | null> {
     const [viewer, runs] = await Promise.all([named.whoami(), named.runs(), token && api.login(token)]);
     const run = chosenRun(runs, new URLSearchParams(rest).get("run"));
     if (!run) return { viewer, runs, run: "", socket: null, heard: [] };
-    const socket = new WebSocket(api.of(run.run).liveAddress(), PROTOCOLS);
+    api.run = run.run;
+    const socket = new WebSocket(api.liveAddress(), PROTOCOLS);
     socket.binaryType = "arraybuffer";
     const heard: MessageEvent[] = [];
     socket.onmessage = (message) => heard.push(message);

@@ -6,32 +6,18 @@
  *     kernel -> here   {answer: n, status} + [body]   {live: text}   {} + [frame]   {link}
  */
 import type { Topology } from "topojson-specification";
-import { Screen } from "./decode/screen";
+import { assemble } from "./assemble";
 import { coastOf, ringsOf } from "./draw/coast";
 import { Api } from "./fetch/api";
 import { type Hearers, heardBinary, type Stream, type Wire } from "./fetch/live";
-import { Following } from "./session/following";
-import { Past } from "./session/past";
-import { Session } from "./session/session";
 import { parted } from "./state/levels";
 import { FIRST, Store } from "./state/store";
 import type { Message } from "./state/told";
-import { Actions } from "./ui/actions";
-import { mount as mountChart } from "./ui/chart";
 import { choice } from "./ui/choice";
-import { Colouring, suit } from "./ui/colouring";
+import { suit } from "./ui/colouring";
 import { h } from "./ui/dom";
 import { globeSwitch } from "./ui/globe";
 import { levelChoice, mapNamed, variableOptions } from "./ui/header";
-import { mount as mountLegend } from "./ui/legend";
-import { MapView } from "./ui/map";
-import { mount as mountPointer } from "./ui/pointer";
-import { mount as mountProfile } from "./ui/profile";
-import { mount as mountReadout, valueText } from "./ui/readout";
-import { mount as mountSeries } from "./ui/series";
-import { Steering } from "./ui/steering";
-import { Theme } from "./ui/theme";
-import { mount as mountTimeline } from "./ui/timeline";
 
 declare const STYLE: string; // the page's, put in by the build
 
@@ -104,11 +90,10 @@ class Kernel {
 
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const part = (name: string) => h("section", { class: name });
-  const [map, legend, difference, readout, series, timeline] = [
-    ...[h("section", { class: "map", tabindex: 0, role: "application", "aria-label": "Map" }), part("card"), part("card"), part("card")],
-    ...[part("card tall"), h("footer", { class: "timeline", "aria-label": "Time" })],
-  ] as [HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement];
+  const map = h("section", { class: "map", tabindex: 0, role: "application", "aria-label": "Map" });
+  const [legend, difference, readout, series] = [part("card"), part("card"), part("card"), part("card tall")] as const;
   const chart = h("section", { class: "chart", "aria-label": "Chart" });
+  const timeline = h("footer", { class: "timeline", "aria-label": "Time" });
   const choices = h("div", { class: "tabs" });
   const side = h("div", { class: "side" }, choices, h("div", { class: "pane" }, legend, difference, readout, series));
   const root = h("div", { class: "widget", style: null }, h("div", { class: "parts" }, map, side), chart, timeline);
@@ -124,12 +109,9 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     frame_rate: 30, // each goes by way of the kernel
     look: { ...FIRST.look, variable: String(model.get("variable") ?? ""), scenarios: [String(model.get("scenario") ?? "main")] },
   });
-  const actions = new Actions();
-  const theme = new Theme(store, root);
-  const screen = new Screen();
-  const colouring = new Colouring(store, screen);
-  const view = new MapView(map, store, screen, colouring, theme, () => undefined);
   const api = new Api(new URL("http://kernel/"), String(model.get("run")), kernel.request);
+  const places = { map, legend, difference, readout, series, chart, timeline };
+  const { actions, map: view, watch } = assemble(store, api, places, root);
   const variable = choice(
     "variable",
     "Variable",
@@ -137,28 +119,12 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     (name) => store.look({ variable: mapNamed(store, name), range: null }),
   );
   choices.append(variable.element, levelChoice(store), globeSwitch(view, store, actions));
-  store.subscribe(
-    (state) => [state.look.variable, state.run],
-    (_, { look }) => variable.show(parted(look.variable)[0]),
-  );
+  store.follow(["look.variable", "run"], ({ look }) => variable.show(parted(look.variable)[0]));
   suit(store);
-  mountLegend(legend, difference, store, colouring, theme, () => api);
-  mountReadout(readout, store, screen);
-  mountSeries(series, store, theme, actions);
-  mountProfile(series, store, theme, () => api);
-  mountChart(chart, store, theme);
-  mountTimeline(timeline, store, new Steering(store, () => api, actions), actions);
-  mountPointer(view, store, actions, (cell) => valueText(store, screen, 0, cell, store.now.cursor.readings[1]));
-  const session = new Session(
-    store,
-    screen,
-    api,
+  const session = watch(
     (hearers) => kernel.wire(hearers),
     () => Promise.resolve(""),
-    () => map.clientWidth * view.ratio,
   );
-  new Past(store, screen, api);
-  new Following(store, api);
   kernel
     .request("http://kernel/coast")
     .then((answer) => answer.json())

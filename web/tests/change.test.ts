@@ -43,7 +43,7 @@ function opened(role: "steer" | "view" = "steer", levels: Levels | null = null) 
     info: { state: "ready", scenarios: [main] } as unknown as Info,
     steered: "main",
   });
-  const form = new ChangeForm(store, () => api as unknown as Api, variable);
+  const form = new ChangeForm(store, api as unknown as Api, variable);
   document.body.replaceChildren(form.element);
   const field = <T extends HTMLElement = HTMLInputElement>(part: string) => form.element.querySelector(`#change-rate-${part}`) as T;
   const type = (part: string, text: string) => {

@@ -197,7 +197,7 @@ test("what is to come is listed by its date", () => {
     yearly,
   });
   const store = new Store(state({ events: [change(null, "03-01"), change(90, null), change(70, null)], steered: "dry" }));
-  mountRules(place, store, () => new Api(new URL("http://h/"), "out"));
+  mountRules(place, store, new Api(new URL("http://h/"), "out"));
   const dates = [...place.querySelectorAll(".rules")[0]!.querySelectorAll("li")].map(
     (each) => /, (\d.*|every .*) (kim|run file)/.exec(each.textContent ?? "")?.[1],
   );

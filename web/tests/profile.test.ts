@@ -16,7 +16,7 @@ it("a profile that did not come is asked for again with the next frame", async (
     return { values: [[5], [7]] };
   };
   const theme = { follow: () => undefined, pin: () => "red" } as unknown as Theme;
-  mount(place, store, theme, () => ({ series }) as unknown as Api);
+  mount(place, store, theme, { series } as unknown as Api);
   const gas = {
     name: "gas",
     units: "1",

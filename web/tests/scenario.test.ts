@@ -53,7 +53,7 @@ function watched(answer: (path: string) => Response = () => new Response("{}", {
     return answer(asked.at(-1) ?? ""); // in most tests what is asked for counts, not what comes
   };
   const [store, screen, api] = [new Store(), new Screen(), new Api(new URL("http://server/"), "out", request)];
-  const steering = new Steering(store, () => api, new Actions());
+  const steering = new Steering(store, api, new Actions());
   const hear: { hearers?: Hearers } = {};
   const wire = (hearers: Hearers) => {
     hear.hearers = hearers;

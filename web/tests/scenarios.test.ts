@@ -33,12 +33,7 @@ it("a name that the server would refuse is refused with the letters that it may 
     steered: "main",
   });
   const place = h("div");
-  askBranch(
-    place,
-    store,
-    () => ({}) as Api,
-    () => undefined,
-  );
+  askBranch(place, store, {} as Api, () => undefined);
   const field = place.querySelector("input") as HTMLInputElement;
   for (const name of ["NOx -50 %", "ü", "-a", ".a", ""]) {
     field.value = name;

@@ -19,7 +19,7 @@ function steered(...scenarios: Scenario[]) {
     steps.push([order.scenario, order.steps]);
     return { id: steps.length };
   };
-  const steering = new Steering(store, () => ({ step }) as unknown as Api, actions);
+  const steering = new Steering(store, { step } as unknown as Api, actions);
   store.change({
     connection: { ...FIRST.connection, link: "live" },
     run: {

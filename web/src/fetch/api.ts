@@ -63,14 +63,10 @@ export class Api {
   constructor(
     /** Where the page lies, ending in a slash. */
     readonly page: URL,
-    readonly run: string,
+    /** Which is asked about; "" until the runs are known. */
+    public run: string,
     private readonly request: typeof fetch = (...given) => fetch(...given),
   ) {}
-
-  /** The same for another run. */
-  of(run: string): Api {
-    return new Api(this.page, run, this.request);
-  }
 
   // ---- the server ----
   whoami = () => this.get<{ name: string; role: told.Role; expires: string | null; requests_left: number | null }>("whoami");

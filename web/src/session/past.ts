@@ -28,10 +28,7 @@ export class Past {
       ({ look, info }) => [look.arrows, JSON.stringify(mapsOf(look)), info?.version],
       () => this.fetched.clear(),
     );
-    store.subscribe(
-      (state) => state.playing,
-      (playing) => playing && void this.play(),
-    );
+    store.follow(["playing"], ({ playing }) => playing && void this.play());
     store.subscribe(
       () => this.wished,
       () => void this.follow(),

@@ -65,8 +65,8 @@ export class Session {
       ({ look, run, frame_rate }) => [run, frame_rate, look.arrows, JSON.stringify(mapsOf(look))],
       () => this.watch(),
     );
-    store.subscribe(
-      (state) => [state.cursor.cell, state.watching],
+    store.follow(
+      ["cursor.cell", "watching"],
       paced(POINTINGS, () => this.point()),
     );
     store.subscribe(
@@ -76,14 +76,8 @@ export class Session {
         if (first !== look.variable) store.look({ variable: first });
       },
     );
-    store.subscribe(
-      (state) => state.followed,
-      () => this.store.now.run && this.follow(),
-    );
-    store.subscribe(
-      (state) => state.preview,
-      (preview) => preview === null && this.present(),
-    );
+    store.follow(["followed"], () => this.store.now.run && this.follow());
+    store.follow(["preview"], ({ preview }) => preview === null && this.present());
   }
 
   close(): void {

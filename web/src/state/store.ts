@@ -224,7 +224,14 @@ export class State {
 
 export const FIRST: Readonly<State> = new State();
 
+/** A part of the state by its name, or a part of that: "look.variable". */
+export type Part =
+  | { [Name in keyof State]: Name | `${Name}.${keyof NonNullable<State[Name]> & string}` }[keyof State]
+  | "info.scenarios.length";
+
 interface Follower {
+  /** The members of the state that it selects from; null: any. */
+  names: ReadonlySet<string> | null;
   select: (state: State) => unknown;
   heard: (value: never, state: State) => void;
   last: unknown;
@@ -254,7 +261,9 @@ export class Store {
   /** Replaces parts; whoever follows one of them is told at once. */
   change(parts: Partial<State>): void {
     this.state = { ...this.state, ...parts };
+    const names = Object.keys(parts);
     for (const follower of [...this.followers]) {
+      if (follower.names && !names.some((name) => follower.names?.has(name))) continue;
       const value = follower.select(this.state);
       if (same(value, follower.last)) continue;
       follower.last = value;
@@ -267,12 +276,23 @@ export class Store {
     this.change({ look: { ...this.state.look, ...parts } });
   }
 
-  /** Tells of a part of the state now and whenever it changes. Returns what ends that. A selected list is compared member by member. */
-  subscribe<T>(select: (state: State) => T, heard: (value: T, state: State) => void): () => void {
-    const follower: Follower = { select, heard, last: select(this.state) };
+  /** Tells of what is selected from the state now and whenever it changes. Returns what ends that. A list is compared member by member. */
+  subscribe<T>(select: (state: State) => T, heard: (value: T, state: State) => void, names: Follower["names"] = null): () => void {
+    const follower: Follower = { names, select, heard, last: select(this.state) };
     this.followers.add(follower);
     heard(follower.last as T, this.state);
     return () => this.followers.delete(follower);
+  }
+
+  /** Tells of the state now and whenever one of these parts changes. Returns what ends that. */
+  follow(parts: readonly Part[], heard: (state: State) => void): () => void {
+    const ways = parts.map((part) => part.split("."));
+    const within = (whole: unknown, name: string) => (whole as Record<string, unknown> | null)?.[name];
+    return this.subscribe(
+      (state) => ways.map((way) => way.reduce<unknown>(within, state)),
+      (_, state) => heard(state),
+      new Set(ways.map(([name = ""]) => name)),
+    );
   }
 
   /** Shows a message, instead of an equal one that is shown; returns its number. */

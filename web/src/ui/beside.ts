@@ -23,36 +23,33 @@ export function choices(store: Store): HTMLElement {
   const [key, length] = [h("span", { class: "key" }), h("span")];
   fill(key, arrow, length);
   const vector = h("label", {}, "Arrows", arrows);
-  store.subscribe(
-    ({ run, look, ranges }) => [run, look.variable, look.other, look.maps, look.arrows, ranges],
-    (_, { run, look, ranges }) => {
-      const shown = besides(look) ? look.other : "";
-      const isShown = ({ name }: Variable) => name === parted(shown)[0]; // its level may be another one than that of the first map
-      const variables = run?.variables ?? [];
-      const maps = variables
-        .filter(({ map }) => map)
-        .flatMap((each) => {
-          const here = mapName(each, look.variable);
-          if (here !== look.variable) return [isShown(each) ? shown : here];
-          return (each.levels?.values ?? []).map((_, level) => `${each.name}[${level}]`).filter((name) => name !== here); // its other levels
-        });
-      list(
-        other,
-        maps.map((name) => [name, changedName(variables, name)]),
-        shown,
-      );
-      const vectors = [...new Set(variables.map((each) => each.vector))].filter((name) => componentsOf({ run, look }, name));
-      list(
-        arrows,
-        vectors.map((name) => [name, name]),
-        look.arrows,
-      );
-      vector.hidden = vectors.length === 0;
-      const text = lengthText({ run, look, ranges });
-      key.hidden = !text;
-      say(length, text);
-    },
-  );
+  store.follow(["run", "look.variable", "look.other", "look.maps", "look.arrows", "ranges"], ({ run, look, ranges }) => {
+    const shown = besides(look) ? look.other : "";
+    const isShown = ({ name }: Variable) => name === parted(shown)[0]; // its level may be another one than that of the first map
+    const variables = run?.variables ?? [];
+    const maps = variables
+      .filter(({ map }) => map)
+      .flatMap((each) => {
+        const here = mapName(each, look.variable);
+        if (here !== look.variable) return [isShown(each) ? shown : here];
+        return (each.levels?.values ?? []).map((_, level) => `${each.name}[${level}]`).filter((name) => name !== here); // its other levels
+      });
+    list(
+      other,
+      maps.map((name) => [name, changedName(variables, name)]),
+      shown,
+    );
+    const vectors = [...new Set(variables.map((each) => each.vector))].filter((name) => componentsOf({ run, look }, name));
+    list(
+      arrows,
+      vectors.map((name) => [name, name]),
+      look.arrows,
+    );
+    vector.hidden = vectors.length === 0;
+    const text = lengthText({ run, look, ranges });
+    key.hidden = !text;
+    say(length, text);
+  });
   return h("div", { class: "acts beside" }, h("label", {}, "Beside it", other), vector, key);
 }
 

@@ -8,7 +8,7 @@ import { barred, ordered, send } from "./orders";
 import { stepWords } from "./wording";
 
 /** Asks for a name and branches off where the steered scenario stands, or its past that is looked at. back: where the focus goes. */
-export function askBranch(form: HTMLElement, store: Store, api: () => Api, back: () => void): void {
+export function askBranch(form: HTMLElement, store: Store, api: Api, back: () => void): void {
   const { preview, run, look } = store.now;
   const from = ordered(store);
   if (!from || !run) return;
@@ -34,7 +34,7 @@ export function askBranch(form: HTMLElement, store: Store, api: () => Api, back:
       name.setAttribute("aria-invalid", "true");
       return;
     }
-    const made = await send(store, () => api().branch({ name: wanted, from: { scenario: from.name, step } }, { wait: 2 }), refused);
+    const made = await send(store, () => api.branch({ name: wanted, from: { scenario: from.name, step } }, { wait: 2 }), refused);
     if (!made) return;
     fill(form);
     store.change({ steered: wanted, preview: null, playing: false });

@@ -20,5 +20,5 @@ export function mount(map: HTMLElement, store: Store, spoken: (cell: number) => 
   map.addEventListener("pointerdown", follow);
   map.addEventListener("pointermove", follow);
   for (const end of ["pointerup", "pointercancel"]) map.addEventListener(end, show);
-  store.subscribe((state) => [state.cursor, state.shown], show);
+  store.follow(["cursor", "shown"], show);
 }

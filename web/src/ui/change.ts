@@ -51,7 +51,7 @@ export class ChangeForm {
 
   constructor(
     private readonly store: Store,
-    private readonly api: () => Api,
+    private readonly api: Api,
     private readonly variable: Variable,
   ) {
     const id = (part: string) => `change-${variable.name}-${part}`;
@@ -118,21 +118,14 @@ export class ChangeForm {
     });
     this.ends.push(
       end,
-      store.subscribe(
-        (state) => state.selection,
-        (selection) => this.where.querySelector("[value=selection]")?.toggleAttribute("disabled", !selection),
+      store.follow(["selection"], ({ selection }) =>
+        this.where.querySelector("[value=selection]")?.toggleAttribute("disabled", !selection),
       ),
-      store.subscribe(
-        (state) => state.look.variable,
-        (shown) => this.drop.hidden && this.atLevel(shown),
-      ),
-      store.subscribe(
-        (state) => state.steered,
-        () => {
-          this.match = ""; // the draft is one for another scenario now
-          this.unready();
-        },
-      ),
+      store.follow(["look.variable"], ({ look: { variable: shown } }) => this.drop.hidden && this.atLevel(shown)),
+      store.follow(["steered"], () => {
+        this.match = ""; // the draft is one for another scenario now
+        this.unready();
+      }),
     );
   }
 
@@ -268,7 +261,7 @@ export class ChangeForm {
     if (!order || reason) return;
     this.match ||= ordered(this.store)?.version ?? "";
     try {
-      const told = await this.api().preview(order);
+      const told = await this.api.preview(order);
       say(this.said, previewText(told, this.at));
       if (told.outside && order.when === "now") {
         this.blame("value", "This would be refused: give a value that keeps all cells within the range below.");
@@ -297,8 +290,8 @@ export class ChangeForm {
       this.store,
       () =>
         every
-          ? this.api().addEvent({ ...change, when: { yearly: date } }, { match, wait: 2 })
-          : this.api().set(order, { match, wait: on ? 0 : 2 }),
+          ? this.api.addEvent({ ...change, when: { yearly: date } }, { match, wait: 2 })
+          : this.api.set(order, { match, wait: on ? 0 : 2 }),
       (error) => this.refused(error),
     );
     if (!made) return;
@@ -317,9 +310,7 @@ export class ChangeForm {
 
   /** Somebody has ordered since the draft was begun. It is kept. */
   private async tellStale(changed: Changed[], version: string): Promise<void> {
-    const rows = await this.api()
-      .log(Math.min(...changed.map(({ seq }) => seq)) - 1)
-      .catch(() => []); // then it is told in fewer words
+    const rows = await this.api.log(Math.min(...changed.map(({ seq }) => seq)) - 1).catch(() => []); // then it is told in fewer words
     if (changed.length > 0 && changed.every((each) => isHarmless(each, rows))) {
       this.match = version;
       return this.send(version);

@@ -133,7 +133,7 @@ function failure(state: State): { text: string; log: string[] } | null {
 }
 
 /** chip: in the header, a dot and words; over: a notice on the map; map: what is greyed while it is not live. */
-export function mount(store: Store, api: () => Api, parts: { chip: HTMLElement; over: HTMLElement; map: HTMLElement }): void {
+export function mount(store: Store, api: Api, parts: { chip: HTMLElement; over: HTMLElement; map: HTMLElement }): void {
   const { chip, over, map } = parts;
   const skipped = h("small", { class: "skipped" });
   chip.after(skipped);
@@ -151,10 +151,7 @@ export function mount(store: Store, api: () => Api, parts: { chip: HTMLElement; 
     map.classList.toggle("stale", (stale || absent) && state.shown.length > 0);
     say(skipped, state.connection.skipped > 0 ? `${grouped(String(state.connection.skipped))} frames skipped` : "");
   };
-  store.subscribe(
-    (state) => [state.connection, state.info, state.look, state.run, state.runs, state.steered, state.preview, state.not_at_hand],
-    draw,
-  );
+  store.follow(["connection", "info", "look", "run", "runs", "steered", "preview", "not_at_hand"], draw);
   setInterval(() => {
     if (store.now.connection.link === "lost" || store.now.since !== null) draw();
   }, 500);
@@ -177,13 +174,13 @@ function mayCancel({ connection, info, run, viewer }: State): boolean {
   return connection.link !== "ended" && viewer?.role === "admin" && run === null && BEGINNING.includes(info?.state ?? "");
 }
 
-async function cancel(store: Store, api: () => Api): Promise<void> {
-  if (!(await act(store, () => api().endRun()))) return;
+async function cancel(store: Store, api: Api): Promise<void> {
+  if (!(await act(store, () => api.endRun()))) return;
   location.hash = "";
   location.reload(); // shows another run, or that there is none
 }
 
-function tell(over: HTMLElement, store: Store, api: () => Api): void {
+function tell(over: HTMLElement, store: Store, api: Api): void {
   const state = store.now;
   const wrong = failure(state);
   const { stale } = standingOf(state, Date.now());
@@ -210,10 +207,10 @@ function tell(over: HTMLElement, store: Store, api: () => Api): void {
       h(
         "div",
         { class: "acts" },
-        h("button", { type: "button", onclick: () => void act(store, () => api().start()) }, "Start the engine again"),
+        h("button", { type: "button", onclick: () => void act(store, () => api.start()) }, "Start the engine again"),
         steered &&
           h(
-            ...(["button", { type: "button", onclick: () => void send(store, () => api().before(steered.name, steered.step)) }] as const),
+            ...(["button", { type: "button", onclick: () => void send(store, () => api.before(steered.name, steered.step)) }] as const),
             `Go back a step in ${steered.name}`,
           ),
       ),

@@ -39,10 +39,7 @@ export class Colouring {
         ? later()
         : this.find(),
     );
-    store.subscribe(
-      (state) => [state.look.range, state.look.maps, state.ranges],
-      () => this.find(),
-    );
+    store.follow(["look.range", "look.maps", "ranges"], () => this.find());
   }
 
   follow(heard: () => void): void {
@@ -77,16 +74,13 @@ export class Colouring {
 /** Chooses the colours that suit a variable when it is chosen; its levels have one palette. suited: a variable that has its colours. */
 export function suit(store: Store, suited = ""): void {
   let before = suited;
-  store.subscribe(
-    (state) => [state.look.variable, state.run],
-    (_, { look, run }) => {
-      const variable = variableOf({ run }, look.variable);
-      const [name] = parted(look.variable);
-      if (!variable || name === before) return;
-      before = name;
-      store.look({ palette: suitable(variable), logarithmic: null });
-    },
-  );
+  store.follow(["look.variable", "run"], ({ look, run }) => {
+    const variable = variableOf({ run }, look.variable);
+    const [name] = parted(look.variable);
+    if (!variable || name === before) return;
+    before = name;
+    store.look({ palette: suitable(variable), logarithmic: null });
+  });
 }
 
 /** The histogram is of the first frame; what is beyond the range is of all. */

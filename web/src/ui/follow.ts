@@ -8,7 +8,7 @@ import { others } from "./others";
 
 const RATE = 2; // [1/s] at most
 
-export function follow(store: Store, api: () => Api): void {
+export function follow(store: Store, api: Api): void {
   const tell = others(store, api);
   let asking = false;
   let again = false;
@@ -23,7 +23,7 @@ export function follow(store: Store, api: () => Api): void {
       const known = store.now.log;
       const open = known.find((row) => row.state === "queued");
       const after = open ? open.seq - 1 : (known.at(-1)?.seq ?? 0);
-      const rows = await api().log(after);
+      const rows = await api.log(after);
       const log = [...known.filter((row) => row.seq <= after), ...rows.map(plain)];
       if (store.now.run?.name === name) {
         store.change({ log });
@@ -39,10 +39,7 @@ export function follow(store: Store, api: () => Api): void {
     }
   };
   const soon = paced(RATE, () => void ask());
-  store.subscribe(
-    ({ run }) => run?.name,
-    () => store.change({ log: [] }),
-  );
+  store.follow(["run.name"], () => store.change({ log: [] }));
   store.subscribe(
     ({ info, connection, happenings, run }) =>
       `${run?.name} ${connection.link} ${happenings.length} ${info?.scenarios.map((each) => `${each.name} ${each.version} ${each.step >= each.target}`).join()}`,

@@ -18,12 +18,9 @@ export function globeSwitch(map: MapView, store: Store, actions: Actions): HTMLE
     const zoom = Math.max(view?.zoom ?? 0, wholeView(grid, panel, !look.globe).zoom);
     store.change({ view: view && { ...view, zoom }, look: { ...look, globe: !look.globe } });
   });
-  store.subscribe(
-    ({ grid, look }) => [grid, look.globe],
-    (_, { grid, look }) => {
-      button.hidden = !grid || !isWhole(grid);
-      button.setAttribute("aria-checked", String(look.globe));
-    },
-  );
+  store.follow(["grid", "look.globe"], ({ grid, look }) => {
+    button.hidden = !grid || !isWhole(grid);
+    button.setAttribute("aria-checked", String(look.globe));
+  });
   return button;
 }

@@ -116,21 +116,18 @@ export function mount(store: Store, actions: Actions): void {
     store.look({ theme: (dark ? "light" : "dark") satisfies Theme });
   });
 
-  store.subscribe(
-    (state) => [state.look, state.run],
-    (_, { look, run }) => {
-      variable.show(parted(look.variable)[0]);
-      palette.show(look.palette);
-      smooth.setAttribute("aria-checked", String(look.smooth));
-      buttons.forEach((button, index) => {
-        button.setAttribute("aria-checked", String(look.maps === index + 1));
-        button.tabIndex = look.maps === index + 1 || (look.maps === 5 && index === 0) ? 0 : -1;
-      });
-      say(byId("run-name"), run?.name ?? "");
-      document.title = run ? `${run.name} – Steppe` : "Steppe";
-      say(theme, document.documentElement.dataset.theme === "dark" ? "Light" : "Dark");
-    },
-  );
+  store.follow(["look", "run"], ({ look, run }) => {
+    variable.show(parted(look.variable)[0]);
+    palette.show(look.palette);
+    smooth.setAttribute("aria-checked", String(look.smooth));
+    buttons.forEach((button, index) => {
+      button.setAttribute("aria-checked", String(look.maps === index + 1));
+      button.tabIndex = look.maps === index + 1 || (look.maps === 5 && index === 0) ? 0 : -1;
+    });
+    say(byId("run-name"), run?.name ?? "");
+    document.title = run ? `${run.name} – Steppe` : "Steppe";
+    say(theme, document.documentElement.dataset.theme === "dark" ? "Light" : "Dark");
+  });
   store.subscribe(
     (state) => [
       state.look.scenarios,
@@ -152,14 +149,11 @@ export function mount(store: Store, actions: Actions): void {
       for (const button of buttons.slice(1)) bar(button, names.length < 2 ? "needs a second scenario" : null);
     },
   );
-  store.subscribe(
-    (state) => [state.steers, state.viewer, state.viewers],
-    (_, { steers, viewer, viewers }) => {
-      const who = steers && (steers.who === viewer?.name ? `You steer (${steers.who})` : `${steers.who} steers`);
-      const words = [viewer && !viewer.may_steer && "Viewing", who, viewers > 1 && `${viewers} viewers`];
-      say(byId("steers"), words.filter(Boolean).join("; "));
-    },
-  );
+  store.follow(["steers", "viewer", "viewers"], ({ steers, viewer, viewers }) => {
+    const who = steers && (steers.who === viewer?.name ? `You steer (${steers.who})` : `${steers.who} steers`);
+    const words = [viewer && !viewer.may_steer && "Viewing", who, viewers > 1 && `${viewers} viewers`];
+    say(byId("steers"), words.filter(Boolean).join("; "));
+  });
 }
 
 /** What the map of a variable is called that was chosen from a list, or is shown, at the level of `like`. */
@@ -179,17 +173,14 @@ export function levelChoice(store: Store): HTMLElement {
       store.look({ variable: level.value, other: beside, range: null });
     },
   });
-  store.subscribe(
-    (state) => [state.look.variable, state.run],
-    (_, { look, run }) => {
-      const { name, levels } = run?.variables.find((each) => each.name === parted(look.variable)[0]) ?? { name: "", levels: null };
-      level.hidden = !levels;
-      const each = (levels?.values ?? []).map(
-        (_, number) => [`${name}[${number}]`, levels ? labelOf(levels, number, prettyUnit) : ""] as const,
-      );
-      fill(level, ...each.map(([value, text]) => h("option", { value, selected: value === look.variable }, text)));
-    },
-  );
+  store.follow(["look.variable", "run"], ({ look, run }) => {
+    const { name, levels } = run?.variables.find((each) => each.name === parted(look.variable)[0]) ?? { name: "", levels: null };
+    level.hidden = !levels;
+    const each = (levels?.values ?? []).map(
+      (_, number) => [`${name}[${number}]`, levels ? labelOf(levels, number, prettyUnit) : ""] as const,
+    );
+    fill(level, ...each.map(([value, text]) => h("option", { value, selected: value === look.variable }, text)));
+  });
   return level;
 }
 

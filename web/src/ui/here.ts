@@ -3,9 +3,9 @@
 import { asCounted, centreOf } from "../state/grid";
 import type { Store } from "../state/store";
 import { toPixel } from "../state/view";
-import { byId, h, say } from "./dom";
+import { h, say } from "./dom";
 import { cornersOf, type MapView } from "./map";
-import { barred, ordered } from "./orders";
+import { BARRING, barred, ordered } from "./orders";
 import { atText } from "./wording";
 
 type Box = readonly [left: number, top: number, right: number, bottom: number];
@@ -31,12 +31,9 @@ export function freePlace(
   return free ?? (places[0] as [number, number]);
 }
 
-export function mount(map: MapView, store: Store): void {
-  const button = h("button", { type: "button", class: "small here" });
-  button.addEventListener("click", () => {
-    store.change({ pane: "steer" });
-    byId("parameters").dispatchEvent(new Event("here"));
-  });
+/** change: leads to a change in the region that is selected. */
+export function mount(map: MapView, store: Store, change: () => void): void {
+  const button = h("button", { type: "button", class: "small here", onclick: change });
   for (const heard of ["pointerdown", "pointerup", "keydown"]) button.addEventListener(heard, (event) => event.stopPropagation()); // it is no place on the map
   map.element.append(button);
   const place = () => {
@@ -58,19 +55,6 @@ export function mount(map: MapView, store: Store): void {
     const [x, y] = freePlace(boxed(left, top, right, bottom), all, button.offsetWidth, button.offsetHeight, marks);
     Object.assign(button.style, { left: `${x}px`, top: `${y}px` });
   };
-  store.subscribe(
-    (state) => [
-      state.selection,
-      state.pins,
-      state.view,
-      state.grid,
-      state.look.maps,
-      state.look.globe,
-      state.look.variable,
-      state.steered,
-      barred(store),
-    ],
-    place,
-  );
+  store.follow(["selection", "pins", "view", "grid", "look", "steered", ...BARRING], place);
   new ResizeObserver(place).observe(map.element);
 }

@@ -13,11 +13,11 @@ import type { Theme } from "./theme";
 
 const [FEWEST, MOST] = [0.1, 3]; // width of a fit in widths of all values; round ends make it up to 2.2 wide
 
-export function mount(element: HTMLElement, other: HTMLElement, store: Store, colouring: Colouring, theme: Theme, api: () => Api): void {
+export function mount(element: HTMLElement, other: HTMLElement, store: Store, colouring: Colouring, theme: Theme, api: Api): void {
   const name = h("span", { id: "legend-name" });
   const unit = h("small");
   const lock = h("button", { type: "button", class: "lock small", onclick: () => hold(store) });
-  const fit = h("button", { type: "button", class: "small", onclick: () => void fitted(store, api()) }, "Fit to this map");
+  const fit = h("button", { type: "button", class: "small", onclick: () => void fitted(store, api) }, "Fit to this map");
   const canvas = h("canvas", { class: "legend", role: "img" });
   const wide = h("button", { type: "button", class: "small", role: "switch" }, "Logarithm");
   wide.addEventListener("click", () => store.look({ logarithmic: wide.getAttribute("aria-checked") !== "true" }));

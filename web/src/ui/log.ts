@@ -4,13 +4,14 @@ import { paced } from "../state/pace";
 import { LEFT } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { LogRow } from "../state/told";
+import type { Actions } from "./actions";
 import { bar, fill, h } from "./dom";
-import { barred, send } from "./orders";
+import { BARRING, barred, send } from "./orders";
 import { asCurl, asPython, goesOn, outcomeText, requestOf, rowDate, rowText, scenarioOf } from "./wording";
 
 const MOST = 300; // rows that are drawn
 
-export function mount(element: HTMLElement, store: Store, api: () => Api): void {
+export function mount(element: HTMLElement, store: Store, api: Api, actions: Actions): void {
   const filter = h("input", { type: "search", class: "filter", placeholder: "Filter", "aria-label": "Filter the log", id: "log-filter" });
   const list = h("ol", { class: "log", reversed: true });
   const more = h("p", { class: "none" });
@@ -29,13 +30,13 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     const scenario = goesOn(store.now, row);
     const step = row.at_step ?? (row.ended_step as number | null);
     if (!scenario || step === null) return;
-    void send(store, () => api().before(scenario.name, step, { match: scenario.version, wait: 2 }));
+    void send(store, () => api.before(scenario.name, step, { match: scenario.version, wait: 2 }));
   };
   const actsOf = (row: LogRow): HTMLElement => {
     const scenario = goesOn(store.now, row);
     const request = requestOf(row, (scenarioOf(store.now, row.branch)?.name ?? "main").replace(LEFT, ""));
-    const address = request ? api().orderAddress(request.path) : "";
-    const python = request && asPython(request, api().page.href, api().run);
+    const address = request ? api.orderAddress(request.path) : "";
+    const python = request && asPython(request, api.page.href, api.run);
     const goes = h("button", { type: "button", class: "small", onclick: () => back(row) }, `Go back to before this in ${scenario?.name}`);
     bar(goes, barred(store));
     return h(
@@ -92,8 +93,12 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
             : "There are no orders yet.";
   };
   filter.addEventListener("input", draw);
+  actions.on("log", () => {
+    store.change({ pane: "log" });
+    filter.focus();
+  });
   const soon = paced(4, () => {
     if (store.now.pane === "log") draw();
   });
-  store.subscribe((state) => [state.log, state.pane, state.run, state.info?.scenarios.length, state.viewer], soon);
+  store.follow(["log", "pane", "run", "info.scenarios.length", ...BARRING], soon);
 }

@@ -4,7 +4,7 @@ import { listed, loopOf, onView } from "../state/scenario";
 import type { Store } from "../state/store";
 import type { Actions } from "./actions";
 import { bar, fill, h, say } from "./dom";
-import { barred, ordered } from "./orders";
+import { BARRING, barred, ordered } from "./orders";
 import type { Steering } from "./steering";
 
 /** A row above the bar of time. */
@@ -21,33 +21,30 @@ export function strip(store: Store, steering: Steering, actions: Actions): HTMLE
   say(back, "Back to now");
   const element = h("div", { class: "looking", role: "group", "aria-label": "The date in view", hidden: true });
   fill(element, text, goOn, branch, compute, back);
-  store.subscribe(
-    (state) => [state.preview, state.aimed, state.steered, state.look, state.info, state.reached, barred(store)],
-    (_, { preview, run, steered, look }) => {
-      const { aimed } = steering;
-      const step = inView();
-      element.hidden = step === null || !run;
-      if (step === null || !run) return;
-      const looks = preview !== null || aimed !== null;
-      const [whom, behind, reason] = [listed(steering.rewound(step)), steering.behind(step), barred(store)];
-      const { last } = steering;
-      say(
-        text,
-        looks || !last
-          ? `${stepText(run.clock, step)}, ${aimed !== null ? "still to come" : steering.apart ? `past of ${listed(onView(look))}; orders go to ${steered}` : "past"}`
-          : `${last.name} is behind, at ${stepText(run.clock, last.step)}`,
-      );
-      say(goOn, `Go on from here in ${whom || steered}`);
-      bar(goOn, reason ?? (whom ? null : `${steered} has not reached this date`));
-      say(branch, `Branch from here off ${steered}`);
-      bar(branch, reason ?? ((ordered(store)?.step ?? 0) < step ? `${steered} has not reached this date` : null));
-      say(compute, `Compute ${listed(behind.map(({ name }) => name))} to ${looks ? "here" : stepText(run.clock, step)}`);
-      bar(compute, reason);
-      for (const control of [goOn, branch]) control.hidden = aimed !== null || !looks || steering.apart;
-      compute.hidden = behind.length === 0;
-      back.hidden = !looks;
-    },
-  );
+  store.follow(["preview", "aimed", "steered", "look", "info", "reached", ...BARRING], ({ preview, run, steered, look }) => {
+    const { aimed } = steering;
+    const step = inView();
+    element.hidden = step === null || !run;
+    if (step === null || !run) return;
+    const looks = preview !== null || aimed !== null;
+    const [whom, behind, reason] = [listed(steering.rewound(step)), steering.behind(step), barred(store)];
+    const { last } = steering;
+    say(
+      text,
+      looks || !last
+        ? `${stepText(run.clock, step)}, ${aimed !== null ? "still to come" : steering.apart ? `past of ${listed(onView(look))}; orders go to ${steered}` : "past"}`
+        : `${last.name} is behind, at ${stepText(run.clock, last.step)}`,
+    );
+    say(goOn, `Go on from here in ${whom || steered}`);
+    bar(goOn, reason ?? (whom ? null : `${steered} has not reached this date`));
+    say(branch, `Branch from here off ${steered}`);
+    bar(branch, reason ?? ((ordered(store)?.step ?? 0) < step ? `${steered} has not reached this date` : null));
+    say(compute, `Compute ${listed(behind.map(({ name }) => name))} to ${looks ? "here" : stepText(run.clock, step)}`);
+    bar(compute, reason);
+    for (const control of [goOn, branch]) control.hidden = aimed !== null || !looks || steering.apart;
+    compute.hidden = behind.length === 0;
+    back.hidden = !looks;
+  });
   return element;
 }
 
@@ -87,7 +84,7 @@ export function handles(line: HTMLElement, store: Store, steering: Steering, tot
       if (run) handle.setAttribute("aria-valuetext", stepText(run.clock, step));
     });
   };
-  store.subscribe((state) => [state.run, state.loop, state.preview, state.info, state.reached, state.look, state.steered], show);
+  store.follow(["run", "loop", "preview", "info", "reached", "look", "steered"], show);
   new ResizeObserver(show).observe(line);
   return ends;
 }

@@ -72,22 +72,13 @@ export class MapView {
     colouring.follow(() => this.refresh("field"));
     const all = () => this.refresh("still", "field", "marks");
     theme.follow(all);
-    store.subscribe((state) => [state.view, state.grid, state.look.maps, state.look.globe, state.look.scenarios, state.look.other], all);
-    store.subscribe(
-      (state) => [state.look.palette, state.look.smooth, state.look.logarithmic],
-      () => this.refresh("field"),
-    );
-    store.subscribe(
-      (state) => [state.cursor.cell, state.pins, state.selection, state.look.arrows],
-      () => this.refresh("marks"),
-    );
-    store.subscribe(
-      (state) => state.swipe,
-      () => {
-        this.refresh("field", "marks");
-        this.title();
-      },
-    );
+    store.follow(["view", "grid", "look.maps", "look.globe", "look.scenarios", "look.other"], all);
+    store.follow(["look.palette", "look.smooth", "look.logarithmic"], () => this.refresh("field"));
+    store.follow(["cursor.cell", "pins", "selection", "look.arrows"], () => this.refresh("marks"));
+    store.follow(["swipe"], () => {
+      this.refresh("field", "marks");
+      this.title();
+    });
     store.subscribe(
       (state) => [...titled(state), state.steered, state.viewer, state.info?.scenarios.length],
       () => this.title(),

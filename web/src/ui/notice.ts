@@ -9,28 +9,25 @@ export function mount(element: HTMLElement, store: Store): void {
     const gone = () => store.dismiss(id);
     if (lasts !== undefined) clocks.set(id, setTimeout(gone, lasts));
   };
-  store.subscribe(
-    (state) => state.notices,
-    (notices) => {
-      for (const [id, card] of shown) {
-        if (notices.some((notice) => notice.id === id)) continue;
-        clearTimeout(clocks.get(id));
-        clocks.delete(id);
-        card.remove();
-        shown.delete(id);
-      }
-      for (const notice of notices) {
-        if (shown.has(notice.id)) continue;
-        const card = cardOf(notice, store);
-        card.addEventListener("pointerenter", () => clearTimeout(clocks.get(notice.id))); // who reads has time
-        card.addEventListener("focusin", () => clearTimeout(clocks.get(notice.id)));
-        card.addEventListener("pointerleave", () => start(notice));
-        shown.set(notice.id, card);
-        element.append(card);
-        start(notice);
-      }
-    },
-  );
+  store.follow(["notices"], ({ notices }) => {
+    for (const [id, card] of shown) {
+      if (notices.some((notice) => notice.id === id)) continue;
+      clearTimeout(clocks.get(id));
+      clocks.delete(id);
+      card.remove();
+      shown.delete(id);
+    }
+    for (const notice of notices) {
+      if (shown.has(notice.id)) continue;
+      const card = cardOf(notice, store);
+      card.addEventListener("pointerenter", () => clearTimeout(clocks.get(notice.id))); // who reads has time
+      card.addEventListener("focusin", () => clearTimeout(clocks.get(notice.id)));
+      card.addEventListener("pointerleave", () => start(notice));
+      shown.set(notice.id, card);
+      element.append(card);
+      start(notice);
+    }
+  });
 }
 
 function cardOf(notice: Notice, store: Store): HTMLElement {

@@ -1,7 +1,7 @@
 /** Sending an order: what the server refuses is told beside what caused it, or as a message when nothing is. */
 import { type Failure, isFailure, Refused } from "../fetch/problem";
 import { steeredNow } from "../state/scenario";
-import type { Store } from "../state/store";
+import type { Part, Store } from "../state/store";
 import type { Ordered, Scenario } from "../state/told";
 import { bar, h, say } from "./dom";
 
@@ -18,6 +18,9 @@ export async function isOwn(seq: number): Promise<boolean> {
 export function ordered(store: Store): Scenario | undefined {
   return steeredNow(store.now);
 }
+
+/** What decides whether orders are taken. */
+export const BARRING: readonly Part[] = ["connection.link", "viewer", "run"];
 
 /** Why orders are not taken now, in words; null when they are. */
 export function barred(store: Store): string | null {
@@ -38,14 +41,12 @@ function barredText(store: Store): string {
 /** Bars the button of a form that cannot be sent now. Gives the sentence above the form, and what ends this. */
 export function barredForm(store: Store, button: HTMLButtonElement): { sentence: HTMLElement; end: () => void } {
   const sentence = h("p", { class: "none only" });
-  const end = store.subscribe(
-    () => barred(store),
-    (reason) => {
-      bar(button, reason);
-      say(sentence, barredText(store));
-      sentence.hidden = reason === null;
-    },
-  );
+  const end = store.follow(BARRING, () => {
+    const reason = barred(store);
+    bar(button, reason);
+    say(sentence, barredText(store));
+    sentence.hidden = reason === null;
+  });
   return { sentence, end };
 }
 

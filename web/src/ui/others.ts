@@ -12,7 +12,7 @@ const MANY = 3; // new rows of which each is told; of more only how many there a
 const goesBack = (row: LogRow) => row.kind === "rewind" || row.kind === "restart";
 
 /** Is given all rows of the journal whenever there are others. */
-export function others(store: Store, api: () => Api): (rows: readonly LogRow[]) => Promise<void> {
+export function others(store: Store, api: Api): (rows: readonly LogRow[]) => Promise<void> {
   let run = "";
   let told = new Set<number>();
   const shown = new Map<string, number>(); // what a notice is about -> the notice
@@ -24,7 +24,7 @@ export function others(store: Store, api: () => Api): (rows: readonly LogRow[]) 
     const left = scenarioOf(store.now, row.branch)?.name ?? "";
     const last = Math.max(...store.now.log.filter(({ at }) => at === row.at).map(({ seq }) => seq)); // of the same request
     const match = `b${(row.detail as { branch?: number } | null)?.branch}.${last}`; // refused when somebody has ordered since
-    void send(store, () => api().rewind(scenario, { left }, { match, wait: 2 }));
+    void send(store, () => api.rewind(scenario, { left }, { match, wait: 2 }));
   };
   return async (rows) => {
     const first = run !== store.now.run?.name;

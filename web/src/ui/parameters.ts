@@ -6,6 +6,7 @@ import { paced } from "../state/pace";
 import { legsOf, steeredNow } from "../state/scenario";
 import type { State, Store } from "../state/store";
 import type { LogRow, Variable } from "../state/told";
+import type { Actions } from "./actions";
 import { ChangeForm } from "./change";
 import { fill, h, s } from "./dom";
 import { ordered } from "./orders";
@@ -103,7 +104,8 @@ function lock(): SVGElement {
   );
 }
 
-export function mount(element: HTMLElement, store: Store, api: () => Api): void {
+/** Returns what leads to a change in the region that is selected. */
+export function mount(element: HTMLElement, store: Store, api: Api, actions: Actions): () => void {
   const filter = h("input", {
     type: "search",
     class: "filter",
@@ -215,10 +217,9 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       toggle(first);
     }
   });
-  element.addEventListener("here", () => {
-    here = store.now.selection;
-    form?.inSelection();
-    (form ?? filter).focus();
+  actions.on("set", () => {
+    store.change({ pane: "steer" });
+    filter.focus();
   });
   fill(element, h("h2", { id: "parameters-name" }, "Change ", h("small", {}, ""), filter), list);
   const small = element.querySelector("h2 small");
@@ -232,7 +233,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       draw();
     },
   );
-  store.subscribe((state) => `${state.steered} ${state.info?.scenarios.length}`, soon);
+  store.follow(["steered", "info.scenarios.length"], soon);
   store.subscribe((state) => [state.log, ...(state.pane === "steer" ? eventsMade(state).map(({ at_step }) => at_step) : [])], soon);
   store.subscribe(
     () => ordered(store)?.name ?? "",
@@ -240,4 +241,10 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       if (small) small.textContent = scenario && `in ${scenario}`;
     },
   );
+  return () => {
+    store.change({ pane: "steer" });
+    here = store.now.selection;
+    form?.inSelection();
+    (form ?? filter).focus();
+  };
 }

@@ -51,13 +51,10 @@ export function mount(map: MapView, store: Store, actions: Actions, spoken: (cel
     announce(words());
     awaited = () => (store.now.cursor.cell === cell ? words() : "");
   }
-  store.subscribe(
-    (state) => state.cursor,
-    () => {
-      const text = awaited?.() ?? "";
-      if (text && !text.endsWith("…")) announce(text);
-    },
-  );
+  store.follow(["cursor"], () => {
+    const text = awaited?.() ?? "";
+    if (text && !text.endsWith("…")) announce(text);
+  });
   function draw(next: "box" | "polygon" | null): void {
     if (next && store.now.grid?.kind === "projected") {
       store.notify({ weight: "warn", text: "On a projected grid, type the corners of a region, in degrees.", lasts: 8000 });

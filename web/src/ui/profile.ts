@@ -11,7 +11,7 @@ import type { Theme } from "./theme";
 
 const [WIDTH, HEIGHT, LEFT] = [260, 150, 86]; // LEFT: room for seven digits and a unit
 
-export function mount(element: HTMLElement, store: Store, theme: Theme, api: () => Api): void {
+export function mount(element: HTMLElement, store: Store, theme: Theme, api: Api): void {
   const drawing = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "profile" });
   element.append(drawing);
   let asked = "";
@@ -29,13 +29,7 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, api: () 
     asked = key;
     const stands = scenarioNow(store.now, map.scenario)?.step;
     const where = { scenario: map.scenario, time: map.live || map.step === stands ? "latest" : `step:${map.step}` };
-    const found = await Promise.all(
-      pins.map((pin) =>
-        api()
-          .series(name, { at: [pin.place] }, where)
-          .catch(() => null),
-      ),
-    );
+    const found = await Promise.all(pins.map((pin) => api.series(name, { at: [pin.place] }, where).catch(() => null)));
     if (asked !== key) return;
     if (found.includes(null)) asked = ""; // it may be there with the next frame
     draw(found, variable.levels, `${variable.long_name || name}`, prettyUnit(variable.units), level);
@@ -80,6 +74,6 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, api: () 
     fill(drawing, s("title", {}, `Profile of ${title}`), ...scale, ...ends, ...drawn);
   }
   const soon = paced(2, () => void write());
-  store.subscribe((state) => [state.look, state.pins, state.shown, state.info], soon);
+  store.follow(["look", "pins", "shown", "info"], soon);
   theme.follow(soon);
 }

@@ -75,6 +75,6 @@ export function mount(element: HTMLElement, store: Store, screen: Screen): void 
     return `${words}\nrow ${row}, column ${column}${evenly}`;
   }
   const soon = paced(10, show);
-  store.subscribe((state) => [state.cursor, state.shown, state.grid, state.look.maps], soon);
-  store.subscribe((state) => state.cursor.cell, show);
+  store.follow(["cursor", "shown", "grid", "look.maps"], soon);
+  store.follow(["cursor.cell"], show);
 }

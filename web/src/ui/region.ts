@@ -44,16 +44,13 @@ export function mount(element: HTMLElement, store: Store, actions: Actions): voi
     form.hidden = true;
     store.change({ selection: found });
   }
-  store.subscribe(
-    (state) => state.selection,
-    (selection) => {
-      none.hidden = !selection;
-      if (selection)
-        field.value = ("box" in selection ? [selection.box.slice(0, 2), selection.box.slice(2)] : selection.polygon)
-          .map((corner) => corner.join(" "))
-          .join(", ");
-    },
-  );
+  store.follow(["selection"], ({ selection }) => {
+    none.hidden = !selection;
+    if (selection)
+      field.value = ("box" in selection ? [selection.box.slice(0, 2), selection.box.slice(2)] : selection.polygon)
+        .map((corner) => corner.join(" "))
+        .join(", ");
+  });
 }
 
 /** The region of corners that are typed, or what is wrong with them. */

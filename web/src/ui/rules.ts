@@ -54,7 +54,7 @@ export function madeIn(log: readonly LogRow[], legs: ReadonlyMap<number, number>
     }));
 }
 
-export function mount(element: HTMLElement, store: Store, api: () => Api): void {
+export function mount(element: HTMLElement, store: Store, api: Api): void {
   const events = h("ul", { class: "rules" });
   const triggers = h("ul", { class: "rules" });
   fill(
@@ -80,7 +80,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
       "li",
       {},
       h("span", {}, text, " ", h("small", {}, event.who)),
-      event.id > 0 && take(text, () => send(store, () => api().removeEvent(event.id, { wait: 2 }))),
+      event.id > 0 && take(text, () => send(store, () => api.removeEvent(event.id, { wait: 2 }))),
     );
   };
   const triggerOf = (trigger: TriggerInfo) => {
@@ -96,7 +96,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
         ` ${ACTIONS[action]}${variable ? ` of ${variable}` : ""}${text ? `: ${text}` : ""} `,
         h("small", {}, done),
       ),
-      take(expression, () => send(store, () => api().removeTrigger(id, { wait: 2 }))),
+      take(expression, () => send(store, () => api.removeTrigger(id, { wait: 2 }))),
     );
   };
   const none = (text: string) => h("li", { class: "none" }, text);
@@ -117,7 +117,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   );
 }
 
-function triggerForm(store: Store, api: () => Api): HTMLElement {
+function triggerForm(store: Store, api: Api): HTMLElement {
   const expression = h("input", {
     id: "trigger-expression",
     autocomplete: "off",
@@ -147,20 +147,14 @@ function triggerForm(store: Store, api: () => Api): HTMLElement {
   action.addEventListener("change", () => {
     variable.hidden = action.value !== "image";
   });
-  store.subscribe(
-    ({ run, look }) => [run, look.variable],
-    (_, { run, look }) => {
-      expression.placeholder = look.variable && `mean(${look.variable}) < 100`;
-      const maps = (run?.variables ?? [])
-        .map((each) => mapName(each, look.variable))
-        .map((name) => [name, nameOf(run?.variables ?? [], name)]);
-      fill(variable, ...maps.map(([value, text]) => h("option", { value }, text)));
-    },
-  );
-  store.subscribe(
-    (state) => state.steered,
-    (name) => say(button, `Add the trigger in ${name}`),
-  );
+  store.follow(["run", "look.variable"], ({ run, look }) => {
+    expression.placeholder = look.variable && `mean(${look.variable}) < 100`;
+    const maps = (run?.variables ?? [])
+      .map((each) => mapName(each, look.variable))
+      .map((name) => [name, nameOf(run?.variables ?? [], name)]);
+    fill(variable, ...maps.map(([value, text]) => h("option", { value }, text)));
+  });
+  store.follow(["steered"], ({ steered: name }) => say(button, `Add the trigger in ${name}`));
   const refused = (error: Refused) => {
     const { detail, title, nearest } = error.problem;
     expression.setAttribute("aria-invalid", "true");
@@ -183,7 +177,7 @@ function triggerForm(store: Store, api: () => Api): HTMLElement {
       ...(text.value ? { text: text.value } : {}),
       ...(action.value === "image" ? { variable: variable.value } : {}),
     };
-    const made = await send(store, () => api().addTrigger(order, { match: scenario.version, wait: 2 }), refused);
+    const made = await send(store, () => api.addTrigger(order, { match: scenario.version, wait: 2 }), refused);
     if (made) form.reset();
   };
   form.addEventListener("submit", (event) => {

@@ -5,7 +5,7 @@ import type { Store } from "../state/store";
 import { dialog } from "./dialog";
 import { h, say } from "./dom";
 
-export function mount(place: HTMLElement, store: Store, api: () => Api): void {
+export function mount(place: HTMLElement, store: Store, api: Api): void {
   dialog(place, store, "runs", "Runs", () => [list(store), begin(store, api)]);
   store.subscribe(
     (state) => state.runs?.length === 0 && !state.run,
@@ -49,7 +49,7 @@ function list(store: Store): HTMLElement {
   );
 }
 
-function begin(store: Store, api: () => Api): HTMLElement {
+function begin(store: Store, api: Api): HTMLElement {
   const name = h("input", {
     id: "run-new",
     autocomplete: "off",
@@ -73,7 +73,7 @@ function begin(store: Store, api: () => Api): HTMLElement {
     button.setAttribute("aria-busy", "true");
     try {
       const named = launcher.value.trim();
-      const made = await api().beginRun({ name: name.value.trim(), toml: toml.value, ...(named ? { launcher: named } : {}) });
+      const made = await api.beginRun({ name: name.value.trim(), toml: toml.value, ...(named ? { launcher: named } : {}) });
       location.hash = `run=${encodeURIComponent(made.run)}`;
       location.reload();
     } catch (error) {

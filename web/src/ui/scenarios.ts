@@ -5,9 +5,10 @@ import { paced } from "../state/pace";
 import { LEFT, legsOf, onView, steeredNow } from "../state/scenario";
 import type { State, Store } from "../state/store";
 import type { Scenario } from "../state/told";
+import type { Actions } from "./actions";
 import { askBranch } from "./branch";
 import { bar, fill, h } from "./dom";
-import { barred, send } from "./orders";
+import { BARRING, barred, send } from "./orders";
 import { rowDate, rowText, stepWords } from "./wording";
 
 const UNDO = 10_000; // [ms]
@@ -61,7 +62,7 @@ export function whereText(scenario: Scenario, state: State): string {
   return `${from}${counted(length, unit)}, at ${stepWords(state, scenario.step)}`;
 }
 
-export function mount(element: HTMLElement, store: Store, api: () => Api): void {
+export function mount(element: HTMLElement, store: Store, api: Api, actions: Actions): void {
   const tree = h("ul", { role: "tree", "aria-label": "Scenarios", class: "tree" });
   const left = h("input", { type: "checkbox", id: "scenarios-left" });
   const leaving = new Map<number, () => void>(); // branches that are deleted when nobody undoes it, and what deletes them now
@@ -101,7 +102,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
   const rename = async (scenario: Scenario, name: string) => {
     renaming = null;
     if (name && name !== scenario.name) {
-      const made = await send(store, () => api().rename(scenario.name, name, { match: scenario.version, wait: 2 }));
+      const made = await send(store, () => api.rename(scenario.name, name, { match: scenario.version, wait: 2 }));
       if (made && store.now.steered === scenario.name) store.change({ steered: name });
       if (made) store.look({ scenarios: store.now.look.scenarios.map((each) => (each === scenario.name ? name : each)) });
     }
@@ -120,7 +121,7 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     if (steered === scenario.name) store.change({ steered: "main" });
     const now = () => {
       clearTimeout(clock);
-      void send(store, () => api().leave(scenario.name, { wait: 2 })).then(() => {
+      void send(store, () => api.leave(scenario.name, { wait: 2 })).then(() => {
         leaving.delete(scenario.branch);
         draw();
       });
@@ -263,19 +264,30 @@ export function mount(element: HTMLElement, store: Store, api: () => Api): void 
     event.preventDefault();
     event.stopPropagation();
   });
-  element.addEventListener("branch", () => branch.click());
-  element.addEventListener("rename", () => {
-    const steered = steeredNow(store.now);
-    if (steered) startRenaming(steered);
-  });
-  const soon = paced(2, draw);
-  store.subscribe(({ info, log }) => [info?.scenarios, log], soon);
-  store.subscribe(({ look, run, viewer, steered }) => [look.scenarios, look.maps, run, viewer, steered], draw);
-  store.subscribe(
-    ({ steered }) => [steered, barred(store)],
-    (_, { steered }) => {
-      branch.dataset.title = `Branch from where ${steered} stands (R)`;
-      bar(branch, barred(store));
-    },
+  const shown = (act: () => void) => () => {
+    store.change({ pane: "scenarios" });
+    act();
+  };
+  actions.on(
+    "branch",
+    shown(() => branch.click()),
   );
+  actions.on(
+    "rename",
+    shown(() => {
+      const steered = steeredNow(store.now);
+      if (steered) startRenaming(steered);
+    }),
+  );
+  actions.on(
+    "compare",
+    shown(() => tree.querySelector<HTMLElement>("[tabindex='0']")?.focus()),
+  );
+  const soon = paced(2, draw);
+  store.follow(["info.scenarios", "log"], soon);
+  store.follow(["look.scenarios", "look.maps", "run", "viewer", "steered"], draw);
+  store.follow(["steered", ...BARRING], ({ steered }) => {
+    branch.dataset.title = `Branch from where ${steered} stands (R)`;
+    bar(branch, barred(store));
+  });
 }

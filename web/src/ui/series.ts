@@ -54,6 +54,6 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, actions:
     say(means, [`Region ${regionText(region?.selection, region?.cells)}`, texts.join("; ")].filter(Boolean).join(": "));
   }
   const soon = paced(5, write);
-  store.subscribe((state) => [state.series, state.pins, state.shown, state.look, state.pane], soon);
+  store.follow(["series", "pins", "shown", "look", "pane"], soon);
   theme.follow(soon);
 }

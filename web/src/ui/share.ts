@@ -145,15 +145,15 @@ export function timeOf(from: string, to: string, start: string): string {
   return first === last ? first : `${first}/${last}`;
 }
 
-export function mount(place: HTMLElement, store: Store, api: () => Api, actions: Actions, picture: Picture | null): void {
+export function mount(place: HTMLElement, store: Store, api: Api, actions: Actions, picture: Picture | null): void {
   actions.on("share", () => store.change({ dialog: "share" }));
   actions.on("save", () => store.change({ dialog: "save" }));
   dialog(place, store, "share", "Share", () => {
-    const link = linkTo(store.now, api().page.href);
+    const link = linkTo(store.now, api.page.href);
     const said = h("span", { role: "status" });
     const field = h("input", { id: "share-link", readonly: true, value: link });
     const records = storeOf(store.now);
-    const lines = remoteOf(store.now, api().page.href);
+    const lines = remoteOf(store.now, api.page.href);
     return [
       h("p", {}, "This address shows the same variable, scenarios, colours, view and pins. It holds no token: its receiver needs one."),
       h("label", { for: field.id, class: "spoken" }, "Link"),
@@ -196,7 +196,7 @@ function recorded({ store, first, lines }: { store: string; first: string; lines
   ];
 }
 
-function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElement[] {
+function saving(store: Store, api: Api, picture: Picture | null): HTMLElement[] {
   const { now } = store;
   const { run, look, selection, series, preview } = now;
   const name = [run?.name ?? "steppe", look.variable, ...onView(look).filter((each) => each !== "main")].join("-");
@@ -230,7 +230,7 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
     refused.textContent = "";
     try {
       const head = format === "csv" ? [`# variable ${look.variable}, unit ${unit}, scenario ${scenario}\n`] : [];
-      save(new Blob([...head, await api().file(look.variable, wanted(), format)]), `${name}.${ending}`);
+      save(new Blob([...head, await api.file(look.variable, wanted(), format)]), `${name}.${ending}`);
     } catch (error) {
       if (!isFailure(error)) throw error;
       refused.textContent = error.message; // a message of the page would lie behind this window
@@ -258,7 +258,7 @@ function saving(store: Store, api: () => Api, picture: Picture | null): HTMLElem
     const [low, high] = rangeOf(store.now) ?? [];
     const [from, to] = [begin, end].map(({ input }) => input.value.trim() || undefined);
     try {
-      const blob = await api().film(look.variable, { scenario, from, to, low, high, style: look.palette }, bar);
+      const blob = await api.film(look.variable, { scenario, from, to, low, high, style: look.palette }, bar);
       if (blob) save(blob, `${name}.mp4`);
       said.textContent = blob ? "The film is saved." : "Stopped: there is no film.";
     } catch (error) {

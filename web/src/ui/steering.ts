@@ -17,7 +17,7 @@ export class Steering {
 
   constructor(
     private readonly store: Store,
-    private readonly api: () => Api,
+    private readonly api: Api,
     actions: Actions,
   ) {
     actions.on("play", () => this.play());
@@ -101,15 +101,15 @@ export class Steering {
     if (this.past || this.store.now.playing) return this.store.change({ playing: !this.store.now.playing });
     const plays = !(this.plays ?? this.running);
     this.plays = plays;
-    if (plays) this.on((each) => this.api().step({ scenario: each.name, end: true, ...this.speed }));
-    else this.all((each) => this.api().pause(each.name));
+    if (plays) this.on((each) => this.api.step({ scenario: each.name, end: true, ...this.speed }));
+    else this.all((each) => this.api.pause(each.name));
     this.backToNow();
   }
 
   step(steps: number): void {
     this.backToNow();
     const left = ({ target }: Scenario) => Math.max(1, (this.store.now.run?.steps ?? Number.POSITIVE_INFINITY) - target);
-    this.on((each) => this.api().step({ scenario: each.name, steps: Math.min(steps, left(each)) }));
+    this.on((each) => this.api.step({ scenario: each.name, steps: Math.min(steps, left(each)) }));
   }
 
   /** Until a step is done, by those that are behind it. */
@@ -129,7 +129,7 @@ export class Steering {
       this.due.set(each.branch, to);
     }
     this.all(
-      ({ name }) => this.api().step({ scenario: name, steps: counts.get(name) ?? 0 }),
+      ({ name }) => this.api.step({ scenario: name, steps: counts.get(name) ?? 0 }),
       ({ name }) => counts.has(name),
     );
   }
@@ -168,7 +168,7 @@ export class Steering {
     const able = this.rewound(to);
     this.backToNow();
     this.all(
-      (each) => this.api().rewind(each.name, { step: to }),
+      (each) => this.api.rewind(each.name, { step: to }),
       (each) => able.includes(each.name),
     );
   }
@@ -190,7 +190,7 @@ export class Steering {
   /** Steps a second, null for as fast as can be. A run at work goes on with it. */
   setSpeed(speed: number | null): void {
     this.store.change({ speed });
-    if (this.running && !this.past) this.all((each) => this.api().step({ scenario: each.name, end: true, ...this.speed }));
+    if (this.running && !this.past) this.all((each) => this.api.step({ scenario: each.name, end: true, ...this.speed }));
   }
 
   private get speed(): { speed?: number } {

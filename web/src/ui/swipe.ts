@@ -23,13 +23,10 @@ export function mount({ element }: MapView, store: Store): void {
     event.stopPropagation();
     move(store.now.swipe + by);
   });
-  store.subscribe(
-    ({ look, swipe }) => [look.maps, look.scenarios, swipe],
-    (_, { look, swipe }) => {
-      handle.hidden = look.maps !== 4 || mapsOf(look).length < 2;
-      handle.style.left = `${100 * swipe}%`;
-      handle.setAttribute("aria-valuenow", String(Math.round(100 * swipe)));
-      handle.setAttribute("aria-label", `Line between ${look.scenarios.join(" and ")}`);
-    },
-  );
+  store.follow(["look.maps", "look.scenarios", "swipe"], ({ look, swipe }) => {
+    handle.hidden = look.maps !== 4 || mapsOf(look).length < 2;
+    handle.style.left = `${100 * swipe}%`;
+    handle.setAttribute("aria-valuenow", String(Math.round(100 * swipe)));
+    handle.setAttribute("aria-label", `Line between ${look.scenarios.join(" and ")}`);
+  });
 }

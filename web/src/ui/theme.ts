@@ -31,7 +31,7 @@ export class Theme {
     }
     // in the next picture: while JupyterLab changes its theme nothing has a size
     new MutationObserver(() => requestAnimationFrame(apply)).observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
-    store.subscribe((state) => state.look.theme, apply);
+    store.follow(["look.theme"], apply);
   }
 
   /** The colour of a pin. */

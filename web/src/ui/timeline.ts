@@ -6,7 +6,7 @@ import type { Clock } from "../state/told";
 import type { Actions } from "./actions";
 import { bar, fill, h, say } from "./dom";
 import { handles, strip } from "./looking";
-import { barred } from "./orders";
+import { BARRING, barred } from "./orders";
 import { madeIn, plannedFor } from "./rules";
 import type { Steering } from "./steering";
 import { beginWords, countFault, dateFault, exampleDate } from "./wording";
@@ -175,29 +175,8 @@ export function mount(element: HTMLElement, store: Store, steering: Steering, ac
       ...labels(run.clock, total(), line.clientWidth).map(({ step, text }) => at(step, "span", "label", "", text)),
     );
   }
-  store.subscribe(
-    (state) => [
-      state.run,
-      state.info,
-      state.kept,
-      state.look.scenarios,
-      state.look.maps,
-      state.steered,
-      state.preview,
-      state.aimed,
-      state.playing,
-      state.connection.link,
-      state.viewer,
-      state.shown[0]?.step,
-      state.speed,
-      state.frame_rate,
-    ],
-    show,
-  );
-  store.subscribe(
-    (state) => [state.run, state.checkpoints, state.events, state.log, state.info?.scenarios.length, state.look.scenarios],
-    markAll,
-  );
+  store.follow(["info", "kept", "look", "steered", "preview", "aimed", "playing", "shown", "speed", "frame_rate", ...BARRING], show);
+  store.follow(["run", "checkpoints", "events", "log", "info.scenarios.length", "look.scenarios"], markAll);
   new ResizeObserver(markAll).observe(line);
 
   // ---- the bar: to drag, click or press is to look, never an order ----
