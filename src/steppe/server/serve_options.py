@@ -62,7 +62,7 @@ class ServeOptions:
     open
         Open the page in a browser, too.
     access_log
-        Write a line for each request to standard error: who asked from where for what, status, bytes and time; never a token.
+        Write a line for each request to standard error: its token's name, client, address, status, bytes and time; never the token.
     """
 
     bind: str = "127.0.0.1:8090"
