@@ -90,6 +90,15 @@ test("a scenario stands where the newest word of it says, be it a map or a messa
   expect(scenarioNow(store.now, "dry")).toBeUndefined();
 });
 
+test("what a stream told of a cell is gone once it shows another map", () => {
+  const { store, hearers } = watched();
+  store.change({ cursor: { cell: 0, readings: {} } });
+  hearers.message({ type: "cursor", stream: 1, cell: 0, step: 57, value: 1.5, text: "1.5" });
+  expect(store.now.cursor.readings[1]?.value).toBe(1.5);
+  hearers.message({ type: "watching", streams: [{ ...watching, variable: "runoff" }] });
+  expect(store.now.cursor.readings).toEqual({});
+});
+
 test("a past date is asked for up to the newest map, and none that is still to come", async () => {
   const { store, asked } = watched();
   store.change({ preview: 58 });

@@ -161,7 +161,8 @@ export class Session {
         return this.following === 0 ? store.change({ stepped: message }) : undefined; // else still of what was followed before
       case "watching":
         this.answered = this.wanted.every((stream) => message.streams.some((each) => fits(each, stream)));
-        return store.change({ watching: message.streams });
+        // what a stream told of a cell may be of the map that it showed before
+        return store.change({ watching: message.streams, cursor: { ...store.now.cursor, readings: {} } });
       case "cursor": {
         const { cursor } = store.now;
         if (cursor.cell === null || cursor.cell !== message.cell) return;
