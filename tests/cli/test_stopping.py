@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 import xarray
 
+from steppe.cli.stop import stop_signals
 from steppe.errors import Exit
 from tests import on_disk
 
@@ -61,7 +63,7 @@ def steps(folder: Path) -> int:
     return json.loads((folder / "out" / "progress.json").read_text())["step"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_signal_stops_with_a_checkpoint_and_the_same_command_goes_on(call, on_points, monkeypatch, number):
     daily = ["--set", "engine.checkpoint=1 day"]  # so that 420 days take seconds
     with running(on_points, *daily) as process:
@@ -82,6 +84,36 @@ def test_a_signal_stops_with_a_checkpoint_and_the_same_command_goes_on(call, on_
     code, said, wrong = call("run", "run.toml")
     assert (code, wrong) == (Exit.DONE, f"The run continues at {next_day}.\n")
     assert "days: 420 of 420" in said
+
+
+@pytest.mark.parametrize("ranks", ["1", "2"])
+def test_a_closed_terminal_stops_with_a_checkpoint(on_points, ranks):
+    terminal, end = pty.openpty()
+    begin = "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(1, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+    run = [sys.executable, "-m", "steppe", "run", "run.toml", "--ranks", ranks, "--set", "engine.checkpoint=1 day"]
+    words = [sys.executable, "-c", begin, *run]
+    process = subprocess.Popen(words, cwd=on_points, stdin=subprocess.DEVNULL, stdout=end, stderr=end)
+    os.close(end)
+    try:
+        while not (on_points / "out" / "progress.json").exists() or not steps(on_points):
+            assert process.poll() is None
+            time.sleep(0.02)
+        os.close(terminal)
+        assert process.wait(timeout=60) == Exit.STOPPED
+    finally:
+        process.kill()
+        process.wait()
+    newest = max((on_points / "out" / "checkpoints").iterdir())
+    assert int(newest.name.partition("-")[0]) == steps(on_points) < 420
+
+
+def test_nohup_lets_a_run_outlive_its_terminal():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert signal.SIGHUP not in stop_signals()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert signal.SIGHUP in stop_signals()
 
 
 def test_a_second_interrupt_ends_at_once_and_the_folder_is_good(call, slow, monkeypatch):

@@ -25,13 +25,13 @@ from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from steppe.cli.control import VARIABLE, Listener
 from steppe.cli.ending import Ending, EndingStep, processes_of
+from steppe.cli.stop import leave_terminal, stop_signals
 from steppe.errors import Exit, Mistake
 
 if TYPE_CHECKING:
     from steppe.cli.progress import Tell
     from steppe.engine import Event
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 SEGMENTS = ("mpich_shm_", "mpich_shar_", "sm_segment.")  # shared memory that MPICH and Open MPI leave when they end uncleanly
 YOUNG = 60.0  # [s] of a folder whose supervisor may not listen yet
 LAST = 3.0  # [s] for a launcher whose ranks are gone
@@ -111,7 +111,7 @@ class _Job:
 
     @contextlib.contextmanager
     def hears_signals(self) -> Iterator[None]:
-        before = {number: signal.signal(number, self._ask) for number in SIGNALS}
+        before = {number: signal.signal(number, self._ask) for number in stop_signals()}
         try:
             yield
         finally:
@@ -119,7 +119,9 @@ class _Job:
                 signal.signal(number, handler)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGTERM:
+        if number == signal.SIGHUP:
+            leave_terminal()
+        if number in (signal.SIGTERM, signal.SIGHUP):
             self._ending.begin()
         if self._asked and number == signal.SIGINT:
             self._interrupted = True

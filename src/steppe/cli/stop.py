@@ -2,11 +2,27 @@
 
 import os
 import signal
+import stat
 from types import FrameType
 
 
+def stop_signals() -> tuple[signal.Signals, ...]:
+    """The signals that ask for a stop. SIGHUP, of a closed terminal, is one unless `nohup` ignores it."""
+    hangup = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+    return (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, *hangup)
+
+
+def leave_terminal() -> None:
+    """Drops what is still written to a terminal that was closed: an error of writing would end the run before its checkpoint."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for file in (1, 2):
+        if stat.S_ISCHR(os.fstat(file).st_mode):
+            os.dup2(nowhere, file)
+    os.close(nowhere)
+
+
 class Stop:
-    """The first SIGINT, SIGTERM or SIGUSR1 asks for a stop; a second SIGINT interrupts. says: print a message, as one rank does."""
+    """The first of `stop_signals` asks for a stop; a second SIGINT interrupts. says: print a message, as one rank does."""
 
     asked = False
 
@@ -16,7 +32,7 @@ class Stop:
     def __enter__(self) -> "Stop":
         from steppe.comm import kept_stops
 
-        self._before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
+        self._before = {number: signal.signal(number, self._ask) for number in stop_signals()}
         for number in kept_stops()[:1]:
             self._ask(number, None)
         return self
@@ -26,6 +42,8 @@ class Stop:
             signal.signal(number, handler)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            leave_terminal()
         if self.asked and number == signal.SIGINT:
             raise KeyboardInterrupt
         if not self.asked:
