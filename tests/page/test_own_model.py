@@ -58,3 +58,18 @@ def test_a_variable_with_letters_of_another_alphabet_is_seen_and_set(context: Br
     own.order("/step", {"steps": 1})
     expect(page.locator("#notices")).to_contain_text("mean(lücke) > 0.4")
     assert opened.complaints == []
+
+
+def test_two_maps_of_classes_have_no_difference_and_its_title_says_so(context: BrowserContext, own: House) -> None:
+    own.order("/scenarios", {"name": "other"})
+    opened = Opened(context.new_page(), own)
+    opened.open(fragment="&variable=capacity&scenario=main,other&maps=3")
+    opened.wait("steppe.store.now.shown[1]?.variable === 'capacity'")
+    page = opened.page
+    expect(page.locator(".title").nth(2)).to_contain_text("other − mainno difference: its numbers name classes")
+    page.locator("#map").hover(position={"x": 150, "y": 300})
+    expect(page.locator("#readout")).to_contain_text("main")
+    page.wait_for_timeout(1000)
+    assert "Difference" not in page.locator("#readout").inner_text()
+    expect(page.locator("#legend-difference")).to_be_hidden()
+    assert opened.complaints == []

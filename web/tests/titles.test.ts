@@ -37,6 +37,9 @@ it("a title says scenario, variable, unit and date, and that a difference needs 
     "dry − main: Green leaf, kg ha⁻¹, 20 Feb 2003",
   ]);
   expect(texts({ shown: [frame("main", 51), frame("dry", 50)] })[2]).toBe("dry − main: no difference: the dates differ");
+  const run = { ...state({}).run, variables: [{ ...green, map: "classes" }] } as State["run"];
+  const title = "dry − main: no difference: its numbers name classes";
+  expect(texts({ run, shown: [frame("main", 51), frame("dry", 51)] })[2]).toBe(title);
 });
 
 it("what is past, smoothed, lost or not at hand is said", () => {

@@ -35,7 +35,7 @@ export class Colouring {
   ) {
     const later = paced(5, () => this.find());
     screen.follow(() =>
-      this.values && (this.difference || this.other || !screen.paired) && this.of === this.wanted() && screen.frames.length
+      this.values && (this.difference || this.other || !this.subtracts) && this.of === this.wanted() && screen.frames.length
         ? later()
         : this.find(),
     );
@@ -50,6 +50,11 @@ export class Colouring {
     return this.store.now.shown.map((each) => each.variable).join(" ");
   }
 
+  /** Whether there is a difference to colour: numbers of classes have none. */
+  private get subtracts(): boolean {
+    return this.screen.paired && variableOf(this.store.now, this.store.now.shown[0]?.variable)?.map !== "classes";
+  }
+
   private find(): void {
     const [a, b] = this.screen.frames;
     const { look, ranges, shown } = this.store.now;
@@ -61,7 +66,7 @@ export class Colouring {
       const apart = besides(look);
       this.values = coloured(apart ? [a] : this.screen.frames, range);
       if (b && apart) this.other = coloured([b], ranges[other] ?? [0, 1]);
-      else if (b && this.screen.paired) {
+      else if (b && this.subtracts) {
         const wide = range[1] - range[0];
         const both = ranges[[variable, ...[...look.scenarios].sort()].join(" ")] ?? [-wide, wide];
         this.difference = { range: both, ...differences(a, b, both, BINS), resolution: a.scale + b.scale };

@@ -49,8 +49,8 @@ export function mount(element: HTMLElement, store: Store, screen: Screen): void 
         valueText(store, screen, index, cell, readings[index]),
       ]);
     });
-    const [a, b] = readings;
-    if (look.maps === 3 && a && b && a.cell === cell && b.cell === cell && a.step === b.step && a.value !== null && b.value !== null) {
+    const [a, b] = look.maps === 3 && variableOf(store.now, shown[0]?.variable)?.map !== "classes" ? readings : [];
+    if (a && b && a.cell === cell && b.cell === cell && a.step === b.step && a.value !== null && b.value !== null) {
       const difference = Number((b.value - a.value).toPrecision(7));
       rows.push(["Difference", `${difference > 0 ? "+" : ""}${grouped(String(difference))} ${prettyUnit(shown[0]?.units ?? "")}`]);
     }

@@ -45,7 +45,8 @@ export function titlesOf(
   return modes.map((mode) => {
     if (mode !== 2) return { title: (mode === 1 && !apart ? second : first) ?? "", text: dated(mode) };
     const unequal = shown.length > 1 && shown[0]?.step !== shown[1]?.step;
-    return { title: `${second} − ${first}`, text: unequal ? "no difference: the dates differ" : dated(0) };
+    const none = unequal ? "no difference: the dates differ" : variable?.map === "classes" && "no difference: its numbers name classes";
+    return { title: `${second} − ${first}`, text: none || dated(0) };
   });
 }
 
