@@ -308,6 +308,17 @@ def test_servers_with_other_prefixes_behind_one_proxy_have_cookies_of_their_own(
     assert len({*names}) == 4
 
 
+def test_a_socket_is_known_by_its_cookie_if_the_proxy_leaves_out_its_prefix(toy: Toy, access: Access) -> None:
+    prefix = {"X-Forwarded-Prefix": "/user/ann/proxy/8090"}
+    login = {"method": "POST", "json": {"token": TOKENS["view"]}, "headers": prefix}
+    cookie = behind(toy, access, "/api/v1/login", proxies=("127.0.0.1",), **login).headers["set-cookie"].partition(";")[0]
+    for given, headers, status in [(cookie, {}, 200), (cookie, prefix, 200), (f"{cookie}; {cookie}2", {}, 401), (cookie + "x", {}, 401)]:
+        answer = behind(toy, access, "/api/v1/whoami", proxies=("127.0.0.1",), headers={"Cookie": given, **headers})
+        assert answer.status_code == status
+    other = {"Cookie": cookie, "X-Forwarded-Prefix": "/user/bob/proxy/8090"}
+    assert behind(toy, access, "/api/v1/whoami", proxies=("127.0.0.1",), headers=other).status_code == 401
+
+
 @pytest.mark.parametrize(
     ("address", "proxies", "path"),
     [

@@ -82,13 +82,17 @@ def cookie_name(request: Request) -> str:
 
 
 def cookie_of(request: Request) -> str | None:
-    """The cookie of this server; None when there is none, or several: another site may have set one of them."""
+    """The cookie of this server; None when there is none, or several: another site may have set one of them.
+
+    jupyter-server-proxy names its prefix in requests, but not in those for a socket: there the prefix is that of the cookie.
+    """
     given = request.headers.get(b"cookie")
     if given is None:
         return None
     name = cookie_name(request)
     pairs = (part.strip().partition("=") for part in given.decode("latin-1").split(";"))
-    found = [value for key, _, value in pairs if key == name]
+    mine = [(key, value) for key, _, value in pairs if key == name or (not request.prefix and key.startswith(f"{name}+"))]
+    found = [value for key, value in mine if key == name] or [value for _, value in mine]
     return found[0] if len(found) == 1 else None
 
 
