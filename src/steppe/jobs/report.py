@@ -1,6 +1,7 @@
 """The summary of a run: facts, costs, and a table of years."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,7 +101,12 @@ def spent_text(spent: dict[str, float]) -> str:
 
 def size_of(folder: Path) -> int:
     """Bytes of all files in a folder, with folders in it."""
-    return sum(os.stat(os.path.join(place, name)).st_size for place, _, names in os.walk(folder) for name in names)
+    found = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):  # a run that is computing has renamed it meanwhile
+                found += os.stat(os.path.join(place, name)).st_size
+    return found
 
 
 def _digits(value: float) -> str:
