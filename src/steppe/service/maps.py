@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from steppe.api import Fit, array_of
+from steppe.api import Fit, array_of, has_value
 from steppe.api.documents import ArrayHead, ScenarioStatus
 from steppe.api.query import MapQuery
 from steppe.control import Refused
@@ -199,7 +199,7 @@ async def fit(service: Service, run: str, name: str, query: MapQuery) -> Fit:
     steps = steps_of(query.time, service.known(run), service.scenario(run, query.scenario), 1)
     head, body = await service.run(run).get(query.scenario, MapQuery(name=name, packed=True, step=steps[0] if steps else None))
     values = array_of(head, body)
-    known = values[np.isfinite(values)] if values.dtype.kind == "f" else values
+    known = values[has_value(values)]
     if not known.size:
         raise Refused("not-computed", f'No cell of "{name}" has a value at step {head["step"]}.', position="time")
     low, high = outward(*np.percentile(known, [2, 98]).tolist())

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.api import has_value
 from steppe.array_types import Array
 from steppe.view.colour import round_step
 
@@ -110,7 +111,7 @@ def fit_of(levels: Sequence[Array], span: Span, bits: int) -> tuple[float, ...]:
 
 def extremes(values: Array) -> tuple[NDArray[np.bool_] | None, float, float]:
     """The mask of known values (None: all are), their least and greatest; inf and -inf without values."""
-    known = np.isfinite(values) if values.dtype.kind == "f" else values != np.iinfo(values.dtype).min
+    known = has_value(values)
     whole = bool(known.all())
     there = values if whole else values[known]
     return None if whole else known, *((float(there.min()), float(there.max())) if there.size else (np.inf, -np.inf))

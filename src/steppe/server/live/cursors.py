@@ -6,7 +6,6 @@ All cursors of all viewers on one variable at one step are one question to the e
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from steppe.api import array_of
+from steppe.api import array_of, has_value
 from steppe.api.query import MapQuery
 from steppe.array_types import Integers
 from steppe.control import Refused
@@ -125,5 +124,4 @@ def _packed(grid: Grid) -> Integers:
 
 def _number(value: Any) -> dict[str, object]:
     """A value and its shortest decimal."""
-    missing = not math.isfinite(value) if value.dtype.kind == "f" else value == np.iinfo(value.dtype).min
-    return {"value": None, "text": ""} if missing else {"value": float(str(value)), "text": str(value)}
+    return {"value": float(str(value)), "text": str(value)} if has_value(value) else {"value": None, "text": ""}
