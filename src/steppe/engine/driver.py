@@ -23,7 +23,7 @@ class Driver:
 
     Parameters
     ----------
-    happening
+    rule_runner
         Performs the rules of a branch.
     again
         The steps were done before: events happen without a report, and triggers, which only observe, are left out.

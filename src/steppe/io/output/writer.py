@@ -28,7 +28,7 @@ from steppe.comm.world import STORE_TAG
 from steppe.errors import Failure, FolderError, SteppeError
 from steppe.grid import Ownership
 from steppe.grid.ownership import Columns
-from steppe.io.output.array import OutputArray
+from steppe.io.output.array import Buffer, OutputArray
 from steppe.io.output.store import Group, check_format, group_attributes, mark
 from steppe.io.shard import layout_of, synchronise
 from steppe.timeline import span
@@ -149,10 +149,7 @@ class OutputWriter:
         if self._world.size == 1:  # many ranks take the same path until they agree on a failure
             self.check()
         while len(records):
-            row, place = divmod(array.count, array.layout.shard[0])
-            buffer = array.buffer(row)
-            if place == 0:
-                self._wait_for(buffer.reading)
+            row, place, buffer = self._next(array)
             taken = min(len(records), array.length(row) - place)
             buffer.put(place, records[:taken])
             array.count += taken
@@ -165,12 +162,16 @@ class OutputWriter:
 
         None if several ranks have or write the columns.
         """
-        array = self._arrays[key]
+        _, place, buffer = self._next(self._arrays[key])
+        return None if buffer.whole is None else buffer.whole[place : place + 1]
+
+    def _next(self, array: OutputArray) -> tuple[int, int, Buffer]:
+        """The shard row of the next record, its place there, and the buffer, which the thread reads no more."""
         row, place = divmod(array.count, array.layout.shard[0])
         buffer = array.buffer(row)
         if place == 0:
             self._wait_for(buffer.reading)
-        return None if buffer.whole is None else buffer.whole[place : place + 1]
+        return row, place, buffer
 
     def exchange(self, everything: bool = False) -> None:
         """Brings records to the ranks that write them, and orders whole shards to be written; every rank calls it after the same records.
