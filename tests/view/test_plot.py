@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from steppe.grid import builtin_grid
-from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, choose_colours, draw_run, picture_colours, quantiles
+from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, choose_colours, degrees, draw_run, picture_colours, quantiles
 from steppe.view.plot import DOTS, NARROW, WIDTH, _moment, _readable
 
 PURE = Colours("oslo_r", 0.0, 1.0, 0.2)
@@ -186,3 +186,7 @@ def test_scenarios_are_lines_with_their_median_and_band(tmp_path: Path, count: i
 def test_quantiles_are_of_the_scenarios_that_have_a_value() -> None:
     values = np.array([[0.0, 1.0, np.nan], [10.0, np.nan, np.nan], [20.0, 3.0, np.nan]])
     np.testing.assert_allclose(quantiles(values), [[2.0, 1.2, np.nan], [10.0, 2.0, np.nan], [18.0, 2.8, np.nan]])
+
+
+def test_a_place_on_the_equator_or_the_first_meridian_has_no_side():
+    assert [degrees(value, "N", "S") for value in (-22.5, 0.0, 22.0)] == ["22.5°S", "0°", "22°N"]

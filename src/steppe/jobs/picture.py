@@ -16,7 +16,7 @@ from steppe.grid import Grid, RegionLike
 from steppe.io import MAPS, Axis, Ensemble, StoredRecords, listed, names_of
 from steppe.io.export import aside
 from steppe.levels import numbered, parted, which_level
-from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, class_colours, draw_run, picture_colours, quantiles
+from steppe.view import Colours, LinePlot, MapPlot, ScenarioBand, class_colours, degrees, draw_run, picture_colours, quantiles
 
 GENERATED = "The weather is generated: no day, year or place of it is real."
 BLOCK = 64  # records that are read at a time
@@ -154,11 +154,8 @@ def _places(grid: Grid, at: Sequence[tuple[float, float]], region: RegionLike) -
     for longitude, latitude in at:
         cell = grid.locate(longitude, latitude)
         lon, lat = float(grid.cell_lon[cell]), float(grid.cell_lat[cell])
-        found.append(
-            PicturePlace(
-                f"{abs(lat):g}°{'N' if lat > 0 else 'S'} {abs(lon):g}°{'E' if lon > 0 else 'W'}", np.array([cell]), np.ones(1), (lon, lat)
-            )
-        )
+        name = f"{degrees(lat, 'N', 'S')} {degrees(lon, 'E', 'W')}"
+        found.append(PicturePlace(name, np.array([cell]), np.ones(1), (lon, lat)))
     return found
 
 

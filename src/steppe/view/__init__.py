@@ -4,7 +4,7 @@ from steppe.view.box_plot import draw_box
 from steppe.view.colour import Colours, choose_colours, class_colours, class_shades, picture_colours
 from steppe.view.film import Encoder, Scene, Size
 from steppe.view.image import levels, png
-from steppe.view.plot import LinePlot, MapPlot, ScenarioBand, draw_run, quantiles
+from steppe.view.plot import LinePlot, MapPlot, ScenarioBand, degrees, draw_run, quantiles
 from steppe.view.span import Span, extremes, fit_of, following, levels_of, scale_of
 from steppe.view.timeline_plot import draw_timeline
 
@@ -20,6 +20,7 @@ __all__ = [
     "choose_colours",
     "class_colours",
     "class_shades",
+    "degrees",
     "draw_box",
     "draw_run",
     "draw_timeline",

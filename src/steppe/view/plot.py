@@ -166,8 +166,8 @@ def draw_map(
     axes.apply_aspect()  # it may become smaller than its place, where the map is of another shape than the tallest
     axes.set_title(fill(drawn.title, 108 // columns), size=11, color=INK, loc="left", pad=7)
     axes.set_title(_readable(drawn.units), size=8.5, color=FAINT, loc="right", pad=7)
-    axes.xaxis.set_major_formatter((lambda x, _: f"{x / 1000:g} km") if drawn.projected else (lambda x, _: _degrees(x, "E", "W")))
-    axes.yaxis.set_major_formatter((lambda y, _: f"{y / 1000:g}") if drawn.projected else (lambda y, _: _degrees(y, "N", "S")))
+    axes.xaxis.set_major_formatter((lambda x, _: f"{x / 1000:g} km") if drawn.projected else (lambda x, _: degrees(x, "E", "W")))
+    axes.yaxis.set_major_formatter((lambda y, _: f"{y / 1000:g}") if drawn.projected else (lambda y, _: degrees(y, "N", "S")))
     axes.locator_params(nbins=4, steps=[1, 2, 5, 10])
     _quiet(axes, grid=False)
     if c.classes:
@@ -329,6 +329,7 @@ def _readable(units: str) -> str:
     return raised.replace("degC", "°C")
 
 
-def _degrees(value: float, positive: str, negative: str) -> str:
+def degrees(value: float, positive: str, negative: str) -> str:
+    """A latitude or longitude with the letter of its side; 0 has none."""
     side = positive if value > 0 else negative if value < 0 else ""
     return f"{abs(value):g}°{side}"
