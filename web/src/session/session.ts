@@ -33,6 +33,7 @@ export class Session {
   private drawing = 0;
   private following = 0; // answers that are awaited
   private asked = 0; // how often for rules
+  private numbered = 0; // how often for the number of a variable without a map
   private clearing: ReturnType<typeof setTimeout> | undefined;
   private parting: ReturnType<typeof setTimeout> | undefined;
 
@@ -135,6 +136,7 @@ export class Session {
           text: `${whose ? `${whose}: ` : ""}${message.text || message.kind}`,
           lasts: 12_000,
         });
+        void this.number(); // a planned change may have come
         this.rules(); // a trigger has fired, or was switched off
         return;
       }
@@ -266,6 +268,7 @@ export class Session {
     this.wanted = hasMap(this.store.now) ? streamsOf(this.store.now, this.width()) : [];
     this.arrows = [];
     if (this.store.now.preview === null) this.screen.arrows = []; // those of a past date stay when the connection comes back
+    this.store.change({ numbers: {} }); // those of another variable
     void this.number();
     this.answered = false;
     this.latest.clear();
@@ -279,11 +282,12 @@ export class Session {
   /** Asks for the value of a variable that is one number of the whole grid. */
   private async number(): Promise<void> {
     const { look, run } = this.store.now;
-    if (!run || !look.variable || hasMap(this.store.now)) return this.store.change({ numbers: {} });
+    const asked = ++this.numbered;
+    if (!run || !look.variable || hasMap(this.store.now)) return;
     try {
       const told = await Promise.all(look.scenarios.map((scenario) => this.api.data(look.variable, { scenario, packed: true })));
       const numbers = Object.fromEntries(told.map(({ values }, index) => [look.scenarios[index], values[0]]));
-      if (this.store.now.look.variable === look.variable) this.store.change({ numbers });
+      if (asked === this.numbered) this.store.change({ numbers });
     } catch (error) {
       if (!isFailure(error)) throw error; // it is asked for again with the next order or connection
     }

@@ -55,9 +55,9 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
 
   function show(): void {
     const { look, shown, run } = store.now;
-    const variable = variableOf({ run }, look.variable);
+    const variable = variableOf({ run }, shown[0]?.variable ?? look.variable);
     const units = prettyUnit(shown[0]?.units ?? variable?.units ?? "");
-    say(name, variable?.long_name || look.variable);
+    say(name, variable?.long_name || variable?.name || "");
     say(unit, units);
     say(lock, look.range ? "Fixed range" : "Range of the run");
     lock.setAttribute("aria-pressed", String(look.range !== null));
@@ -115,7 +115,7 @@ export function mount(element: HTMLElement, other: HTMLElement, store: Store, co
     on.setAttribute("aria-label", words ? `Classes: ${words}` : `Colours run from ${least} to ${most} ${units}`);
   }
 
-  store.subscribe((state) => [state.look, state.run, state.pane, state.shown[0]?.units], show);
+  store.subscribe((state) => [state.look, state.run, state.pane, state.shown[0]?.variable, state.shown[0]?.units], show);
   colouring.follow(show);
   theme.follow(show);
   new ResizeObserver(show).observe(element);

@@ -30,7 +30,7 @@ export function plateOf(
     const [look, title] = [map.coloursOf(mode), titles[index]];
     return look && title ? [{ mode, ...look, ...title, arrows: mode === 0 || apart ? arrows : null }] : [];
   });
-  const variable = variableOf({ run }, look.variable);
+  const variable = variableOf({ run }, store.now.shown[0]?.variable);
   const unit = prettyUnit(variable?.units ?? "");
   const [scale, other] = [map.coloursOf(0), map.coloursOf(2)];
   if (!scale) return null;

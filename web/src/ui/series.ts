@@ -19,9 +19,9 @@ export function mount(element: HTMLElement, store: Store, theme: Theme, actions:
 
   function write(): void {
     const { pins, look, shown, series } = store.now;
-    const units = prettyUnit(shown[0]?.units ?? "");
     const at = shown[0]?.step ?? 0;
-    const { classes = {} } = variableOf(store.now, look.variable) ?? {};
+    const { classes = {}, units: unitsOf = "" } = variableOf(store.now, look.variable) ?? {};
+    const units = prettyUnit(unitsOf);
     const textOf = (line: Line) => lineText(line, at, classes, scenarioNow(store.now, line.scenario)?.step);
     say(unit, units);
     fill(

@@ -21,9 +21,8 @@ export function titlesOf(
   const apart = besides(look);
   const dated = (index: number) => {
     const frame = shown[index];
-    const of = apart && index ? variableOf({ run }, look.other) : variable;
-    const name = of?.long_name || of?.name || look.variable;
     if (variable && !variable.map) {
+      const name = variable.long_name || variable.name;
       const number = numbers[look.scenarios[index] ?? ""];
       const value = number === undefined ? "" : ` ${rounded(number, 9)} ${prettyUnit(variable.units)}`;
       return `${name}:${value}, one number of the whole grid: it has no map and no series`;
@@ -35,6 +34,7 @@ export function titlesOf(
       const why = last ? "no value of its last step: look at an earlier date" : "no value yet: it comes with the next step";
       return run && connection.link === "live" ? why : "";
     }
+    const name = variableOf({ run }, frame.variable)?.long_name || frame.variable;
     const words = [name, prettyUnit(frame.units), stepText(run.clock, frame.step)];
     if (look.smooth) words.push("smoothed");
     if (preview !== null && !frame.live) words.push("past");
@@ -64,7 +64,7 @@ export function titled({ look, run, info, reached, preview, not_at_hand, connect
     preview,
     not_at_hand,
     connection.link,
-    ...shown.flatMap((each) => [each.step, each.units]),
+    ...shown.flatMap((each) => [each.variable, each.step, each.units, each.live]),
   ];
 }
 
